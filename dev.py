@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""The one way to work on teamvars: `python3 dev.py COMMAND [ARGUMENTS]`, from any directory.
+
+Installs what a command needs into `.venv`, every file checked against the hashes in
+`requirements/`, and then runs the command. When nothing has changed, installing is skipped.
+"""
+
+import hashlib
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+# Before anything that older versions would stumble over with a puzzling message.
+if sys.version_info < (3, 11):  # noqa: UP036
+    sys.exit(f"teamvars needs Python 3.11 or newer; this is Python {sys.version.split()[0]}.")
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+BIN, SUFFIX = (VENV / "Scripts", ".exe") if sys.platform == "win32" else (VENV / "bin", "")
+PYTHON = BIN / f"python{SUFFIX}"
+STAMP = VENV / "installed"
+# Of a virtual environment, the Python it was made with: that one has pip, and outlives `.venv`.
+BASE_PYTHON: str = getattr(sys, "_base_executable", sys.executable)
+TERMINAL = sys.stdout.isatty()
+
+CHECKS = ("ruff check", "ruff format --check", "mypy", "lint-imports --no-logo", "pytest -n 2")
+
+
+def main() -> int:
+    """Run the command named on the command line and return its exit code."""
+    name, *arguments = sys.argv[1:] or ["help"]
+    if name not in COMMANDS:
+        print(__doc__, *(f"    {name:8}{text}" for name, (text, _) in COMMANDS.items()), sep="\n")
+        return 0 if name in ("help", "-h", "--help") else 2
+    os.chdir(ROOT)
+    # uv trusts what this machine trusts, as pip does: networks may have authorities of their own.
+    os.environ.setdefault("UV_SYSTEM_CERTS", "1")
+    try:
+        return COMMANDS[name][1](arguments)
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return 130
+
+
+# Commands
+
+
+def run(requirements: str, command: str, arguments: Sequence[str]) -> int:
+    """Install `requirements`, then become `command`."""
+    install(requirements)
+    program, *options = words(command)
+    whole = [program, *options, *arguments]
+    if sys.platform != "win32":  # which cannot replace a process
+        os.execv(program, whole)
+    return call(whole)
+
+
+def setup(arguments: Sequence[str]) -> int:
+    """Install everything and run nothing."""
+    install("dev")
+    print(f"Ready: {BIN}")
+    return 0
+
+
+def check(arguments: Sequence[str]) -> int:
+    """Run every check, also after one has failed; `arguments` go to pytest. Fails if any did."""
+    install("dev")
+    rows, failed = [], 0
+    for command in CHECKS:
+        heading(command)
+        started = time.monotonic()
+        more = arguments if command.startswith("pytest") else ()
+        good = call([*words(command), *more]) == 0
+        failed += not good
+        verdict = bold("ok    ", 32) if good else bold("FAILED", 31)
+        rows.append(f"{verdict}  {time.monotonic() - started:6.1f} s  {command}")
+        print(rows[-1], flush=True)
+    heading("summary")
+    print(*rows, sep="\n")
+    return min(failed, 1)
+
+
+def lock(arguments: Sequence[str]) -> int:
+    """Write requirements/*.txt anew; `--upgrade` moves what they name to the latest versions."""
+    bootstrap()
+    # Fixed: the default heading repeats the command line, and with it this machine's paths.
+    options = "--quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url"
+    heading_line = ["--custom-compile-command", "python3 dev.py lock"]
+    for name, sources in SOURCES.items():
+        target = f"requirements/{name}.txt"
+        compile_ = [*words(f"uv pip compile {options}"), *heading_line, *arguments]
+        work(f"Locking {target}", [*compile_, "--output-file", target, *sources])
+    return 0
+
+
+# In order: the later ones are built on the earlier.
+SOURCES = {
+    "uv": ["requirements/uv.in"],
+    "runtime": ["pyproject.toml", "requirements/runtime.in"],
+    "dev": ["requirements/dev.in"],
+}
+
+COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
+    "demo": ("start a throw-away server with sample data", partial(run, "runtime", "teamvars dev")),
+    "check": ("all that a change must pass; arguments go to pytest", check),
+    "test": ("the tests alone; arguments go to pytest", partial(run, "dev", "pytest")),
+    "setup": ("install everything, run nothing", setup),
+    "lock": ("write requirements/*.txt anew; --upgrade for the latest versions", lock),
+}
+
+
+# Installing
+
+
+def install(name: str) -> None:
+    """Bring `.venv` to what requirements/`name`.txt and pyproject.toml say."""
+    if is_whole() and fingerprint(name) in STAMP.read_text():
+        return
+    bootstrap()
+    STAMP.unlink(missing_ok=True)
+    pip_install = [*words("uv pip install --python"), str(PYTHON)]
+    listed = f"requirements/{name}.txt"
+    work(f"Installing {listed}", [*pip_install, "--require-hashes", "-r", listed])
+    work("Installing teamvars", [*pip_install, "--no-build-isolation", "--no-deps", "-e", "."])
+    # Last: a `.venv` without it was interrupted. The development tools include the runtime.
+    names = ["runtime", "dev"] if name == "dev" else [name]
+    STAMP.write_text("\n".join([identity(), *map(fingerprint, names)]))
+
+
+def bootstrap() -> None:
+    """Make a `.venv` that holds uv; an unfinished or a foreign one is made anew."""
+    if not is_whole():
+        work("Creating .venv", [BASE_PYTHON, "-m", "venv", "--clear", "--without-pip", str(VENV)])
+    pip = [BASE_PYTHON, "-m", "pip", "--disable-pip-version-check", "--python", str(PYTHON)]
+    install_uv = ["install", "--require-hashes", "-r", "requirements/uv.txt"]
+    work("Installing uv", [*pip, *install_uv])
+
+
+def is_whole() -> bool:
+    """Whether `.venv` was finished, here, with this Python, and still has one to run."""
+    return STAMP.exists() and PYTHON.exists() and identity() in STAMP.read_text()
+
+
+def identity() -> str:
+    """What cannot change under a `.venv`: its scripts name its place and its Python."""
+    return f"{VENV} {sys.base_prefix} {sys.version}".replace("\n", " ")
+
+
+def fingerprint(name: str) -> str:
+    """A hash of every file that decides what an installation of `name` consists of."""
+    files = [ROOT / "pyproject.toml", *(ROOT / f"requirements/{part}.txt" for part in ("uv", name))]
+    return name + " " + hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
+# Running
+
+
+def words(command: str) -> list[str]:
+    """The words of `command`, whose program is one of `.venv`."""
+    program, *options = shlex.split(command)
+    return [str(BIN / f"{program}{SUFFIX}"), *options]
+
+
+def call(command: Sequence[str]) -> int:
+    """Run a command in the foreground and return its exit code.
+
+    After Ctrl-C, which the command receives as well, it has all the time it needs to end:
+    `subprocess.run` would kill it, and tests would leave their database servers behind.
+    """
+    with subprocess.Popen(command) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.wait()
+            raise
+
+
+def work(text: str, command: Sequence[str]) -> None:
+    """Run a command silently under a running clock; when it fails, show its output and exit."""
+    started = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        output = None
+        while output is None:
+            try:
+                output, _ = process.communicate(timeout=0.2)
+            except subprocess.TimeoutExpired:
+                if TERMINAL:
+                    print(f"\r{text} … {int(time.monotonic() - started)} s", end="", flush=True)
+            except KeyboardInterrupt:
+                process.kill()  # it must not write to a `.venv` that the next run makes anew
+                raise
+    print("\r" * TERMINAL + f"{text} … {time.monotonic() - started:.1f} s", flush=True)
+    if process.returncode:
+        fail(text, output.decode(errors="replace"))
+
+
+def fail(text: str, output: str) -> NoReturn:
+    """Say what failed and, where the cause is a common one, what to do; then exit."""
+    hint = ""
+    if "No module named pip" in output:
+        hint = f"{BASE_PYTHON} has no pip; on Debian: apt install python3-pip"
+    elif "connection broken" in output or "error sending request" in output:  # pip's words, uv's
+        hint = "The package registry cannot be reached. Connect this machine, then run it again."
+    sys.exit(f"\n{output.strip()}\n\n{bold(text + ' failed.', 31)} {hint}")
+
+
+def heading(text: str) -> None:
+    """Begin a part of the output."""
+    print(f"\n{bold('==> ' + text, 36)}", flush=True)
+
+
+def bold(text: str, colour: int) -> str:
+    """`text` in bold colour where there is a terminal that wants it."""
+    wanted = TERMINAL and "NO_COLOR" not in os.environ
+    return f"\033[1;{colour}m{text}\033[0m" if wanted else text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

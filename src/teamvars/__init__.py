@@ -1,0 +1,3 @@
+"""teamvars: the variables of workspaces and the members of teams, behind a JSON:API."""
+
+__version__ = "0.1.0"

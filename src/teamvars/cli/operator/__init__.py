@@ -1,0 +1,1 @@
+"""Commands on the service's own host: they call services, as the operator."""

@@ -1,0 +1,103 @@
+"""What every operator command needs: settings, services, and clear ends."""
+
+import asyncio
+import getpass
+import json
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
+
+import typer
+
+from teamvars import logs, settings, wiring
+from teamvars.domain.access import Caller
+from teamvars.domain.audit import Actor
+from teamvars.domain.errors import Kind, Refusal
+from teamvars.domain.ids import new_id
+from teamvars.security import keyring
+from teamvars.security.keyring import KeyringError
+from teamvars.services.installation import NotReady
+from teamvars.settings import Settings, SettingsError
+from teamvars.storage.engines import UnknownEngine, database_for
+from teamvars.storage.sqlite import StorageMisconfigured
+
+ERROR, USAGE, DIFFERENCES = 1, 2, 3
+_EXITS = {Kind.UNAUTHENTICATED: 4, Kind.NOT_FOUND: 5, Kind.CONFLICT: 6, Kind.INVALID: 7}
+_PROBLEMS = (KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The flags before the command; None where one was not given."""
+
+    data_dir: Path | None = None
+    database_url: str | None = None
+    keyring: Path | None = None
+
+
+def load_settings(context: typer.Context, **flags: object) -> Settings:
+    """The settings with this command's flags. Ends the command when they are wrong."""
+    given: Flags = context.obj
+    if given.database_url is not None and urlsplit(given.database_url).password:
+        fail("A command line is no place for a password: use TEAMVARS_DATABASE_URL.", USAGE)
+    try:
+        config = settings.load(**asdict(given), **flags)
+    except SettingsError as error:
+        fail(str(error), USAGE)
+    logs.configure(config.log_format)
+    return config
+
+
+def run(
+    context: typer.Context, body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]
+) -> T:
+    """Runs the function on a store that is ready to be served, as the operator."""
+    config = load_settings(context)
+
+    async def with_services() -> T:
+        keys = keyring.load(config.keyring_path)
+        all_services = wiring.services(database_for(config.url), keys, config.quota)
+        await all_services.database.open()
+        try:
+            await all_services.installation.require_ready(keys)
+            return await body(all_services, operator())
+        finally:
+            await all_services.database.close()
+
+    return finish(with_services())
+
+
+def finish(work: Coroutine[Any, Any, T]) -> T:
+    """Runs it to its end; what it refuses ends the command with the contract's exit code."""
+    try:
+        return asyncio.run(work)
+    except Refusal as refusal:
+        text = "\n".join(fault.detail for fault in refusal.faults)
+        fail(text, _EXITS.get(refusal.kind, ERROR))
+    except _PROBLEMS as problem:
+        fail(str(problem))
+
+
+def operator() -> Caller:
+    """Whoever runs the command, by the name of their account on this host."""
+    return Caller(b"", new_id("req"), Actor.operator(getpass.getuser()))
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def note(text: str) -> None:
+    """A word to the person at the terminal, on stderr."""
+    typer.echo(text, err=True)
+
+
+def fail(text: str, code: int = ERROR) -> NoReturn:
+    """Ends the command with an error."""
+    typer.echo(f"teamvars: {text}", err=True)
+    raise typer.Exit(code)

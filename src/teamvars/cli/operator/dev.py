@@ -1,0 +1,84 @@
+"""`dev`: a throw-away server with sample data."""
+
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Annotated
+
+import httpx
+import typer
+
+from teamvars import settings, wiring
+from teamvars.cli.operator import sample
+from teamvars.cli.operator.context import finish, load_settings, operator
+from teamvars.cli.operator.installation import initialise
+from teamvars.cli.operator.serve import listen
+from teamvars.domain.access import Caller
+from teamvars.domain.directory import Applied
+from teamvars.domain.variables import WorkspaceFilter
+from teamvars.security import keyring
+from teamvars.security.tokens import hash_token
+from teamvars.services.directory import Options
+from teamvars.services.tokens import OwnerName
+from teamvars.settings import Settings
+from teamvars.storage.engines import database_for
+
+_POLL_SECONDS = 0.05
+_START_SECONDS = 30
+
+
+def dev(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8080,
+) -> None:
+    """Try it: a server with sample data that is gone after Ctrl-C."""
+    load_settings(context)
+    with tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
+        # Flags win over the environment, so that a real store is never touched.
+        config = settings.load(
+            data_dir=Path(folder),
+            database_url=f"sqlite:///{folder}/teamvars.db",
+            keyring=Path(folder) / "keyring.json",
+            host="127.0.0.1",
+            port=port,
+            workers=1,
+        )
+        applied, tokens = finish(_fill(config))
+        url = f"http://127.0.0.1:{port}"
+        text = sample.tour(url, applied, tokens)
+        threading.Thread(target=_print_when_ready, args=(url, text), daemon=True).start()
+        listen(config)
+
+
+async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
+    """Brings the sample data; returns the ids and alice's, bob's and erin's tokens."""
+    await initialise(config)
+    keys = keyring.load(config.keyring_path)
+    services = wiring.services(database_for(config.url), keys, config.quota)
+    await services.database.open()
+    applied = await services.directory.apply(operator(), sample.DIRECTORY, Options())
+    tokens = {
+        name: (await services.tokens.create(operator(), OwnerName(user=name), None)).secret
+        for name in ("alice", "bob", "erin")
+    }
+    alice = hash_token(tokens["alice"])
+    for workspace, drafts in sample.VARIABLES.items():
+        workspace_id = applied.organizations["acme"].workspaces[workspace]
+        for draft in drafts:
+            caller = Caller(alice, operator().request_id)
+            await services.variables.create(caller, workspace_id, draft, WorkspaceFilter())
+    await services.database.close()
+    return applied, tokens
+
+
+def _print_when_ready(url: str, text: str) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            httpx.get(f"{url}/readyz").raise_for_status()
+        except httpx.HTTPError:
+            time.sleep(_POLL_SECONDS)
+        else:
+            typer.echo(text)
+            return

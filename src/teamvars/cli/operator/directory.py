@@ -1,0 +1,64 @@
+"""`directory apply`."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from teamvars import wiring
+from teamvars.cli.operator.context import DIFFERENCES, fail, note, print_json, run
+from teamvars.cli.operator.directory_file import FileFaults, read
+from teamvars.domain.access import Caller
+from teamvars.domain.directory import Applied, Directory
+from teamvars.services.directory import Options
+
+INVALID = 7
+
+app = typer.Typer(help="Users, organizations, workspaces and teams.", no_args_is_help=True)
+
+
+@app.callback()
+def group() -> None:
+    """Keeps `apply` a command of its own while it is the only one."""
+
+
+@app.command("apply")
+def apply(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The YAML file.")],
+    dry_run: Annotated[bool, typer.Option(help="Change nothing; exit 3 on differences.")] = False,
+    prune: Annotated[
+        bool, typer.Option(help="Remove what the named organizations have besides.")
+    ] = False,
+    delete_variables: Annotated[
+        bool, typer.Option(help="Let --prune remove workspaces that have variables.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Make the directory what the file says, in one transaction."""
+    try:
+        directory = read(file)
+    except FileFaults as faults:
+        fail(str(faults), INVALID)
+    if prune and not dry_run:
+        look = Options(dry_run=True, prune=True, delete_variables=delete_variables)
+        for change in _apply(context, directory, look).changes:
+            note(f"will {change}")
+    options = Options(dry_run, prune, delete_variables)
+    applied = _apply(context, directory, options)
+    if as_json:
+        print_json(asdict(applied))
+    else:
+        for change in applied.changes:
+            typer.echo(change)
+        note(f"{len(applied.changes)} changes{' to make' if dry_run else ''}.")
+    if dry_run and applied.changes:
+        raise typer.Exit(DIFFERENCES)
+
+
+def _apply(context: typer.Context, directory: Directory, options: Options) -> Applied:
+    async def work(services: wiring.Services, caller: Caller) -> Applied:
+        return await services.directory.apply(caller, directory, options)
+
+    return run(context, work)

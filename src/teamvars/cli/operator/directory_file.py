@@ -1,0 +1,214 @@
+"""The directory file: from YAML to `Directory`, with file and line for every fault."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from teamvars.domain.directory import (
+    Directory,
+    Grant,
+    OrganizationEntry,
+    TeamEntry,
+    UserEntry,
+)
+from teamvars.domain.names import (
+    EMAIL_RULE,
+    NAME_RULE,
+    USERNAME_RULE,
+    fold,
+    is_email,
+    is_name,
+    is_username,
+)
+from teamvars.domain.teams import OWNERS, Status, Visibility
+
+T = TypeVar("T")
+_GRANTS = {grant.name.lower(): grant for grant in Grant}
+_STATUS = {status.value: status for status in Status}
+_VISIBILITY = {visibility.value: visibility for visibility in Visibility}
+_BOOLEANS = {"true": True, "false": False}
+
+
+class FileFaults(Exception):
+    """Everything that is wrong with the file, a line each."""
+
+
+def read(path: Path) -> Directory:
+    """The directory a file describes. Raises FileFaults."""
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except OSError as error:
+        raise FileFaults(f"{path}: {error.strerror}") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise FileFaults(f"{path}: not YAML in UTF-8: {error}") from None
+    reader = _Reader(path)
+    directory = Directory() if root is None else reader.directory(root)
+    if reader.faults:
+        raise FileFaults("\n".join(reader.faults))
+    return directory
+
+
+class _Reader:
+    """Walks the nodes of one file; a faulty one is noted and left out."""
+
+    def __init__(self, path: Path) -> None:
+        self.faults: list[str] = []
+        self._path = path
+
+    def directory(self, node: Node) -> Directory:
+        """The whole file."""
+        members = self._mapping(node, {"users", "organizations"})
+        return Directory(
+            tuple(self._named_items(members.get("users"), self._user, "username")),
+            tuple(self._named_items(members.get("organizations"), self._organization, "name")),
+        )
+
+    def _user(self, node: Node) -> UserEntry | None:
+        members = self._mapping(node, {"username", "email", "site-admin"})
+        username = self._required(node, members, "username", self._username)
+        email = self._optional(members, "email", self._email)
+        site_admin = self._optional(members, "site-admin", self._one_of(_BOOLEANS))
+        return None if username is None else UserEntry(username, email, site_admin)
+
+    def _organization(self, node: Node) -> OrganizationEntry | None:
+        members = self._mapping(node, {"name", "members", "workspaces", "teams"})
+        name = self._required(node, members, "name", self._name)
+        people = self._pairs(members.get("members"), self._username, self._one_of(_STATUS))
+        spaces = self._distinct(members.get("workspaces"), self._name)
+        teams = self._named_items(members.get("teams"), self._team, "name")
+        if name is None:
+            return None
+        return OrganizationEntry(name, people or {}, spaces or (), tuple(teams))
+
+    def _team(self, node: Node) -> TeamEntry | None:
+        known = {"name", "visibility", "manage-membership", "members", "workspaces"}
+        members = self._mapping(node, known)
+        name = self._required(node, members, "name", self._name)
+        if name is not None and fold(name) == OWNERS and "workspaces" in members:
+            self._fault(members["workspaces"], "owners may do everything; they take no grants")
+        visibility = self._optional(members, "visibility", self._one_of(_VISIBILITY))
+        manages = self._optional(members, "manage-membership", self._one_of(_BOOLEANS))
+        people = self._distinct(members.get("members"), self._username)
+        grants = self._pairs(members.get("workspaces"), self._name, self._one_of(_GRANTS))
+        return None if name is None else TeamEntry(name, visibility, manages, people, grants)
+
+    def _named_items(
+        self, node: Node | None, read: Callable[[Node], T | None], key: str
+    ) -> list[T]:
+        """The items of a list; two may not have the same name."""
+        items: dict[str, T] = {}
+        for item in self._items(node) or ():
+            entry = read(item)
+            if entry is None:
+                continue
+            name = getattr(entry, key)
+            if fold(name) in items:
+                self._fault(item, f"{name} stands here twice")
+            items[fold(name)] = entry
+        return list(items.values())
+
+    def _distinct(
+        self, node: Node | None, read: Callable[[Node], str | None]
+    ) -> tuple[str, ...] | None:
+        """A list of names, each once; None where there is no list."""
+        items = self._items(node)
+        if items is None:
+            return None
+        names = {fold(name): name for item in items if (name := read(item)) is not None}
+        return tuple(names.values())
+
+    def _pairs(
+        self,
+        node: Node | None,
+        read_key: Callable[[Node], str | None],
+        read_value: Callable[[Node], T | None],
+    ) -> Mapping[str, T] | None:
+        """A mapping of names; None where there is none."""
+        if node is None:
+            return None
+        if not isinstance(node, MappingNode):
+            self._fault(node, "this must be a mapping")
+            return None
+        pairs: dict[str, T] = {}
+        for key_node, value_node in node.value:
+            key, value = read_key(key_node), read_value(value_node)
+            if key is None or value is None:
+                continue
+            if fold(key) in map(fold, pairs):
+                self._fault(key_node, f"{key} stands here twice")
+            pairs[key] = value
+        return pairs
+
+    def _mapping(self, node: Node, known: set[str]) -> dict[str, Node]:
+        """The members of a mapping; unknown ones are faults."""
+        if not isinstance(node, MappingNode):
+            self._fault(node, "this must be a mapping")
+            return {}
+        members: dict[str, Node] = {}
+        for key_node, value_node in node.value:
+            key = key_node.value if isinstance(key_node, ScalarNode) else ""
+            if key not in known:
+                self._fault(key_node, f"unknown key '{key}'; known: {', '.join(sorted(known))}")
+            elif key in members:
+                self._fault(key_node, f"'{key}' stands here twice")
+            members[key] = value_node
+        return members
+
+    def _items(self, node: Node | None) -> list[Node] | None:
+        if node is None:
+            return None
+        if not isinstance(node, SequenceNode):
+            self._fault(node, "this must be a list")
+            return None
+        items: list[Node] = node.value
+        return items
+
+    def _required(
+        self,
+        parent: Node,
+        members: Mapping[str, Node],
+        key: str,
+        read: Callable[[Node], T | None],
+    ) -> T | None:
+        if key in members:
+            return read(members[key])
+        if isinstance(parent, MappingNode):
+            self._fault(parent, f"'{key}' is missing")
+        return None
+
+    def _optional(
+        self, members: Mapping[str, Node], key: str, read: Callable[[Node], T | None]
+    ) -> T | None:
+        return read(members[key]) if key in members else None
+
+    def _one_of(self, words: Mapping[str, T]) -> Callable[[Node], T | None]:
+        def read(node: Node) -> T | None:
+            text: str = node.value if isinstance(node, ScalarNode) else ""
+            if text not in words:
+                self._fault(node, f"this must be {' or '.join(words)}")
+                return None
+            return words[text]
+
+        return read
+
+    def _name(self, node: Node) -> str | None:
+        return self._text(node, is_name, f"a name has {NAME_RULE}")
+
+    def _username(self, node: Node) -> str | None:
+        return self._text(node, is_username, f"a user name has {USERNAME_RULE}")
+
+    def _email(self, node: Node) -> str | None:
+        return self._text(node, is_email, f"this must be {EMAIL_RULE}")
+
+    def _text(self, node: Node, holds: Callable[[str], bool], rule: str) -> str | None:
+        if not isinstance(node, ScalarNode) or not holds(node.value):
+            self._fault(node, rule)
+            return None
+        text: str = node.value
+        return text
+
+    def _fault(self, node: Node, text: str) -> None:
+        self.faults.append(f"{self._path}:{node.start_mark.line + 1}: {text}")

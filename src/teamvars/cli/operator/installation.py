@@ -1,0 +1,105 @@
+"""`init` and `migrate`."""
+
+from pathlib import Path
+
+import typer
+
+from teamvars import wiring
+from teamvars.cli.operator.context import DIFFERENCES, fail, finish, load_settings, note
+from teamvars.security import keyring
+from teamvars.security.keyring import Keyring, KeyringError
+from teamvars.services.installation import Installation
+from teamvars.settings import Settings
+from teamvars.storage.engines import database_for
+from teamvars.storage.migrations import Migration
+
+migrate = typer.Typer(help="The schema of the database.", no_args_is_help=True)
+
+
+def init(context: typer.Context) -> None:
+    """Make the data directory, the keyring and the schema. Safe to repeat."""
+    config = load_settings(context)
+    finish(initialise(config))
+    note(
+        f"Ready. Keep a copy of the keyring {config.keyring_path} apart from the database's "
+        "backups: without it no value can be read again."
+    )
+
+
+async def initialise(config: Settings) -> None:
+    """Makes what is missing. Raises KeyringError rather than make a second keyring for a store."""
+    _make_folder(config.data_dir)
+    database = database_for(config.url, create=True)
+    await database.open()
+    try:
+        installation = Installation(database, wiring.clock)
+        await installation.migrate()
+        await installation.initialise(await _keyring(config, installation))
+    finally:
+        await database.close()
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        fail(f"The data directory {path} cannot be made: {error.strerror}.")
+
+
+async def _keyring(config: Settings, installation: Installation) -> Keyring:
+    if not config.keyring_path.exists():
+        if await installation.is_initialised():
+            raise KeyringError(
+                f"The database belongs to a keyring that is not at {config.keyring_path}. "
+                "Restore it, or point TEAMVARS_KEYRING at it; no new one is made."
+            )
+        keyring.save_new(keyring.generate(), config.keyring_path)
+    return keyring.load(config.keyring_path)
+
+
+@migrate.command("up")
+def up(context: typer.Context) -> None:
+    """Apply the migrations that are missing; one node at a time."""
+    config = load_settings(context)
+
+    async def work() -> list[Migration]:
+        database = database_for(config.url, create=True)
+        await database.open()
+        try:
+            return await Installation(database, wiring.clock).migrate()
+        finally:
+            await database.close()
+
+    _make_folder(config.data_dir)
+    for migration in finish(work()):
+        typer.echo(f"applied {migration.number:03} {migration.name}")
+    note("The schema is up to date.")
+
+
+@migrate.command("status")
+def status(context: typer.Context) -> None:
+    """List the migrations that are missing."""
+    for migration in _pending(context):
+        typer.echo(f"missing {migration.number:03} {migration.name}")
+
+
+@migrate.command("check")
+def check(context: typer.Context) -> None:
+    """Exit with 3 when migrations are missing."""
+    if _pending(context):
+        note("Migrations are missing. Run: teamvars migrate up")
+        raise typer.Exit(DIFFERENCES)
+
+
+def _pending(context: typer.Context) -> list[Migration]:
+    config = load_settings(context)
+
+    async def work() -> list[Migration]:
+        database = database_for(config.url)
+        await database.open()
+        try:
+            return await Installation(database, wiring.clock).pending()
+        finally:
+            await database.close()
+
+    return finish(work())

@@ -1,0 +1,32 @@
+"""`keys status`."""
+
+import typer
+
+from teamvars import wiring
+from teamvars.cli.operator.context import load_settings, run
+from teamvars.domain.access import Caller
+from teamvars.security import keyring
+
+app = typer.Typer(help="The keys of the keyring.", no_args_is_help=True)
+
+
+@app.callback()
+def group() -> None:
+    """Keeps `status` a command of its own while it is the only one."""
+
+
+@app.command("status")
+def status(context: typer.Context) -> None:
+    """List the keys, which are active, and how many data keys each master key wraps."""
+
+    async def uses(services: wiring.Services, _: Caller) -> dict[str, int]:
+        return await services.installation.key_uses()
+
+    counted = run(context, uses)
+    keys = keyring.load(load_settings(context).keyring_path)
+    for key_id in keys.master.keys:
+        state = "active" if key_id == keys.master.active else "kept"
+        typer.echo(f"master  {key_id}  {state}  wraps {counted.get(key_id, 0)} data keys")
+    for key_id in keys.audit.keys:
+        state = "active" if key_id == keys.audit.active else "kept"
+        typer.echo(f"audit   {key_id}  {state}")

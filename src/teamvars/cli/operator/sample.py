@@ -1,0 +1,102 @@
+"""The sample data of `teamvars dev`: an organization as platform teams have it."""
+
+from teamvars.domain.directory import (
+    Applied,
+    Directory,
+    Grant,
+    OrganizationEntry,
+    TeamEntry,
+    UserEntry,
+)
+from teamvars.domain.teams import OWNERS, Status
+from teamvars.domain.variables import Category, VariableDraft
+
+PEOPLE = ("alice", "bob", "carol", "dave", "erin")
+
+DIRECTORY = Directory(
+    users=tuple(UserEntry(name, f"{name}@example.com") for name in PEOPLE),
+    organizations=(
+        OrganizationEntry(
+            name="acme",
+            members={name: Status.INVITED if name == "carol" else Status.ACTIVE for name in PEOPLE},
+            workspaces=("network", "payments"),
+            teams=(
+                TeamEntry(OWNERS, members=("alice",)),
+                TeamEntry(
+                    "platform",
+                    manage_membership=True,
+                    members=("bob",),
+                    workspaces={"network": Grant.WRITE, "payments": Grant.READ},
+                ),
+                TeamEntry("auditors", members=("erin",), workspaces={"payments": Grant.READ}),
+            ),
+        ),
+    ),
+)
+
+_TOOL, _ENV = Category.TOOL, Category.ENV
+
+VARIABLES = {
+    "network": (
+        VariableDraft("region", "eu-central-1", "Where everything runs", _TOOL),
+        VariableDraft(
+            "subnets",
+            '{ public = "10.0.1.0/24", private = "10.0.2.0/24" }',
+            "Subnets by name",
+            _TOOL,
+            hcl=True,
+        ),
+        VariableDraft("availability_zones", '["a", "b", "c"]', "Zones in use", _TOOL, hcl=True),
+        VariableDraft("peer_count", "3", "How many peerings", _TOOL, hcl=True),
+        VariableDraft("vpn_psk", "correct-horse-battery", "Of the VPN", _TOOL, sensitive=True),
+        VariableDraft("AWS_REGION", "eu-central-1", "For the provider", _ENV),
+        VariableDraft("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE", "For the provider", _ENV),
+        VariableDraft("AWS_SECRET_ACCESS_KEY", "s3cr3t", "For the provider", _ENV, sensitive=True),
+    ),
+    "payments": (
+        VariableDraft("environment", "production", "", _TOOL),
+        VariableDraft("motd", "Grüße, 世界\nBe careful.", "Shown at login", _TOOL),
+        VariableDraft("db_password", "hunter2", "Of the main database", _TOOL, sensitive=True),
+        VariableDraft("LOG_LEVEL", "warning", "", _ENV),
+    ),
+}
+
+
+def tour(url: str, applied: Applied, tokens: dict[str, str]) -> str:
+    """What `dev` prints: tokens, ids, and lines to paste."""
+    acme = applied.organizations["acme"]
+    network, platform = acme.workspaces["network"], acme.teams["platform"]
+    users = applied.users
+    vars_url, team_url = f"$API/workspaces/{network}/vars", f"$API/teams/{platform}"
+    named = (*acme.workspaces.items(), *acme.teams.items(), *users.items())
+    ids = "\n".join(f"    {name:<11} {id_}" for name, id_ in named)
+    linkage = '{{"type":"users","id":"{}"}}'.format
+    two = ",".join(linkage(users[name]) for name in ("dave", "erin"))
+    return f"""
+teamvars serves sample data at {url} until Ctrl-C; nothing of it is kept.
+
+  Tokens
+    alice, owner of acme          {tokens["alice"]}
+    bob, in platform              {tokens["bob"]}
+    erin, in auditors             {tokens["erin"]}
+
+  Ids
+{ids}
+
+  Paste these into another terminal:
+
+export API={url}/api/v2 TOKEN={tokens["alice"]}
+api() {{ curl -s -H "Authorization: Bearer $TOKEN" \
+  -H "Content-Type: application/vnd.api+json" "$@"; echo; }}
+
+# The variables of a workspace; the values of sensitive ones are null.
+api {vars_url}
+
+# A sensitive variable: written once, never shown.
+api {vars_url} -d '{{"data":{{"type":"vars","attributes":{{"key":"api_key","value":"topsecret",\
+"description":"","category":"env","sensitive":true}}}}}}'
+
+# Two users into a team at once, then one who has not accepted the invitation yet.
+api -i {team_url}/relationships/users -d '{{"data":[{two}]}}'
+api -i {team_url}/relationships/users -d '{{"data":[{linkage(users["carol"])}]}}'
+"""

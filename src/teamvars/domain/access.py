@@ -1,0 +1,109 @@
+"""Who may do what (contract §6): callers, what one statement found out about them, permissions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from teamvars.domain.audit import Actor, Event, Stream
+from teamvars.domain.errors import forbidden, not_found
+from teamvars.domain.teams import Team
+from teamvars.domain.workspaces import Workspace
+
+
+class Level(IntEnum):
+    """What a caller may do with the variables of one workspace; each level includes those below."""
+
+    NONE = 0
+    READ = 1
+    WRITE = 2
+    OWNER = 3
+
+
+class Permission(Enum):
+    """What a service asks for."""
+
+    READ_VARIABLES = Level.READ
+    WRITE_VARIABLES = Level.WRITE
+
+
+@dataclass(slots=True)
+class Caller:
+    """The sender of one request. `actor` is filled in as soon as storage knows whose token it is.
+
+    Only the hash of the token is kept, so no `repr` or log can show the token itself.
+    """
+
+    token_hash: bytes
+    request_id: str
+    actor: Actor | None = None
+
+    def event(
+        self,
+        action: str,
+        subject: tuple[str, str],
+        details: Mapping[str, object],
+        at: int,
+    ) -> Event:
+        """The audit event of a change this caller makes to `subject`, a pair of type and id."""
+        assert self.actor is not None  # every change comes after its access check
+        return Event(self.actor, self.request_id, action, *subject, details, at)
+
+
+@dataclass(frozen=True, slots=True)
+class WrappedKey:
+    """An organization's data key as it is stored: sealed by a master key of the keyring."""
+
+    organization_id: str
+    version: int
+    master_key_id: str
+    wrapped: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceAccess:
+    """What a caller may do in a workspace, read in the transaction that acts on it."""
+
+    workspace: Workspace
+    level: Level
+    stream: Stream
+    key: WrappedKey
+
+    def require_visible(self) -> None:
+        """Refuses like a missing workspace when the caller may not even read the variables."""
+        if self.level < Level.READ:
+            raise not_found()
+
+    def require(self, permission: Permission) -> None:
+        """Refuses as not found what the caller may not see, and as forbidden what they may."""
+        self.require_visible()
+        if self.level < permission.value:
+            raise forbidden("You may read the variables of this workspace, but not change them.")
+
+
+@dataclass(frozen=True, slots=True)
+class TeamAccess:
+    """What a caller may do with a team, read in the transaction that acts on it."""
+
+    team: Team
+    is_owner: bool
+    in_organization: bool
+    in_team: bool
+    manages_membership: bool
+    stream: Stream
+
+    def require_visible(self) -> None:
+        """Refuses like a missing team: outsiders see none, and only its members a secret one."""
+        if self.is_owner:
+            return
+        if not self.in_organization or (self.team.is_secret and not self.in_team):
+            raise not_found()
+
+    def require_manage_membership(self) -> None:
+        """Refuses who may see the team but not change its members."""
+        self.require_visible()
+        if self.is_owner:
+            return
+        if self.team.is_owners:
+            raise forbidden("Only owners may change the members of the owners team.")
+        if not self.manages_membership:
+            raise forbidden("You may see this team, but not change its members.")

@@ -1,0 +1,74 @@
+"""The directory as an operator writes it: users, organizations, and who is in what (contract §7).
+
+None in a field means that the file does not speak of it, and what is there stays.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from teamvars.domain.teams import Status, Visibility
+
+
+class Grant(IntEnum):
+    """A team's right to a workspace's variables; `write` includes `read`."""
+
+    READ = 1
+    WRITE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class UserEntry:
+    """A user the file names."""
+
+    username: str
+    email: str | None = None
+    site_admin: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TeamEntry:
+    """A team the file names. `members` and `workspaces` are exact when they are present."""
+
+    name: str
+    visibility: Visibility | None = None
+    manage_membership: bool | None = None
+    members: tuple[str, ...] | None = None
+    workspaces: Mapping[str, Grant] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationEntry:
+    """An organization the file names; `members` adds and changes status, and removes nobody."""
+
+    name: str
+    members: Mapping[str, Status] = field(default_factory=dict)
+    workspaces: tuple[str, ...] = ()
+    teams: tuple[TeamEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """One file."""
+
+    users: tuple[UserEntry, ...] = ()
+    organizations: tuple[OrganizationEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationIds:
+    """The ids of everything the file names in one organization."""
+
+    id: str
+    workspaces: Mapping[str, str]
+    teams: Mapping[str, str]
+    memberships: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What applying a file did, or would do: the ids it speaks of and the changes, in order."""
+
+    organizations: Mapping[str, OrganizationIds]
+    users: Mapping[str, str]
+    changes: tuple[str, ...]

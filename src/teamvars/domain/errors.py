@@ -1,0 +1,148 @@
+"""Every "no" the service means: one list of codes, and the `Refusal` that carries them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """The few ways of saying no. `web/errors.py` gives each its status, `cli` its exit code."""
+
+    MALFORMED = "malformed"
+    UNAUTHENTICATED = "unauthenticated"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not found"
+    METHOD_NOT_ALLOWED = "method not allowed"
+    NOT_ACCEPTABLE = "not acceptable"
+    TIMEOUT = "timeout"
+    CONFLICT = "conflict"
+    STALE = "stale"
+    TOO_LARGE = "too large"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported media type"
+    INVALID = "invalid"
+    UNAVAILABLE = "unavailable"
+    BUG = "bug"
+
+
+class Code(Enum):
+    """The stable words of `errors[].code`, each with its kind and title (contract §3)."""
+
+    MALFORMED_DOCUMENT = ("malformed_document", Kind.MALFORMED, "Not a JSON document")
+    UNAUTHENTICATED = ("unauthenticated", Kind.UNAUTHENTICATED, "Authentication required")
+    FORBIDDEN = ("forbidden", Kind.FORBIDDEN, "Not permitted")
+    CLIENT_ID_NOT_SUPPORTED = (
+        "client_id_not_supported",
+        Kind.FORBIDDEN,
+        "Client-generated ids are not supported",
+    )
+    NOT_FOUND = ("not_found", Kind.NOT_FOUND, "Not found")
+    METHOD_NOT_ALLOWED = ("method_not_allowed", Kind.METHOD_NOT_ALLOWED, "Method not allowed")
+    NOT_ACCEPTABLE = ("not_acceptable", Kind.NOT_ACCEPTABLE, "Not acceptable")
+    REQUEST_TIMEOUT = ("request_timeout", Kind.TIMEOUT, "The request took too long to arrive")
+    TYPE_CONFLICT = ("type_conflict", Kind.CONFLICT, "Another resource type than the endpoint's")
+    ID_CONFLICT = ("id_conflict", Kind.CONFLICT, "Another id than the path's")
+    RELATIONSHIP_CONFLICT = (
+        "relationship_conflict",
+        Kind.CONFLICT,
+        "Another related resource than the path's",
+    )
+    PRECONDITION_FAILED = ("precondition_failed", Kind.STALE, "The resource has changed")
+    BODY_TOO_LARGE = ("body_too_large", Kind.TOO_LARGE, "Body too large")
+    UNSUPPORTED_MEDIA_TYPE = (
+        "unsupported_media_type",
+        Kind.UNSUPPORTED_MEDIA_TYPE,
+        "Unsupported media type",
+    )
+    MISSING_MEMBER = ("missing_member", Kind.INVALID, "Missing member")
+    WRONG_TYPE = ("wrong_type", Kind.INVALID, "Wrong JSON type")
+    INVALID_VALUE = ("invalid_value", Kind.INVALID, "Invalid value")
+    UNKNOWN_ATTRIBUTE = ("unknown_attribute", Kind.INVALID, "Unknown attribute")
+    KEY_TAKEN = ("key_taken", Kind.INVALID, "Key is taken")
+    NAME_TAKEN = ("name_taken", Kind.INVALID, "Name is taken")
+    SENSITIVE_IS_PERMANENT = ("sensitive_is_permanent", Kind.INVALID, "Sensitive is permanent")
+    WORKSPACE_FULL = ("workspace_full", Kind.INVALID, "Workspace is full")
+    TOO_MANY_ITEMS = ("too_many_items", Kind.INVALID, "Too many items")
+    INVITATION_NOT_ACCEPTED = (
+        "invitation_not_accepted",
+        Kind.INVALID,
+        "Invitation not accepted",
+    )
+    LAST_OWNER = ("last_owner", Kind.INVALID, "Last owner")
+    STORAGE_UNAVAILABLE = ("storage_unavailable", Kind.UNAVAILABLE, "Storage unavailable")
+    OUTCOME_UNKNOWN = ("outcome_unknown", Kind.UNAVAILABLE, "Outcome unknown")
+    INTERNAL_ERROR = ("internal_error", Kind.BUG, "Internal error")
+
+    def __init__(self, word: str, kind: Kind, title: str) -> None:
+        self.word = word
+        self.kind = kind
+        self.title = title
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong with a request.
+
+    At most one of `pointer` (RFC 6901, into the request document), `header` and `parameter` names
+    the culprit. `detail` is for people and never holds a variable's value.
+    """
+
+    code: Code
+    detail: str
+    pointer: str | None = None
+    header: str | None = None
+    parameter: str | None = None
+    meta: Mapping[str, int] | None = None
+
+
+class Refusal(Exception):
+    """The service refuses; nothing was changed, unless the code is `outcome_unknown`."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(", ".join(fault.code.word for fault in faults))
+        self.faults = faults
+
+    @property
+    def kind(self) -> Kind:
+        """The kind all faults share; faults of several kinds make the whole request INVALID."""
+        kinds = {fault.code.kind for fault in self.faults}
+        return kinds.pop() if len(kinds) == 1 else Kind.INVALID
+
+
+def refuse_all(faults: Iterable[Fault]) -> None:
+    """Refuses with every fault there is; does nothing when there is none."""
+    found = tuple(faults)
+    if found:
+        raise Refusal(*found)
+
+
+def unauthenticated() -> Refusal:
+    """One answer for a missing, malformed, unknown, expired or revoked token (contract §2)."""
+    return Refusal(Fault(Code.UNAUTHENTICATED, "Send a valid token as 'Authorization: Bearer'."))
+
+
+def not_found() -> Refusal:
+    """One answer for what does not exist and for what the caller may not see (contract §3)."""
+    return Refusal(Fault(Code.NOT_FOUND, "It does not exist, or you may not see it."))
+
+
+def forbidden(detail: str) -> Refusal:
+    """The caller may see the thing but not do this to it."""
+    return Refusal(Fault(Code.FORBIDDEN, detail))
+
+
+def storage_unavailable() -> Refusal:
+    """Storage cannot be reached, is read-only or is full; nothing was changed."""
+    return Refusal(
+        Fault(Code.STORAGE_UNAVAILABLE, "Storage is unavailable. Nothing was changed; try again.")
+    )
+
+
+def outcome_unknown() -> Refusal:
+    """The connection to the database broke while it committed."""
+    return Refusal(
+        Fault(
+            Code.OUTCOME_UNKNOWN,
+            "The connection to storage broke while the change was being committed. "
+            "It may have happened: read before you repeat it.",
+        )
+    )

@@ -1,0 +1,117 @@
+"""Teams and their membership: the linkage objects of spec.md, and the rules of contract §5."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from teamvars.domain.errors import Code, Fault
+
+MAX_ITEMS = 1000
+OWNERS = "owners"
+"""The name of the team that every organization has, and that cannot be renamed or deleted."""
+
+
+class Visibility(StrEnum):
+    """`secret`: seen by its members and by owners alone; else by the whole organization."""
+
+    ORGANIZATION = "organization"
+    SECRET = "secret"
+
+
+class Status(StrEnum):
+    """Of an organization membership: `invited` until the user has accepted."""
+
+    INVITED = "invited"
+    ACTIVE = "active"
+
+
+class LinkageType(StrEnum):
+    """What a linkage object names a member by (spec.md, Team membership relationship)."""
+
+    USERS = "users"
+    ORGANIZATION_MEMBERSHIPS = "organization-memberships"
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A team of an organization."""
+
+    id: str
+    name: str
+    organization_id: str
+    organization_name: str
+    visibility: Visibility
+    is_owners: bool
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether only its members and owners see it."""
+        return self.visibility is Visibility.SECRET
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A user's membership of an organization, and whether it is in the team under discussion."""
+
+    id: str
+    user_id: str
+    status: Status
+    in_team: bool
+
+    def named_by(self, linkage: LinkageType) -> str:
+        """Its id in a linkage object of that type."""
+        return self.user_id if linkage is LinkageType.USERS else self.id
+
+
+@dataclass(frozen=True, slots=True)
+class MembersDraft:
+    """Whom a request adds or removes: `ids[n]` is None where item n has a fault of its own."""
+
+    ids: Sequence[str | None] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def wanted(self) -> list[str]:
+        """Each id once, in order, so that repeated items count once."""
+        return list(dict.fromkeys(id_ for id_ in self.ids if id_ is not None))
+
+    def missing(self, found: Iterable[str]) -> list[Fault]:
+        """A fault for each item that names nobody with a membership of the organization."""
+        known = set(found)
+        return self._item_faults(
+            {id_ for id_ in self.ids if id_ is not None} - known,
+            Code.NOT_FOUND,
+            "No membership of the team's organization has this id.",
+        )
+
+    def not_accepted(self, invited: Iterable[str]) -> list[Fault]:
+        """A fault for each item that names an invited user by user id (spec.md, rule 3)."""
+        return self._item_faults(
+            set(invited),
+            Code.INVITATION_NOT_ACCEPTED,
+            "This user has not accepted the invitation to the organization yet. "
+            "Add them by organization membership id, or wait until they have.",
+        )
+
+    def last_owners(self, owners: Iterable[str]) -> list[Fault]:
+        """A fault for each item that would leave the organization without an active owner."""
+        return self._item_faults(
+            set(owners),
+            Code.LAST_OWNER,
+            "This would leave the organization without an active owner.",
+        )
+
+    def _item_faults(self, ids: set[str], code: Code, detail: str) -> list[Fault]:
+        return [
+            Fault(code, detail, pointer=f"/data/{n}/id")
+            for n, id_ in enumerate(self.ids)
+            if id_ in ids
+        ]
+
+
+def owners_lost(active_owners: Iterable[str], removed: Iterable[str]) -> set[str]:
+    """The membership ids whose removal would leave no active owner; empty when one remains.
+
+    An organization that has no active owner already loses none, so nothing is in its way.
+    """
+    owners = set(active_owners)
+    return owners if owners and owners <= set(removed) else set()

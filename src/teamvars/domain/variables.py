@@ -1,0 +1,177 @@
+"""Variables of a workspace: what they are, what may be asked of them, and the sensitive rules."""
+
+import re
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from teamvars.domain.errors import Code, Fault, refuse_all
+from teamvars.domain.ids import new_id, new_version_id
+from teamvars.domain.names import fold
+from teamvars.domain.workspaces import Workspace
+
+MAX_KEY_CHARACTERS = 128
+MAX_DESCRIPTION_CHARACTERS = 512
+MAX_VALUE_BYTES = 256 * 1024
+MAX_WORKSPACE_VALUE_BYTES = 16 * 1024 * 1024
+
+# White space of every script, '=', and the control and format-control blocks C0, DEL and C1.
+_FORBIDDEN_IN_KEY = re.compile(r"[\s=\x00-\x1f\x7f-\x9f]")
+
+_ATTRIBUTES = "/data/attributes/"
+
+
+class Category(StrEnum):
+    """`tool`: a variable of the tool that runs in the workspace; `env`: an environment variable."""
+
+    TOOL = "tool"
+    ENV = "env"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable as its readers see it: `value` is None when it is sensitive. Times in µs UTC."""
+
+    id: str
+    workspace_id: str
+    key: str
+    value: str | None = field(repr=False)
+    description: str
+    category: Category
+    hcl: bool
+    sensitive: bool
+    version_id: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class VariableDraft:
+    """What a request asks a variable to be; None where it says nothing (no attribute may be null).
+
+    `faults` are those found while decoding the document. They are carried along, not raised, until
+    it is settled that the caller may do this at all (contract §2).
+    """
+
+    key: str | None = None
+    value: str | None = field(default=None, repr=False)
+    description: str | None = None
+    category: Category | None = None
+    hcl: bool | None = None
+    sensitive: bool | None = None
+    faults: tuple[Fault, ...] = ()
+
+    def build(self, workspace: Workspace, now: int) -> Variable:
+        """The new variable. Refuses with every fault of the draft."""
+        refuse_all([*self.faults, *self._attribute_faults()])
+        assert self.key is not None and self.category is not None  # decoding requires both
+        return Variable(
+            id=new_id("var"),
+            workspace_id=workspace.id,
+            key=self.key,
+            value=self.value or "",
+            description=self.description or "",
+            category=self.category,
+            hcl=self.hcl or False,
+            sensitive=self.sensitive or False,
+            version_id=new_version_id(),
+            created_at=now,
+        )
+
+    def applied_to(self, variable: Variable) -> Variable:
+        """The variable as it will be, with a new version. Refuses with every fault of the draft.
+
+        `value` stays None where neither side says it: a stored sensitive value is not needed to
+        change what surrounds it.
+        """
+        permanent = variable.sensitive and self.sensitive is False
+        refuse_all([*self.faults, *self._attribute_faults(), *([_PERMANENT] if permanent else [])])
+        return replace(
+            variable,
+            key=variable.key if self.key is None else self.key,
+            value=variable.value if self.value is None else self.value,
+            description=variable.description if self.description is None else self.description,
+            category=variable.category if self.category is None else self.category,
+            hcl=variable.hcl if self.hcl is None else self.hcl,
+            sensitive=variable.sensitive if self.sensitive is None else self.sensitive,
+            version_id=new_version_id(),
+        )
+
+    def changed(self) -> list[str]:
+        """The names of the attributes the request speaks of, for the audit trail."""
+        said = ("key", "value", "description", "category", "hcl", "sensitive")
+        return [name for name in said if getattr(self, name) is not None]
+
+    def _attribute_faults(self) -> list[Fault]:
+        return [
+            *([] if self.key is None else _key_faults(self.key)),
+            *([] if self.value is None else _value_faults(self.value)),
+            *([] if self.description is None else _description_faults(self.description)),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFilter:
+    """The deprecated `filter.*` properties of a create: names the workspace must have (spec.md)."""
+
+    workspace_name: str | None = None
+    organization_name: str | None = None
+
+    def faults(self, workspace: Workspace) -> list[Fault]:
+        """A fault for each name that is not the one of the workspace in the path."""
+        named = {
+            "workspace": (self.workspace_name, workspace.name),
+            "organization": (self.organization_name, workspace.organization_name),
+        }
+        return [
+            Fault(
+                Code.INVALID_VALUE,
+                f"This is not the name of the {noun} of the path.",
+                pointer=f"/filter/{noun}/name",
+            )
+            for noun, (given, actual) in named.items()
+            if given is not None and fold(given) != fold(actual)
+        ]
+
+
+_PERMANENT = Fault(
+    Code.SENSITIVE_IS_PERMANENT,
+    "A sensitive variable stays sensitive. Delete it and create another one instead.",
+    pointer=_ATTRIBUTES + "sensitive",
+)
+
+
+def key_taken() -> Fault:
+    """Another variable of the workspace has this key in this category."""
+    return Fault(
+        Code.KEY_TAKEN,
+        "The workspace already has a variable with this key in this category.",
+        pointer=_ATTRIBUTES + "key",
+    )
+
+
+def value_size(value: str) -> int:
+    """The bytes of a value as they count against the limits."""
+    return len(value.encode())
+
+
+def _key_faults(key: str) -> list[Fault]:
+    faults = []
+    if not 1 <= len(key) <= MAX_KEY_CHARACTERS:
+        faults.append(f"A key has 1 to {MAX_KEY_CHARACTERS} characters.")
+    if _FORBIDDEN_IN_KEY.search(key):
+        faults.append("A key has no white space, no control characters and no '='.")
+    return [Fault(Code.INVALID_VALUE, detail, pointer=_ATTRIBUTES + "key") for detail in faults]
+
+
+def _value_faults(value: str) -> list[Fault]:
+    # A character is at most four bytes, so most values need not be encoded to be known to fit.
+    if len(value) * 4 <= MAX_VALUE_BYTES or value_size(value) <= MAX_VALUE_BYTES:
+        return []
+    detail = f"A value has at most {MAX_VALUE_BYTES} bytes of UTF-8."
+    return [Fault(Code.INVALID_VALUE, detail, pointer=_ATTRIBUTES + "value")]
+
+
+def _description_faults(description: str) -> list[Fault]:
+    if len(description) <= MAX_DESCRIPTION_CHARACTERS:
+        return []
+    detail = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
+    return [Fault(Code.INVALID_VALUE, detail, pointer=_ATTRIBUTES + "description")]

@@ -1,0 +1,1 @@
+"""Keys, sealing of values, tokens, and the links of the audit chain."""

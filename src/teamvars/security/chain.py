@@ -1,0 +1,95 @@
+"""The audit chain: each entry's link authenticates the entry and the link before it."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable
+
+from teamvars.domain.audit import AuditEntry, Break, Event, Stream
+from teamvars.domain.workspaces import Usage
+from teamvars.security.encoding import length_prefixed
+from teamvars.security.keyring import Keyring
+
+GENESIS = bytes(32)
+"""The link before a stream's first entry."""
+
+_FIELDS = tuple(name for name in AuditEntry.__slots__ if name != "link")
+
+
+class Chain:
+    """Makes and checks links, HMAC-SHA-256 under the audit keys of the keyring."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._active = keyring.audit.active
+        self._keys = dict(keyring.audit.keys)
+
+    def open(self, stream_id: str) -> Stream:
+        """A new stream, without a change."""
+        return Stream(stream_id, 0, GENESIS, self._head(self._active, stream_id, 0, GENESIS))
+
+    def extend(
+        self, stream: Stream, event: Event, usage: Usage | None = None
+    ) -> tuple[AuditEntry, Stream]:
+        """The entry that continues the stream with this event, and the stream after it."""
+        fields = (
+            stream.id,
+            stream.sequence + 1,
+            event.at,
+            event.actor.kind,
+            event.actor.id,
+            event.actor.token_id,
+            event.request_id,
+            event.action,
+            event.subject_type,
+            event.subject_id,
+            json.dumps(event.details, separators=(",", ":"), sort_keys=True),
+            self._active,
+            stream.link,
+        )
+        link = self._link(self._active, fields)
+        head = self._head(self._active, stream.id, stream.sequence + 1, link)
+        after = Stream(stream.id, stream.sequence + 1, link, head, usage or stream.usage)
+        return AuditEntry(*fields, link=link), after
+
+    def first_break(
+        self, stream_id: str, entries: Iterable[AuditEntry], end: tuple[int, bytes]
+    ) -> Break | None:
+        """The first place where the entries, in order, do not lead to `end`; None: they do.
+
+        `end` is the sequence number and link the stream must have, as its row or, once it is
+        closed, its parent's record says.
+        """
+        sequence, link = 0, GENESIS
+        for entry in entries:
+            if entry.sequence != sequence + 1:
+                return Break(stream_id, sequence + 1, "the entry is missing")
+            if entry.previous != link or not self._holds(entry):
+                return Break(stream_id, entry.sequence, "the entry was altered or replaced")
+            sequence, link = entry.sequence, entry.link
+        if (sequence, link) != end:
+            return Break(stream_id, sequence + 1, "the stream does not end where its head says")
+        return None
+
+    def head_holds(self, stream: Stream) -> bool:
+        """Whether the stream's row was written by a holder of an audit key."""
+        return any(
+            hmac.compare_digest(
+                self._head(key_id, stream.id, stream.sequence, stream.link), stream.head
+            )
+            for key_id in self._keys
+        )
+
+    def _holds(self, entry: AuditEntry) -> bool:
+        fields = tuple(getattr(entry, name) for name in _FIELDS)
+        return entry.key_id in self._keys and hmac.compare_digest(
+            self._link(entry.key_id, fields), entry.link
+        )
+
+    def _link(self, key_id: str, fields: tuple[str | bytes | int | None, ...]) -> bytes:
+        return hmac.digest(
+            self._keys[key_id], length_prefixed("audit entry", *fields), hashlib.sha256
+        )
+
+    def _head(self, key_id: str, stream_id: str, sequence: int, link: bytes) -> bytes:
+        place = length_prefixed("stream head", stream_id, sequence, link)
+        return hmac.digest(self._keys[key_id], place, hashlib.sha256)

@@ -1,0 +1,21 @@
+"""Unambiguous bytes for what is authenticated: every field behind its length."""
+
+
+def length_prefixed(*fields: str | bytes | int | None) -> bytes:
+    """One byte string from which the fields could be read back, so no two lists share one.
+
+    A field is a kind byte (none, text, bytes, integer), its length in 8 bytes, and its content.
+    """
+    return b"".join(map(_field, fields))
+
+
+def _field(value: str | bytes | int | None) -> bytes:
+    if value is None:
+        kind, content = b"n", b""
+    elif isinstance(value, str):
+        kind, content = b"t", value.encode()
+    elif isinstance(value, bytes):
+        kind, content = b"b", value
+    else:
+        kind, content = b"i", str(int(value)).encode()
+    return kind + len(content).to_bytes(8) + content

@@ -1,0 +1,134 @@
+"""The keyring: the master keys and audit keys of one installation, in a file of mode 0600.
+
+It is never in the database and never in a backup: without it, a copy of the database is useless.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from teamvars.domain.ids import new_id
+
+KEY_BYTES = 32
+MASTER = "master"
+AUDIT = "audit"
+_PREFIXES = {MASTER: "mk", AUDIT: "ak"}
+_FORMAT = 1
+
+
+class KeyringError(Exception):
+    """The keyring cannot be used; the text says why and what to do, and holds no key."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """The keys of one purpose by id, and the id of the one in use for new data."""
+
+    active: str
+    keys: Mapping[str, bytes] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Keyring:
+    """Master keys wrap the data keys of organizations; audit keys authenticate the audit trail."""
+
+    master: KeySet
+    audit: KeySet
+
+    def checks(self) -> dict[str, tuple[str, bytes]]:
+        """For each key id its purpose and check value: proof of the key, and of no other use."""
+        return {
+            key_id: (purpose, hmac.digest(key, _check_label(purpose, key_id), hashlib.sha256))
+            for purpose, key_set in ((MASTER, self.master), (AUDIT, self.audit))
+            for key_id, key in key_set.keys.items()
+        }
+
+
+def generate() -> Keyring:
+    """A new keyring with one key of each purpose."""
+    return Keyring(_new_key_set(MASTER), _new_key_set(AUDIT))
+
+
+def save_new(keyring: Keyring, path: Path) -> None:
+    """Writes the file, durably and readable by its owner alone. Refuses to overwrite one."""
+    text = json.dumps(
+        {"format": _FORMAT, **{p: _as_json(s) for p, s in _purposes(keyring)}}, indent=2
+    )
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise KeyringError(f"{path} exists already and is never overwritten.") from None
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(descriptor)
+    _fsync_folder(path.parent)
+
+
+def load(path: Path) -> Keyring:
+    """Reads the file. Refuses one that is missing, that others can read, or that is damaged."""
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read()
+    except FileNotFoundError:
+        raise KeyringError(
+            f"There is no keyring at {path}. Restore it, or point TEAMVARS_KEYRING at it; "
+            "a new installation makes one with 'teamvars init'."
+        ) from None
+    except OSError as error:
+        raise KeyringError(f"The keyring {path} cannot be read: {error.strerror}.") from None
+    if stat.S_IMODE(mode) & 0o077:
+        raise KeyringError(f"Others can read the keyring {path}. Run: chmod 600 {path}")
+    try:
+        document = json.loads(content)
+        if document["format"] != _FORMAT:
+            raise KeyringError(f"The keyring {path} was written by a newer teamvars.")
+        return Keyring(_from_json(document[MASTER]), _from_json(document[AUDIT]))
+    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+        # The cause would quote the file's content.
+        raise KeyringError(f"The keyring {path} is damaged. Restore it from your copy.") from None
+
+
+def _new_key_set(purpose: str) -> KeySet:
+    key_id = new_id(_PREFIXES[purpose])
+    return KeySet(key_id, {key_id: secrets.token_bytes(KEY_BYTES)})
+
+
+def _purposes(keyring: Keyring) -> tuple[tuple[str, KeySet], ...]:
+    return ((MASTER, keyring.master), (AUDIT, keyring.audit))
+
+
+def _as_json(key_set: KeySet) -> dict[str, object]:
+    keys = {key_id: base64.b64encode(key).decode() for key_id, key in key_set.keys.items()}
+    return {"active": key_set.active, "keys": keys}
+
+
+def _from_json(document: Mapping[str, object]) -> KeySet:
+    active, encoded = document["active"], document["keys"]
+    if not isinstance(active, str) or not isinstance(encoded, dict) or active not in encoded:
+        raise ValueError
+    keys = {str(key_id): base64.b64decode(text, validate=True) for key_id, text in encoded.items()}
+    if any(len(key) != KEY_BYTES for key in keys.values()):
+        raise ValueError
+    return KeySet(active, keys)
+
+
+def _check_label(purpose: str, key_id: str) -> bytes:
+    return f"teamvars key check\n{purpose}\n{key_id}".encode()
+
+
+def _fsync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,47 @@
+"""API tokens: how they are made, recognised and hashed.
+
+`tv`, a letter for the owner's kind, `_`, 43 base62 characters (256 random bits), 6 of checksum:
+secret scanners find it with `tv[uto]_[0-9A-Za-z]{49}` and can verify it without asking us.
+"""
+
+import hashlib
+import re
+import secrets
+import zlib
+
+PATTERN = "tv[uto]_[0-9A-Za-z]{49}"
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PREFIXES = {"user": "tvu_", "team": "tvt_", "organization": "tvo_"}
+_SECRET_CHARACTERS = 43
+_CHECKSUM_CHARACTERS = 6
+_TOKEN = re.compile(PATTERN)
+
+
+def new_token(owner_kind: str) -> str:
+    """A fresh token for a `user`, `team` or `organization`."""
+    body = _PREFIXES[owner_kind] + _base62(secrets.randbits(256), _SECRET_CHARACTERS)
+    return body + _checksum(body)
+
+
+def is_token(text: str) -> bool:
+    """Whether it has the form of a token and its checksum holds; it need not be a known one."""
+    if _TOKEN.fullmatch(text) is None:
+        return False
+    return _checksum(text[:-_CHECKSUM_CHARACTERS]) == text[-_CHECKSUM_CHARACTERS:]
+
+
+def hash_token(token: str) -> bytes:
+    """What is stored: SHA-256, since 256 random bits need no slow hash and no salt."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _checksum(body: str) -> str:
+    return _base62(zlib.crc32(body.encode()), _CHECKSUM_CHARACTERS)
+
+
+def _base62(number: int, length: int) -> str:
+    digits = []
+    for _ in range(length):
+        number, digit = divmod(number, 62)
+        digits.append(_ALPHABET[digit])
+    return "".join(reversed(digits))

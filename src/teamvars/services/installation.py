@@ -1,0 +1,85 @@
+"""The installation itself: its schema, and whether the keyring is the one its data needs."""
+
+import hmac
+from collections.abc import Mapping
+
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.security.chain import Chain
+from teamvars.security.keyring import Keyring
+from teamvars.services import Clock
+from teamvars.storage import keyring_keys, migrations, streams
+from teamvars.storage.database import Database, Transaction
+from teamvars.storage.migrations import Migration, SchemaMismatch
+
+
+class NotReady(Exception):
+    """The store cannot be served as it is; the text says which command mends it."""
+
+
+class Installation:
+    """What an operator does to a store as a whole, and what `serve` asks before it starts."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def pending(self) -> list[Migration]:
+        """The migrations that are missing. Raises NotReady for a newer or altered schema."""
+        try:
+            return migrations.check(await self._database.read(migrations.applied))
+        except SchemaMismatch as error:
+            raise NotReady(str(error)) from None
+
+    async def migrate(self) -> list[Migration]:
+        """Applies what is missing and returns it; one node at a time. Raises NotReady."""
+        try:
+            return await self._database.migrate(migrations.apply_pending)
+        except SchemaMismatch as error:
+            raise NotReady(str(error)) from None
+
+    async def is_initialised(self) -> bool:
+        """Whether the store knows a keyring, so that a new one must never be made for it."""
+        if not await self._database.read(migrations.applied):
+            return False
+        return bool(await self._database.read(keyring_keys.find_all))
+
+    async def initialise(self, keyring: Keyring) -> bool:
+        """Notes the keyring in a store that has none and begins its history; False: was done.
+
+        Raises NotReady when the store has another one.
+        """
+
+        async def body(tx: Transaction) -> bool:
+            noted = await keyring_keys.find_all(tx)
+            if noted:
+                _require_fit(noted, keyring)
+                return False
+            await keyring_keys.insert_all(tx, keyring.checks(), self._clock())
+            await streams.insert(tx, Chain(keyring).open(SYSTEM_STREAM))
+            return True
+
+        return await self._database.migrate(body)
+
+    async def require_ready(self, keyring: Keyring) -> None:
+        """Raises NotReady for another schema than this release's, or another keyring."""
+        if await self.pending():
+            raise NotReady("The database lacks migrations. Run: teamvars migrate up")
+        noted = await self._database.read(keyring_keys.find_all)
+        if not noted:
+            raise NotReady("The database knows no keyring yet. Run: teamvars init")
+        _require_fit(noted, keyring)
+
+    async def key_uses(self) -> dict[str, int]:
+        """How many data keys each master key wraps."""
+        return await self._database.read(keyring_keys.uses)
+
+
+def _require_fit(noted: Mapping[str, tuple[str, bytes]], keyring: Keyring) -> None:
+    """Refuses a keyring that lacks a key the data needs, or holds another under its id."""
+    held = keyring.checks()
+    for key_id, (purpose, check) in noted.items():
+        if key_id not in held or not hmac.compare_digest(held[key_id][1], check):
+            raise NotReady(
+                f"The keyring is not this database's: it lacks the {purpose} key {key_id}. "
+                "Point TEAMVARS_KEYRING at the right file; nothing was touched."
+            )

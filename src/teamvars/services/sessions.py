@@ -1,0 +1,43 @@
+"""Who calls: asked on its own where a request is refused before it reaches another service."""
+
+from teamvars.domain.access import Caller
+from teamvars.services import Clock
+from teamvars.storage import access, tokens
+from teamvars.storage.database import Database, Transaction
+
+
+class Sessions:
+    """Authentication, and when each token was last used."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._uses: dict[str, int] = {}
+
+    async def authenticate(self, caller: Caller) -> None:
+        """Finds out who calls. Refuses: unauthenticated."""
+
+        async def body(tx: Transaction) -> None:
+            await access.authenticate(tx, caller, self._clock())
+
+        await self._database.read(body)
+
+    def note_use(self, caller: Caller) -> None:
+        """Remembers that the caller's token was used, without a write per request."""
+        if caller.actor is not None and caller.actor.token_id is not None:
+            self._uses[caller.actor.token_id] = self._clock()
+
+    async def store_uses(self) -> None:
+        """Writes down the uses since the last time; keeps them when storage is unavailable."""
+        uses, self._uses = self._uses, {}
+        if not uses:
+            return
+
+        async def body(tx: Transaction) -> None:
+            await tokens.note_uses(tx, uses)
+
+        try:
+            await self._database.write(body)
+        except Exception:
+            self._uses = {**uses, **self._uses}
+            raise

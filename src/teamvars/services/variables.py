@@ -1,0 +1,231 @@
+"""The variables of a workspace: list, create, read, update, delete."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from teamvars.domain.access import Caller, Permission, WorkspaceAccess
+from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.variables import (
+    Variable,
+    VariableDraft,
+    WorkspaceFilter,
+    value_size,
+)
+from teamvars.domain.workspaces import Quota, Workspace
+from teamvars.security.chain import Chain
+from teamvars.security.sealing import DataKey, Sealer
+from teamvars.services import Clock
+from teamvars.storage import access, streams, variables
+from teamvars.storage.database import Database, Transaction
+from teamvars.storage.variables import StoredVariable
+
+
+@dataclass(frozen=True, slots=True)
+class VariableInWorkspace:
+    """A variable as its readers see it, and the workspace it belongs to."""
+
+    workspace: Workspace
+    variable: Variable
+
+
+@dataclass(frozen=True, slots=True)
+class VariableList:
+    """A workspace's variables by key, then category. `head` changes whenever any of them does."""
+
+    workspace: Workspace
+    variables: Sequence[Variable]
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions an `If-Match` admits; `any_version` for `*` (RFC 9110, 13.1.1)."""
+
+    version_ids: frozenset[str] = frozenset()
+    any_version: bool = False
+
+    def require(self, version_id: str) -> None:
+        """Refuses when the variable is at another version."""
+        if not self.any_version and version_id not in self.version_ids:
+            raise Refusal(
+                Fault(
+                    Code.PRECONDITION_FAILED,
+                    "The variable has changed since that version. Read it again.",
+                    header="If-Match",
+                )
+            )
+
+
+ANY_VERSION = Versions(any_version=True)
+
+
+class Variables:
+    """What callers do with variables. All methods refuse unauthenticated, not found, forbidden."""
+
+    def __init__(
+        self, database: Database, sealer: Sealer, chain: Chain, clock: Clock, quota: Quota
+    ) -> None:
+        self._database = database
+        self._sealer = sealer
+        self._chain = chain
+        self._clock = clock
+        self._quota = quota
+
+    async def list(self, caller: Caller, workspace_id: str) -> VariableList:
+        """All variables of a workspace."""
+
+        async def body(tx: Transaction) -> VariableList:
+            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+            granted.require(Permission.READ_VARIABLES)
+            key = self._sealer.data_key(granted.key)
+            stored = await variables.find_all(tx, workspace_id)
+            shown = [_shown(one, key) for one in stored]
+            return VariableList(granted.workspace, shown, granted.stream.head)
+
+        return await self._database.read(body)
+
+    async def read(
+        self, caller: Caller, workspace_id: str, variable_id: str
+    ) -> VariableInWorkspace:
+        """One variable."""
+
+        async def body(tx: Transaction) -> VariableInWorkspace:
+            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+            granted.require(Permission.READ_VARIABLES)
+            stored = await variables.get(tx, workspace_id, variable_id)
+            shown = _shown(stored, self._sealer.data_key(granted.key))
+            return VariableInWorkspace(granted.workspace, shown)
+
+        return await self._database.read(body)
+
+    async def create(
+        self,
+        caller: Caller,
+        workspace_id: str,
+        draft: VariableDraft,
+        deprecated_filter: WorkspaceFilter,
+    ) -> VariableInWorkspace:
+        """Adds a variable.
+
+        Refuses: every fault of the draft and the filter, a full workspace, a taken key.
+        """
+
+        async def body(tx: Transaction) -> VariableInWorkspace:
+            now = self._clock()
+            granted = await access.workspace(tx, caller, now, workspace_id, lock=True)
+            granted.require(Permission.WRITE_VARIABLES)
+            size = value_size(draft.value or "")
+            after = granted.stream.usage.plus(1, size)
+            known = [
+                *deprecated_filter.faults(granted.workspace),
+                *self._quota.faults(granted.stream.usage, after),
+            ]
+            variable = replace(draft, faults=(*draft.faults, *known)).build(granted.workspace, now)
+            sealed = self._sealer.data_key(granted.key).seal(draft.value or "", variable)
+            await variables.insert(tx, StoredVariable(variable, sealed, size))
+            event = caller.event("variable.create", _subject(variable), _summary(variable), now)
+            await streams.append(tx, *self._chain.extend(granted.stream, event, after))
+            return VariableInWorkspace(granted.workspace, _hidden(variable))
+
+        return await self._database.write(body)
+
+    async def update(
+        self,
+        caller: Caller,
+        workspace_id: str,
+        variable_id: str,
+        draft: VariableDraft,
+        versions: Versions,
+    ) -> VariableInWorkspace:
+        """Changes what the draft names; the variable gets a new version also when that is nothing.
+
+        Refuses: another version than those wanted, every fault of the draft, making a sensitive
+        variable readable, a full workspace, a taken key.
+        """
+
+        async def body(tx: Transaction) -> VariableInWorkspace:
+            now = self._clock()
+            granted, stored = await self._writable(tx, caller, workspace_id, variable_id, now)
+            versions.require(stored.variable.version_id)
+            variable, updated = self._apply(draft, stored, granted)
+            await variables.update(tx, updated)
+            details = {**_summary(variable), "changed": draft.changed()}
+            event = caller.event("variable.update", _subject(variable), details, now)
+            usage = granted.stream.usage.plus(0, updated.value_bytes - stored.value_bytes)
+            await streams.append(tx, *self._chain.extend(granted.stream, event, usage))
+            return VariableInWorkspace(granted.workspace, _hidden(variable))
+
+        return await self._database.write(body)
+
+    async def delete(
+        self, caller: Caller, workspace_id: str, variable_id: str, versions: Versions
+    ) -> None:
+        """Removes a variable. Refuses: another version than those wanted."""
+
+        async def body(tx: Transaction) -> None:
+            now = self._clock()
+            granted, stored = await self._writable(tx, caller, workspace_id, variable_id, now)
+            versions.require(stored.variable.version_id)
+            await variables.delete(tx, variable_id)
+            summary = _summary(stored.variable)
+            event = caller.event("variable.delete", _subject(stored.variable), summary, now)
+            usage = granted.stream.usage.plus(-1, -stored.value_bytes)
+            await streams.append(tx, *self._chain.extend(granted.stream, event, usage))
+
+        await self._database.write(body)
+
+    async def _writable(
+        self, tx: Transaction, caller: Caller, workspace_id: str, variable_id: str, now: int
+    ) -> tuple[WorkspaceAccess, StoredVariable]:
+        """The locked workspace and the variable; that it is missing goes before a missing right."""
+        granted = await access.workspace(tx, caller, now, workspace_id, lock=True)
+        granted.require(Permission.READ_VARIABLES)
+        stored = await variables.get(tx, workspace_id, variable_id)
+        granted.require(Permission.WRITE_VARIABLES)
+        return granted, stored
+
+    def _apply(
+        self, draft: VariableDraft, stored: StoredVariable, granted: WorkspaceAccess
+    ) -> tuple[Variable, StoredVariable]:
+        """The variable as the draft makes it, with its value where it is readable, and its row.
+
+        The value is sealed anew when it changes or when the sensitive flag, which seals it in,
+        does. A value that stays sensitive is not opened.
+        """
+        key = self._sealer.data_key(granted.key)
+        before = _shown(stored, key)
+        size = stored.value_bytes if draft.value is None else value_size(draft.value)
+        usage = granted.stream.usage
+        full = self._quota.faults(usage, usage.plus(0, size - stored.value_bytes))
+        variable = replace(draft, faults=(*draft.faults, *full)).applied_to(before)
+        sealed = stored.sealed
+        if draft.value is not None or variable.sensitive != before.sensitive:
+            assert variable.value is not None  # said now, or shown until now
+            sealed = key.seal(variable.value, variable)
+        return variable, StoredVariable(variable, sealed, size)
+
+
+def _shown(stored: StoredVariable, key: DataKey) -> Variable:
+    """The variable with its value, unless that is sensitive."""
+    if stored.variable.sensitive:
+        return stored.variable
+    assert stored.sealed is not None
+    return replace(stored.variable, value=key.open(stored.sealed, stored.variable))
+
+
+def _hidden(variable: Variable) -> Variable:
+    """A variable just written, as its readers will see it."""
+    return replace(variable, value=None) if variable.sensitive else variable
+
+
+def _subject(variable: Variable) -> tuple[str, str]:
+    return "vars", variable.id
+
+
+def _summary(variable: Variable) -> dict[str, object]:
+    return {
+        "key": variable.key,
+        "category": variable.category.value,
+        "sensitive": variable.sensitive,
+        "version-id": variable.version_id,
+    }

@@ -1,0 +1,1 @@
+"""The only SQL: the two engines, the schema, and functions that take a transaction."""

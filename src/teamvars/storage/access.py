@@ -1,0 +1,191 @@
+"""The access statements: one query that says who calls, what they may, and where the head stands.
+
+Tokens, memberships and grants are read on every request and trusted for none but that one.
+"""
+
+from teamvars.domain.access import Caller, Level, TeamAccess, WorkspaceAccess, WrappedKey
+from teamvars.domain.audit import Actor, Stream
+from teamvars.domain.errors import not_found, unauthenticated
+from teamvars.domain.teams import Team, Visibility
+from teamvars.domain.workspaces import Usage, Workspace
+from teamvars.storage.database import Row, Transaction
+
+# $1: hash of the token, $2: now. `acting`: every team whose rights the caller has.
+_CALLER = """
+WITH caller AS (
+    SELECT id, user_id, team_id, organization_id FROM tokens
+    WHERE hash = $1 AND (expires_at IS NULL OR expires_at > $2)
+), acting AS (
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller
+    JOIN memberships ON memberships.user_id = caller.user_id AND memberships.status = 'active'
+    JOIN team_members ON team_members.membership_id = memberships.id
+    JOIN teams ON teams.id = team_members.team_id
+    UNION ALL
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller
+    JOIN teams ON teams.id = caller.team_id
+)
+"""
+
+_IS_OWNER = """(
+    caller.organization_id = organizations.id
+    OR EXISTS (SELECT 1 FROM acting
+        WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+)"""
+
+_WORKSPACE = f"""
+SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
+    workspaces.id, workspaces.name, organizations.id, organizations.name,
+    CASE WHEN {_IS_OWNER} THEN 3 ELSE coalesce((
+        SELECT max(grants.level) FROM acting
+        JOIN grants ON grants.team_id = acting.id AND grants.workspace_id = workspaces.id
+    ), 0) END,
+    data_keys.version, data_keys.master_key_id, data_keys.wrapped,
+    unlocked.sequence,
+    streams.id, streams.sequence, streams.link, streams.head,
+    streams.variables, streams.value_bytes
+FROM caller
+{{join}} workspaces ON {{target}}
+{{join}} organizations ON organizations.id = workspaces.organization_id
+{{join}} data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+{{join}} streams AS unlocked ON unlocked.id = workspaces.id
+{{join}} streams ON streams.id = workspaces.id
+"""
+
+_TEAM = f"""
+SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
+    teams.id, teams.name, organizations.id, organizations.name, teams.visibility, teams.is_owners,
+    CASE WHEN {_IS_OWNER} THEN 1 ELSE 0 END,
+    CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
+            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+        THEN 1 ELSE 0 END,
+    CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id) THEN 1 ELSE 0 END,
+    CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id
+        AND acting.manage_membership = 1) THEN 1 ELSE 0 END,
+    unlocked.sequence,
+    streams.id, streams.sequence, streams.link, streams.head,
+    streams.variables, streams.value_bytes
+FROM caller
+{{join}} teams ON teams.id = $3
+{{join}} organizations ON organizations.id = teams.organization_id
+{{join}} streams AS unlocked ON unlocked.id = teams.id
+{{join}} streams ON streams.id = teams.id
+"""
+
+_BY_ID = "workspaces.id = $3"
+_BY_NAME = """workspaces.name_folded = $4 AND workspaces.organization_id = (
+    SELECT id FROM organizations WHERE name_folded = $3)"""
+
+
+def _reading(select: str, target: str = "") -> str:
+    return _CALLER + select.format(join="LEFT JOIN", target=target)
+
+
+def _locking(select: str, target: str = "") -> str:
+    # Inner joins: PostgreSQL locks no row of the nullable side of an outer one.
+    return _CALLER + select.format(join="JOIN", target=target) + "{lock streams}"
+
+
+_READ_WORKSPACE = _reading(_WORKSPACE, _BY_ID)
+_READ_WORKSPACE_BY_NAME = _reading(_WORKSPACE, _BY_NAME)
+_LOCK_WORKSPACE = _locking(_WORKSPACE, _BY_ID)
+_READ_TEAM = _reading(_TEAM)
+_LOCK_TEAM = _locking(_TEAM)
+
+
+async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
+    """Finds out who calls. Refuses: unauthenticated."""
+    row = await tx.fetch_one(
+        _CALLER + "SELECT id, user_id, team_id, organization_id FROM caller", caller.token_hash, now
+    )
+    _settle(caller, row)
+
+
+async def workspace(
+    tx: Transaction, caller: Caller, now: int, workspace_id: str, *, lock: bool = False
+) -> WorkspaceAccess:
+    """What the caller may do in a workspace. Refuses: unauthenticated, not found.
+
+    With `lock`, the workspace's stream is locked first and all else is read after that.
+    """
+    args = (caller.token_hash, now, workspace_id)
+    row = await _locked(tx, _LOCK_WORKSPACE, args) if lock else None
+    return _workspace(caller, row or await tx.fetch_one(_READ_WORKSPACE, *args))
+
+
+async def workspace_by_name(
+    tx: Transaction, caller: Caller, now: int, organization: str, name: str
+) -> WorkspaceAccess:
+    """As `workspace`, by folded names."""
+    args = (caller.token_hash, now, organization, name)
+    return _workspace(caller, await tx.fetch_one(_READ_WORKSPACE_BY_NAME, *args))
+
+
+async def team(
+    tx: Transaction, caller: Caller, now: int, team_id: str, *, lock: bool = False
+) -> TeamAccess:
+    """What the caller may do with a team. Refuses: unauthenticated, not found.
+
+    With `lock`, the team's stream is locked first and all else is read after that.
+    """
+    args = (caller.token_hash, now, team_id)
+    row = await _locked(tx, _LOCK_TEAM, args) if lock else None
+    row = row or await tx.fetch_one(_READ_TEAM, *args)
+    _settle(caller, row)
+    assert row is not None
+    if row[4] is None:
+        raise not_found()
+    return TeamAccess(
+        team=Team(row[4], row[5], row[6], row[7], Visibility(row[8]), bool(row[9])),
+        is_owner=bool(row[10]),
+        in_organization=bool(row[11]),
+        in_team=bool(row[12]),
+        manages_membership=bool(row[13]),
+        stream=_stream(row),
+    )
+
+
+async def _locked(tx: Transaction, sql: str, args: tuple[object, ...]) -> Row | None:
+    """The row, read entirely after the lock was had; None when there is nothing to lock.
+
+    PostgreSQL takes the locked stream from after the wait and everything else from before it. When
+    the two sequence numbers differ, someone changed the subject meanwhile, so it is read again.
+    """
+    row = await tx.fetch_one(sql, *args)
+    if row is not None and row[-7] != row[-5]:
+        row = await tx.fetch_one(sql, *args)
+    return row
+
+
+def _settle(caller: Caller, row: Row | None) -> None:
+    """Notes who calls. Refuses an unknown, expired or revoked token."""
+    if row is None:
+        raise unauthenticated()
+    token_id, user_id, team_id, organization_id = row[:4]
+    if user_id is not None:
+        caller.actor = Actor("user", user_id, token_id)
+    elif team_id is not None:
+        caller.actor = Actor("team", team_id, token_id)
+    else:
+        caller.actor = Actor("organization", organization_id, token_id)
+
+
+def _workspace(caller: Caller, row: Row | None) -> WorkspaceAccess:
+    _settle(caller, row)
+    assert row is not None
+    if row[4] is None:
+        raise not_found()
+    return WorkspaceAccess(
+        workspace=Workspace(row[4], row[5], row[6], row[7]),
+        level=Level(row[8]),
+        key=WrappedKey(row[6], row[9], row[10], row[11]),
+        stream=_stream(row),
+    )
+
+
+def _stream(row: Row) -> Stream:
+    id_, sequence, link, head, variables, value_bytes = row[-6:]
+    return Stream(id_, sequence, link, head, Usage(variables, value_bytes))

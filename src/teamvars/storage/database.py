@@ -1,0 +1,103 @@
+"""The small interface to both engines: `read` and `write` run a function in a transaction.
+
+A function, not a block, because a transaction may have to run again: PostgreSQL asks for it after
+a deadlock or a failover. It awaits nothing but the transaction, and keeps no state between runs.
+"""
+
+import re
+from collections.abc import Callable, Coroutine, Sequence
+from functools import lru_cache
+from typing import Any, Protocol, TypeVar
+
+Row = Sequence[Any]
+T = TypeVar("T")
+
+
+class Transaction(Protocol):
+    """One transaction. Values are str, int, bytes or None; parameters are `$1`, `$2`, ….
+
+    Statements may hold the fragments of `Fragments`. A broken constraint raises `Taken` or
+    `MissingReference`, a missing schema `MissingTable`; after that the transaction can only end.
+    """
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        """All rows of a statement."""
+        ...
+
+    async def fetch_one(self, sql: str, *args: object) -> Row | None:
+        """The first row of a statement, None when there is none."""
+        ...
+
+    async def execute(self, sql: str, *args: object) -> None:
+        """Runs a statement whose rows nobody wants."""
+        ...
+
+    async def script(self, sql: str) -> None:
+        """Runs several statements without parameters, for migrations."""
+        ...
+
+
+Body = Callable[[Transaction], Coroutine[Any, Any, T]]
+
+
+class Database(Protocol):
+    """A store. Every method refuses with `storage_unavailable` when it cannot be used."""
+
+    async def open(self) -> None:
+        """Gets hold of the store, before anything else is asked of it."""
+        ...
+
+    async def read(self, body: Body[T]) -> T:
+        """Runs the function on one snapshot of the data."""
+        ...
+
+    async def write(self, body: Body[T]) -> T:
+        """Runs the function and commits what it did, or, when it raises, none of it.
+
+        The answer, be it a result or an exception, is given after the commit. Once begun it goes
+        on when the caller is cancelled. Refuses with `outcome_unknown` when the connection breaks
+        while committing.
+        """
+        ...
+
+    async def migrate(self, body: Body[T]) -> T:
+        """As `write`, with nobody else migrating at the same time, on this node or another."""
+        ...
+
+    async def close(self) -> None:
+        """Finishes the writes under way and lets go of the store."""
+        ...
+
+
+class Taken(Exception):
+    """A uniqueness constraint is in the way."""
+
+
+class MissingReference(Exception):
+    """A row refers to one that does not exist, or is still referred to."""
+
+
+class MissingTable(Exception):
+    """The schema has not been brought here yet."""
+
+
+class Fragments:
+    """The only SQL that differs between engines; `render` puts it in the place of the markers.
+
+    `{text}`, `{bytes}`: column types. `{lock a}`: locks the rows of table alias `a` until the end
+    of the transaction. `{each $1}`: the strings of the JSON array `$1`, for `IN`.
+    """
+
+    def __init__(self, text: str, bytes_: str, lock: str, each: str) -> None:
+        self._replacements = (
+            (re.compile(r"\{text\}"), text),
+            (re.compile(r"\{bytes\}"), bytes_),
+            (re.compile(r"\{lock (\w+)\}"), lock),
+            (re.compile(r"\{each (\$\d+)\}"), each),
+        )
+        self.render = lru_cache(maxsize=None)(self._render)
+
+    def _render(self, sql: str) -> str:
+        for marker, replacement in self._replacements:
+            sql = marker.sub(replacement, sql)
+        return sql

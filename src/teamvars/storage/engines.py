@@ -1,0 +1,26 @@
+"""Choosing an engine by URL."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from teamvars.storage.database import Database
+from teamvars.storage.postgres import PostgresDatabase
+from teamvars.storage.sqlite import SqliteDatabase
+
+
+class UnknownEngine(Exception):
+    """The URL is of no engine we have. The text does not quote it: it may hold a password."""
+
+
+def database_for(url: str, *, create: bool = False) -> Database:
+    """The store behind `sqlite:///path` or `postgresql://…`, not yet opened.
+
+    `create` lets a missing SQLite file be made. Raises UnknownEngine.
+    """
+    scheme = urlsplit(url).scheme
+    if scheme == "sqlite":
+        # As everywhere: three slashes and a relative path, four and an absolute one.
+        return SqliteDatabase(Path(url.removeprefix("sqlite:///")), create=create)
+    if scheme in ("postgresql", "postgres"):
+        return PostgresDatabase(url)
+    raise UnknownEngine("TEAMVARS_DATABASE_URL must begin with sqlite:/// or postgresql://")

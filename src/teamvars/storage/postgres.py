@@ -1,0 +1,226 @@
+"""PostgreSQL through asyncpg: pooled connections, retried transactions, honest commits."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import asyncpg
+from asyncpg import exceptions as pg
+
+from teamvars.domain.errors import outcome_unknown, storage_unavailable
+from teamvars.storage.database import (
+    Body,
+    Fragments,
+    MissingReference,
+    MissingTable,
+    Row,
+    T,
+    Taken,
+    Transaction,
+)
+
+FRAGMENTS = Fragments(
+    text='TEXT COLLATE "C"',
+    bytes_="BYTEA",
+    lock=r"FOR UPDATE OF \1",
+    each=r"(SELECT jsonb_array_elements_text(CAST(\1 AS jsonb)))",
+)
+MOST_CONNECTIONS = 10
+_ATTEMPTS = 5
+_ACQUIRE_SECONDS = 5.0
+_CONNECT_SECONDS = 5.0
+_MIGRATION_LOCK = 7_833_462_115
+_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_SERVER_SETTINGS = {
+    "application_name": "teamvars",
+    "jit": "off",
+    "lock_timeout": "5s",
+    "idle_in_transaction_session_timeout": "15s",
+}
+_RUN_AGAIN = (pg.SerializationError, pg.DeadlockDetectedError)
+_LOST = (
+    OSError,
+    pg.PostgresConnectionError,
+    pg.AdminShutdownError,
+    pg.CrashShutdownError,
+    pg.CannotConnectNowError,
+    pg.ReadOnlySQLTransactionError,
+    pg.IdleInTransactionSessionTimeoutError,
+)
+_UNUSABLE = (
+    *_LOST,
+    TimeoutError,
+    pg.InsufficientResourcesError,
+    pg.LockNotAvailableError,
+    pg.QueryCanceledError,
+    pg.InvalidAuthorizationSpecificationError,
+    pg.InvalidCatalogNameError,
+    pg.PostgresIOError,
+)
+
+Connection = Any
+"""A pooled asyncpg connection; the driver's own types are partial."""
+
+
+class PostgresTransaction:
+    """A `Transaction` on one connection."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        try:
+            rows: Sequence[Row] = await self._connection.fetch(FRAGMENTS.render(sql), *args)
+        except pg.UniqueViolationError:
+            raise Taken from None
+        except pg.ForeignKeyViolationError:
+            raise MissingReference from None
+        except pg.UndefinedTableError:
+            raise MissingTable from None
+        except asyncpg.InterfaceError as error:
+            raise _explained(error, self._connection) from error
+        return rows
+
+    async def fetch_one(self, sql: str, *args: object) -> Row | None:
+        rows = await self.fetch(sql, *args)
+        return rows[0] if rows else None
+
+    async def execute(self, sql: str, *args: object) -> None:
+        await self.fetch(sql, *args)
+
+    async def script(self, sql: str) -> None:
+        await self._connection.execute(FRAGMENTS.render(sql))
+
+
+class PostgresDatabase:
+    """A `Database` on a PostgreSQL server, or on whichever of several is the primary."""
+
+    def __init__(self, url: str) -> None:
+        """`pooler=transaction` in the URL's query says that a transaction pooler such as PgBouncer
+        stands between: then nothing that outlives a transaction is used.
+        """
+        parts = urlsplit(url)
+        query = dict(parse_qsl(parts.query))
+        pooled = query.pop("pooler", None) == "transaction"
+        self._dsn = urlunsplit(parts._replace(query=urlencode(query)))
+        self._statement_cache_size = 0 if pooled else 200
+        self._server_settings = None if pooled else _SERVER_SETTINGS
+        self._writes: set[asyncio.Task[Any]] = set()
+        self._pool: Any = None
+
+    async def open(self) -> None:
+        try:
+            self._pool = await asyncpg.create_pool(
+                self._dsn,
+                min_size=1,
+                max_size=MOST_CONNECTIONS,
+                timeout=_CONNECT_SECONDS,
+                statement_cache_size=self._statement_cache_size,
+                max_cached_statement_lifetime=0,
+                server_settings=self._server_settings,
+            )
+        except _UNUSABLE as error:
+            raise storage_unavailable() from error
+
+    async def read(self, body: Body[T]) -> T:
+        return await self._attempt(body, _READ)
+
+    async def write(self, body: Body[T]) -> T:
+        # A task of its own: a client that goes away must not cancel a statement that commits.
+        task = asyncio.ensure_future(self._attempt(body, _WRITE))
+        self._writes.add(task)
+        task.add_done_callback(self._forget)
+        return await asyncio.shield(task)
+
+    async def migrate(self, body: Body[T]) -> T:
+        async def alone(tx: Transaction) -> T:
+            await tx.execute("SELECT pg_advisory_xact_lock(CAST($1 AS BIGINT))", _MIGRATION_LOCK)
+            return await body(tx)
+
+        return await self.write(alone)
+
+    async def close(self) -> None:
+        while self._writes:
+            await asyncio.wait(set(self._writes))
+        await self._pool.close()
+
+    def _forget(self, task: "asyncio.Task[Any]") -> None:
+        self._writes.discard(task)
+        if not task.cancelled():
+            task.exception()  # retrieved: nobody may be waiting any more
+
+    async def _attempt(self, body: Body[T], begin: str) -> T:
+        """Runs the transaction; again, up to five times, while that is certain to be safe."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                async with self._pool.acquire(timeout=_ACQUIRE_SECONDS) as connection:
+                    return await _run(connection, body, begin)
+            except _RUN_AGAIN as error:
+                if attempt == _ATTEMPTS:
+                    raise storage_unavailable() from error
+            except _LOST as error:
+                # Every pooled connection of a server that went away is as dead as this one.
+                await self._pool.expire_connections()
+                if attempt == _ATTEMPTS:
+                    raise storage_unavailable() from error
+            except _UNUSABLE as error:
+                raise storage_unavailable() from error
+            await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - jitter
+        raise AssertionError("unreachable")
+
+
+def _explained(error: Exception, connection: Connection) -> Exception:
+    """asyncpg has one class for a closed connection and for a caller's mistake; we need two."""
+    return ConnectionResetError("the connection was closed") if connection.is_closed() else error
+
+
+async def _execute(connection: Connection, sql: str) -> str:
+    try:
+        tag: str = await connection.execute(sql)
+    except asyncpg.InterfaceError as error:
+        raise _explained(error, connection) from error
+    return tag
+
+
+async def _run(connection: Connection, body: Body[T], begin: str) -> T:
+    await _execute(connection, begin)
+    try:
+        result = await body(PostgresTransaction(connection))
+    except BaseException:
+        if not connection.is_closed():
+            await _execute(connection, "ROLLBACK")
+        raise
+    await _commit(connection)
+    return result
+
+
+async def _commit(connection: Connection) -> None:
+    """Commits. A connection that breaks meanwhile leaves the outcome unknown.
+
+    So does a server that stops waiting for its standby: it says so in a warning (SQLSTATE 01000)
+    and then reports success.
+    """
+    warnings: list[object] = []
+
+    def listen(_: object, message: object) -> None:
+        if getattr(message, "sqlstate", None) == "01000":
+            warnings.append(message)
+
+    connection.add_log_listener(listen)
+    try:
+        tag = await _execute(connection, "COMMIT")
+    except _RUN_AGAIN:
+        raise
+    except (*_UNUSABLE, asyncio.CancelledError) as error:
+        raise outcome_unknown() from error
+    finally:
+        connection.remove_log_listener(listen)
+    if warnings:
+        raise outcome_unknown()
+    if tag != "COMMIT":
+        raise RuntimeError("A transaction whose statement had failed was committed.")

@@ -1,0 +1,305 @@
+"""SQLite through apsw: one writer whose waiting writes share a commit, and a reader.
+
+Statements run on the event loop, where they cost microseconds; whatever can wait does not: another
+process's lock is polled for, and the fsync of a commit runs in a thread.
+"""
+
+import asyncio
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any, Generic
+
+import apsw
+
+from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.storage.database import Body, Fragments, MissingReference, MissingTable, Row, T, Taken
+
+FRAGMENTS = Fragments(
+    text="TEXT", bytes_="BLOB", lock="", each=r"(SELECT value FROM json_each(\1))"
+)
+LOCK_WAIT_SECONDS = 5.0
+"""How long a write waits for another process before it is refused."""
+
+_POLL_SECONDS = 0.002
+_MOST_IN_A_BATCH = 64
+_PRAGMAS = {
+    "journal_mode": "wal",
+    "synchronous": 2,
+    "foreign_keys": 1,
+    "trusted_schema": 0,
+    "secure_delete": 1,
+}
+_UNUSABLE = (
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.FullError,
+    apsw.IOError,
+    apsw.NotADBError,
+    apsw.NoMemError,
+    apsw.PermissionsError,
+    apsw.ReadOnlyError,
+)
+
+
+class StorageMisconfigured(Exception):
+    """The store cannot be used as it is; the text says why."""
+
+
+class SqliteTransaction:
+    """A `Transaction` whose statements never suspend."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        return self._run(sql, args)
+
+    async def fetch_one(self, sql: str, *args: object) -> Row | None:
+        rows = self._run(sql, args)
+        return rows[0] if rows else None
+
+    async def execute(self, sql: str, *args: object) -> None:
+        self._run(sql, args)
+
+    async def script(self, sql: str) -> None:
+        self._connection.execute(_render(sql))
+
+    def _run(self, sql: str, args: tuple[Any, ...]) -> Sequence[Row]:
+        try:
+            return self._connection.execute(_render(sql), args).fetchall()
+        except apsw.ConstraintError as error:
+            raise _broken_constraint(error) from None
+        except apsw.SQLError as error:
+            if "no such table" in str(error):
+                raise MissingTable from None
+            raise
+        except _UNUSABLE as error:
+            raise storage_unavailable() from error
+
+
+class _Job(Generic[T]):
+    """One write: the function to run, and the answer to give after the commit."""
+
+    __slots__ = ("answer", "body", "error", "result")
+
+    def __init__(self, body: Body[T], answer: "asyncio.Future[T]") -> None:
+        self.body = body
+        self.answer = answer
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+    def give(self, error: BaseException | None) -> None:
+        """Answers, unless the one who waited has gone."""
+        if self.answer.done():
+            return
+        if error is None:
+            self.answer.set_result(self.result)  # type: ignore[arg-type]
+            return
+        self.answer.set_exception(error)
+        self.answer.exception()  # retrieved: nobody may be waiting any more
+
+
+class SqliteDatabase:
+    """A `Database` in one file. It belongs to the event loop it was first used on."""
+
+    def __init__(self, path: Path, create: bool = False) -> None:
+        """`create` lets `open` make the file."""
+        self._path = path
+        self._create = create
+        self._waiting: deque[_Job[Any]] = deque()
+        self._leader: asyncio.Task[None] | None = None
+        self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
+        self._writer = _Link(path)
+        self._reader = _Link(path)
+
+    async def open(self) -> None:
+        """Opens the file. Raises StorageMisconfigured when SQLite does not grant what we need."""
+        if self._create:
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        # The writer comes first: it turns a new file's journal into a WAL.
+        self._writer.connection()
+        self._reader.connection()
+
+    async def read(self, body: Body[T]) -> T:
+        deadline = time.monotonic() + LOCK_WAIT_SECONDS
+        while True:
+            try:
+                return self._read_once(body)
+            except apsw.BusyError:
+                await _pause_until(deadline)
+
+    def _read_once(self, body: Body[T]) -> T:
+        connection = self._reader.connection()
+        try:
+            connection.execute("BEGIN")
+            return _run_through(body, SqliteTransaction(connection))
+        except _UNUSABLE as error:
+            self._reader.drop()
+            raise storage_unavailable() from error
+        finally:
+            self._reader.end_transaction()
+
+    async def write(self, body: Body[T]) -> T:
+        loop = asyncio.get_running_loop()
+        job = _Job(body, loop.create_future())
+        self._waiting.append(job)
+        if self._leader is None:
+            self._leader = loop.create_task(self._lead())
+        return await asyncio.shield(job.answer)
+
+    # SQLite has one writer at a time anyway.
+    migrate = write
+
+    async def close(self) -> None:
+        while self._leader is not None:
+            await asyncio.wait([self._leader])
+        self._committer.shutdown()
+        self._reader.drop()
+        self._writer.drop()
+
+    async def _lead(self) -> None:
+        """Runs the waiting writes in batches until none is left."""
+        try:
+            while self._waiting:
+                await self._run_batch()
+        finally:
+            self._leader = None
+
+    async def _run_batch(self) -> None:
+        try:
+            connection = await self._begin()
+        except Refusal as refusal:
+            while self._waiting:
+                self._waiting.popleft().give(refusal)
+            return
+        batch: list[_Job[Any]] = []
+        while self._waiting and len(batch) < _MOST_IN_A_BATCH and connection.in_transaction:
+            batch.append(self._waiting.popleft())
+            _run_in_savepoint(connection, batch[-1])
+        failure = await self._commit(connection)
+        for job in batch:
+            job.give(failure or job.error)
+
+    async def _begin(self) -> apsw.Connection:
+        deadline = time.monotonic() + LOCK_WAIT_SECONDS
+        while True:
+            connection = self._writer.connection()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return connection
+            except apsw.BusyError:
+                await _pause_until(deadline)
+            except _UNUSABLE as error:
+                self._writer.drop()
+                raise storage_unavailable() from error
+
+    async def _commit(self, connection: apsw.Connection) -> Refusal | None:
+        """Commits in a thread, for the fsync. A failure is every member's, and drops the link."""
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._committer, connection.execute, "COMMIT")
+        except apsw.Error:
+            # Also when SQLite has ended the transaction itself: full disk, I/O error.
+            self._writer.drop()
+            return storage_unavailable()
+        return None
+
+
+class _Link:
+    """A connection to the file that is there now, made again when it was dropped or replaced."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: apsw.Connection | None = None
+        self._inode = (0, 0)
+
+    def connection(self) -> apsw.Connection:
+        """The open connection. Raises Refusal when the file is gone or cannot be opened.
+
+        The look at the inode matters: SQLite would go on writing to a file that was deleted.
+        """
+        try:
+            status = self._path.stat()
+            inode = (status.st_dev, status.st_ino)
+            if self._connection is None or inode != self._inode:
+                self.drop()
+                self._connection, self._inode = _connect(self._path), inode
+        except (OSError, apsw.BusyError, *_UNUSABLE) as error:
+            raise storage_unavailable() from error
+        return self._connection
+
+    def end_transaction(self) -> None:
+        """Ends a reader's transaction, if the connection is still there and in one."""
+        if self._connection is not None and self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def drop(self) -> None:
+        """Closes the connection, which rolls back what it had not committed."""
+        if self._connection is not None:
+            self._connection.close(True)
+            self._connection = None
+
+
+def _connect(path: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    # Only here may it wait: at start, and to turn a new file's journal into a WAL.
+    connection.set_busy_timeout(int(LOCK_WAIT_SECONDS * 1000))
+    for pragma, wanted in _PRAGMAS.items():
+        connection.pragma(pragma, wanted)
+        if connection.pragma(pragma) != wanted:
+            raise StorageMisconfigured(f"{path}: SQLite does not grant PRAGMA {pragma}={wanted}.")
+    connection.set_busy_timeout(0)
+    return connection
+
+
+def _run_in_savepoint(connection: apsw.Connection, job: _Job[Any]) -> None:
+    """Runs one member of a batch so that its failure undoes its own statements alone."""
+    connection.execute("SAVEPOINT member")
+    try:
+        job.result = _run_through(job.body, SqliteTransaction(connection))
+    except BaseException as error:
+        job.error = error
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO member")
+    if connection.in_transaction:
+        connection.execute("RELEASE member")
+
+
+def _run_through(body: Body[T], transaction: SqliteTransaction) -> T:
+    """Runs the function to its end without giving the event loop a turn."""
+    coroutine = body(transaction)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    coroutine.close()
+    raise RuntimeError("A transaction may await nothing but its own statements.")
+
+
+async def _pause_until(deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise storage_unavailable()
+    await asyncio.sleep(_POLL_SECONDS)
+
+
+def _broken_constraint(error: apsw.ConstraintError) -> Exception:
+    result = getattr(error, "extendedresult", None)  # not in the driver's type stubs
+    if result in (apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY):
+        return Taken()
+    if result == apsw.SQLITE_CONSTRAINT_FOREIGNKEY:
+        return MissingReference()
+    return error
+
+
+@cache
+def _render(sql: str) -> str:
+    return re.sub(r"\$(\d+)", r"?\1", FRAGMENTS.render(sql))

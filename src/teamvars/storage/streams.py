@@ -1,0 +1,103 @@
+"""Streams: the rows that order the changes of one subject, and their audit entries."""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+
+from teamvars.domain.audit import AuditEntry, Stream
+from teamvars.domain.errors import not_found
+from teamvars.domain.workspaces import Usage
+from teamvars.storage.database import Row, Transaction
+
+_STREAM = "id, sequence, link, head, variables, value_bytes"
+_ENTRY = (
+    "stream_id, sequence, at, actor_kind, actor_id, token_id, request_id, action, "
+    "subject_type, subject_id, details, key_id, previous, link"
+)
+_PAGE = 1000
+
+
+async def insert(tx: Transaction, stream: Stream) -> None:
+    """Begins the history of a new subject."""
+    await tx.execute(
+        "INSERT INTO streams (id, sequence, link, head) VALUES ($1, $2, $3, $4)",
+        stream.id,
+        stream.sequence,
+        stream.link,
+        stream.head,
+    )
+
+
+async def delete(tx: Transaction, stream_id: str) -> None:
+    """Forgets the stream of a subject that is gone; its entries stay."""
+    await tx.execute("DELETE FROM streams WHERE id = $1", stream_id)
+
+
+async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
+    """Locks streams, in id order, for the rest of the transaction. Refuses when one is missing."""
+    wanted = set(stream_ids)
+    rows = await tx.fetch(
+        f"SELECT {_STREAM} FROM streams WHERE id IN {{each $1}} ORDER BY id {{lock streams}}",
+        json.dumps(sorted(wanted)),
+    )
+    if len(rows) != len(wanted):
+        raise not_found()
+    return {row[0]: _stream(row) for row in rows}
+
+
+async def every(tx: Transaction) -> list[Stream]:
+    """All streams by id."""
+    return [_stream(row) for row in await tx.fetch(f"SELECT {_STREAM} FROM streams ORDER BY id")]
+
+
+async def append(tx: Transaction, entry: AuditEntry, after: Stream) -> None:
+    """Writes the entry and moves its stream to where it is after it."""
+    await tx.execute(
+        f"INSERT INTO audit_entries ({_ENTRY}) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+        *(getattr(entry, name) for name in AuditEntry.__slots__),
+    )
+    await tx.execute(
+        "UPDATE streams SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6 "
+        "WHERE id = $1",
+        after.id,
+        after.sequence,
+        after.link,
+        after.head,
+        after.usage.variables,
+        after.usage.value_bytes,
+    )
+
+
+async def entries(tx: Transaction, stream_id: str) -> AsyncIterator[AuditEntry]:
+    """A stream's entries, oldest first, a page at a time."""
+    sequence = 0
+    while rows := await tx.fetch(
+        f"SELECT {_ENTRY} FROM audit_entries WHERE stream_id = $1 AND sequence > $2 "
+        f"ORDER BY sequence LIMIT {_PAGE}",
+        stream_id,
+        sequence,
+    ):
+        for row in rows:
+            yield AuditEntry(*row)
+        sequence = rows[-1][1]
+
+
+async def newest_entries(tx: Transaction, limit: int) -> list[AuditEntry]:
+    """The newest entries of all streams, newest first."""
+    rows = await tx.fetch(
+        f"SELECT {_ENTRY} FROM audit_entries "
+        "ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT $1",
+        limit,
+    )
+    return [AuditEntry(*row) for row in rows]
+
+
+async def with_entries(tx: Transaction) -> Sequence[str]:
+    """The ids of all streams that have entries, closed ones included."""
+    rows = await tx.fetch("SELECT DISTINCT stream_id FROM audit_entries ORDER BY stream_id")
+    return [row[0] for row in rows]
+
+
+def _stream(row: Row) -> Stream:
+    id_, sequence, link, head, variables, value_bytes = row
+    return Stream(id_, sequence, link, head, Usage(variables, value_bytes))

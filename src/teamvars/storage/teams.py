@@ -1,0 +1,152 @@
+"""Teams, their members and their grants as rows."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from teamvars.domain.directory import Grant
+from teamvars.domain.names import fold
+from teamvars.domain.teams import LinkageType, Membership, Status, Visibility
+from teamvars.storage.database import Transaction
+
+_NAMED_BY = {
+    LinkageType.USERS: "memberships.user_id",
+    LinkageType.ORGANIZATION_MEMBERSHIPS: "memberships.id",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TeamRow:
+    """A team as the directory sees it."""
+
+    id: str
+    organization_id: str
+    name: str
+    visibility: Visibility
+    manage_membership: bool
+    is_owners: bool
+
+
+async def find_memberships(
+    tx: Transaction, team_id: str, organization_id: str, linkage: LinkageType, ids: Sequence[str]
+) -> list[Membership]:
+    """The organization's memberships that the ids name, and whether each is in the team."""
+    rows = await tx.fetch(
+        "SELECT memberships.id, memberships.user_id, memberships.status, team_members.team_id "
+        "FROM memberships LEFT JOIN team_members "
+        "ON team_members.membership_id = memberships.id AND team_members.team_id = $1 "
+        f"WHERE memberships.organization_id = $2 AND {_NAMED_BY[linkage]} IN {{each $3}} "
+        "ORDER BY memberships.id",
+        team_id,
+        organization_id,
+        json.dumps(ids),
+    )
+    return [Membership(row[0], row[1], Status(row[2]), row[3] is not None) for row in rows]
+
+
+async def find_members(tx: Transaction, team_id: str) -> list[Membership]:
+    """All members of a team, invited ones included."""
+    rows = await tx.fetch(
+        "SELECT memberships.id, memberships.user_id, memberships.status FROM team_members "
+        "JOIN memberships ON memberships.id = team_members.membership_id "
+        "WHERE team_members.team_id = $1",
+        team_id,
+    )
+    return [Membership(row[0], row[1], Status(row[2]), in_team=True) for row in rows]
+
+
+async def add_members(
+    tx: Transaction, team_id: str, organization_id: str, membership_ids: Sequence[str]
+) -> None:
+    """Adds memberships that are not in the team."""
+    await tx.execute(
+        "INSERT INTO team_members (team_id, membership_id, organization_id) "
+        "SELECT $1, id, $2 FROM memberships WHERE id IN {each $3}",
+        team_id,
+        organization_id,
+        json.dumps(membership_ids),
+    )
+
+
+async def remove_members(tx: Transaction, team_id: str, membership_ids: Sequence[str]) -> None:
+    """Removes memberships from the team; nothing else of them."""
+    await tx.execute(
+        "DELETE FROM team_members WHERE team_id = $1 AND membership_id IN {each $2}",
+        team_id,
+        json.dumps(membership_ids),
+    )
+
+
+async def of_organization(tx: Transaction, organization_id: str) -> list[TeamRow]:
+    """An organization's teams by id."""
+    rows = await tx.fetch(
+        "SELECT id, organization_id, name, visibility, manage_membership, is_owners FROM teams "
+        "WHERE organization_id = $1 ORDER BY id",
+        organization_id,
+    )
+    return [
+        TeamRow(row[0], row[1], row[2], Visibility(row[3]), bool(row[4]), bool(row[5]))
+        for row in rows
+    ]
+
+
+async def insert(tx: Transaction, team: TeamRow, now: int) -> None:
+    """Adds a team."""
+    await tx.execute(
+        "INSERT INTO teams (id, organization_id, name, name_folded, visibility, "
+        "manage_membership, is_owners, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        team.id,
+        team.organization_id,
+        team.name,
+        fold(team.name),
+        team.visibility,
+        int(team.manage_membership),
+        int(team.is_owners),
+        now,
+    )
+
+
+async def update(tx: Transaction, team: TeamRow) -> None:
+    """Stores a team's settings as they are now."""
+    await tx.execute(
+        "UPDATE teams SET visibility = $2, manage_membership = $3 WHERE id = $1",
+        team.id,
+        team.visibility,
+        int(team.manage_membership),
+    )
+
+
+async def delete(tx: Transaction, team_id: str) -> None:
+    """Removes a team with its members, grants and tokens."""
+    await tx.execute("DELETE FROM teams WHERE id = $1", team_id)
+
+
+async def grants_of(tx: Transaction, team_id: str) -> dict[str, Grant]:
+    """A team's grants by workspace id."""
+    rows = await tx.fetch("SELECT workspace_id, level FROM grants WHERE team_id = $1", team_id)
+    return {workspace_id: Grant(level) for workspace_id, level in rows}
+
+
+async def put_grant(
+    tx: Transaction, grant_id: str, team: TeamRow, workspace_id: str, grant: Grant
+) -> None:
+    """Gives a team a right to a workspace, in place of the one it had."""
+    await tx.execute(
+        "INSERT INTO grants (id, team_id, workspace_id, organization_id, level) "
+        "VALUES ($1, $2, $3, $4, $5) "
+        "ON CONFLICT (team_id, workspace_id) DO UPDATE SET level = excluded.level",
+        grant_id,
+        team.id,
+        workspace_id,
+        team.organization_id,
+        int(grant),
+    )
+
+
+async def remove_grants(tx: Transaction, team_id: str, workspace_ids: Iterable[str]) -> None:
+    """Takes a team's rights to workspaces away."""
+    await tx.execute(
+        "DELETE FROM grants WHERE team_id = $1 AND workspace_id IN {each $2}",
+        team_id,
+        json.dumps(list(workspace_ids)),
+    )

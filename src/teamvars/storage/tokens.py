@@ -1,0 +1,98 @@
+"""Tokens as rows: hashes, never the tokens."""
+
+from collections.abc import Mapping
+
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.errors import not_found
+from teamvars.domain.names import fold
+from teamvars.domain.tokens import Token, TokenOwner
+from teamvars.storage.database import Row, Transaction
+
+_COLUMNS = "id, user_id, team_id, organization_id, created_at, expires_at, last_used_at"
+
+
+async def find_user(tx: Transaction, username: str) -> TokenOwner:
+    """The user with that name. Refuses: not found."""
+    row = await tx.fetch_one("SELECT id FROM users WHERE username_folded = $1", fold(username))
+    return TokenOwner("user", _id(row), SYSTEM_STREAM)
+
+
+async def find_organization(tx: Transaction, name: str) -> TokenOwner:
+    """The organization with that name. Refuses: not found."""
+    row = await tx.fetch_one("SELECT id FROM organizations WHERE name_folded = $1", fold(name))
+    return TokenOwner("organization", _id(row), _id(row))
+
+
+async def find_team(tx: Transaction, organization: str, name: str) -> TokenOwner:
+    """The team with that name in that organization. Refuses: not found."""
+    row = await tx.fetch_one(
+        "SELECT teams.id FROM teams JOIN organizations ON organizations.id = teams.organization_id "
+        "WHERE organizations.name_folded = $1 AND teams.name_folded = $2",
+        fold(organization),
+        fold(name),
+    )
+    return TokenOwner("team", _id(row), _id(row))
+
+
+async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
+    """Adds a token."""
+    owners = {"user": None, "team": None, "organization": None, token.owner_kind: token.owner_id}
+    await tx.execute(
+        "INSERT INTO tokens (id, hash, user_id, team_id, organization_id, created_at, expires_at) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        token.id,
+        hash_,
+        owners["user"],
+        owners["team"],
+        owners["organization"],
+        token.created_at,
+        token.expires_at,
+    )
+
+
+async def find_all(tx: Transaction) -> list[Token]:
+    """All tokens that were not revoked, expired ones included, oldest first."""
+    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM tokens ORDER BY created_at, id")
+    return [_token(row) for row in rows]
+
+
+async def get(tx: Transaction, token_id: str) -> Token:
+    """One token. Refuses: not found."""
+    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM tokens WHERE id = $1", token_id)
+    if row is None:
+        raise not_found()
+    return _token(row)
+
+
+async def delete(tx: Transaction, token_id: str) -> None:
+    """Revokes a token: from the commit on it authenticates nobody."""
+    await tx.execute("DELETE FROM tokens WHERE id = $1", token_id)
+
+
+async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
+    """Stores when tokens were last used, in id order so that two nodes never wait in a ring."""
+    for token_id in sorted(uses):
+        await tx.execute(
+            "UPDATE tokens SET last_used_at = $2 "
+            "WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)",
+            token_id,
+            uses[token_id],
+        )
+
+
+def stream_of(token: Token) -> str:
+    """The stream in which a token's birth and revocation are recorded."""
+    return SYSTEM_STREAM if token.owner_kind == "user" else token.owner_id
+
+
+def _id(row: Row | None) -> str:
+    if row is None:
+        raise not_found()
+    id_: str = row[0]
+    return id_
+
+
+def _token(row: Row) -> Token:
+    kinds = ("user", "team", "organization")
+    kind, owner_id = next((k, id_) for k, id_ in zip(kinds, row[1:4], strict=True) if id_)
+    return Token(row[0], kind, owner_id, row[4], row[5], row[6])

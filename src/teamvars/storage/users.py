@@ -1,0 +1,54 @@
+"""Users as rows."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from teamvars.domain.names import fold
+from teamvars.storage.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class UserRow:
+    """A user as the directory sees it."""
+
+    id: str
+    username: str
+    email: str | None
+    site_admin: bool
+
+
+async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, UserRow]:
+    """The users with these names, by folded name; absent ones are left out."""
+    rows = await tx.fetch(
+        "SELECT username_folded, id, username, email, site_admin FROM users "
+        "WHERE username_folded IN {each $1}",
+        json.dumps([fold(name) for name in usernames]),
+    )
+    return {row[0]: UserRow(row[1], row[2], row[3], bool(row[4])) for row in rows}
+
+
+async def insert(tx: Transaction, user: UserRow, now: int) -> None:
+    """Adds a user. Raises Taken when the name or address is another's."""
+    await tx.execute(
+        "INSERT INTO users (id, username, username_folded, email, email_folded, site_admin, "
+        "created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        user.id,
+        user.username,
+        fold(user.username),
+        user.email,
+        None if user.email is None else fold(user.email),
+        int(user.site_admin),
+        now,
+    )
+
+
+async def update(tx: Transaction, user: UserRow) -> None:
+    """Stores a user as they are now. Raises Taken when the address is another's."""
+    await tx.execute(
+        "UPDATE users SET email = $2, email_folded = $3, site_admin = $4 WHERE id = $1",
+        user.id,
+        user.email,
+        None if user.email is None else fold(user.email),
+        int(user.site_admin),
+    )

@@ -1,0 +1,112 @@
+"""Variables as rows. A value is stored sealed; a list does not even fetch a sensitive one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from teamvars.domain.errors import Refusal, not_found
+from teamvars.domain.variables import Category, Variable, key_taken
+from teamvars.storage.database import Row, Taken, Transaction
+
+_PLAIN = (
+    "id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at, "
+    "value_bytes"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVariable:
+    """A variable whose value is still sealed (`variable.value` is None); `value_bytes` counts it.
+
+    `sealed` is None where it was not fetched: a sensitive value, unless it was asked for.
+    """
+
+    variable: Variable
+    sealed: bytes | None
+    value_bytes: int
+
+
+async def find_all(tx: Transaction, workspace_id: str) -> Sequence[StoredVariable]:
+    """A workspace's variables by key (code points), then category."""
+    rows = await tx.fetch(
+        f"SELECT {_PLAIN}, CASE WHEN sensitive = 0 THEN sealed_value END FROM variables "
+        "WHERE workspace_id = $1 ORDER BY key, category",
+        workspace_id,
+    )
+    return [_stored(row) for row in rows]
+
+
+async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVariable:
+    """One variable of a workspace, with its sealed value. Refuses: not found."""
+    row = await tx.fetch_one(
+        f"SELECT {_PLAIN}, sealed_value FROM variables WHERE id = $1 AND workspace_id = $2",
+        variable_id,
+        workspace_id,
+    )
+    if row is None:
+        raise not_found()
+    return _stored(row)
+
+
+async def insert(tx: Transaction, stored: StoredVariable) -> None:
+    """Adds a variable. Refuses: key_taken."""
+    variable = stored.variable
+    try:
+        await tx.execute(
+            f"INSERT INTO variables ({_PLAIN}, sealed_value) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+            variable.id,
+            variable.workspace_id,
+            variable.key,
+            variable.description,
+            variable.category,
+            int(variable.hcl),
+            int(variable.sensitive),
+            variable.version_id,
+            variable.created_at,
+            stored.value_bytes,
+            stored.sealed,
+        )
+    except Taken:
+        raise Refusal(key_taken()) from None
+
+
+async def update(tx: Transaction, stored: StoredVariable) -> None:
+    """Stores a variable as it is now. Refuses: key_taken."""
+    variable = stored.variable
+    try:
+        await tx.execute(
+            "UPDATE variables SET key = $2, description = $3, category = $4, hcl = $5, "
+            "sensitive = $6, version_id = $7, value_bytes = $8, sealed_value = $9 WHERE id = $1",
+            variable.id,
+            variable.key,
+            variable.description,
+            variable.category,
+            int(variable.hcl),
+            int(variable.sensitive),
+            variable.version_id,
+            stored.value_bytes,
+            stored.sealed,
+        )
+    except Taken:
+        raise Refusal(key_taken()) from None
+
+
+async def delete(tx: Transaction, variable_id: str) -> None:
+    """Removes a variable."""
+    await tx.execute("DELETE FROM variables WHERE id = $1", variable_id)
+
+
+def _stored(row: Row) -> StoredVariable:
+    variable = Variable(
+        id=row[0],
+        workspace_id=row[1],
+        key=row[2],
+        value=None,
+        description=row[3],
+        category=Category(row[4]),
+        hcl=bool(row[5]),
+        sensitive=bool(row[6]),
+        version_id=row[7],
+        created_at=row[8],
+    )
+    return StoredVariable(variable, row[10], row[9])

@@ -1,0 +1,1 @@
+"""HTTP: JSON:API documents, errors and their status, negotiation, routes."""

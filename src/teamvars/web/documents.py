@@ -1,0 +1,182 @@
+"""The JSON:API documents the service answers with, as msgspec types, and how they are made."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from teamvars.domain.teams import LinkageType
+from teamvars.domain.variables import Variable
+from teamvars.domain.workspaces import Workspace
+from teamvars.web.dialects import Dialect
+
+
+class VariableAttributes(msgspec.Struct, rename="kebab"):
+    """spec.md, Variable; `value` is null when the variable is sensitive."""
+
+    key: str
+    value: str | None
+    description: str
+    category: str
+    hcl: bool
+    sensitive: bool
+    version_id: str
+
+
+class Identifier(msgspec.Struct):
+    """A resource identifier object."""
+
+    id: str
+    type: str
+
+
+class RelatedLink(msgspec.Struct):
+    """The path of a related resource."""
+
+    related: str
+
+
+class SelfLink(msgspec.Struct):
+    """The path of the resource itself."""
+
+    self: str
+
+
+class Configurable(msgspec.Struct):
+    """The workspace that owns a variable."""
+
+    data: Identifier
+    links: RelatedLink
+
+
+class VariableRelationships(msgspec.Struct):
+    """A variable's one relationship."""
+
+    configurable: Configurable
+
+
+class VariableResource(msgspec.Struct):
+    """A variable."""
+
+    id: str
+    type: str
+    attributes: VariableAttributes
+    relationships: VariableRelationships
+    links: SelfLink
+
+
+class VariableDocument(msgspec.Struct):
+    """One variable."""
+
+    data: VariableResource
+
+
+class VariableListDocument(msgspec.Struct):
+    """All variables of a workspace."""
+
+    data: list[VariableResource]
+
+
+class LinkageDocument(msgspec.Struct):
+    """The members of a team."""
+
+    data: list[Identifier]
+
+
+class WorkspaceAttributes(msgspec.Struct):
+    """What variables need of a workspace."""
+
+    name: str
+
+
+class OrganizationLinkage(msgspec.Struct):
+    """The organization of a workspace; its id on the wire is its name."""
+
+    data: Identifier
+
+
+class WorkspaceRelationships(msgspec.Struct):
+    """A workspace's one relationship."""
+
+    organization: OrganizationLinkage
+
+
+class WorkspaceResource(msgspec.Struct):
+    """A workspace."""
+
+    id: str
+    type: str
+    attributes: WorkspaceAttributes
+    relationships: WorkspaceRelationships
+    links: SelfLink
+
+
+class WorkspaceDocument(msgspec.Struct):
+    """One workspace."""
+
+    data: WorkspaceResource
+
+
+def variable_path(variable: Variable) -> str:
+    """`links.self` of a variable."""
+    return f"/api/v2/workspaces/{variable.workspace_id}/vars/{variable.id}"
+
+
+def variable(variable: Variable, workspace: Workspace, dialect: Dialect) -> VariableDocument:
+    """The document of one variable."""
+    return VariableDocument(_variable(variable, _configurable(workspace), dialect))
+
+
+def variable_list(
+    variables: Sequence[Variable], workspace: Workspace, dialect: Dialect
+) -> VariableListDocument:
+    """The document of a workspace's variables."""
+    configurable = _configurable(workspace)
+    return VariableListDocument([_variable(one, configurable, dialect) for one in variables])
+
+
+def linkage(ids: Sequence[str], type_: LinkageType) -> LinkageDocument:
+    """The document of a team's members."""
+    return LinkageDocument([Identifier(id_, type_) for id_ in ids])
+
+
+def workspace(workspace: Workspace) -> WorkspaceDocument:
+    """The document of one workspace."""
+    organization = Identifier(workspace.organization_name, "organizations")
+    return WorkspaceDocument(
+        WorkspaceResource(
+            id=workspace.id,
+            type="workspaces",
+            attributes=WorkspaceAttributes(workspace.name),
+            relationships=WorkspaceRelationships(OrganizationLinkage(organization)),
+            links=SelfLink(_workspace_path(workspace)),
+        )
+    )
+
+
+def _variable(
+    variable: Variable, configurable: VariableRelationships, dialect: Dialect
+) -> VariableResource:
+    return VariableResource(
+        id=variable.id,
+        type="vars",
+        attributes=VariableAttributes(
+            key=variable.key,
+            value=variable.value,
+            description=variable.description,
+            category=dialect.categories[variable.category],
+            hcl=variable.hcl,
+            sensitive=variable.sensitive,
+            version_id=variable.version_id,
+        ),
+        relationships=configurable,
+        links=SelfLink(variable_path(variable)),
+    )
+
+
+def _configurable(workspace: Workspace) -> VariableRelationships:
+    owner = Identifier(workspace.id, "workspaces")
+    return VariableRelationships(Configurable(owner, RelatedLink(_workspace_path(workspace))))
+
+
+def _workspace_path(workspace: Workspace) -> str:
+    return f"/api/v2/organizations/{workspace.organization_name}/workspaces/{workspace.name}"

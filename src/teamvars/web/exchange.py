@@ -1,0 +1,125 @@
+"""One request and its answer, as the handlers see them."""
+
+import asyncio
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.types import Receive, Scope
+
+from teamvars.domain.access import Caller
+from teamvars.domain.errors import Code, Fault, Refusal, unauthenticated
+from teamvars.security.tokens import hash_token, is_token
+
+MAX_BODY_BYTES = 2 * 1024 * 1024
+BODY_SECONDS = 30.0
+"""How long a body may take to arrive."""
+
+_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
+
+
+class ClientGone(Exception):
+    """The client closed the connection before its request was complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a handler answers: a status, a body of JSON (or none), and headers."""
+
+    status: int
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Exchange:
+    """One request; `document` is its JSON body where the route takes one."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.method: str = scope["method"]
+        self.template: str | None = None
+        self.parameters: Mapping[str, Any] = {}
+        self.document: object = None
+        self.caller: Caller | None = None
+        self._receive = receive
+        self._headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+            # Of a repeated field the values make up one list (RFC 9110, 5.3).
+            self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
+        given = self._headers.get("x-request-id", "")
+        self.request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
+        self._body_pending = self.has_body
+
+    def header(self, name: str) -> str | None:
+        """A request header by lower-case name."""
+        return self._headers.get(name)
+
+    def path(self, name: str) -> str:
+        """A parameter of the path."""
+        value: str = self.parameters[name]
+        return value
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the head of the request announces one."""
+        return "transfer-encoding" in self._headers or self._headers.get(
+            "content-length", "0"
+        ).strip() not in ("", "0")
+
+    def require_caller(self) -> Caller:
+        """The sender, by the token it shows; whether that is a known one is storage's to say.
+
+        Refuses a missing or malformed token at once.
+        """
+        if self.caller is not None:
+            return self.caller
+        scheme, _, token = (self.header("authorization") or "").strip().partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not is_token(token):
+            raise unauthenticated()
+        self.caller = Caller(hash_token(token), self.request_id)
+        return self.caller
+
+    async def read_body(self) -> bytes:
+        """The whole body. Refuses, before its end, one that is too large or too slow."""
+        announced = self.header("content-length") or ""
+        if announced.isdigit() and int(announced[:20]) > MAX_BODY_BYTES:
+            raise _too_large()
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while self._body_pending or not chunks:
+                    message = await self._receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientGone
+                    chunks.append(message.get("body", b""))
+                    size += len(chunks[-1])
+                    if size > MAX_BODY_BYTES:
+                        raise _too_large()
+                    self._body_pending = message.get("more_body", False)
+        except TimeoutError:
+            detail = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
+            raise Refusal(Fault(Code.REQUEST_TIMEOUT, detail)) from None
+        return b"".join(chunks)
+
+    async def drain(self) -> bool:
+        """Whether the connection can go on: reads what is left of a body, if that is not much.
+
+        A client that waits for `100 Continue` has not sent one and need not.
+        """
+        if not self._body_pending:
+            return True
+        if self.header("expect") is not None:
+            return False
+        try:
+            await self.read_body()
+        except (Refusal, ClientGone):
+            return False
+        return True
+
+
+def _too_large() -> Refusal:
+    return Refusal(Fault(Code.BODY_TOO_LARGE, f"A body has at most {MAX_BODY_BYTES} bytes."))

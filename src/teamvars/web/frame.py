@@ -1,0 +1,145 @@
+"""What surrounds every request: its id, its log line, and the answer when something refuses."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address
+
+import msgspec
+import structlog
+from starlette.routing import Match
+from starlette.routing import Route as PathRoute
+from starlette.types import Message, Receive, Scope, Send
+
+from teamvars.domain.errors import Code, Fault, Refusal, not_found
+from teamvars.services.sessions import Sessions
+from teamvars.web import errors
+from teamvars.web.exchange import Answer, ClientGone, Exchange
+from teamvars.web.negotiation import MEDIA_TYPE
+from teamvars.web.resources import Resource, Route
+
+_PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Authorization, Accept"}
+_CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
+
+log = structlog.get_logger("teamvars.requests")
+
+
+class Frame:
+    """The ASGI application for HTTP: finds the resource, asks it, and always answers."""
+
+    def __init__(
+        self,
+        routes: Iterable[Route],
+        sessions: Sessions,
+        trusted_proxies: Sequence[IPv4Network | IPv6Network],
+    ) -> None:
+        by_template: dict[str, list[Route]] = {}
+        for route in routes:
+            by_template.setdefault(route.template, []).append(route)
+        self._paths = [
+            (PathRoute(template, endpoint=_unused), Resource(group, sessions))
+            for template, group in by_template.items()
+        ]
+        self._sessions = sessions
+        self._trusted_proxies = trusted_proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request."""
+        begun = time.perf_counter()
+        exchange = Exchange(scope, receive)
+        status = _CLIENT_CLOSED_REQUEST
+        try:
+            answer = await self._answer(scope, exchange)
+            status = answer.status
+            await _send(send, exchange, answer)
+        except ClientGone:
+            pass
+        finally:
+            if exchange.caller is not None:
+                self._sessions.note_use(exchange.caller)
+            self._log(scope, exchange, status, begun)
+
+    async def _answer(self, scope: Scope, exchange: Exchange) -> Answer:
+        resource: Resource | None = None
+        try:
+            resource = self._find(scope, exchange)
+            answer = await resource.answer(exchange)
+        except Refusal as refusal:
+            answer = _refused(refusal, exchange, resource)
+        except ClientGone:
+            raise
+        except Exception:
+            log.exception("bug", request_id=exchange.request_id, route=exchange.template)
+            fault = Fault(Code.INTERNAL_ERROR, "This is a bug. The log has it by request id.")
+            answer = _refused(Refusal(fault), exchange, resource)
+        headers = {"X-Request-Id": exchange.request_id, **answer.headers}
+        if exchange.caller is not None:
+            headers.update(_PRIVATE)
+        if not await exchange.drain():
+            headers["Connection"] = "close"
+        return Answer(answer.status, answer.body, headers)
+
+    def _find(self, scope: Scope, exchange: Exchange) -> Resource:
+        """The resource of the path, a trailing slash or none. Refuses an unknown path."""
+        path = scope["path"]
+        if path.endswith("/") and path != "/":
+            scope = {**scope, "path": path[:-1]}
+        for route, resource in self._paths:
+            match, found = route.matches(scope)
+            if match is not Match.NONE:
+                exchange.template = route.path
+                exchange.parameters = found["path_params"]
+                return resource
+        raise not_found()
+
+    def _log(self, scope: Scope, exchange: Exchange, status: int, begun: float) -> None:
+        actor = exchange.caller.actor if exchange.caller is not None else None
+        log.info(
+            "request",
+            request_id=exchange.request_id,
+            client=self._client(scope, exchange),
+            actor=None if actor is None else actor.id,
+            method=exchange.method,
+            route=exchange.template,
+            status=status,
+            ms=round((time.perf_counter() - begun) * 1000, 2),
+        )
+
+    def _client(self, scope: Scope, exchange: Exchange) -> str | None:
+        """The nearest address that is no trusted proxy's; only those are believed."""
+        peer = scope.get("client")
+        address: str | None = peer[0] if peer else None
+        forwarded = (exchange.header("x-forwarded-for") or "").split(",")
+        while address and forwarded and self._is_trusted(address) and forwarded[-1].strip():
+            address = forwarded.pop().strip()[:45]
+        return address
+
+    def _is_trusted(self, address: str) -> bool:
+        try:
+            parsed = ip_address(address)
+        except ValueError:
+            return False
+        return any(parsed in network for network in self._trusted_proxies)
+
+
+def _refused(refusal: Refusal, exchange: Exchange, resource: Resource | None) -> Answer:
+    document = errors.document(refusal, exchange.document)
+    headers = {"Content-Type": MEDIA_TYPE, **dict(errors.headers(refusal))}
+    status = errors.STATUS[refusal.kind]
+    if status == 405 and resource is not None:
+        headers["Allow"] = resource.allow
+    return Answer(status, msgspec.json.encode(document), headers)
+
+
+async def _send(send: Send, exchange: Exchange, answer: Answer) -> None:
+    headers = [(name.encode(), value.encode("latin-1")) for name, value in answer.headers.items()]
+    body = answer.body or b""
+    if answer.status not in (204, 304):
+        headers.append((b"Content-Length", str(len(body)).encode()))
+    start: Message = {"type": "http.response.start", "status": answer.status, "headers": headers}
+    await send(start)
+    content = b"" if exchange.method == "HEAD" else body
+    await send({"type": "http.response.body", "body": content})
+
+
+async def _unused(_: object) -> Mapping[str, str]:
+    raise AssertionError("Starlette matches paths here; it does not call the endpoint.")

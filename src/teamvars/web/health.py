@@ -1,0 +1,36 @@
+"""Whether the process is up, and whether it can do its work; for load balancers."""
+
+from teamvars.domain.errors import storage_unavailable
+from teamvars.security.keyring import Keyring
+from teamvars.services.installation import Installation, NotReady
+from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.resources import Route
+
+_JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+
+
+class HealthRoutes:
+    """`/healthz` and `/readyz`."""
+
+    def __init__(self, installation: Installation, keyring: Keyring) -> None:
+        self._installation = installation
+        self._keyring = keyring
+
+    def routes(self) -> list[Route]:
+        """Both are public: they say yes or no and nothing else."""
+        return [
+            Route("GET", "/healthz", self.alive, public=True),
+            Route("GET", "/readyz", self.ready, public=True),
+        ]
+
+    async def alive(self, _: Exchange) -> Answer:
+        """The process answers."""
+        return Answer(200, b'{"status":"ok"}', _JSON)
+
+    async def ready(self, _: Exchange) -> Answer:
+        """Storage is reachable and migrated, and the keyring is its own. Refuses otherwise."""
+        try:
+            await self._installation.require_ready(self._keyring)
+        except NotReady:
+            raise storage_unavailable() from None
+        return Answer(200, b'{"status":"ready"}', _JSON)

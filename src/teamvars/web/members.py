@@ -1,0 +1,50 @@
+"""The routes of team membership: decode, call, encode."""
+
+from functools import partial
+
+import msgspec
+
+from teamvars.domain.teams import LinkageType
+from teamvars.services.members import Change, Members
+from teamvars.web import decoding, documents
+from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.negotiation import MEDIA_TYPE
+from teamvars.web.resources import Body, Route
+
+
+class MemberRoutes:
+    """The four operations of spec.md on team membership, and the reading of both linkages."""
+
+    def __init__(self, members: Members) -> None:
+        self._members = members
+
+    def routes(self) -> list[Route]:
+        """The same three operations for each way of naming a member."""
+        rows = []
+        for linkage in LinkageType:
+            path = f"/api/v2/teams/{{team_id}}/relationships/{linkage}"
+            add = partial(self.change, linkage=linkage, change="add")
+            remove = partial(self.change, linkage=linkage, change="remove")
+            rows += [
+                Route("GET", path, partial(self.list, linkage=linkage)),
+                Route("POST", path, add, Body.DOCUMENT),
+                Route("DELETE", path, remove, Body.DOCUMENT),
+            ]
+        return rows
+
+    async def list(self, exchange: Exchange, linkage: LinkageType) -> Answer:
+        """The linkage objects of all members."""
+        ids = await self._members.list(exchange.require_caller(), exchange.path("team_id"), linkage)
+        body = msgspec.json.encode(documents.linkage(ids, linkage))
+        return Answer(200, body, {"Content-Type": MEDIA_TYPE})
+
+    async def change(self, exchange: Exchange, linkage: LinkageType, change: Change) -> Answer:
+        """Add or remove users, all or none (spec.md)."""
+        await self._members.change(
+            exchange.require_caller(),
+            exchange.path("team_id"),
+            linkage,
+            change,
+            decoding.members(exchange.document, linkage),
+        )
+        return Answer(204)

@@ -1,0 +1,108 @@
+"""The routes of variables: decode, call, encode."""
+
+import hashlib
+
+import msgspec
+
+from teamvars.domain.workspaces import Workspace
+from teamvars.services.variables import VariableInWorkspace, Variables
+from teamvars.web import decoding, documents
+from teamvars.web.deprecations import DEPRECATED_FILTER
+from teamvars.web.dialects import Dialect
+from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.negotiation import MEDIA_TYPE, is_known, wanted_versions
+from teamvars.web.resources import Body, Route
+
+_LIST = "/api/v2/workspaces/{workspace_id}/vars"
+_ONE = "/api/v2/workspaces/{workspace_id}/vars/{variable_id}"
+
+
+class VariableRoutes:
+    """The five operations of spec.md on variables, and the reading of one."""
+
+    def __init__(self, variables: Variables, dialect: Dialect) -> None:
+        self._variables = variables
+        self._dialect = dialect
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        return [
+            Route("GET", _LIST, self.list),
+            Route("POST", _LIST, self.create, Body.DOCUMENT),
+            Route("GET", _ONE, self.read),
+            Route("PATCH", _ONE, self.update, Body.DOCUMENT),
+            Route("DELETE", _ONE, self.delete),
+        ]
+
+    async def list(self, exchange: Exchange) -> Answer:
+        """List variables (spec.md)."""
+        found = await self._variables.list(exchange.require_caller(), exchange.path("workspace_id"))
+        tag = self._entity_tag(found.head.hex(), found.workspace)
+        document = documents.variable_list(found.variables, found.workspace, self._dialect)
+        return _conditional(exchange, tag, document)
+
+    async def read(self, exchange: Exchange) -> Answer:
+        """What `links.self` of a variable points at."""
+        found = await self._variables.read(
+            exchange.require_caller(),
+            exchange.path("workspace_id"),
+            exchange.path("variable_id"),
+        )
+        return _conditional(exchange, self._tag_of(found), self._document(found))
+
+    async def create(self, exchange: Exchange) -> Answer:
+        """Create a variable (spec.md)."""
+        workspace_id = exchange.path("workspace_id")
+        draft, deprecated = decoding.variable_create(exchange.document, workspace_id, self._dialect)
+        made = await self._variables.create(
+            exchange.require_caller(), workspace_id, draft, deprecated
+        )
+        headers = {
+            "Content-Type": MEDIA_TYPE,
+            "Location": documents.variable_path(made.variable),
+            "ETag": self._tag_of(made),
+        }
+        if decoding.has_deprecated_filter(exchange.document):
+            headers.update(DEPRECATED_FILTER)
+        return Answer(201, msgspec.json.encode(self._document(made)), headers)
+
+    async def update(self, exchange: Exchange) -> Answer:
+        """Update a variable (spec.md)."""
+        variable_id = exchange.path("variable_id")
+        updated = await self._variables.update(
+            exchange.require_caller(),
+            exchange.path("workspace_id"),
+            variable_id,
+            decoding.variable_update(exchange.document, variable_id, self._dialect),
+            wanted_versions(exchange.header("if-match")),
+        )
+        headers = {"Content-Type": MEDIA_TYPE, "ETag": self._tag_of(updated)}
+        return Answer(200, msgspec.json.encode(self._document(updated)), headers)
+
+    async def delete(self, exchange: Exchange) -> Answer:
+        """Delete a variable (spec.md); any body is ignored."""
+        await self._variables.delete(
+            exchange.require_caller(),
+            exchange.path("workspace_id"),
+            exchange.path("variable_id"),
+            wanted_versions(exchange.header("if-match")),
+        )
+        return Answer(204)
+
+    def _document(self, found: VariableInWorkspace) -> documents.VariableDocument:
+        return documents.variable(found.variable, found.workspace, self._dialect)
+
+    def _tag_of(self, found: VariableInWorkspace) -> str:
+        return self._entity_tag(found.variable.version_id, found.workspace)
+
+    def _entity_tag(self, version: str, workspace: Workspace) -> str:
+        """The version, a dot, and a short hash of whatever else the document shows."""
+        shown = f"{workspace.organization_name}/{workspace.name}/{self._dialect.name}"
+        return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
+
+
+def _conditional(exchange: Exchange, tag: str, document: msgspec.Struct) -> Answer:
+    if is_known(exchange.header("if-none-match"), tag):
+        return Answer(304, headers={"ETag": tag})
+    headers = {"Content-Type": MEDIA_TYPE, "ETag": tag}
+    return Answer(200, msgspec.json.encode(document), headers)

@@ -1,0 +1,124 @@
+"""Builds everything by hand, on one page."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import structlog
+
+from teamvars import logs, settings
+from teamvars.domain.errors import Refusal
+from teamvars.domain.workspaces import Quota
+from teamvars.security import keyring
+from teamvars.security.chain import Chain
+from teamvars.security.keyring import Keyring
+from teamvars.security.sealing import Sealer
+from teamvars.services.audit import Audit
+from teamvars.services.directory import DirectoryFiles
+from teamvars.services.installation import Installation
+from teamvars.services.members import Members
+from teamvars.services.sessions import Sessions
+from teamvars.services.tokens import Tokens
+from teamvars.services.variables import Variables
+from teamvars.services.workspaces import Workspaces
+from teamvars.settings import Settings
+from teamvars.storage.database import Database
+from teamvars.storage.engines import database_for
+from teamvars.web import deprecations
+from teamvars.web.app import ASGIApp, application
+from teamvars.web.dialects import STANDARD
+from teamvars.web.frame import Frame
+from teamvars.web.health import HealthRoutes
+from teamvars.web.members import MemberRoutes
+from teamvars.web.resources import Route
+from teamvars.web.variables import VariableRoutes
+from teamvars.web.workspaces import WorkspaceRoutes
+
+HOUSEKEEPING_SECONDS = 60
+
+log = structlog.get_logger("teamvars")
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """All use cases over one store and one keyring."""
+
+    database: Database
+    installation: Installation
+    sessions: Sessions
+    variables: Variables
+    members: Members
+    workspaces: Workspaces
+    tokens: Tokens
+    directory: DirectoryFiles
+    audit: Audit
+
+
+def clock() -> int:
+    """Now, in µs UTC."""
+    return time.time_ns() // 1000
+
+
+def services(database: Database, keys: Keyring, quota: Quota) -> Services:
+    """The services, each with what it needs."""
+    sealer, chain = Sealer(keys), Chain(keys)
+    return Services(
+        database=database,
+        installation=Installation(database, clock),
+        sessions=Sessions(database, clock),
+        variables=Variables(database, sealer, chain, clock, quota),
+        members=Members(database, chain, clock),
+        workspaces=Workspaces(database, clock),
+        tokens=Tokens(database, chain, clock),
+        directory=DirectoryFiles(database, sealer, chain, clock),
+        audit=Audit(database, chain),
+    )
+
+
+def routes(all_services: Services, keys: Keyring) -> list[Route]:
+    """Every route of the service."""
+    return [
+        *VariableRoutes(all_services.variables, STANDARD).routes(),
+        *MemberRoutes(all_services.members).routes(),
+        *WorkspaceRoutes(all_services.workspaces).routes(),
+        *HealthRoutes(all_services.installation, keys).routes(),
+        *deprecations.routes(),
+    ]
+
+
+def asgi(config: Settings, keys: Keyring) -> ASGIApp:
+    """The application over a store of its own, opened when the server starts it."""
+    database = database_for(config.url)
+    all_services = services(database, keys, config.quota)
+    frame = Frame(routes(all_services, keys), all_services.sessions, config.trusted_proxies)
+
+    @asynccontextmanager
+    async def lifespan(_: object) -> AsyncIterator[None]:
+        await database.open()
+        chores = asyncio.create_task(_keep_house(all_services.sessions))
+        yield
+        chores.cancel()
+        with suppress(Refusal):
+            await all_services.sessions.store_uses()
+        await database.close()
+
+    return application(frame, lifespan)
+
+
+def worker() -> ASGIApp:
+    """What each worker process of the server runs; it reads the settings from the environment."""
+    config = settings.load()
+    logs.configure(config.log_format)
+    return asgi(config, keyring.load(config.keyring_path))
+
+
+async def _keep_house(sessions: Sessions) -> None:
+    """What runs by the clock."""
+    while True:
+        await asyncio.sleep(HOUSEKEEPING_SECONDS)
+        try:
+            await sessions.store_uses()
+        except Refusal as refusal:
+            log.warning("housekeeping is put off", reason=str(refusal))

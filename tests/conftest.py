@@ -1,0 +1,61 @@
+"""What every test may ask for."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from uuid import uuid4
+
+import pytest
+
+from tests.house import House, open_house
+from tests.postgres import LocalPostgres, Postgres
+from tests.world import World, build_world
+
+# An administrator's URL: tests then use that server instead of starting one.
+POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start one server for all workers of pytest-xdist, which inherit the environment."""
+    if config.getoption("numprocesses", None) and POSTGRES_URL not in os.environ:
+        server = LocalPostgres()
+        config.add_cleanup(server.stop)
+        server.start()
+        os.environ[POSTGRES_URL] = server.admin_url
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server to create databases on."""
+    if url := os.environ.get(POSTGRES_URL):
+        yield Postgres(url)
+    else:
+        with LocalPostgres() as server:
+            yield server
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+def store_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The URL of an empty store; what asks for it runs on both engines."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('store')}/teamvars.db"
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    name = f"suite-{uuid4()}"
+    server.create_database(name)
+    yield server.url(name)
+    server.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+async def house(store_url: str) -> AsyncIterator[House]:
+    """A running installation, shared by all tests of a worker on one engine."""
+    async with open_house(store_url) as house:
+        yield house
+
+
+@pytest.fixture
+async def world(house: House) -> World:
+    """An organization of this test's own, with people of every kind in it, and another beside."""
+    return await build_world(house)

