@@ -26,8 +26,9 @@ from teamvars.services.workspaces import Workspaces
 from teamvars.settings import Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
-from teamvars.web import deprecations
+from teamvars.web import deprecations, openapi
 from teamvars.web.app import ASGIApp, application
+from teamvars.web.audit import AuditRoutes
 from teamvars.web.dialects import STANDARD
 from teamvars.web.frame import Frame
 from teamvars.web.health import HealthRoutes
@@ -73,19 +74,21 @@ def services(database: Database, keys: Keyring, quota: Quota) -> Services:
         workspaces=Workspaces(database, clock),
         tokens=Tokens(database, chain, clock),
         directory=DirectoryFiles(database, sealer, chain, clock),
-        audit=Audit(database, chain),
+        audit=Audit(database, chain, clock),
     )
 
 
 def routes(all_services: Services, keys: Keyring) -> list[Route]:
     """Every route of the service."""
-    return [
+    listed = [
         *VariableRoutes(all_services.variables, STANDARD).routes(),
         *MemberRoutes(all_services.members).routes(),
         *WorkspaceRoutes(all_services.workspaces).routes(),
+        *AuditRoutes(all_services.audit).routes(),
         *HealthRoutes(all_services.installation, keys).routes(),
         *deprecations.routes(),
     ]
+    return [*listed, openapi.route(listed, STANDARD)]
 
 
 def asgi(config: Settings, keys: Keyring) -> ASGIApp:

@@ -98,6 +98,12 @@ class TeamAccess:
         if not self.in_organization or (self.team.is_secret and not self.in_team):
             raise not_found()
 
+    def require_see_changes(self) -> None:
+        """Refuses who may see the team but not how it came about."""
+        self.require_visible()
+        if not self.is_owner and not self.manages_membership:
+            raise forbidden("Only owners and who manages membership may see a team's changes.")
+
     def require_manage_membership(self) -> None:
         """Refuses who may see the team but not change its members."""
         self.require_visible()

@@ -74,6 +74,48 @@ class AuditEntry:
     link: bytes
 
 
+Position = tuple[int, str, int]
+"""Where an entry stands among all: its time, stream and sequence number."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries are wanted; None lets all through. `before` is where an earlier page ended."""
+
+    stream_id: str | None = None
+    actor_id: str | None = None
+    action: str | None = None
+    subject_id: str | None = None
+    before: Position | None = None
+
+    def equal(self) -> dict[str, str]:
+        """The fields that must have one certain value."""
+        fields = {
+            "stream_id": self.stream_id,
+            "actor_id": self.actor_id,
+            "action": self.action,
+            "subject_id": self.subject_id,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a stream stood once, as kept elsewhere: the link of the entry with that number."""
+
+    stream_id: str
+    sequence: int
+    link: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a list that is numbered from 1, of at most `size` items."""
+
+    number: int = 1
+    size: int = 20
+
+
 @dataclass(frozen=True, slots=True)
 class Break:
     """The first place where a stream does not hold, and why."""

@@ -28,6 +28,7 @@ class Code(Enum):
     """The stable words of `errors[].code`, each with its kind and title (contract §3)."""
 
     MALFORMED_DOCUMENT = ("malformed_document", Kind.MALFORMED, "Not a JSON document")
+    INVALID_PARAMETER = ("invalid_parameter", Kind.MALFORMED, "Invalid query parameter")
     UNAUTHENTICATED = ("unauthenticated", Kind.UNAUTHENTICATED, "Authentication required")
     FORBIDDEN = ("forbidden", Kind.FORBIDDEN, "Not permitted")
     CLIENT_ID_NOT_SUPPORTED = (

@@ -1,51 +1,135 @@
-"""The audit trail: showing it, and proving that nobody has touched it."""
+"""The audit trail: showing it, handing it on, and proving that nobody has touched it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
 
-from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, Break, Stream
+from teamvars.domain.access import Caller, Permission
+from teamvars.domain.audit import (
+    SYSTEM_STREAM,
+    AuditEntry,
+    AuditFilter,
+    Break,
+    Head,
+    Page,
+    Stream,
+)
 from teamvars.security.chain import Chain
-from teamvars.storage import streams
+from teamvars.services import Clock
+from teamvars.storage import access, streams
 from teamvars.storage.database import Database, Transaction
+
+_EXPORTED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """Entries of one stream, newest first, and how many the stream has in all."""
+
+    entries: list[AuditEntry]
+    total: int
 
 
 class Audit:
-    """What an operator does with the audit trail."""
+    """What callers learn of the streams they may see, and what an operator does with all."""
 
-    def __init__(self, database: Database, chain: Chain) -> None:
+    def __init__(self, database: Database, chain: Chain, clock: Clock) -> None:
         self._database = database
         self._chain = chain
+        self._clock = clock
 
-    async def newest(self, limit: int) -> list[AuditEntry]:
-        """The newest entries of all streams, newest first."""
+    async def of_workspace(self, caller: Caller, workspace_id: str, page: Page) -> AuditPage:
+        """The changes of a workspace, for whoever reads its variables.
 
-        async def body(tx: Transaction) -> list[AuditEntry]:
-            return await streams.newest_entries(tx, limit)
+        Refuses: unauthenticated, not found.
+        """
+
+        async def body(tx: Transaction) -> AuditPage:
+            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+            granted.require(Permission.READ_VARIABLES)
+            return await _page(tx, granted.stream, page)
 
         return await self._database.read(body)
 
-    async def verify(self) -> tuple[int, list[Break]]:
+    async def of_team(self, caller: Caller, team_id: str, page: Page) -> AuditPage:
+        """The changes of a team, for owners and whoever manages membership.
+
+        Refuses: unauthenticated, not found, forbidden.
+        """
+
+        async def body(tx: Transaction) -> AuditPage:
+            granted = await access.team(tx, caller, self._clock(), team_id)
+            granted.require_see_changes()
+            return await _page(tx, granted.stream, page)
+
+        return await self._database.read(body)
+
+    async def newest(self, limit: int, wanted: AuditFilter = AuditFilter()) -> list[AuditEntry]:  # noqa: B008 - frozen
+        """The newest entries of all streams that the filter lets through, newest first."""
+
+        async def body(tx: Transaction) -> list[AuditEntry]:
+            return await streams.search(tx, wanted, limit)
+
+        return await self._database.read(body)
+
+    async def heads(self) -> list[Head]:
+        """Where every stream stands now, to be kept where nobody with the database can reach."""
+        live = await self._database.read(streams.every)
+        return [Head(stream.id, stream.sequence, stream.link) for stream in live]
+
+    async def export(self, known: dict[str, int]) -> AsyncIterator[AuditEntry]:
+        """The entries after those `known` by stream, stream by stream; moves `known` along.
+
+        Asked again and again it misses none: what a stream got before it was closed is found
+        through the entry that closed it.
+        """
+        heads = await self.heads()
+        waiting = [head.stream_id for head in heads if head.sequence > known.get(head.stream_id, 0)]
+        while waiting:
+            stream_id = waiting.pop()
+            while entries := await self._after(stream_id, known.get(stream_id, 0)):
+                for entry in entries:
+                    known[stream_id] = entry.sequence
+                    yield entry
+                    waiting += (id_ for id_, end in _vouched_for(entry).items() if end)
+
+    async def _after(self, stream_id: str, sequence: int) -> list[AuditEntry]:
+        async def body(tx: Transaction) -> list[AuditEntry]:
+            up_to = sequence + _EXPORTED_AT_ONCE
+            return await streams.entries_between(tx, stream_id, sequence, up_to)
+
+        return await self._database.read(body)
+
+    async def verify(self, kept: Iterable[Head] = ()) -> tuple[int, list[Break]]:
         """How many streams were checked, and the first break of each that does not hold.
 
         A stream must lead, link by link, to its head. What streams there must be follows from
-        the system's: each entry that says one was opened or closed vouches for it.
+        the system's: each entry that says one was opened or closed vouches for it. Heads `kept`
+        elsewhere must lie on the way: that shows a rollback of the whole database.
         """
-        return await self._database.read(self._verify)
+
+        async def body(tx: Transaction) -> tuple[int, list[Break]]:
+            checked, breaks = await self._verify(tx)
+            return checked, [*breaks, *[found for head in kept if (found := await _lost(tx, head))]]
+
+        return await self._database.read(body)
 
     async def _verify(self, tx: Transaction) -> tuple[int, list[Break]]:
         live = {stream.id: stream for stream in await streams.every(tx)}
         expected: dict[str, tuple[int, bytes] | None] = {SYSTEM_STREAM: None}
-        breaks, checked = [], 0
-        while len(expected) > checked:
-            stream_id, closed_at = list(expected.items())[checked]
-            checked += 1
+        order = [SYSTEM_STREAM]
+        breaks: list[Break | None] = []
+        for stream_id in order:  # grows while it is walked
             entries = [entry async for entry in streams.entries(tx, stream_id)]
             for entry in entries:
-                expected.update(_vouched_for(entry))
-            breaks.append(self._break(stream_id, live.get(stream_id), closed_at, entries))
+                vouched_for = _vouched_for(entry)
+                order += vouched_for.keys() - expected.keys()
+                expected.update(vouched_for)
+            end = expected[stream_id]
+            breaks.append(self._break(stream_id, live.get(stream_id), end, entries))
         strays = {*live, *await streams.with_entries(tx)} - set(expected)
         breaks += [Break(id_, 1, "no entry says that this stream was opened") for id_ in strays]
-        return checked, [found for found in breaks if found is not None]
+        return len(order), [found for found in breaks if found is not None]
 
     def _break(
         self,
@@ -64,10 +148,30 @@ class Audit:
         return found
 
 
+async def _page(tx: Transaction, stream: Stream, page: Page) -> AuditPage:
+    """Sequence numbers have no gaps, so a page is a range of them."""
+    up_to = stream.sequence - (page.number - 1) * page.size
+    entries = await streams.entries_between(tx, stream.id, max(up_to - page.size, 0), up_to)
+    return AuditPage(entries[::-1], stream.sequence)
+
+
+async def _lost(tx: Transaction, head: Head) -> Break | None:
+    """A break when the entry a kept head speaks of is not there any more."""
+    if head.sequence == 0:
+        return None
+    found = await streams.entries_between(tx, head.stream_id, head.sequence - 1, head.sequence)
+    if found and found[0].link == head.link:
+        return None
+    return Break(head.stream_id, head.sequence, "the entry of the kept head is gone: a rollback")
+
+
 def _vouched_for(entry: AuditEntry) -> Mapping[str, tuple[int, bytes] | None]:
-    """The streams an entry opens (None) or closes (where it ended)."""
-    details = json.loads(entry.details)
-    opened: dict[str, tuple[int, bytes] | None] = dict.fromkeys(details.get("opens", ()))
-    for closed in details.get("closes", ()):
-        opened[closed["stream"]] = (closed["sequence"], bytes.fromhex(closed["link"]))
+    """The streams an entry opens (None) or closes (where it ended); none once it was altered."""
+    try:
+        details = json.loads(entry.details)
+        opened: dict[str, tuple[int, bytes] | None] = dict.fromkeys(details.get("opens", ()))
+        for closed in details.get("closes", ()):
+            opened[closed["stream"]] = (closed["sequence"], bytes.fromhex(closed["link"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
     return opened

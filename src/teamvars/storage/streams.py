@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-from teamvars.domain.audit import AuditEntry, Stream
+from teamvars.domain.audit import AuditEntry, AuditFilter, Stream
 from teamvars.domain.errors import not_found
 from teamvars.domain.workspaces import Usage
 from teamvars.storage.database import Row, Transaction
@@ -82,11 +82,36 @@ async def entries(tx: Transaction, stream_id: str) -> AsyncIterator[AuditEntry]:
         sequence = rows[-1][1]
 
 
-async def newest_entries(tx: Transaction, limit: int) -> list[AuditEntry]:
-    """The newest entries of all streams, newest first."""
+async def entries_between(
+    tx: Transaction, stream_id: str, after: int, up_to: int
+) -> list[AuditEntry]:
+    """A stream's entries with sequence numbers above `after` and up to `up_to`, oldest first."""
     rows = await tx.fetch(
         f"SELECT {_ENTRY} FROM audit_entries "
-        "ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT $1",
+        "WHERE stream_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence",
+        stream_id,
+        after,
+        up_to,
+    )
+    return [AuditEntry(*row) for row in rows]
+
+
+async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[AuditEntry]:
+    """The newest entries of all streams that the filter lets through, newest first."""
+    conditions: list[str] = []
+    values: list[object] = []
+    for column, value in wanted.equal().items():
+        values.append(value)
+        conditions.append(f"{column} = ${len(values)}")
+    if wanted.before is not None:
+        values += wanted.before
+        last = len(values)
+        conditions.append(f"(at, stream_id, sequence) < (${last - 2}, ${last - 1}, ${last})")
+    where = "WHERE " + " AND ".join(conditions) if conditions else ""
+    rows = await tx.fetch(
+        f"SELECT {_ENTRY} FROM audit_entries {where} "
+        f"ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT ${len(values) + 1}",
+        *values,
         limit,
     )
     return [AuditEntry(*row) for row in rows]

@@ -5,23 +5,19 @@ request is answered (contract §2).
 """
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
+
+from msgspec.structs import fields
 
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.teams import MAX_ITEMS, LinkageType, MembersDraft
 from teamvars.domain.variables import Category, VariableDraft, WorkspaceFilter
 from teamvars.web.dialects import Dialect
 from teamvars.web.json_body import pointer_token, strings
+from teamvars.web.requests import NewVariableAttributes
 
-_ATTRIBUTES: Mapping[str, type] = {
-    "key": str,
-    "value": str,
-    "description": str,
-    "category": str,
-    "hcl": bool,
-    "sensitive": bool,
-}
-_REQUIRED_TO_CREATE = ("key", "description", "category")
+_ATTRIBUTES: Mapping[str, type] = get_type_hints(NewVariableAttributes)
+_REQUIRED_TO_CREATE = tuple(f.name for f in fields(NewVariableAttributes) if f.required)
 _ASSIGNED_BY_SERVICE = {"version-id", "created-at"}
 _TYPE_NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
 

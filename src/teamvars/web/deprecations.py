@@ -27,8 +27,9 @@ The path names the workspace already. Leave `filter` out, or say the same with a
 
 def routes() -> list[Route]:
     """The page; it holds no secret and takes no token."""
-    return [Route("GET", _PAGE, _page, public=True)]
+    return [Route("GET", _PAGE, _page, {200: None}, public=True)]
 
 
 async def _page(_: Exchange) -> Answer:
+    """Read what is deprecated."""
     return Answer(200, _TEXT, {"Content-Type": "text/markdown; charset=utf-8"})

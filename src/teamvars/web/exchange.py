@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl
 
 from starlette.types import Receive, Scope
 
@@ -38,6 +39,7 @@ class Exchange:
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
+        self._query: bytes = scope["query_string"]
         self.template: str | None = None
         self.parameters: Mapping[str, Any] = {}
         self.document: object = None
@@ -55,6 +57,11 @@ class Exchange:
     def header(self, name: str) -> str | None:
         """A request header by lower-case name."""
         return self._headers.get(name)
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The query parameters; of a repeated one the last."""
+        return dict(parse_qsl(self._query.decode("latin-1"), keep_blank_values=True))
 
     def path(self, name: str) -> str:
         """A parameter of the path."""

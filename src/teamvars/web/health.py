@@ -1,5 +1,7 @@
 """Whether the process is up, and whether it can do its work; for load balancers."""
 
+import msgspec
+
 from teamvars.domain.errors import storage_unavailable
 from teamvars.security.keyring import Keyring
 from teamvars.services.installation import Installation, NotReady
@@ -7,6 +9,12 @@ from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.resources import Route
 
 _JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+
+
+class Health(msgspec.Struct):
+    """What a health check says when all is well."""
+
+    status: str
 
 
 class HealthRoutes:
@@ -19,8 +27,8 @@ class HealthRoutes:
     def routes(self) -> list[Route]:
         """Both are public: they say yes or no and nothing else."""
         return [
-            Route("GET", "/healthz", self.alive, public=True),
-            Route("GET", "/readyz", self.ready, public=True),
+            Route("GET", "/healthz", self.alive, {200: Health}, public=True),
+            Route("GET", "/readyz", self.ready, {200: Health}, public=True),
         ]
 
     async def alive(self, _: Exchange) -> Answer:

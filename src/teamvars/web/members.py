@@ -7,9 +7,16 @@ import msgspec
 from teamvars.domain.teams import LinkageType
 from teamvars.services.members import Change, Members
 from teamvars.web import decoding, documents
+from teamvars.web.documents import LinkageDocument
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import MEDIA_TYPE
-from teamvars.web.resources import Body, Route
+from teamvars.web.requests import MembershipsDocument, UsersDocument
+from teamvars.web.resources import Route
+
+_TAKES: dict[LinkageType, type[msgspec.Struct]] = {
+    LinkageType.USERS: UsersDocument,
+    LinkageType.ORGANIZATION_MEMBERSHIPS: MembershipsDocument,
+}
 
 
 class MemberRoutes:
@@ -23,12 +30,13 @@ class MemberRoutes:
         rows = []
         for linkage in LinkageType:
             path = f"/api/v2/teams/{{team_id}}/relationships/{linkage}"
+            takes = _TAKES[linkage]
             add = partial(self.change, linkage=linkage, change="add")
             remove = partial(self.change, linkage=linkage, change="remove")
             rows += [
-                Route("GET", path, partial(self.list, linkage=linkage)),
-                Route("POST", path, add, Body.DOCUMENT),
-                Route("DELETE", path, remove, Body.DOCUMENT),
+                Route("GET", path, partial(self.list, linkage=linkage), {200: LinkageDocument}),
+                Route("POST", path, add, {204: None}, takes=takes, may_forbid=True),
+                Route("DELETE", path, remove, {204: None}, takes=takes, may_forbid=True),
             ]
         return rows
 

@@ -7,6 +7,8 @@ from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.services.variables import ANY_VERSION, Versions
 
 MEDIA_TYPE = "application/vnd.api+json"
+IF_MATCH = "If-Match"
+IF_NONE_MATCH = "If-None-Match"
 
 _MOST_CHARACTERS = 4096
 _QUOTED = r'"(?:[^"\\]|\\.)*"'

@@ -1,10 +1,11 @@
 """Routes, and the order of checks that every one of them keeps (contract §2)."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
-from teamvars.domain.errors import Code, Fault, Refusal
+import msgspec
+
+from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
 from teamvars.web import json_body
 from teamvars.web.exchange import Answer, Exchange
@@ -13,21 +14,23 @@ from teamvars.web.negotiation import require_acceptable, require_document_type
 Handler = Callable[[Exchange], Awaitable[Answer]]
 
 
-class Body(Enum):
-    """What a route does with a request's body."""
-
-    IGNORED = "ignored"
-    DOCUMENT = "document"
-
-
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One operation: `template` is the path with `{name}` for its parameters."""
+    """One operation: `template` is the path with `{name}` for its parameters.
+
+    `answers` has the type of the document for each success, None where there is no document. A
+    request's body is ignored unless the route `takes` a document. `reads` names the headers and
+    query parameters its handler looks at; `may_forbid` says that some who see the target may not
+    do this. A `public` route asks for no token.
+    """
 
     method: str
     template: str
     handler: Handler
-    body: Body = Body.IGNORED
+    answers: Mapping[int, type[msgspec.Struct] | None]
+    takes: type[msgspec.Struct] | None = None
+    reads: tuple[str, ...] = ()
+    may_forbid: bool = False
     public: bool = False
 
 
@@ -53,20 +56,20 @@ class Resource:
         try:
             require_acceptable(exchange.header("accept"))
             if route is not None:
-                await _read(exchange, route.body)
-        except Refusal:
+                await _read(exchange, route)
+                return await route.handler(exchange)
+        except Refusal as refusal:
             # Whose token it is comes first, though it is only asked when something is wrong.
-            await self._sessions.authenticate(caller)
+            if caller.actor is None and refusal.kind is not Kind.UNAVAILABLE:
+                await self._sessions.authenticate(caller)
             raise
-        if route is None:
-            await self._sessions.authenticate(caller)
-            return Answer(204, headers={"Allow": self.allow})
-        return await route.handler(exchange)
+        await self._sessions.authenticate(caller)
+        return Answer(204, headers={"Allow": self.allow})
 
 
-async def _read(exchange: Exchange, body: Body) -> None:
+async def _read(exchange: Exchange, route: Route) -> None:
     """Reads the body, for the size limit also where nobody wants it."""
-    if body is Body.DOCUMENT:
+    if route.takes is not None:
         if exchange.has_body:
             require_document_type(exchange.header("content-type"))
         exchange.document = json_body.parse(await exchange.read_body())

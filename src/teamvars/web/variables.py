@@ -9,11 +9,15 @@ from teamvars.services.variables import VariableInWorkspace, Variables
 from teamvars.web import decoding, documents
 from teamvars.web.deprecations import DEPRECATED_FILTER
 from teamvars.web.dialects import Dialect
+from teamvars.web.documents import VariableDocument, VariableListDocument
 from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.negotiation import MEDIA_TYPE, is_known, wanted_versions
-from teamvars.web.resources import Body, Route
+from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, MEDIA_TYPE, is_known, wanted_versions
+from teamvars.web.requests import ChangedVariableDocument, NewVariableDocument
+from teamvars.web.resources import Route
 
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
+_READ = (IF_NONE_MATCH,)
+_CHANGE = (IF_MATCH,)
 _ONE = "/api/v2/workspaces/{workspace_id}/vars/{variable_id}"
 
 
@@ -27,11 +31,26 @@ class VariableRoutes:
     def routes(self) -> list[Route]:
         """One row an operation."""
         return [
-            Route("GET", _LIST, self.list),
-            Route("POST", _LIST, self.create, Body.DOCUMENT),
-            Route("GET", _ONE, self.read),
-            Route("PATCH", _ONE, self.update, Body.DOCUMENT),
-            Route("DELETE", _ONE, self.delete),
+            Route("GET", _LIST, self.list, {200: VariableListDocument}, reads=_READ),
+            Route(
+                "POST",
+                _LIST,
+                self.create,
+                {201: VariableDocument},
+                takes=NewVariableDocument,
+                may_forbid=True,
+            ),
+            Route("GET", _ONE, self.read, {200: VariableDocument}, reads=_READ),
+            Route(
+                "PATCH",
+                _ONE,
+                self.update,
+                {200: VariableDocument},
+                takes=ChangedVariableDocument,
+                reads=_CHANGE,
+                may_forbid=True,
+            ),
+            Route("DELETE", _ONE, self.delete, {204: None}, reads=_CHANGE, may_forbid=True),
         ]
 
     async def list(self, exchange: Exchange) -> Answer:
@@ -89,7 +108,7 @@ class VariableRoutes:
         )
         return Answer(204)
 
-    def _document(self, found: VariableInWorkspace) -> documents.VariableDocument:
+    def _document(self, found: VariableInWorkspace) -> VariableDocument:
         return documents.variable(found.variable, found.workspace, self._dialect)
 
     def _tag_of(self, found: VariableInWorkspace) -> str:

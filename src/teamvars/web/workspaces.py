@@ -4,6 +4,7 @@ import msgspec
 
 from teamvars.services.workspaces import Workspaces
 from teamvars.web import documents
+from teamvars.web.documents import WorkspaceDocument
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.resources import Route
@@ -19,7 +20,7 @@ class WorkspaceRoutes:
 
     def routes(self) -> list[Route]:
         """One row an operation."""
-        return [Route("GET", _BY_NAME, self.read)]
+        return [Route("GET", _BY_NAME, self.read, {200: WorkspaceDocument})]
 
     async def read(self, exchange: Exchange) -> Answer:
         """A workspace of an organization, both by name."""

@@ -1,0 +1,63 @@
+"""Numbered pages: `page[number]` and `page[size]`, and what an answer says of them."""
+
+import msgspec
+
+from teamvars.domain.audit import Page
+from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.web.exchange import Exchange
+
+DEFAULT_SIZE = 20
+MAX_SIZE = 100
+PARAMETERS = ("page[number]", "page[size]")
+_MAX_NUMBER = 1_000_000_000
+
+
+class Pagination(msgspec.Struct, rename="kebab"):
+    """`meta.pagination` of a paged list; a page that there is not is null."""
+
+    current_page: int
+    page_size: int
+    prev_page: int | None
+    next_page: int | None
+    total_pages: int
+    total_count: int
+
+
+class PageMeta(msgspec.Struct):
+    """`meta` of a paged list."""
+
+    pagination: Pagination
+
+
+def requested_page(exchange: Exchange) -> Page:
+    """The page the query asks for; a larger size than there may be counts as the largest.
+
+    Refuses numbers below one, and what is no number.
+    """
+    number = _number(exchange, "page[number]", 1)
+    return Page(number, min(_number(exchange, "page[size]", DEFAULT_SIZE), MAX_SIZE))
+
+
+def meta(page: Page, total: int) -> PageMeta:
+    """What the answer says; a page past the end is empty and echoes its number."""
+    pages = max(-(-total // page.size), 1)
+    return PageMeta(
+        Pagination(
+            current_page=page.number,
+            page_size=page.size,
+            prev_page=page.number - 1 if page.number > 1 else None,
+            next_page=page.number + 1 if page.number < pages else None,
+            total_pages=pages,
+            total_count=total,
+        )
+    )
+
+
+def _number(exchange: Exchange, name: str, default: int) -> int:
+    text = exchange.query.get(name)
+    if text is None or text == "":
+        return default
+    if text.isascii() and text.isdigit() and 1 <= int(text[:20]) <= _MAX_NUMBER:
+        return int(text)
+    detail = f"{name} is a whole number from 1 on."
+    raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=name))
