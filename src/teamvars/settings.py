@@ -1,10 +1,12 @@
 """The one frozen `Settings`, read once: flags, then `TEAMVARS_*`, then `teamvars.toml`."""
 
 import os
+import re
 import tomllib
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
@@ -21,6 +23,7 @@ from teamvars.logs import LogFormat
 
 CONFIG_FILE = "teamvars.toml"
 _PREFIX = "TEAMVARS_"
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(:\d{1,5})?")
 
 
 class SettingsError(Exception):
@@ -38,7 +41,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = None
     keyring: Path | None = None
     host: str = "127.0.0.1"
-    port: int = Field(8080, ge=0, le=65535)
+    port: int = Field(8080, ge=1, le=65535)
     workers: int = Field(1, ge=1, le=256)
     log_format: LogFormat = LogFormat.CONSOLE
     max_variables: int = Field(5000, ge=0)
@@ -61,7 +64,20 @@ class Settings(BaseSettings):
     def _comma_list(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        return tuple(ip_network(part.strip()) for part in value.split(",") if part.strip())
+        try:
+            return tuple(ip_network(part.strip()) for part in value.split(",") if part.strip())
+        except ValueError:
+            raise ValueError("must be addresses or networks, separated by commas") from None
+
+    @field_validator("database_url")
+    @classmethod
+    def _url_of_an_engine(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _is_database_url(value.get_secret_value()):
+            raise ValueError(
+                "must begin with sqlite:/// or postgresql://, "
+                "with special characters of a name or password written as %XX"
+            )
+        return value
 
     @property
     def url(self) -> str:
@@ -89,10 +105,20 @@ def load(**flags: Any) -> Settings:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         # Pydantic's own text quotes the value, which may be a password.
-        faults = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        faults = (
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors()
+        )
         raise SettingsError("Wrong settings: " + "; ".join(faults)) from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{CONFIG_FILE} is not TOML: {error}") from None
+    except (OSError, UnicodeDecodeError):
+        raise SettingsError(f"{CONFIG_FILE} cannot be read.") from None
+
+
+def variables() -> set[str]:
+    """The names of all environment variables that mean something."""
+    return {_PREFIX + name.upper() for name in Settings.model_fields}
 
 
 def export(settings: Settings) -> None:
@@ -106,3 +132,23 @@ def export(settings: Settings) -> None:
         "TRUSTED_PROXIES": ",".join(map(str, settings.trusted_proxies)),
     }
     os.environ.update({_PREFIX + name: str(value) for name, value in values.items()})
+
+
+def _is_database_url(url: str) -> bool:
+    """Whether it is one that a driver will take apart as it was meant.
+
+    A password with a bare '/', '?', '#' or '@' would be taken for a port or a name, and then shown.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    if parts.scheme == "sqlite":
+        return url.startswith("sqlite:///") and parts.path not in ("", "/")
+    user, _, hosts = parts.netloc.rpartition("@")
+    rest = parts.path + parts.query + parts.fragment
+    return (
+        parts.scheme in ("postgresql", "postgres")
+        and "@" not in user + rest
+        and all(_HOST.fullmatch(host) for host in hosts.split(","))
+    )

@@ -1,12 +1,13 @@
 """The `teamvars` command."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from teamvars import __version__
-from teamvars.cli.operator import audit, dev, directory, installation, keys, serve, tokens
+from teamvars import __version__, logs
+from teamvars.cli.operator import audit, dev, directory, doctor, installation, keys, serve, tokens
 from teamvars.cli.operator.context import Flags
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app = typer.Typer(
 app.command("dev")(dev.dev)
 app.command("init")(installation.init)
 app.command("serve")(serve.serve)
+app.command("doctor")(doctor.doctor)
 app.add_typer(installation.migrate, name="migrate")
 app.add_typer(directory.app, name="directory")
 app.add_typer(tokens.app, name="token")
@@ -51,4 +53,8 @@ def root(
 
 def main() -> None:
     """The entry point."""
-    app()
+    try:
+        app()
+    except Exception as error:
+        # Its text may hold what nobody may see, such as a part of the database's URL.
+        sys.exit(f"teamvars: unexpected {logs.origin(error)}")

@@ -9,6 +9,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
+from teamvars.domain.diagnosis import Engine
+from teamvars.domain.errors import Refusal, storage_unavailable
+
 Row = Sequence[Any]
 T = TypeVar("T")
 
@@ -64,6 +67,10 @@ class Database(Protocol):
         """As `write`, with nobody else migrating at the same time, on this node or another."""
         ...
 
+    async def engine(self) -> Engine:
+        """What is behind the store, for `doctor`."""
+        ...
+
     async def close(self) -> None:
         """Finishes the writes under way and lets go of the store."""
         ...
@@ -77,8 +84,11 @@ class MissingReference(Exception):
     """A row refers to one that does not exist, or is still referred to."""
 
 
-class MissingTable(Exception):
-    """The schema has not been brought here yet."""
+class MissingTable(Refusal):
+    """The schema has not been brought here yet, or is gone: whoever needs it is refused."""
+
+    def __init__(self) -> None:
+        super().__init__(*storage_unavailable().faults)
 
 
 class Fragments:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import asyncpg
 from asyncpg import exceptions as pg
 
+from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import outcome_unknown, storage_unavailable
 from teamvars.storage.database import (
     Body,
@@ -34,13 +35,17 @@ _CONNECT_SECONDS = 5.0
 _MIGRATION_LOCK = 7_833_462_115
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_SERVER_SETTINGS = {
-    "application_name": "teamvars",
-    "jit": "off",
-    "lock_timeout": "5s",
-    "idle_in_transaction_session_timeout": "15s",
-}
-_RUN_AGAIN = (pg.SerializationError, pg.DeadlockDetectedError)
+_TIMEOUTS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "15s"}
+_SERVER_SETTINGS = {"application_name": "teamvars", "jit": "off", **_TIMEOUTS}
+_IN_EACH_TRANSACTION = "".join(
+    f"; SET LOCAL {name} = '{value}'" for name, value in _TIMEOUTS.items()
+)
+_RUN_AGAIN = (
+    pg.SerializationError,
+    pg.DeadlockDetectedError,
+    # A migration changed a table under a prepared statement, which is then forgotten.
+    pg.InvalidCachedStatementError,
+)
 _LOST = (
     OSError,
     pg.PostgresConnectionError,
@@ -49,6 +54,7 @@ _LOST = (
     pg.CannotConnectNowError,
     pg.ReadOnlySQLTransactionError,
     pg.IdleInTransactionSessionTimeoutError,
+    asyncpg.TargetServerAttributeNotMatched,
 )
 _UNUSABLE = (
     *_LOST,
@@ -110,6 +116,7 @@ class PostgresDatabase:
         self._dsn = urlunsplit(parts._replace(query=urlencode(query)))
         self._statement_cache_size = 0 if pooled else 200
         self._server_settings = None if pooled else _SERVER_SETTINGS
+        self._begin_suffix = _IN_EACH_TRANSACTION if pooled else ""
         self._writes: set[asyncio.Task[Any]] = set()
         self._pool: Any = None
 
@@ -144,6 +151,9 @@ class PostgresDatabase:
 
         return await self.write(alone)
 
+    async def engine(self) -> Engine:
+        return await self.read(_engine)
+
     async def close(self) -> None:
         while self._writes:
             await asyncio.wait(set(self._writes))
@@ -172,6 +182,19 @@ class PostgresDatabase:
                 raise storage_unavailable() from error
             await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - jitter
         raise AssertionError("unreachable")
+
+
+async def _engine(tx: Transaction) -> Engine:
+    row = await tx.fetch_one(
+        "SELECT current_setting('server_version_num'), current_setting('fsync'), "
+        "current_setting('full_page_writes'), current_setting('synchronous_commit'), "
+        "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
+    )
+    assert row is not None
+    number, *settings, clock = row
+    names = ("fsync", "full_page_writes", "synchronous_commit")
+    unsafe = (f"{name} off" for name, value in zip(names, settings, strict=True) if value == "off")
+    return Engine("PostgreSQL", divmod(int(number), 10000), tuple(unsafe), clock)
 
 
 def _explained(error: Exception, connection: Connection) -> Exception:

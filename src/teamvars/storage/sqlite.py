@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, Generic
 
 import apsw
 
+from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.database import Body, Fragments, MissingReference, MissingTable, Row, T, Taken
 
@@ -81,8 +82,6 @@ class SqliteTransaction:
             if "no such table" in str(error):
                 raise MissingTable from None
             raise
-        except _UNUSABLE as error:
-            raise storage_unavailable() from error
 
 
 class _Job(Generic[T]):
@@ -125,16 +124,11 @@ class SqliteDatabase:
         if self._create:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         # The writer comes first: it turns a new file's journal into a WAL.
-        self._writer.connection()
-        self._reader.connection()
+        await _patiently(self._writer.connection)
+        await _patiently(self._reader.connection)
 
     async def read(self, body: Body[T]) -> T:
-        deadline = time.monotonic() + LOCK_WAIT_SECONDS
-        while True:
-            try:
-                return self._read_once(body)
-            except apsw.BusyError:
-                await _pause_until(deadline)
+        return await _patiently(lambda: self._read_once(body))
 
     def _read_once(self, body: Body[T]) -> T:
         connection = self._reader.connection()
@@ -158,6 +152,10 @@ class SqliteDatabase:
     # SQLite has one writer at a time anyway.
     migrate = write
 
+    async def engine(self) -> Engine:
+        # `open` has read the settings back already.
+        return Engine("SQLite", tuple(map(int, apsw.sqlite_lib_version().split("."))))
+
     async def close(self) -> None:
         while self._leader is not None:
             await asyncio.wait([self._leader])
@@ -175,10 +173,10 @@ class SqliteDatabase:
 
     async def _run_batch(self) -> None:
         try:
-            connection = await self._begin()
-        except Refusal as refusal:
+            connection = await _patiently(self._begin)
+        except Exception as error:
             while self._waiting:
-                self._waiting.popleft().give(refusal)
+                self._waiting.popleft().give(error)
             return
         batch: list[_Job[Any]] = []
         while self._waiting and len(batch) < _MOST_IN_A_BATCH and connection.in_transaction:
@@ -188,18 +186,14 @@ class SqliteDatabase:
         for job in batch:
             job.give(failure or job.error)
 
-    async def _begin(self) -> apsw.Connection:
-        deadline = time.monotonic() + LOCK_WAIT_SECONDS
-        while True:
-            connection = self._writer.connection()
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                return connection
-            except apsw.BusyError:
-                await _pause_until(deadline)
-            except _UNUSABLE as error:
-                self._writer.drop()
-                raise storage_unavailable() from error
+    def _begin(self) -> apsw.Connection:
+        connection = self._writer.connection()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except _UNUSABLE as error:
+            self._writer.drop()
+            raise storage_unavailable() from error
+        return connection
 
     async def _commit(self, connection: apsw.Connection) -> Refusal | None:
         """Commits in a thread, for the fsync. A failure is every member's, and drops the link."""
@@ -222,7 +216,8 @@ class _Link:
         self._inode = (0, 0)
 
     def connection(self) -> apsw.Connection:
-        """The open connection. Raises Refusal when the file is gone or cannot be opened.
+        """The open connection. Refuses when the file is gone or cannot be opened; raises BusyError
+        when another process is in the way.
 
         The look at the inode matters: SQLite would go on writing to a file that was deleted.
         """
@@ -232,7 +227,7 @@ class _Link:
             if self._connection is None or inode != self._inode:
                 self.drop()
                 self._connection, self._inode = _connect(self._path), inode
-        except (OSError, apsw.BusyError, *_UNUSABLE) as error:
+        except (OSError, *_UNUSABLE) as error:
             raise storage_unavailable() from error
         return self._connection
 
@@ -250,23 +245,20 @@ class _Link:
 
 def _connect(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    # Only here may it wait: at start, and to turn a new file's journal into a WAL.
-    connection.set_busy_timeout(int(LOCK_WAIT_SECONDS * 1000))
     for pragma, wanted in _PRAGMAS.items():
         connection.pragma(pragma, wanted)
         if connection.pragma(pragma) != wanted:
             raise StorageMisconfigured(f"{path}: SQLite does not grant PRAGMA {pragma}={wanted}.")
-    connection.set_busy_timeout(0)
     return connection
 
 
 def _run_in_savepoint(connection: apsw.Connection, job: _Job[Any]) -> None:
     """Runs one member of a batch so that its failure undoes its own statements alone."""
-    connection.execute("SAVEPOINT member")
     try:
+        connection.execute("SAVEPOINT member")
         job.result = _run_through(job.body, SqliteTransaction(connection))
     except BaseException as error:
-        job.error = error
+        job.error = storage_unavailable() if isinstance(error, _UNUSABLE) else error
         if connection.in_transaction:
             connection.execute("ROLLBACK TO member")
     if connection.in_transaction:
@@ -285,10 +277,16 @@ def _run_through(body: Body[T], transaction: SqliteTransaction) -> T:
     raise RuntimeError("A transaction may await nothing but its own statements.")
 
 
-async def _pause_until(deadline: float) -> None:
-    if time.monotonic() > deadline:
-        raise storage_unavailable()
-    await asyncio.sleep(_POLL_SECONDS)
+async def _patiently(step: Callable[[], T]) -> T:
+    """Takes the step again and again while another process's lock is in its way."""
+    deadline = time.monotonic() + LOCK_WAIT_SECONDS
+    while True:
+        try:
+            return step()
+        except apsw.BusyError as error:
+            if time.monotonic() > deadline:
+                raise storage_unavailable() from error
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _broken_constraint(error: apsw.ConstraintError) -> Exception:

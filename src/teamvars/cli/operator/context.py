@@ -3,11 +3,12 @@
 import asyncio
 import getpass
 import json
+import os
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import typer
 
@@ -25,7 +26,7 @@ from teamvars.storage.sqlite import StorageMisconfigured
 
 ERROR, USAGE, DIFFERENCES = 1, 2, 3
 _EXITS = {Kind.UNAUTHENTICATED: 4, Kind.NOT_FOUND: 5, Kind.CONFLICT: 6, Kind.INVALID: 7}
-_PROBLEMS = (KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
+PROBLEMS = (KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ class Flags:
 def load_settings(context: typer.Context, **flags: object) -> Settings:
     """The settings with this command's flags. Ends the command when they are wrong."""
     given: Flags = context.obj
-    if given.database_url is not None and urlsplit(given.database_url).password:
+    if given.database_url is not None and _holds_password(given.database_url):
         fail("A command line is no place for a password: use TEAMVARS_DATABASE_URL.", USAGE)
     try:
         config = settings.load(**asdict(given), **flags)
@@ -76,15 +77,18 @@ def finish(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except Refusal as refusal:
-        text = "\n".join(fault.detail for fault in refusal.faults)
-        fail(text, _EXITS.get(refusal.kind, ERROR))
-    except _PROBLEMS as problem:
+        fail(_explanation(refusal), _EXITS.get(refusal.kind, ERROR))
+    except PROBLEMS as problem:
         fail(str(problem))
 
 
 def operator() -> Caller:
     """Whoever runs the command, by the name of their account on this host."""
-    return Caller(b"", new_id("req"), Actor.operator(getpass.getuser()))
+    try:
+        account = getpass.getuser()
+    except (KeyError, OSError):  # in a container the account often has no name
+        account = f"uid {os.getuid()}"
+    return Caller(b"", new_id("req"), Actor.operator(account))
 
 
 def print_json(value: object) -> None:
@@ -101,3 +105,20 @@ def fail(text: str, code: int = ERROR) -> NoReturn:
     """Ends the command with an error."""
     typer.echo(f"teamvars: {text}", err=True)
     raise typer.Exit(code)
+
+
+def _explanation(refusal: Refusal) -> str:
+    """What was refused; where storage is the reason, what it said: an operator can act on that."""
+    cause = refusal.__cause__
+    if isinstance(cause, FileNotFoundError) and cause.filename:
+        return f"There is no database at {cause.filename}. Run: teamvars init"
+    details = [fault.detail for fault in refusal.faults]
+    return "\n".join(details if cause is None else [*details, f"{type(cause).__name__}: {cause}"])
+
+
+def _holds_password(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False  # and no URL: the settings say so
+    return bool(parts.password) or "password" in parse_qs(parts.query)

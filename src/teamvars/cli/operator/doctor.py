@@ -1,0 +1,95 @@
+"""`doctor`: looks at an installation and says what to do."""
+
+import os
+import stat
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from teamvars import settings, wiring
+from teamvars.cli.operator.context import ERROR, PROBLEMS, finish, load_settings, print_json
+from teamvars.domain.diagnosis import Finding, Severity
+from teamvars.domain.errors import Refusal
+from teamvars.security import keyring
+from teamvars.services.diagnosis import Diagnosis
+from teamvars.services.installation import Installation
+from teamvars.settings import Settings
+from teamvars.storage.engines import database_for
+
+_OK, _PROBLEM = Severity.OK, Severity.PROBLEM
+
+
+def doctor(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Look at everything, change nothing; exit with 1 when there is a problem."""
+    config = load_settings(context)
+    findings = finish(_collect(config))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            typer.echo(f"{finding.severity:8} {finding.subject}: {finding.text}")
+    if any(finding.severity is _PROBLEM for finding in findings):
+        raise typer.Exit(ERROR)
+
+
+async def _collect(config: Settings) -> list[Finding]:
+    findings = [*_unknown_variables(), *_files(config)]
+    try:
+        findings += [finding async for finding in _store(config)]
+    except Refusal as refusal:
+        text = " ".join(fault.detail for fault in refusal.faults)
+        findings.append(Finding(_PROBLEM, "database", f"{text} Check TEAMVARS_DATABASE_URL."))
+    except PROBLEMS as problem:
+        findings.append(Finding(_PROBLEM, "installation", str(problem)))
+    return findings
+
+
+async def _store(config: Settings) -> AsyncIterator[Finding]:
+    """Stops at the first thing without which the rest cannot be looked at."""
+    database = database_for(config.url)
+    await database.open()
+    try:
+        diagnosis = Diagnosis(database, wiring.clock)
+        for finding in await diagnosis.of_engine():
+            yield finding
+        keys = keyring.load(config.keyring_path)
+        yield Finding(_OK, "keyring", f"{config.keyring_path} is readable by its owner alone")
+        await Installation(database, wiring.clock).require_ready(keys)
+        yield Finding(_OK, "schema", "migrated, and the keyring is this database's")
+        for finding in await diagnosis.of_data():
+            yield finding
+    finally:
+        await database.close()
+
+
+def _unknown_variables() -> list[Finding]:
+    """A mistyped setting is otherwise silently without effect."""
+    known = settings.variables()
+    return [
+        Finding(
+            _PROBLEM, "configuration", f"{name} is no setting of teamvars. Correct or unset it."
+        )
+        for name in sorted(os.environ)
+        if name.startswith("TEAMVARS_") and name not in known
+    ]
+
+
+def _files(config: Settings) -> list[Finding]:
+    """The modes of the data directory and of a SQLite file; the keyring checks itself."""
+    paths = [config.data_dir]
+    if urlsplit(config.url).scheme == "sqlite":
+        paths.append(Path(config.url.removeprefix("sqlite:///")))
+    findings = []
+    for path in paths:
+        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            mode = "700" if path.is_dir() else "600"
+            text = f"Others can get at {path}. Run: chmod {mode} {path}"
+            findings.append(Finding(_PROBLEM, "permissions", text))
+    return findings or [Finding(_OK, "permissions", "the files are their owner's alone")]

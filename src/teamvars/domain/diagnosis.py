@@ -1,0 +1,112 @@
+"""What `doctor` finds: facts about an installation, and what to do about each."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+CLOCK_TOLERANCE = 5_000_000
+"""How far two clocks may be apart, in µs, before tokens expire at surprising times."""
+
+_SQLITE_SAFE_SINCE = (3, 51, 3)
+_POSTGRES_SUPPORTED_SINCE = 15
+
+
+class Severity(StrEnum):
+    """`problem`: mend it; `advice`: know it; `ok`: nothing to do."""
+
+    OK = "ok"
+    ADVICE = "advice"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; `text` says what to do unless all is well."""
+
+    severity: Severity
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The engine behind the store: its version, settings that risk acknowledged writes, its clock.
+
+    `clock` is in µs UTC; None where the engine runs on this host.
+    """
+
+    name: str
+    version: tuple[int, ...]
+    unsafe_settings: tuple[str, ...] = ()
+    clock: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """What the directory looks like: teams that manage membership and organizations by owners."""
+
+    managing_teams: tuple[str, ...]
+    single_owner: tuple[str, ...]
+    without_owner: tuple[str, ...]
+
+
+def engine_findings(engine: Engine, now: int) -> list[Finding]:
+    """What the engine's version, settings and clock are worth."""
+    version = ".".join(map(str, engine.version))
+    findings = [_version(engine, version)]
+    findings += [
+        Finding(
+            Severity.PROBLEM,
+            "durability",
+            f"{engine.name} runs with {setting}: acknowledged changes can be lost. Turn it on.",
+        )
+        for setting in engine.unsafe_settings
+    ]
+    if engine.clock is not None and abs(engine.clock - now) > CLOCK_TOLERANCE:
+        seconds = abs(engine.clock - now) // 1_000_000
+        text = f"The database's clock and this host's are {seconds} s apart. Synchronise both."
+        findings.append(Finding(Severity.PROBLEM, "clock", text))
+    return findings
+
+
+def census_findings(census: Census) -> list[Finding]:
+    """Who can gain more than their grants say, and which organizations hang on one person."""
+    return [
+        *(
+            Finding(
+                Severity.ADVICE,
+                "manage-membership",
+                f"Members of team {team} can add themselves to any visible team but owners, and "
+                "so gain its grants. Keep that team small.",
+            )
+            for team in census.managing_teams
+        ),
+        *(
+            Finding(
+                Severity.ADVICE,
+                "owners",
+                f"Organization {name} has one active owner. Add another before they leave.",
+            )
+            for name in census.single_owner
+        ),
+        *(
+            Finding(
+                Severity.PROBLEM,
+                "owners",
+                f"Organization {name} has no active owner. Name one with 'directory apply'.",
+            )
+            for name in census.without_owner
+        ),
+    ]
+
+
+def _version(engine: Engine, version: str) -> Finding:
+    if engine.name == "SQLite" and engine.version < _SQLITE_SAFE_SINCE:
+        text = f"SQLite {version} can corrupt a database with two writers. Update apsw."
+        return Finding(Severity.PROBLEM, "engine", text)
+    if engine.name == "PostgreSQL" and (14, 0) <= engine.version < (14, 4):
+        text = f"PostgreSQL {version} can corrupt indexes. Update to 14.4 or later, and reindex."
+        return Finding(Severity.PROBLEM, "engine", text)
+    if engine.name == "PostgreSQL" and engine.version[0] < _POSTGRES_SUPPORTED_SINCE:
+        text = f"PostgreSQL {version} gets no fixes any more. Plan an upgrade."
+        return Finding(Severity.ADVICE, "engine", text)
+    return Finding(Severity.OK, "engine", f"{engine.name} {version}")

@@ -1,0 +1,33 @@
+"""What `doctor` asks of a store that is ready to be served."""
+
+from teamvars.domain.diagnosis import (
+    CLOCK_TOLERANCE,
+    Finding,
+    Severity,
+    census_findings,
+    engine_findings,
+)
+from teamvars.services import Clock
+from teamvars.storage import diagnosis
+from teamvars.storage.database import Database
+
+
+class Diagnosis:
+    """Looks at everything and changes nothing."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def of_engine(self) -> list[Finding]:
+        """The engine's version, settings and clock."""
+        return engine_findings(await self._database.engine(), self._clock())
+
+    async def of_data(self) -> list[Finding]:
+        """The clock by which entries were made, and the directory."""
+        findings = []
+        ahead = await self._database.read(diagnosis.newest_entry_at) - self._clock()
+        if ahead > CLOCK_TOLERANCE:
+            text = f"The newest audit entry is {ahead // 1_000_000} s in the future. Set the clock."
+            findings.append(Finding(Severity.PROBLEM, "clock", text))
+        return findings + census_findings(await self._database.read(diagnosis.census))

@@ -1,0 +1,32 @@
+"""Questions about the whole directory, for `doctor`."""
+
+from teamvars.domain.diagnosis import Census
+from teamvars.storage.database import Transaction
+
+
+async def census(tx: Transaction) -> Census:
+    """Teams as ORG/TEAM and organizations by name, in order."""
+    managing = await tx.fetch(
+        "SELECT organizations.name, teams.name FROM teams "
+        "JOIN organizations ON organizations.id = teams.organization_id "
+        "WHERE teams.manage_membership = 1 ORDER BY 1, 2"
+    )
+    owners = await tx.fetch(
+        "SELECT organizations.name, count(memberships.id) FROM organizations "
+        "JOIN teams ON teams.organization_id = organizations.id AND teams.is_owners = 1 "
+        "LEFT JOIN team_members ON team_members.team_id = teams.id "
+        "LEFT JOIN memberships ON memberships.id = team_members.membership_id "
+        "AND memberships.status = 'active' "
+        "GROUP BY organizations.name HAVING count(memberships.id) < 2 ORDER BY 1"
+    )
+    return Census(
+        managing_teams=tuple(f"{organization}/{team}" for organization, team in managing),
+        single_owner=tuple(name for name, active in owners if active == 1),
+        without_owner=tuple(name for name, active in owners if active == 0),
+    )
+
+
+async def newest_entry_at(tx: Transaction) -> int:
+    """When the newest audit entry says it was made, in µs UTC; 0 when there is none."""
+    row = await tx.fetch_one("SELECT max(at) FROM audit_entries")
+    return (row and row[0]) or 0
