@@ -123,5 +123,5 @@ async def _keep_house(sessions: Sessions) -> None:
         await asyncio.sleep(HOUSEKEEPING_SECONDS)
         try:
             await sessions.store_uses()
-        except Refusal as refusal:
-            log.warning("housekeeping is put off", reason=str(refusal))
+        except Exception:  # whatever it was, the next minute may be better
+            log.exception("housekeeping is put off")

@@ -80,6 +80,8 @@ def finish(work: Coroutine[Any, Any, T]) -> T:
         fail(_explanation(refusal), _EXITS.get(refusal.kind, ERROR))
     except PROBLEMS as problem:
         fail(str(problem))
+    except OSError as error:
+        fail(f"{error.filename or 'This host'}: {error.strerror or type(error).__name__}.")
 
 
 def operator() -> Caller:

@@ -1,19 +1,19 @@
 """`dev`: a throw-away server with sample data."""
 
+import http.client
 import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import Annotated
 
-import httpx
 import typer
 
 from teamvars import settings, wiring
 from teamvars.cli.operator import sample
 from teamvars.cli.operator.context import finish, load_settings, operator
 from teamvars.cli.operator.installation import initialise
-from teamvars.cli.operator.serve import listen
+from teamvars.cli.operator.serve import free_address, listen
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
 from teamvars.domain.variables import WorkspaceFilter
@@ -24,7 +24,7 @@ from teamvars.services.tokens import OwnerName
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for
 
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.1
 _START_SECONDS = 30
 
 
@@ -44,10 +44,10 @@ def dev(
             port=port,
             workers=1,
         )
+        free_address(config)
         applied, tokens = finish(_fill(config))
-        url = f"http://127.0.0.1:{port}"
-        text = sample.tour(url, applied, tokens)
-        threading.Thread(target=_print_when_ready, args=(url, text), daemon=True).start()
+        text = sample.tour(f"http://{config.host}:{config.port}", applied, tokens)
+        threading.Thread(target=_print_when_ready, args=(config, text), daemon=True).start()
         listen(config)
 
 
@@ -72,13 +72,22 @@ async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
     return applied, tokens
 
 
-def _print_when_ready(url: str, text: str) -> None:
+def _print_when_ready(config: Settings, text: str) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
-        try:
-            httpx.get(f"{url}/readyz").raise_for_status()
-        except httpx.HTTPError:
-            time.sleep(_POLL_SECONDS)
-        else:
+        # First of all: the server forks now, and this thread must not hold a lock meanwhile.
+        time.sleep(_POLL_SECONDS)
+        if _is_ready(config):
             typer.echo(text)
             return
+
+
+def _is_ready(config: Settings) -> bool:
+    connection = http.client.HTTPConnection(config.host, config.port, timeout=1)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -52,7 +52,7 @@ def apply(
     else:
         for change in applied.changes:
             typer.echo(change)
-        note(f"{len(applied.changes)} changes{' to make' if dry_run else ''}.")
+        note(f"Changes{' to make' if dry_run else ''}: {len(applied.changes)}.")
     if dry_run and applied.changes:
         raise typer.Exit(DIFFERENCES)
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.reader import ReaderError
 
 from teamvars.domain.directory import (
     Directory,
@@ -38,17 +39,36 @@ class FileFaults(Exception):
 
 def read(path: Path) -> Directory:
     """The directory a file describes. Raises FileFaults."""
-    try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    except OSError as error:
-        raise FileFaults(f"{path}: {error.strerror}") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise FileFaults(f"{path}: not YAML in UTF-8: {error}") from None
+    root = _compose(path)
     reader = _Reader(path)
     directory = Directory() if root is None else reader.directory(root)
     if reader.faults:
         raise FileFaults("\n".join(reader.faults))
     return directory
+
+
+def _compose(path: Path) -> Node | None:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileFaults(f"{path}: {error.strerror}") from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FileFaults(f"{path}:{line}: this is not UTF-8") from None
+    try:
+        root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise FileFaults(f"{path}:{line}: this character has no place in YAML") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = 1 if mark is None else mark.line + 1
+        raise FileFaults(f"{path}:{line}: this is not YAML: {error.problem}") from None
+    except RecursionError:
+        raise FileFaults(f"{path}:1: this is nested too deep") from None
+    return root
 
 
 class _Reader:

@@ -53,7 +53,11 @@ async def _keyring(config: Settings, installation: Installation) -> Keyring:
                 f"The database belongs to a keyring that is not at {config.keyring_path}. "
                 "Restore it, or point TEAMVARS_KEYRING at it; no new one is made."
             )
-        keyring.save_new(keyring.generate(), config.keyring_path)
+        try:
+            keyring.save_new(keyring.generate(), config.keyring_path)
+        except OSError as error:
+            text = f"The keyring {config.keyring_path} cannot be made: {error.strerror}."
+            raise KeyringError(text) from None
     return keyring.load(config.keyring_path)
 
 
@@ -79,8 +83,11 @@ def up(context: typer.Context) -> None:
 @migrate.command("status")
 def status(context: typer.Context) -> None:
     """List the migrations that are missing."""
-    for migration in _pending(context):
+    missing = _pending(context)
+    for migration in missing:
         typer.echo(f"missing {migration.number:03} {migration.name}")
+    if not missing:
+        note("The schema is up to date.")
 
 
 @migrate.command("check")

@@ -89,14 +89,14 @@ export API={url}/api/v2 TOKEN={tokens["alice"]}
 api() {{ curl -s -H "Authorization: Bearer $TOKEN" \
   -H "Content-Type: application/vnd.api+json" "$@"; echo; }}
 
-# The variables of a workspace; the values of sensitive ones are null.
+echo "== The variables of a workspace: the values of sensitive ones are null"
 api {vars_url}
 
-# A sensitive variable: written once, never shown.
+echo "== A sensitive variable: written once, never shown"
 api {vars_url} -d '{{"data":{{"type":"vars","attributes":{{"key":"api_key","value":"topsecret",\
 "description":"","category":"env","sensitive":true}}}}}}'
 
-# Two users into a team at once, then one who has not accepted the invitation yet.
+echo "== Two users into a team at once, then one who has not accepted the invitation yet"
 api -i {team_url}/relationships/users -d '{{"data":[{two}]}}'
 api -i {team_url}/relationships/users -d '{{"data":[{linkage(users["carol"])}]}}'
 """

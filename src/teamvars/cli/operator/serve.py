@@ -3,13 +3,14 @@
 import socket
 from typing import Annotated
 
+import structlog
 import typer
 from granian import Granian
 from granian.constants import Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
-from teamvars import settings, wiring
+from teamvars import logs, settings, wiring
 from teamvars.cli.operator.context import fail, finish, load_settings
 from teamvars.logs import LogFormat
 from teamvars.security import keyring
@@ -19,6 +20,8 @@ from teamvars.storage.engines import database_for
 
 GRACE_SECONDS = 10
 _HEADER_MILLISECONDS = 10_000
+
+log = structlog.get_logger("teamvars.serve")
 
 
 def serve(
@@ -36,12 +39,13 @@ def serve(
 
 def listen(config: Settings) -> None:
     """Runs the server until it is told to stop."""
-    _require_free(config.host, config.port)
+    address = free_address(config)
     settings.export(config)
+    log.info("serving", host=config.host, port=config.port, workers=config.workers)
     Granian(
         "teamvars.wiring:worker",
         factory=True,
-        address=config.host,
+        address=address,
         port=config.port,
         workers=config.workers,
         interface=Interfaces.ASGI,
@@ -50,6 +54,7 @@ def listen(config: Settings) -> None:
         http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MILLISECONDS),
         log_access=False,
         log_level=LogLevels.warning,
+        log_dictconfig=logs.TO_ROOT,
         respawn_failed_workers=True,
         workers_kill_timeout=GRACE_SECONDS,
     ).serve()
@@ -66,11 +71,14 @@ async def _require_ready(config: Settings) -> None:
         await database.close()
 
 
-def _require_free(host: str, port: int) -> None:
+def free_address(config: Settings) -> str:
+    """The numeric address of the host, where nobody else listens. Ends the command otherwise."""
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        found = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM)
+        family, _, _, _, name = found[0]
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
+            probe.bind(name)
     except OSError as error:
-        fail(f"Cannot listen on {host} port {port}: {error.strerror}.")
+        fail(f"Cannot listen on {config.host} port {config.port}: {error.strerror}.")
+    return str(name[0])
