@@ -87,6 +87,7 @@ def document(routes: Iterable[Route], dialect: Dialect) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": _error_responses(),
             "schemas": _schemas(listed, dialect),
         },
     }
@@ -135,29 +136,43 @@ def _responses(one: Route) -> dict[str, Any]:
     for status, type_ in one.answers.items():
         responses[str(status)] = _response(status, type_, one)
     if IF_NONE_MATCH in one.reads:
-        responses["304"] = {"description": "The client has it already.", "headers": _etag()}
+        responses["304"] = {
+            "description": "The client has it already.",
+            "headers": _headers("ETag"),
+        }
     for status in sorted(_error_statuses(one)):
+        responses[str(status)] = {"$ref": f"#/components/responses/{status}"}
+    return responses
+
+
+def _error_responses() -> dict[str, Any]:
+    responses = {}
+    for status in sorted(set(STATUS.values())):
         codes = [code.word for code in Code if STATUS[code.kind] == status]
         responses[str(status)] = {
             "description": f"{HTTPStatus(status).phrase}: {', '.join(codes)}.",
             "content": {MEDIA_TYPE: {"schema": _ref(ErrorDocument)}},
-            "headers": {"X-Request-Id": {"schema": {"type": "string"}}},
+            "headers": _headers(),
         }
     return responses
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: {"schema": {"type": "string"}} for name in ("X-Request-Id", *names)}
 
 
 def _response(status: int, type_: type[msgspec.Struct] | None, one: Route) -> dict[str, Any]:
     response: dict[str, Any] = {
         "description": HTTPStatus(status).phrase + ".",
-        "headers": {"X-Request-Id": {"schema": {"type": "string"}}},
+        "headers": _headers(),
     }
     if type_ is not None:
         media_type = "application/json" if one.public else MEDIA_TYPE
         response["content"] = {media_type: {"schema": _ref(type_)}}
     if VariableDocument in one.answers.values() or IF_NONE_MATCH in one.reads:
-        response["headers"] |= _etag()
+        response["headers"] |= _headers("ETag")
     if status == HTTPStatus.CREATED:
-        response["headers"]["Location"] = {"schema": {"type": "string"}}
+        response["headers"] |= _headers("Location")
     if one.takes is NewVariableDocument:
         for name in ("Deprecation", "Link"):
             text = "Sent when the request has the deprecated filter."
@@ -194,10 +209,6 @@ def _parameter(
 ) -> dict[str, Any]:
     schema = {"type": type_, **rules}
     return {"name": name, "in": place, "required": required, "schema": schema}
-
-
-def _etag() -> dict[str, Any]:
-    return {"ETag": {"schema": {"type": "string"}}}
 
 
 def _ref(type_: type[msgspec.Struct]) -> Mapping[str, str]:
