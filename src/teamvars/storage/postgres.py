@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -56,8 +57,7 @@ _LOST = (
     pg.IdleInTransactionSessionTimeoutError,
     asyncpg.TargetServerAttributeNotMatched,
 )
-_UNUSABLE = (
-    *_LOST,
+_BUSY_OR_BROKEN = (
     TimeoutError,
     pg.InsufficientResourcesError,
     pg.LockNotAvailableError,
@@ -66,6 +66,7 @@ _UNUSABLE = (
     pg.InvalidCatalogNameError,
     pg.PostgresIOError,
 )
+_UNUSABLE = (*_LOST, *_BUSY_OR_BROKEN)
 
 Connection = Any
 """A pooled asyncpg connection; the driver's own types are partial."""
@@ -116,7 +117,7 @@ class PostgresDatabase:
         self._dsn = urlunsplit(parts._replace(query=urlencode(query)))
         self._statement_cache_size = 0 if pooled else 200
         self._server_settings = None if pooled else _SERVER_SETTINGS
-        self._begin_suffix = _IN_EACH_TRANSACTION if pooled else ""
+        self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
         self._writes: set[asyncio.Task[Any]] = set()
         self._pool: Any = None
 
@@ -129,17 +130,21 @@ class PostgresDatabase:
                 timeout=_CONNECT_SECONDS,
                 statement_cache_size=self._statement_cache_size,
                 max_cached_statement_lifetime=0,
+                reset=_keep,
                 server_settings=self._server_settings,
             )
         except _UNUSABLE as error:
             raise storage_unavailable() from error
 
     async def read(self, body: Body[T]) -> T:
-        return await self._attempt(body, _READ)
+        begin = _READ + self._timeouts
+        return await self._attempt(lambda connection: _read(connection, body, begin))
 
     async def write(self, body: Body[T]) -> T:
+        begin = _WRITE + self._timeouts
+        attempt = self._attempt(lambda connection: _write(connection, body, begin))
         # A task of its own: a client that goes away must not cancel a statement that commits.
-        task = asyncio.ensure_future(self._attempt(body, _WRITE))
+        task = asyncio.ensure_future(attempt)
         self._writes.add(task)
         task.add_done_callback(self._forget)
         return await asyncio.shield(task)
@@ -164,24 +169,36 @@ class PostgresDatabase:
         if not task.cancelled():
             task.exception()  # retrieved: nobody may be waiting any more
 
-    async def _attempt(self, body: Body[T], begin: str) -> T:
+    async def _attempt(self, run: Callable[[Connection], Awaitable[T]]) -> T:
         """Runs the transaction; again, up to five times, while that is certain to be safe."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                async with self._pool.acquire(timeout=_ACQUIRE_SECONDS) as connection:
-                    return await _run(connection, body, begin)
+                return await self._once(run)
             except _RUN_AGAIN as error:
                 if attempt == _ATTEMPTS:
                     raise storage_unavailable() from error
+            except _BUSY_OR_BROKEN as error:  # before the next: a TimeoutError is an OSError
+                raise storage_unavailable() from error
             except _LOST as error:
                 # Every pooled connection of a server that went away is as dead as this one.
                 await self._pool.expire_connections()
                 if attempt == _ATTEMPTS:
                     raise storage_unavailable() from error
-            except _UNUSABLE as error:
-                raise storage_unavailable() from error
             await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - jitter
         raise AssertionError("unreachable")
+
+    async def _once(self, run: Callable[[Connection], Awaitable[T]]) -> T:
+        connection = await self._pool.acquire(timeout=_ACQUIRE_SECONDS)
+        try:
+            return await run(connection)
+        finally:
+            # The outcome is settled: a connection that breaks only now must not change it.
+            with suppress(*_UNUSABLE, asyncpg.InterfaceError):
+                await self._pool.release(connection)
+
+
+async def _keep(_: Connection) -> None:
+    """Saves the pool's round trip after each use: no transaction leaves anything behind."""
 
 
 async def _engine(tx: Transaction) -> Engine:
@@ -199,7 +216,15 @@ async def _engine(tx: Transaction) -> Engine:
 
 def _explained(error: Exception, connection: Connection) -> Exception:
     """asyncpg has one class for a closed connection and for a caller's mistake; we need two."""
-    return ConnectionResetError("the connection was closed") if connection.is_closed() else error
+    return ConnectionResetError("the connection was closed") if _is_gone(connection) else error
+
+
+def _is_gone(connection: Connection) -> bool:
+    try:
+        closed: bool = connection.is_closed()
+    except asyncpg.InterfaceError:  # the pool has already taken it away
+        return True
+    return closed
 
 
 async def _execute(connection: Connection, sql: str) -> str:
@@ -210,16 +235,28 @@ async def _execute(connection: Connection, sql: str) -> str:
     return tag
 
 
-async def _run(connection: Connection, body: Body[T], begin: str) -> T:
+async def _read(connection: Connection, body: Body[T], begin: str) -> T:
+    await _execute(connection, begin)
+    try:
+        return await body(PostgresTransaction(connection))
+    finally:
+        await _roll_back(connection)
+
+
+async def _write(connection: Connection, body: Body[T], begin: str) -> T:
     await _execute(connection, begin)
     try:
         result = await body(PostgresTransaction(connection))
     except BaseException:
-        if not connection.is_closed():
-            await _execute(connection, "ROLLBACK")
+        await _roll_back(connection)
         raise
     await _commit(connection)
     return result
+
+
+async def _roll_back(connection: Connection) -> None:
+    if not _is_gone(connection):
+        await _execute(connection, "ROLLBACK")
 
 
 async def _commit(connection: Connection) -> None:
@@ -242,7 +279,8 @@ async def _commit(connection: Connection) -> None:
     except (*_UNUSABLE, asyncio.CancelledError) as error:
         raise outcome_unknown() from error
     finally:
-        connection.remove_log_listener(listen)
+        with suppress(asyncpg.InterfaceError):  # of a connection that is gone
+            connection.remove_log_listener(listen)
     if warnings:
         raise outcome_unknown()
     if tag != "COMMIT":

@@ -1,0 +1,35 @@
+"""Stores for the tests of storage."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from teamvars.storage.database import Database
+from tests.postgres import Postgres
+from tests.storage.stores import fresh_postgres, fresh_sqlite, make_things, opened
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An empty store of this test's own, on each engine."""
+    if request.param == "sqlite":
+        yield fresh_sqlite(tmp_path)
+        return
+    with fresh_postgres(request.getfixturevalue("postgres")) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> Iterator[str]:
+    """An empty PostgreSQL database of this test's own."""
+    with fresh_postgres(postgres) as url:
+        yield url
+
+
+@pytest.fixture
+async def database(empty_url: str) -> AsyncIterator[Database]:
+    """An opened store of this test's own with a table of things, on each engine."""
+    async with opened(empty_url) as database:
+        await make_things(database)
+        yield database

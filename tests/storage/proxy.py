@@ -1,0 +1,59 @@
+"""A way to a PostgreSQL server that breaks at the moment a test wants it to."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+COMMITTED = b"COMMIT\x00"
+"""How the server says that it has committed."""
+
+
+class Way:
+    """Between client and server. Once `cut` is set, the next answer to a COMMIT breaks it:
+    `before` it reaches the client, or right `after`."""
+
+    def __init__(self, server_url: str) -> None:
+        self._target = urlsplit(server_url)
+        self.cut: str | None = None
+        self.url = ""
+
+    async def serve(self) -> asyncio.Server:
+        """Begins to listen."""
+        server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        user = self._target.netloc.rpartition("@")[0]
+        self.url = self._target._replace(netloc=f"{user}@127.0.0.1:{port}").geturl()
+        return server
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        host, port = self._target.hostname, self._target.port
+        back, forth = await asyncio.open_connection(host, port)
+        there = asyncio.create_task(self._pass_on(reader, forth))
+        here = asyncio.create_task(self._pass_on(back, writer, watch=True))
+        await asyncio.wait([there, here], return_when=asyncio.FIRST_COMPLETED)
+        for task, stream in ((there, forth), (here, writer)):
+            task.cancel()
+            stream.close()
+
+    async def _pass_on(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, watch: bool = False
+    ) -> None:
+        while data := await source.read(65536):
+            cut, self.cut = (self.cut, None) if watch and COMMITTED in data else (None, self.cut)
+            if cut != "before":
+                target.write(data)
+                await target.drain()
+            if cut:
+                return
+
+
+@asynccontextmanager
+async def way_to(server_url: str) -> AsyncIterator[Way]:
+    """A way that works until it is told to break."""
+    way = Way(server_url)
+    server = await way.serve()
+    try:
+        yield way
+    finally:
+        server.close()

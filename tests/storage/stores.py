@@ -1,0 +1,73 @@
+"""Stores of a test's own, and a table to read and write in them."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from teamvars.domain.errors import Refusal
+from teamvars.storage.database import Body, Database, Transaction
+from teamvars.storage.engines import database_for
+from tests.postgres import Postgres
+
+
+@contextmanager
+def fresh_postgres(server: Postgres) -> Iterator[str]:
+    """The URL of an empty database."""
+    name = f"own-{uuid4()}"
+    server.create_database(name)
+    try:
+        yield server.url(name)
+    finally:
+        server.drop_database(name)
+
+
+def fresh_sqlite(folder: Path) -> str:
+    """The URL of a file that does not exist yet."""
+    return f"sqlite:///{folder / 'teamvars.db'}"
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Database]:
+    """A node's view of the store: each has its own connections."""
+    database = database_for(url, create=True)
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def make_things(database: Database) -> None:
+    """A table of notes by id."""
+
+    async def body(tx: Transaction) -> None:
+        await tx.script("CREATE TABLE things (id {text} PRIMARY KEY, note {text} NOT NULL)")
+
+    await database.migrate(body)
+
+
+def adding(id_: str, note: str = "") -> Body[str]:
+    """What adds a thing; its answer is the id."""
+
+    async def body(tx: Transaction) -> str:
+        await tx.execute("INSERT INTO things (id, note) VALUES ($1, $2)", id_, note)
+        return id_
+
+    return body
+
+
+async def ids(tx: Transaction) -> list[str]:
+    """The ids of all things, in order."""
+    return [row[0] for row in await tx.fetch("SELECT id FROM things ORDER BY id")]
+
+
+def words(*outcomes: object) -> list[str]:
+    """Of each outcome the refusal's code, or `done`; anything else that was raised is shown."""
+    return [_word(outcome) for outcome in outcomes]
+
+
+def _word(outcome: object) -> str:
+    if isinstance(outcome, Refusal):
+        return outcome.faults[0].code.word
+    return repr(outcome) if isinstance(outcome, BaseException) else "done"

@@ -1,0 +1,433 @@
+"""SQLite: writes that share a commit, another process's lock, and files that go wrong."""
+
+# ruff: noqa: ASYNC240 - what a test does to files is quick
+
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from teamvars.domain.errors import Refusal, not_found
+from teamvars.storage import sqlite
+from teamvars.storage.database import Database, Taken, Transaction
+from tests.storage.stores import adding, fresh_sqlite, ids, make_things, opened, words
+
+MEGABYTE = 1024 * 1024
+
+# Holds the write lock until its standard input ends.
+HOLDER = """
+import sys, apsw
+connection = apsw.Connection(sys.argv[1])
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+connection.execute("ROLLBACK")
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "teamvars.db"
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Database]:
+    async with opened(fresh_sqlite(tmp_path)) as database:
+        await make_things(database)
+        yield database
+
+
+async def refused(tx: Transaction) -> None:
+    await tx.execute("INSERT INTO things (id, note) VALUES ('of the refused', '')")
+    raise not_found()
+
+
+@contextmanager
+def full_disk(room: int) -> Iterator[None]:
+    """Lets no file of this process grow beyond so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextmanager
+def locked_by_another_process(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin
+        assert holder.stdout
+        assert holder.stdout.readline() == b"locked\n"
+        yield holder
+        holder.stdin.close()
+
+
+@contextmanager
+def powerless() -> Iterator[None]:
+    """Takes root's right to write everywhere away for a while; others have none to lose."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+# Writes that share a commit
+
+
+async def test_writes_at_the_same_time_are_all_done_each_with_its_own_answer(
+    store: Database,
+) -> None:
+    wanted = [f"thing {n:03}" for n in range(200)]
+    answers = await asyncio.gather(*(store.write(adding(id_)) for id_ in wanted))
+    assert answers == wanted
+    assert await store.read(ids) == wanted
+
+
+async def test_a_broken_constraint_undoes_its_own_statements_and_nobody_elses(
+    store: Database,
+) -> None:
+    async def twice(tx: Transaction) -> None:
+        await tx.execute("INSERT INTO things (id, note) VALUES ('b', '')")
+        await tx.execute("INSERT INTO things (id, note) VALUES ('a', '')")
+
+    first, second, third = await asyncio.gather(
+        store.write(adding("a")),
+        store.write(twice),
+        store.write(adding("c")),
+        return_exceptions=True,
+    )
+    assert (first, third) == ("a", "c")
+    assert isinstance(second, Taken)
+    assert await store.read(ids) == ["a", "c"]
+
+
+async def test_a_refusal_undoes_its_own_statements_and_nobody_elses(store: Database) -> None:
+    outcomes = await asyncio.gather(
+        store.write(adding("a")),
+        store.write(refused),
+        store.write(adding("b")),
+        return_exceptions=True,
+    )
+    assert words(*outcomes) == ["done", "not_found", "done"]
+    assert await store.read(ids) == ["a", "b"]
+
+
+async def test_a_write_sees_what_the_writes_before_it_in_the_commit_did(store: Database) -> None:
+    _, seen = await asyncio.gather(store.write(adding("a")), store.write(ids))
+    assert seen == ["a"]
+
+
+async def test_a_write_that_awaits_something_else_fails_and_nobody_else(store: Database) -> None:
+    async def waits(tx: Transaction) -> None:
+        await tx.execute("INSERT INTO things (id, note) VALUES ('of the waiting', '')")
+        await asyncio.sleep(0)
+
+    first, second, third = await asyncio.gather(
+        store.write(adding("a")),
+        store.write(waits),
+        store.write(adding("b")),
+        return_exceptions=True,
+    )
+    assert (first, third) == ("a", "b")
+    assert isinstance(second, RuntimeError)
+    assert await store.read(ids) == ["a", "b"]
+
+
+async def test_a_read_that_awaits_something_else_fails_and_the_next_works(store: Database) -> None:
+    async def waits(_: Transaction) -> None:
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError):
+        await store.read(waits)
+    assert await store.read(ids) == []
+
+
+async def test_a_client_that_goes_away_stops_neither_its_write_nor_the_others(
+    store: Database,
+) -> None:
+    gone = asyncio.create_task(store.write(adding("of the gone")))
+    refused_and_gone = asyncio.create_task(store.write(refused))
+    staying = asyncio.create_task(store.write(adding("of the staying")))
+    await asyncio.sleep(0)
+    gone.cancel()
+    refused_and_gone.cancel()
+    assert await staying == "of the staying"
+    assert await store.write(adding("of the next")) == "of the next"
+    assert await store.read(ids) == ["of the gone", "of the next", "of the staying"]
+
+
+async def test_closing_waits_for_the_writes_under_way(tmp_path: Path) -> None:
+    async with opened(fresh_sqlite(tmp_path)) as first:
+        await make_things(first)
+        writing = asyncio.create_task(first.write(adding("a")))
+        await asyncio.sleep(0)
+    assert await writing == "a"
+    async with opened(fresh_sqlite(tmp_path)) as second:
+        assert await second.read(ids) == ["a"]
+
+
+# A disk that is full
+
+
+async def test_when_the_commit_fails_all_of_it_is_refused_even_what_was_refused_before(
+    store: Database,
+) -> None:
+    await store.write(adding("before"))
+    with full_disk(MEGABYTE // 2):
+        outcomes = await asyncio.gather(
+            store.write(adding("small")),
+            store.write(refused),
+            store.write(adding("large", "x" * MEGABYTE)),
+            return_exceptions=True,
+        )
+    assert words(*outcomes) == ["storage_unavailable"] * 3
+    assert await store.read(ids) == ["before"]
+    await store.write(adding("after"))
+    assert await store.read(ids) == ["after", "before"]
+
+
+async def test_when_sqlite_ends_the_transaction_itself_all_of_it_is_refused(
+    store: Database,
+) -> None:
+    await store.write(adding("before"))
+    huge = "x" * 20 * MEGABYTE  # more than SQLite keeps in memory until the commit
+    with full_disk(MEGABYTE // 2):
+        outcomes = await asyncio.gather(
+            store.write(adding("first")),
+            store.write(adding("huge", huge)),
+            store.write(adding("last")),
+            return_exceptions=True,
+        )
+        answered = {
+            id_
+            for id_, word in zip(("first", "huge", "last"), words(*outcomes), strict=True)
+            if word == "done"
+        }
+        assert "huge" not in answered
+        assert set(await store.read(ids)) == {"before", *answered}
+    await store.write(adding("after"))
+    assert set(await store.read(ids)) == {"before", "after", *answered}
+
+
+# Another process
+
+
+async def test_a_write_waits_for_another_processs_lock_and_nothing_else_waits_for_it(
+    store: Database, path: Path
+) -> None:
+    gaps: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            started = time.monotonic()
+            await asyncio.sleep(0.001)
+            gaps.append(time.monotonic() - started)
+
+    with locked_by_another_process(path) as holder:
+        ticking = asyncio.create_task(tick())
+        writing = asyncio.create_task(store.write(adding("a")))
+        await asyncio.sleep(0.5)
+        assert not writing.done()
+        assert await store.read(ids) == []
+        assert holder.stdin
+        holder.stdin.close()
+        assert await writing == "a"
+    ticking.cancel()
+    assert len(gaps) > 50
+    assert max(gaps) < 0.25
+    assert await store.read(ids) == ["a"]
+
+
+async def test_a_write_is_refused_when_another_process_does_not_let_go(
+    store: Database, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "LOCK_WAIT_SECONDS", 0.2)
+    with locked_by_another_process(path):
+        outcomes = await asyncio.gather(
+            store.write(adding("a")), store.write(refused), return_exceptions=True
+        )
+        assert words(*outcomes) == ["storage_unavailable"] * 2
+    assert await store.write(adding("b")) == "b"
+    assert await store.read(ids) == ["b"]
+
+
+async def test_a_new_file_that_another_process_has_locked_is_waited_for(path: Path) -> None:
+    path.touch()
+    with locked_by_another_process(path) as holder:
+        database = sqlite.SqliteDatabase(path)
+        opening = asyncio.create_task(database.open())
+        await asyncio.sleep(0.1)
+        assert not opening.done()
+        assert holder.stdin
+        holder.stdin.close()
+        await opening
+    await make_things(database)
+    await database.close()
+
+
+async def test_two_workers_add_to_one_number_and_lose_nothing(
+    store: Database, tmp_path: Path
+) -> None:
+    async def increment(tx: Transaction) -> None:
+        row = await tx.fetch_one("SELECT note FROM things WHERE id = 'number'")
+        assert row is not None
+        await tx.execute("UPDATE things SET note = $1 WHERE id = 'number'", str(int(row[0]) + 1))
+
+    async def number(tx: Transaction) -> int:
+        row = await tx.fetch_one("SELECT note FROM things WHERE id = 'number'")
+        assert row is not None
+        return int(row[0])
+
+    async def many(database: Database) -> None:
+        for _ in range(20):
+            await asyncio.gather(*(database.write(increment) for _ in range(5)))
+
+    await store.write(adding("number", "0"))
+    async with opened(fresh_sqlite(tmp_path)) as other:
+        await asyncio.gather(many(store), many(other))
+        assert await store.read(number) == await other.read(number) == 200
+
+
+async def test_a_read_sees_one_state_whatever_others_write_meanwhile(
+    store: Database, path: Path
+) -> None:
+    other = apsw.Connection(str(path))
+
+    async def reading(tx: Transaction) -> tuple[list[str], list[str]]:
+        before = await ids(tx)
+        other.execute("INSERT INTO things (id, note) VALUES ('new', '')")
+        return before, await ids(tx)
+
+    assert await store.read(reading) == ([], [])
+    assert await store.read(ids) == ["new"]
+    other.close()
+
+
+async def test_a_read_changes_nothing(store: Database) -> None:
+    await store.read(adding("a"))
+    assert await store.read(ids) == []
+
+
+# The file
+
+
+async def test_the_protection_that_was_asked_of_sqlite_is_on(store: Database) -> None:
+    wanted = {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "trusted_schema": 0,
+        "secure_delete": 1,
+    }
+
+    async def pragmas(tx: Transaction) -> dict[str, object]:
+        return {name: (await tx.fetch(f"PRAGMA {name}"))[0][0] for name in wanted}
+
+    assert await store.write(pragmas) == wanted
+    assert await store.read(pragmas) == wanted
+
+
+async def test_nobody_but_the_owner_can_read_the_files(store: Database, path: Path) -> None:
+    await store.write(adding("a"))
+    modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert modes == dict.fromkeys(
+        ("teamvars.db", "teamvars.db-shm", "teamvars.db-wal"),
+        0o600,
+    )
+
+
+async def test_a_missing_file_is_not_made_by_accident(path: Path) -> None:
+    database = sqlite.SqliteDatabase(path)
+    with pytest.raises(Refusal) as refusal:
+        await database.open()
+    assert words(refusal.value) == ["storage_unavailable"]
+    assert not path.exists()
+    await database.close()
+
+
+async def test_nothing_is_written_to_a_file_that_was_taken_away_and_all_is_well_when_it_is_back(
+    store: Database, path: Path
+) -> None:
+    await store.write(adding("before"))
+    away = path.with_name("away")
+    path.rename(away)
+    outcomes = await asyncio.gather(
+        store.write(adding("lost")), store.read(ids), return_exceptions=True
+    )
+    assert words(*outcomes) == ["storage_unavailable"] * 2
+    away.rename(path)
+    await store.write(adding("after"))
+    assert await store.read(ids) == ["after", "before"]
+
+
+async def test_after_the_file_was_replaced_the_new_one_is_written(
+    store: Database, path: Path
+) -> None:
+    await store.write(adding("of the old file"))
+    new = path.with_name("new.db")
+    async with opened(f"sqlite:///{new}") as restored:
+        await make_things(restored)
+        await restored.write(adding("restored"))
+    for name in ("teamvars.db-wal", "teamvars.db-shm"):
+        path.with_name(name).unlink()
+    new.replace(path)
+    await store.write(adding("written after"))
+    assert await store.read(ids) == ["restored", "written after"]
+    async with opened(f"sqlite:///{path}") as other:
+        assert await other.read(ids) == ["restored", "written after"]
+
+
+@pytest.mark.parametrize("content", [b"", b"this is no database " * 1000])
+async def test_a_file_that_holds_no_schema_or_no_database_is_refused_until_it_does(
+    store: Database, path: Path, content: bytes
+) -> None:
+    await store.write(adding("before"))
+    away = path.with_name("away")
+    await store.close()
+    path.rename(away)
+    path.write_bytes(content)
+    damaged = sqlite.SqliteDatabase(path)
+    outcomes = await asyncio.gather(
+        damaged.write(adding("lost")), damaged.read(ids), return_exceptions=True
+    )
+    assert words(*outcomes) == ["storage_unavailable"] * 2
+    away.replace(path)
+    assert await damaged.read(ids) == ["before"]
+    assert await damaged.write(adding("after")) == "after"
+    await damaged.close()
+
+
+async def test_a_file_that_may_only_be_read_refuses_writes_and_answers_reads() -> None:
+    # Not pytest's folder: nobody but its owner gets into that one.
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        async with opened(fresh_sqlite(folder)) as database:
+            await make_things(database)
+            await database.write(adding("a"))
+            for file in (folder, *folder.iterdir()):
+                file.chmod(0o555 if file == folder else 0o444)
+            with powerless():
+                limited = sqlite.SqliteDatabase(folder / "teamvars.db")
+                outcomes = await asyncio.gather(
+                    limited.write(adding("b")), limited.read(ids), return_exceptions=True
+                )
+                assert words(outcomes[0]) == ["storage_unavailable"]
+                assert outcomes[1] == ["a"]
+                await limited.close()
+            assert await database.read(ids) == ["a"]
+            folder.chmod(0o700)
