@@ -38,13 +38,16 @@ def variable_create(
     return read.draft(attributes, dialect, required=_REQUIRED_TO_CREATE), deprecated
 
 
-def variable_update(document: object, variable_id: str, dialect: Dialect) -> VariableDraft:
+def variable_update(
+    document: object, workspace_id: str, variable_id: str, dialect: Dialect
+) -> VariableDraft:
     """What an update asks for (spec.md, Update a variable)."""
     read = _Reader(document)
     data = read.data(dict)
     read.require_type(data, "vars")
     read.require_id(data, variable_id)
     attributes = read.member(data, "attributes", dict, "/data")
+    read.require_workspace(data, workspace_id)
     return read.draft(attributes, dialect, required=())
 
 
@@ -191,7 +194,8 @@ class _Reader:
         before = len(self.faults)
         self.require_type(item, linkage, at)
         id_ = self.member(item, "id", str, at)
-        return id_ if len(self.faults) == before else None
+        at_fault = len(self.faults) > before or "\0" in (id_ or "")
+        return None if at_fault else id_
 
     def _wrong_type(self, at: str, wanted: type) -> None:
         self._fault(Code.WRONG_TYPE, f"This must be {_TYPE_NAMES[wanted]}.", at)

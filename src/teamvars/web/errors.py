@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from teamvars.domain.errors import Fault, Kind, Refusal
+from teamvars.domain.teams import MAX_ITEMS
 
 STATUS = {
     Kind.MALFORMED: 400,
@@ -23,8 +24,9 @@ STATUS = {
     Kind.BUG: 500,
     Kind.UNAVAILABLE: 503,
 }
-MOST_ERRORS = 1000
-"""So that a document of nothing but faults has an answer of bounded size."""
+MOST_ERRORS = 2 * MAX_ITEMS
+"""So that a document of nothing but faults has an answer of bounded size; enough for a `type` and
+an `id` of every item of a list of members."""
 
 _RETRY_AFTER_SECONDS = "1"
 

@@ -92,7 +92,7 @@ class Exchange:
     async def read_body(self) -> bytes:
         """The whole body. Refuses, before its end, one that is too large or too slow."""
         announced = self.header("content-length") or ""
-        if announced.isdigit() and int(announced[:20]) > MAX_BODY_BYTES:
+        if announced.isdecimal() and int(announced[:20]) > MAX_BODY_BYTES:
             raise _too_large()
         chunks: list[bytes] = []
         size = 0

@@ -81,6 +81,8 @@ class Frame:
     def _find(self, scope: Scope, exchange: Exchange) -> Resource:
         """The resource of the path, a trailing slash or none. Refuses an unknown path."""
         path = scope["path"]
+        if not path.isprintable():  # no id or name holds a NUL, which PostgreSQL would choke on
+            raise not_found()
         if path.endswith("/") and path != "/":
             scope = {**scope, "path": path[:-1]}
         for route, resource in self._paths:

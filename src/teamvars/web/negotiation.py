@@ -79,12 +79,15 @@ def _items(header: str) -> list[str]:
 
 
 def _media_type(text: str) -> tuple[str, dict[str, str]]:
-    """The lower-cased type and its parameters; an `ext` that names nothing is left out."""
+    """The lower-cased type and its parameters; an `ext` that names nothing is left out.
+
+    What is no parameter stands for one without a name, which nobody knows.
+    """
     media_type, separator, rest = text.partition(";")
-    parameters = {
-        name.lower(): value.strip('"')
-        for name, value in _PARAMETER.findall((separator + rest)[:_MOST_CHARACTERS])
-    }
+    rest = (separator + rest)[:_MOST_CHARACTERS]
+    parameters = {name.lower(): value.strip('"') for name, value in _PARAMETER.findall(rest)}
+    if _PARAMETER.sub("", rest).strip("; \t"):
+        parameters[""] = ""
     if parameters.get("ext") == "":
         del parameters["ext"]
     return media_type.strip().lower(), parameters

@@ -87,12 +87,11 @@ class VariableRoutes:
 
     async def update(self, exchange: Exchange) -> Answer:
         """Update a variable (spec.md)."""
-        variable_id = exchange.path("variable_id")
+        ids = exchange.path("workspace_id"), exchange.path("variable_id")
         updated = await self._variables.update(
             exchange.require_caller(),
-            exchange.path("workspace_id"),
-            variable_id,
-            decoding.variable_update(exchange.document, variable_id, self._dialect),
+            *ids,
+            decoding.variable_update(exchange.document, *ids, self._dialect),
             wanted_versions(exchange.header("if-match")),
         )
         headers = {"Content-Type": MEDIA_TYPE, "ETag": self._tag_of(updated)}

@@ -1,0 +1,206 @@
+"""Of several things that are wrong with a request, the contract's order (§2) says which is told.
+
+Nothing about the target or the body is told before it is settled that the caller may know.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+
+from teamvars.services.tokens import OwnerName
+from teamvars.web.exchange import MAX_BODY_BYTES
+from tests.house import House, operator
+from tests.world import JSON_API, World, build_world, faults, linkage_document, variable_document
+
+MISSING = "1111111111111111"
+TOO_LARGE = b" " * (MAX_BODY_BYTES + 1)
+NO_JSON = b"{"
+FAULTY = b'{"data": {"type": "workspaces", "attributes": {"key": 1, "sensitve": true}}}'
+STALE = '"000000000000000000000000000000000000"'
+
+
+@pytest.fixture(scope="module")
+async def world(house: House) -> World:
+    """One for all tests here: every request of theirs is refused."""
+    return await build_world(house)
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A request with more than one thing wrong."""
+
+    method: str
+    path: str
+    who: str | None = "writer"
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+ALL_HEADERS_WRONG = {"Accept": "text/html", "Content-Type": "text/plain", "If-Match": STALE}
+ROWS: list[tuple[str, Wrong, int]] = [
+    ("an unknown path before everything", Wrong("POST", "/nowhere", None, TOO_LARGE), 404),
+    (
+        "a wrong method before the token",
+        Wrong("PUT", "{vars}", None, NO_JSON, ALL_HEADERS_WRONG),
+        405,
+    ),
+    (
+        "the token before the headers",
+        Wrong("POST", "{vars}", None, NO_JSON, ALL_HEADERS_WRONG),
+        401,
+    ),
+    (
+        "a revoked token before the headers",
+        Wrong("POST", "{vars}", "revoked", NO_JSON, ALL_HEADERS_WRONG),
+        401,
+    ),
+    ("a revoked token before the body", Wrong("POST", "{vars}", "revoked", NO_JSON), 401),
+    ("a revoked token before the size", Wrong("POST", "{vars}", "revoked", TOO_LARGE), 401),
+    ("a revoked token before the target", Wrong("GET", "/workspaces/ws-1/vars", "revoked"), 401),
+    (
+        "a revoked token before the page",
+        Wrong("GET", "{workspace}/audit-events?page[size]=x", "revoked"),
+        401,
+    ),
+    (
+        "Accept before Content-Type",
+        Wrong("POST", "{vars}", "writer", TOO_LARGE, ALL_HEADERS_WRONG),
+        406,
+    ),
+    (
+        "Content-Type before the size",
+        Wrong("POST", "{vars}", "writer", TOO_LARGE, {"Content-Type": "text/plain"}),
+        415,
+    ),
+    (
+        "Content-Type before the document",
+        Wrong("POST", "{vars}", "writer", NO_JSON, {"Content-Type": "text/plain"}),
+        415,
+    ),
+    ("the size before the document", Wrong("POST", "{vars}", "writer", TOO_LARGE), 413),
+    ("the size before the target", Wrong("POST", "/workspaces/ws-1/vars", "x", TOO_LARGE), 413),
+    ("no document before the target", Wrong("POST", "/workspaces/ws-1/vars", "x", NO_JSON), 400),
+    ("no document before the right", Wrong("POST", "{vars}", "reader", NO_JSON), 400),
+    ("no document before the version", Wrong("PATCH", "{one}", "x", b"", {"If-Match": STALE}), 400),
+    ("a hidden target before the faults", Wrong("POST", "{vars}", "plain", FAULTY), 404),
+    ("a hidden team before the faults", Wrong("POST", "{secret}", "manager", FAULTY), 404),
+    ("another's target before the faults", Wrong("POST", "{vars}", "outsider", FAULTY), 404),
+    (
+        "a missing variable before a missing right",
+        Wrong("DELETE", "{vars}/var-" + MISSING, "reader"),
+        404,
+    ),
+    (
+        "a missing variable before the faults",
+        Wrong("PATCH", "{vars}/var-" + MISSING, "writer", FAULTY, {"If-Match": STALE}),
+        404,
+    ),
+    ("a variable elsewhere before a missing right", Wrong("DELETE", "{payments}", "reader"), 404),
+    ("a missing right before the faults", Wrong("POST", "{vars}", "reader", FAULTY), 403),
+    ("a missing right before a bad update", Wrong("PATCH", "{one}", "reader", FAULTY), 403),
+    ("a missing right before bad members", Wrong("POST", "{crew}", "plain", FAULTY), 403),
+    (
+        "a missing right before the version",
+        Wrong("PATCH", "{one}", "reader", FAULTY, {"If-Match": STALE}),
+        403,
+    ),
+    (
+        "a missing right before the version of a deletion",
+        Wrong("DELETE", "{one}", "reader", headers={"If-Match": STALE}),
+        403,
+    ),
+    (
+        "the version before the faults",
+        Wrong("PATCH", "{one}", "writer", FAULTY, {"If-Match": STALE}),
+        412,
+    ),
+    (
+        "a hidden target before what the client has",
+        Wrong("GET", "{vars}", "plain", headers={"If-None-Match": "*"}),
+        404,
+    ),
+    ("the faults, mixed, last", Wrong("PATCH", "{one}", "writer", FAULTY), 422),
+]
+
+
+async def send(world: World, wrong: Wrong) -> httpx.Response:
+    token = world.tokens.get(wrong.who or "", world.tokens["writer"])
+    if wrong.who == "revoked":
+        tokens = world.house.services.tokens
+        owner = OwnerName(organization=world.organization)
+        made = await tokens.create(operator(), owner, None)
+        await tokens.revoke(operator(), made.id)
+        token = made.secret
+    headers = {"Content-Type": JSON_API, **wrong.headers}
+    if wrong.who is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    path = wrong.path
+    if "{one}" in path:
+        path = path.replace("{one}", f"{world.vars_path()}/{await one_variable(world)}")
+    path = path.format(
+        vars=world.vars_path(),
+        workspace=f"/workspaces/{world.workspaces['network']}",
+        payments=f"{world.vars_path('payments')}/{await one_variable(world)}",
+        crew=world.linkage_path(),
+        secret=world.linkage_path("secret"),
+    )
+    return await world.house.client.request(wrong.method, path, content=wrong.body, headers=headers)
+
+
+async def one_variable(world: World) -> str:
+    """The id of the one variable of `network`."""
+    variables = await world.variables() or [await world.make_variable()]
+    id_: str = variables[0]["id"]
+    return id_
+
+
+@pytest.mark.parametrize(("wrong", "status"), [row[1:] for row in ROWS], ids=[r[0] for r in ROWS])
+async def test_the_first_check_that_fails_is_the_one_that_is_told(
+    world: World, wrong: Wrong, status: int
+) -> None:
+    answer = await send(world, wrong)
+    assert answer.status_code == status
+    if status != 422:
+        assert [fault[0] for fault in faults(answer)] == [str(status)]
+
+
+@pytest.mark.parametrize("who", ["reader", "plain", "outsider", "invited", "admin"])
+async def test_the_answer_to_a_good_body_and_to_a_bad_one_is_the_same_without_the_right(
+    world: World, who: str
+) -> None:
+    """Else a caller could learn of keys and versions by trying."""
+    await one_variable(world)
+    taken = variable_document()
+    free = variable_document(key="free")
+    bad: dict[str, Any] = {"data": {"type": "vars", "id": "var-x", "attributes": {"sensitve": 1}}}
+    answers = [
+        await world.call(who, "POST", world.vars_path(), body)
+        for body in (taken, free, bad, {"filter": {"workspace": {"name": "network"}}}, [])
+    ]
+    assert len({answer.status_code for answer in answers}) == 1
+    assert len({str(without_ids(answer)) for answer in answers}) == 1
+    assert not any("Deprecation" in answer.headers for answer in answers)
+
+
+@pytest.mark.parametrize("who", ["plain", "reader", "writers-token"])
+async def test_the_answer_about_members_is_the_same_whoever_they_are_without_the_right(
+    world: World, who: str
+) -> None:
+    documents = [
+        linkage_document(world.users["plain"]),
+        linkage_document(world.users["invited"]),
+        linkage_document(world.users["outsider"]),
+        linkage_document("nobody", type_="organization-memberships"),
+        {},
+    ]
+    answers = [await world.call(who, "POST", world.linkage_path(), one) for one in documents]
+    assert {answer.status_code for answer in answers} == {403}
+    assert len({str(without_ids(answer)) for answer in answers}) == 1
+
+
+def without_ids(answer: httpx.Response) -> list[dict[str, Any]]:
+    """The errors but for the id each occurrence has of its own."""
+    return [{**error, "id": None} for error in answer.json()["errors"]]
