@@ -5,6 +5,7 @@ def length_prefixed(*fields: str | bytes | int | None) -> bytes:
     """One byte string from which the fields could be read back, so no two lists share one.
 
     A field is a kind byte (none, text, bytes, integer), its length in 8 bytes, and its content.
+    Anything else, such as a number with a fraction, is a TypeError: it must not pass for another.
     """
     return b"".join(map(_field, fields))
 
@@ -16,6 +17,8 @@ def _field(value: str | bytes | int | None) -> bytes:
         kind, content = b"t", value.encode()
     elif isinstance(value, bytes):
         kind, content = b"b", value
-    else:
+    elif isinstance(value, int):
         kind, content = b"i", str(int(value)).encode()
+    else:
+        raise TypeError(type(value).__name__)
     return kind + len(content).to_bytes(8) + content

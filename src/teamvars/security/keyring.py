@@ -4,7 +4,6 @@ It is never in the database and never in a backup: without it, a copy of the dat
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 import json
@@ -66,10 +65,14 @@ def save_new(keyring: Keyring, path: Path) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise KeyringError(f"{path} exists already and is never overwritten.") from None
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(descriptor)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(descriptor)
+    except BaseException:
+        path.unlink()  # or the next attempt would take it for one that was damaged
+        raise
     _fsync_folder(path.parent)
 
 
@@ -93,7 +96,7 @@ def load(path: Path) -> Keyring:
         if document["format"] != _FORMAT:
             raise KeyringError(f"The keyring {path} was written by a newer teamvars.")
         return Keyring(_from_json(document[MASTER]), _from_json(document[AUDIT]))
-    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         # The cause would quote the file's content.
         raise KeyringError(f"The keyring {path} is damaged. Restore it from your copy.") from None
 

@@ -121,7 +121,7 @@ class Audit:
         breaks: list[Break | None] = []
         for stream_id in order:  # grows while it is walked
             entries = [entry async for entry in streams.entries(tx, stream_id)]
-            for entry in entries:
+            for entry in filter(self._chain.holds, entries):
                 vouched_for = _vouched_for(entry)
                 order += vouched_for.keys() - expected.keys()
                 expected.update(vouched_for)
@@ -138,6 +138,8 @@ class Audit:
         closed_at: tuple[int, bytes] | None,
         entries: list[AuditEntry],
     ) -> Break | None:
+        if closed_at is not None and stream is not None:
+            return Break(stream_id, closed_at[0] + 1, "the stream is there after its end")
         if closed_at is not None:
             return self._chain.first_break(stream_id, entries, closed_at)
         if stream is None:

@@ -131,9 +131,9 @@ class _Application:
     async def _lock(self, directory: Directory) -> dict[str, _Organization]:
         """Locks and loads all that exists of the organizations the file names."""
         names = [fold(entry.name) for entry in directory.organizations]
-        found = {name: await organizations.find(self._tx, name) for name in names}
-        roots = [organization[0] for organization in found.values() if organization]
-        await self._ledger.lock([SYSTEM_STREAM, *roots])
+        await self._find_and_lock(names)
+        # Once more, for what another file created while this one waited for the system's stream.
+        found = await self._find_and_lock(names)
         loaded = {
             name: await self._load(*organization)
             for name, organization in found.items()
@@ -147,6 +147,12 @@ class _Application:
         for organization in loaded.values():
             organization.had_owner = await self._has_owner(organization)
         return loaded
+
+    async def _find_and_lock(self, names: Iterable[str]) -> dict[str, tuple[str, str] | None]:
+        found = {name: await organizations.find(self._tx, name) for name in names}
+        roots = [organization[0] for organization in found.values() if organization]
+        await self._ledger.lock([SYSTEM_STREAM, *roots])
+        return found
 
     async def _load(self, id_: str, name: str) -> _Organization:
         members = await organizations.memberships_of(self._tx, id_)
@@ -276,9 +282,9 @@ class _Application:
         names = {space.id: space.name for space in organization.workspaces.values()}
         present = await teams.grants_of(self._tx, team.id)
         for id_, grant in wanted.items():
-            if present.get(id_) is not grant:
+            if present.get(id_) != grant.word:
                 await team_changes.put_grant(self._ledger, team, id_, grant)
-                self._changes.append(f"grant {path} {grant.name.lower()} on {names[id_]}")
+                self._changes.append(f"grant {path} {grant.word} on {names[id_]}")
         if removed := sorted(present.keys() - wanted.keys()):
             await team_changes.remove_grants(self._ledger, team, removed)
             self._changes += [f"revoke the grant of {path} on {names[id_]}" for id_ in removed]

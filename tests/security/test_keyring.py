@@ -1,0 +1,168 @@
+"""The keyring file: whole and private, or refused; and never overwritten."""
+
+import base64
+import json
+import os
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from teamvars.security import keyring
+from teamvars.security.keyring import KeyringError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "keyring.json"
+
+
+def write(path: Path, content: str | bytes) -> None:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    path.chmod(0o600)
+
+
+def altered(path: Path, change: Any) -> str:
+    """The content of a good file after a change."""
+    keyring.save_new(keyring.generate(), path)
+    document = json.loads(path.read_text())
+    change(document)
+    return json.dumps(document)
+
+
+def test_what_was_saved_is_loaded(path: Path) -> None:
+    keys = keyring.generate()
+    keyring.save_new(keys, path)
+    assert keyring.load(path) == keys
+
+
+def test_a_new_file_is_its_owners_alone_whatever_the_umask(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        keyring.save_new(keyring.generate(), path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_is_never_overwritten(path: Path) -> None:
+    write(path, "precious")
+    with pytest.raises(KeyringError, match="never overwritten"):
+        keyring.save_new(keyring.generate(), path)
+    assert path.read_text() == "precious"
+
+
+def test_a_file_that_could_not_be_written_whole_is_not_left_behind(path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            keyring.save_new(keyring.generate(), path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not path.exists()
+    keyring.save_new(keyring.generate(), path)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666, 0o644, 0o610, 0o601])
+def test_a_file_that_others_can_reach_is_refused(path: Path, mode: int) -> None:
+    keyring.save_new(keyring.generate(), path)
+    path.chmod(mode)
+    with pytest.raises(KeyringError, match="chmod 600"):
+        keyring.load(path)
+    path.chmod(0o400)
+    keyring.load(path)
+
+
+def test_a_missing_file_is_refused_with_what_to_do(path: Path) -> None:
+    with pytest.raises(KeyringError, match="Restore it"):
+        keyring.load(path)
+
+
+def test_a_folder_in_its_place_is_refused(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(KeyringError, match="cannot be read"):
+        keyring.load(path)
+
+
+def test_a_file_of_a_newer_release_is_refused_as_that(path: Path) -> None:
+    content = altered(path, lambda document: document.update(format=2))
+    write(path, content)
+    with pytest.raises(KeyringError, match="newer"):
+        keyring.load(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", "null", "7", '"text"', "{}", b"\xff\xfe", '{"format": 1}', "[" * 100_000],
+    ids=lambda content: repr(content)[:20],
+)
+def test_a_file_of_something_else_is_refused_as_damaged(path: Path, content: str | bytes) -> None:
+    write(path, content)
+    with pytest.raises(KeyringError, match="damaged"):
+        keyring.load(path)
+
+
+@pytest.mark.parametrize("purpose", ["master", "audit"])
+@pytest.mark.parametrize(
+    "key", [base64.b64encode(b"k" * length).decode() for length in (0, 31, 33)] + ["no!", 7, None]
+)
+def test_a_key_of_a_wrong_size_or_form_is_refused_as_damage(
+    path: Path, purpose: str, key: object
+) -> None:
+    def change(document: Any) -> None:
+        document[purpose]["keys"] = dict.fromkeys(document[purpose]["keys"], key)
+
+    write(path, altered(path, change))
+    with pytest.raises(KeyringError, match="damaged"):
+        keyring.load(path)
+
+
+@pytest.mark.parametrize(
+    "master",
+    [{"active": "mk-unknown"}, {"active": None}, {"active": ["a"]}, {"keys": []}, {"keys": None}],
+    ids=repr,
+)
+def test_a_set_of_keys_without_its_active_one_is_refused_as_damage(
+    path: Path, master: dict[str, object]
+) -> None:
+    write(path, altered(path, lambda document: document["master"].update(master)))
+    with pytest.raises(KeyringError, match="damaged"):
+        keyring.load(path)
+
+
+@pytest.mark.parametrize("purpose", ["master", "audit"])
+def test_a_file_without_keys_of_a_purpose_is_refused_as_damaged(path: Path, purpose: str) -> None:
+    write(path, altered(path, lambda document: document.pop(purpose)))
+    with pytest.raises(KeyringError, match="damaged"):
+        keyring.load(path)
+
+
+def test_a_damaged_file_is_not_quoted(path: Path) -> None:
+    keys = keyring.generate()
+    keyring.save_new(keys, path)
+    whole = path.read_text()
+    secret = json.loads(whole)["master"]["keys"][keys.master.active]
+    assert secret in whole
+    write(path, whole[:-20])
+    with pytest.raises(KeyringError) as raised:
+        keyring.load(path)
+    assert secret not in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__
+
+
+def test_two_keyrings_share_neither_keys_nor_ids_nor_check_values() -> None:
+    one, other = keyring.generate(), keyring.generate()
+    assert not one.checks().keys() & other.checks().keys()
+    assert not set(one.checks().values()) & set(other.checks().values())
+    keys = [*one.master.keys.values(), *one.audit.keys.values(), *other.master.keys.values()]
+    assert len(set(keys)) == 3
+
+
+def test_a_check_value_says_nothing_of_its_key() -> None:
+    keys = keyring.generate()
+    for purpose, check in keys.checks().values():
+        assert purpose in ("master", "audit")
+        assert check not in (*keys.master.keys.values(), *keys.audit.keys.values())

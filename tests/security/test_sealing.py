@@ -1,0 +1,153 @@
+"""Sealed values open in their own row and nowhere else, and nothing shows what they hold."""
+
+import base64
+import traceback
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from teamvars.domain.access import WrappedKey
+from teamvars.security import keyring
+from teamvars.security.keyring import Keyring
+from teamvars.security.sealing import DataKey, SealBroken, Sealer
+from tests.security.samples import VARIABLE
+
+CANARY = "canary-Jx81-in-a-value"
+KEYS = keyring.generate()
+SEALER = Sealer(KEYS)
+WRAPPED = SEALER.new_data_key("org-1", 1)
+KEY = SEALER.data_key(WRAPPED)
+SEALED = KEY.seal(CANARY, VARIABLE)
+
+
+def forms(secret: bytes) -> list[str]:
+    """How a secret might be spelled where nobody looks for it."""
+    return [secret.hex(), base64.b64encode(secret).decode(), repr(secret), repr(secret)[2:-1]]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=3000))
+def test_a_value_comes_back_as_it_was(value: str) -> None:
+    assert KEY.open(KEY.seal(value, VARIABLE), VARIABLE) == value
+
+
+def test_the_largest_value_comes_back_as_it_was() -> None:
+    value = "😀" * 65536
+    assert KEY.open(KEY.seal(value, VARIABLE), VARIABLE) == value
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        replace(VARIABLE, id="var-2"),
+        replace(VARIABLE, workspace_id="ws-2"),
+        replace(VARIABLE, sensitive=True),
+    ],
+    ids=["another row", "another workspace", "the sensitive flag flipped"],
+)
+def test_a_value_does_not_open_anywhere_else(place: object) -> None:
+    assert isinstance(place, type(VARIABLE))
+    with pytest.raises(SealBroken):
+        KEY.open(SEALED, place)
+
+
+def test_a_value_opens_after_what_is_not_its_place_has_changed() -> None:
+    changed = replace(VARIABLE, key="other", description="other", hcl=True, version_id="2")
+    assert KEY.open(SEALED, changed) == CANARY
+
+
+def test_a_value_does_not_open_as_that_of_another_organization_or_key_version() -> None:
+    master = b"k" * 32
+    sealed = DataKey(master, "org-1", 1).seal(CANARY, VARIABLE)
+    assert DataKey(master, "org-1", 1).open(sealed, VARIABLE) == CANARY
+    for organization, version in (("org-2", 1), ("org-1", 2)):
+        with pytest.raises(SealBroken):
+            DataKey(master, organization, version).open(sealed, VARIABLE)
+
+
+def test_a_value_does_not_open_under_another_key() -> None:
+    other = SEALER.data_key(SEALER.new_data_key("org-1", 1))
+    with pytest.raises(SealBroken):
+        other.open(SEALED, VARIABLE)
+
+
+@pytest.mark.parametrize("position", range(len(SEALED)))
+def test_a_value_does_not_open_once_any_byte_was_flipped(position: int) -> None:
+    altered = bytearray(SEALED)
+    altered[position] ^= 1
+    with pytest.raises(SealBroken):
+        KEY.open(bytes(altered), VARIABLE)
+
+
+@pytest.mark.parametrize("length", range(len(SEALED)))
+def test_a_value_does_not_open_once_it_was_cut_off(length: int) -> None:
+    with pytest.raises(SealBroken):
+        KEY.open(SEALED[:length], VARIABLE)
+
+
+def test_a_value_does_not_open_once_it_was_continued() -> None:
+    with pytest.raises(SealBroken):
+        KEY.open(SEALED + b"\0", VARIABLE)
+
+
+def test_the_same_value_is_sealed_differently_each_time() -> None:
+    assert len({KEY.seal(CANARY, VARIABLE) for _ in range(1000)}) == 1000
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        replace(WRAPPED, organization_id="org-2"),
+        replace(WRAPPED, version=2),
+        replace(WRAPPED, master_key_id="mk-unknown"),
+        replace(WRAPPED, wrapped=b""),
+        replace(WRAPPED, wrapped=SEALER.new_data_key("org-2", 1).wrapped),
+    ],
+    ids=["another organization", "another version", "unknown master key", "empty", "another's"],
+)
+def test_a_data_key_does_not_open_anywhere_else(moved: WrappedKey) -> None:
+    with pytest.raises(SealBroken):
+        SEALER.data_key(moved)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, len(WRAPPED.wrapped) - 1), st.integers(1, 255))
+def test_a_data_key_does_not_open_once_any_byte_was_changed(position: int, change: int) -> None:
+    altered = bytearray(WRAPPED.wrapped)
+    altered[position] ^= change
+    with pytest.raises(SealBroken):
+        SEALER.data_key(replace(WRAPPED, wrapped=bytes(altered)))
+
+
+def test_a_data_key_does_not_open_under_another_master_key_of_the_same_id() -> None:
+    imposter = keyring.generate()
+    renamed = replace(
+        imposter.master,
+        active=KEYS.master.active,
+        keys={KEYS.master.active: imposter.master.keys[imposter.master.active]},
+    )
+    with pytest.raises(SealBroken):
+        Sealer(Keyring(renamed, KEYS.audit)).data_key(WRAPPED)
+
+
+def test_a_data_key_opens_again_with_the_same_keyring() -> None:
+    assert Sealer(KEYS).data_key(WRAPPED).open(SEALED, VARIABLE) == CANARY
+
+
+def test_no_text_of_ours_shows_a_value_or_a_key() -> None:
+    variable = replace(VARIABLE, value=CANARY)
+    texts = [repr(thing) for thing in (KEYS, KEYS.master, SEALER, KEY, variable)]
+    for sealed in (SEALED + b"x", b""):
+        with pytest.raises(SealBroken) as raised:
+            KEY.open(sealed, variable)
+        texts.append("".join(traceback.format_exception(raised.value)))
+    keys = [*KEYS.master.keys.values(), *KEYS.audit.keys.values()]
+    spelled = [form for secret in (CANARY.encode(), *keys) for form in forms(secret)]
+    assert [form for form in spelled for text in texts if form in text] == []
+
+
+def test_the_search_for_secrets_finds_one_that_is_there() -> None:
+    assert any(form in repr({"value": CANARY}) for form in forms(CANARY.encode()))
+    (key,) = KEYS.master.keys.values()
+    assert any(form in repr(KEYS.master.keys) for form in forms(key))
