@@ -3,6 +3,7 @@
 import os
 import re
 import tomllib
+from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,6 +31,13 @@ class SettingsError(Exception):
     """A setting is unknown or has no usable value; the text names it and never its value."""
 
 
+class DialectName(StrEnum):
+    """How the API is spoken: to the letter of the specification, or as HCP Terraform clients do."""
+
+    STANDARD = "standard"
+    TERRAFORM = "terraform"
+
+
 class Settings(BaseSettings):
     """What an operator can say (contract §7). The database URL may hold a password."""
 
@@ -43,6 +51,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=1, le=65535)
     workers: int = Field(1, ge=1, le=256)
+    dialect: DialectName = DialectName.STANDARD
     log_format: LogFormat = LogFormat.CONSOLE
     max_variables: int = Field(5000, ge=0)
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
@@ -127,6 +136,7 @@ def export(settings: Settings) -> None:
         "DATA_DIR": settings.data_dir.absolute(),
         "DATABASE_URL": settings.url,
         "KEYRING": settings.keyring_path.absolute(),
+        "DIALECT": settings.dialect.value,
         "LOG_FORMAT": settings.log_format.value,
         "MAX_VARIABLES": settings.max_variables,
         "TRUSTED_PROXIES": ",".join(map(str, settings.trusted_proxies)),

@@ -21,6 +21,7 @@ from teamvars.services.installation import Installation
 from teamvars.services.members import Members
 from teamvars.services.sessions import Sessions
 from teamvars.services.tokens import Tokens
+from teamvars.services.value_checks import ValueChecks
 from teamvars.services.variables import Variables
 from teamvars.services.workspaces import Workspaces
 from teamvars.settings import Settings
@@ -29,11 +30,12 @@ from teamvars.storage.engines import database_for
 from teamvars.web import deprecations, openapi
 from teamvars.web.app import ASGIApp, application
 from teamvars.web.audit import AuditRoutes
-from teamvars.web.dialects import STANDARD
+from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.frame import Frame
 from teamvars.web.health import HealthRoutes
 from teamvars.web.members import MemberRoutes
 from teamvars.web.resources import Route
+from teamvars.web.value_checks import ValueCheckRoutes
 from teamvars.web.variables import VariableRoutes
 from teamvars.web.workspaces import WorkspaceRoutes
 
@@ -52,6 +54,7 @@ class Services:
     variables: Variables
     members: Members
     workspaces: Workspaces
+    value_checks: ValueChecks
     tokens: Tokens
     directory: DirectoryFiles
     audit: Audit
@@ -62,7 +65,9 @@ def clock() -> int:
     return time.time_ns() // 1000
 
 
-def services(database: Database, keys: Keyring, quota: Quota) -> Services:
+def services(
+    database: Database, keys: Keyring, quota: Quota, dialect: Dialect = STANDARD
+) -> Services:
     """The services, each with what it needs."""
     sealer, chain = Sealer(keys), Chain(keys)
     return Services(
@@ -70,32 +75,36 @@ def services(database: Database, keys: Keyring, quota: Quota) -> Services:
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
         variables=Variables(database, sealer, chain, clock, quota),
-        members=Members(database, chain, clock),
+        members=Members(database, chain, clock, usernames=dialect.usernames),
         workspaces=Workspaces(database, clock),
+        value_checks=ValueChecks(database, clock),
         tokens=Tokens(database, chain, clock),
         directory=DirectoryFiles(database, sealer, chain, clock),
         audit=Audit(database, chain, clock),
     )
 
 
-def routes(all_services: Services, keys: Keyring) -> list[Route]:
+def routes(all_services: Services, keys: Keyring, dialect: Dialect = STANDARD) -> list[Route]:
     """Every route of the service."""
     listed = [
-        *VariableRoutes(all_services.variables, STANDARD).routes(),
+        *VariableRoutes(all_services.variables, dialect).routes(),
         *MemberRoutes(all_services.members).routes(),
         *WorkspaceRoutes(all_services.workspaces).routes(),
+        *ValueCheckRoutes(all_services.value_checks).routes(),
         *AuditRoutes(all_services.audit).routes(),
         *HealthRoutes(all_services.installation, keys).routes(),
         *deprecations.routes(),
     ]
-    return [*listed, openapi.route(listed, STANDARD)]
+    return [*listed, openapi.route(listed, dialect)]
 
 
 def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     """The application over a store of its own, opened when the server starts it."""
     database = database_for(config.url)
-    all_services = services(database, keys, config.quota)
-    frame = Frame(routes(all_services, keys), all_services.sessions, config.trusted_proxies)
+    dialect = DIALECTS[config.dialect]
+    all_services = services(database, keys, config.quota, dialect)
+    listed = routes(all_services, keys, dialect)
+    frame = Frame(listed, all_services.sessions, config.trusted_proxies)
 
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncIterator[None]:

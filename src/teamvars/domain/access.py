@@ -6,6 +6,7 @@ from enum import Enum, IntEnum
 
 from teamvars.domain.audit import Actor, Event, Stream
 from teamvars.domain.errors import forbidden, not_found
+from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team
 from teamvars.domain.workspaces import Workspace
 
@@ -78,6 +79,31 @@ class WorkspaceAccess:
         self.require_visible()
         if self.level < permission.value:
             raise forbidden("You may read the variables of this workspace, but not change them.")
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationAccess:
+    """What a caller may do with an organization, read in the transaction that acts on it.
+
+    `team_ids` are the teams of it whose rights the caller has.
+    """
+
+    organization: Organization
+    is_owner: bool
+    is_member: bool
+    team_ids: frozenset[str]
+    stream: Stream
+
+    def require_visible(self) -> None:
+        """Refuses outsiders like a missing organization."""
+        if not (self.is_owner or self.is_member):
+            raise not_found()
+
+    def require_owner(self) -> None:
+        """Refuses members who are no owners as forbidden."""
+        self.require_visible()
+        if not self.is_owner:
+            raise forbidden("Only owners and the organization's token may do this.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,11 @@ class Grant(IntEnum):
     READ = 1
     WRITE = 2
 
+    @property
+    def word(self) -> str:
+        """What it is called in files and answers."""
+        return self.name.lower()
+
 
 @dataclass(frozen=True, slots=True)
 class UserEntry:

@@ -63,6 +63,7 @@ class Code(Enum):
     SENSITIVE_IS_PERMANENT = ("sensitive_is_permanent", Kind.INVALID, "Sensitive is permanent")
     WORKSPACE_FULL = ("workspace_full", Kind.INVALID, "Workspace is full")
     TOO_MANY_ITEMS = ("too_many_items", Kind.INVALID, "Too many items")
+    HCL_SYNTAX = ("hcl_syntax", Kind.INVALID, "Not an expression of the configuration language")
     INVITATION_NOT_ACCEPTED = (
         "invitation_not_accepted",
         Kind.INVALID,

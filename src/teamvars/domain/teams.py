@@ -1,7 +1,7 @@
 """Teams and their membership: the linkage objects of spec.md, and the rules of contract §5."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from teamvars.domain.errors import Code, Fault
@@ -73,6 +73,11 @@ class MembersDraft:
     def wanted(self) -> list[str]:
         """Each id once, in order, so that repeated items count once."""
         return list(dict.fromkeys(id_ for id_ in self.ids if id_ is not None))
+
+    def renamed(self, ids: Mapping[str, str]) -> "MembersDraft":
+        """The draft with some ids given in the place of names."""
+        given = [id_ if id_ is None else ids.get(id_, id_) for id_ in self.ids]
+        return replace(self, ids=given)
 
     def missing(self, found: Iterable[str]) -> list[Fault]:
         """A fault for each item that names nobody with a membership of the organization."""

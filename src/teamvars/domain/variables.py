@@ -44,6 +44,14 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceCode:
+    """A value to parse, and the member of the request to blame when it does not."""
+
+    text: str = field(repr=False)
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True)
 class VariableDraft:
     """What a request asks a variable to be; None where it says nothing (no attribute may be null).
 
@@ -95,6 +103,30 @@ class VariableDraft:
             version_id=new_version_id(),
         )
 
+    def concerns_code(self) -> bool:
+        """Whether an update with this could make a value code that was none, or other code."""
+        if self.hcl is False or self.category is Category.ENV:
+            return False
+        return any(said is not None for said in (self.value, self.hcl, self.category))
+
+    def code(self, before: Variable | None) -> SourceCode | None:
+        """The value that must parse as configuration-language code, if the request makes it one.
+
+        `before` is the stored variable, None for a create. A stored sensitive value is not asked
+        for, and neither is one that the request has no bearing on.
+        """
+        category = self.category or (before and before.category)
+        hcl = self.hcl if self.hcl is not None or before is None else before.hcl
+        if category is not Category.TOOL or not hcl:
+            return None
+        if self.value is not None:
+            return SourceCode(self.value, _ATTRIBUTES + "value")
+        value = "" if before is None else before.value
+        trigger = "hcl" if self.hcl is not None else "category" if self.category else None
+        if value is None or trigger is None:
+            return None
+        return SourceCode(value, _ATTRIBUTES + trigger)
+
     def changed(self) -> list[str]:
         """The names of the attributes the request speaks of, for the audit trail."""
         said = ("key", "value", "description", "category", "hcl", "sensitive")
@@ -106,6 +138,19 @@ class VariableDraft:
             *([] if self.value is None else _value_faults(self.value)),
             *([] if self.description is None else _description_faults(self.description)),
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueDraft:
+    """A value that somebody wants to try, and whether as code."""
+
+    value: str | None = field(default=None, repr=False)
+    hcl: bool = False
+    faults: tuple[Fault, ...] = ()
+
+    def all_faults(self) -> list[Fault]:
+        """Those of the document, and a value that is too long for any variable."""
+        return [*self.faults, *([] if self.value is None else _value_faults(self.value))]
 
 
 @dataclass(frozen=True, slots=True)

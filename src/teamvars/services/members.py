@@ -1,6 +1,6 @@
 """The members of a team: show, add and remove them, by user or by organization membership."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from teamvars.domain.access import Caller, TeamAccess
@@ -17,7 +17,11 @@ Change = Literal["add", "remove"]
 class Members:
     """What callers do with members. Every method refuses unauthenticated, not found, forbidden."""
 
-    def __init__(self, database: Database, chain: Chain, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, chain: Chain, clock: Clock, *, usernames: bool = False
+    ) -> None:
+        """`usernames`: whether a username stands for a user's id."""
+        self._usernames = usernames
         self._database = database
         self._chain = chain
         self._clock = clock
@@ -52,11 +56,10 @@ class Members:
             granted = await access.team(tx, caller, now, team_id, lock=True)
             granted.require_manage_membership()
             organization_id = granted.team.organization_id
-            wanted = draft.wanted()
-            found = await teams.find_memberships(tx, team_id, organization_id, linkage, wanted)
-            missing = draft.missing(member.named_by(linkage) for member in found)
-            broken = await _rules_broken(tx, granted, linkage, change, (draft, found))
-            refuse_all([*draft.faults, *missing, *broken])
+            asked, found = await self._find(tx, granted, linkage, draft)
+            missing = asked.missing(member.named_by(linkage) for member in found)
+            broken = await _rules_broken(tx, granted, linkage, change, (asked, found))
+            refuse_all([*asked.faults, *missing, *broken])
             concerned = [m.id for m in found if m.in_team is (change == "remove")]
             if not concerned:
                 return
@@ -69,6 +72,22 @@ class Members:
             await streams.append(tx, *self._chain.extend(granted.stream, event))
 
         await self._database.write(body)
+
+    async def _find(
+        self, tx: Transaction, granted: TeamAccess, linkage: LinkageType, draft: MembersDraft
+    ) -> tuple[MembersDraft, Sequence[Membership]]:
+        """The memberships a draft names, and the draft with ids where it had usernames.
+
+        What is somebody's id is never taken for a username.
+        """
+        place = granted.team.id, granted.team.organization_id, linkage
+        found = await teams.find_memberships(tx, *place, draft.wanted())
+        strangers = set(draft.wanted()) - {member.named_by(linkage) for member in found}
+        if not (strangers and self._usernames and linkage is LinkageType.USERS):
+            return draft, found
+        named = await teams.find_user_ids(tx, granted.team.organization_id, strangers)
+        draft = draft.renamed(named)
+        return draft, await teams.find_memberships(tx, *place, draft.wanted())
 
 
 async def _rules_broken(

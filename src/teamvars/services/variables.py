@@ -1,6 +1,7 @@
 """The variables of a workspace: list, create, read, update, delete."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
@@ -14,7 +15,7 @@ from teamvars.domain.variables import (
 from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
-from teamvars.services import Clock
+from teamvars.services import Clock, syntax
 from teamvars.storage import access, streams, variables
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.variables import StoredVariable
@@ -57,6 +58,10 @@ class Versions:
 
 
 ANY_VERSION = Versions(any_version=True)
+
+
+class _Moved(Exception):
+    """The variable is not at the version that was looked at any more."""
 
 
 class Variables:
@@ -107,8 +112,13 @@ class Variables:
     ) -> VariableInWorkspace:
         """Adds a variable.
 
-        Refuses: every fault of the draft and the filter, a full workspace, a taken key.
+        Refuses: every fault of the draft and the filter, a value that is to be code and does not
+        parse, a full workspace, a taken key.
         """
+        if draft.code(None) is not None:
+            # Nothing is parsed for somebody who may not write it.
+            await self._require_writer(caller, workspace_id)
+            draft = await syntax.checked(draft, None)
 
         async def body(tx: Transaction) -> VariableInWorkspace:
             now = self._clock()
@@ -139,14 +149,37 @@ class Variables:
     ) -> VariableInWorkspace:
         """Changes what the draft names; the variable gets a new version also when that is nothing.
 
-        Refuses: another version than those wanted, every fault of the draft, making a sensitive
-        variable readable, a full workspace, a taken key.
+        Refuses: another version than those wanted, every fault of the draft, a value that is to
+        be code and does not parse, making a sensitive variable readable, a full workspace, a taken
+        key.
         """
+        place = workspace_id, variable_id
+        if not draft.concerns_code():
+            return await self._update(caller, place, draft, versions)
+        while True:
+            # Parsing may take long, so it happens between two transactions. When the variable
+            # changes meanwhile, what was parsed may not be what would be stored: once more.
+            seen = await self._seen(caller, place)
+            checked = await syntax.checked(draft, seen)
+            with suppress(_Moved):
+                return await self._update(caller, place, checked, versions, seen.version_id)
+
+    async def _update(
+        self,
+        caller: Caller,
+        place: tuple[str, str],
+        draft: VariableDraft,
+        versions: Versions,
+        seen: str | None = None,
+    ) -> VariableInWorkspace:
+        """Raises _Moved when the draft was checked against a version that is not the latest."""
 
         async def body(tx: Transaction) -> VariableInWorkspace:
             now = self._clock()
-            granted, stored = await self._writable(tx, caller, workspace_id, variable_id, now)
+            granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
+            if seen not in (None, stored.variable.version_id):
+                raise _Moved
             variable, updated = self._apply(draft, stored, granted)
             await variables.update(tx, updated)
             details = {**_summary(variable), "changed": draft.changed()}
@@ -164,7 +197,8 @@ class Variables:
 
         async def body(tx: Transaction) -> None:
             now = self._clock()
-            granted, stored = await self._writable(tx, caller, workspace_id, variable_id, now)
+            place = workspace_id, variable_id
+            granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
             await variables.delete(tx, variable_id)
             summary = _summary(stored.variable)
@@ -175,14 +209,36 @@ class Variables:
         await self._database.write(body)
 
     async def _writable(
-        self, tx: Transaction, caller: Caller, workspace_id: str, variable_id: str, now: int
+        self,
+        tx: Transaction,
+        caller: Caller,
+        place: tuple[str, str],
+        now: int,
+        *,
+        lock: bool = True,
     ) -> tuple[WorkspaceAccess, StoredVariable]:
         """The locked workspace and the variable; that it is missing goes before a missing right."""
-        granted = await access.workspace(tx, caller, now, workspace_id, lock=True)
+        granted = await access.workspace(tx, caller, now, place[0], lock=lock)
         granted.require(Permission.READ_VARIABLES)
-        stored = await variables.get(tx, workspace_id, variable_id)
+        stored = await variables.get(tx, *place)
         granted.require(Permission.WRITE_VARIABLES)
         return granted, stored
+
+    async def _seen(self, caller: Caller, place: tuple[str, str]) -> Variable:
+        """The variable as its readers see it, once it is settled that the caller may change it."""
+
+        async def body(tx: Transaction) -> Variable:
+            granted, stored = await self._writable(tx, caller, place, self._clock(), lock=False)
+            return _shown(stored, self._sealer.data_key(granted.key))
+
+        return await self._database.read(body)
+
+    async def _require_writer(self, caller: Caller, workspace_id: str) -> None:
+        async def body(tx: Transaction) -> None:
+            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+            granted.require(Permission.WRITE_VARIABLES)
+
+        await self._database.read(body)
 
     def _apply(
         self, draft: VariableDraft, stored: StoredVariable, granted: WorkspaceAccess

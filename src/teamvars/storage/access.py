@@ -3,9 +3,18 @@
 Tokens, memberships and grants are read on every request and trusted for none but that one.
 """
 
-from teamvars.domain.access import Caller, Level, TeamAccess, WorkspaceAccess, WrappedKey
+from teamvars.domain.access import (
+    Caller,
+    Level,
+    OrganizationAccess,
+    TeamAccess,
+    WorkspaceAccess,
+    WrappedKey,
+)
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import not_found, unauthenticated
+from teamvars.domain.names import fold
+from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility
 from teamvars.domain.workspaces import Usage, Workspace
 from teamvars.storage.database import Row, Transaction
@@ -34,6 +43,13 @@ _IS_OWNER = """(
         WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
 )"""
 
+# Through a team, which is faster to find, or with an accepted invitation alone.
+_IS_INSIDE = """(
+    EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
+    OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
+        AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+)"""
+
 _WORKSPACE = f"""
 SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
     workspaces.id, workspaces.name, organizations.id, organizations.name,
@@ -58,10 +74,7 @@ _TEAM = f"""
 SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
     teams.id, teams.name, organizations.id, organizations.name, teams.visibility, teams.is_owners,
     CASE WHEN {_IS_OWNER} THEN 1 ELSE 0 END,
-    CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
-        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
-            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
-        THEN 1 ELSE 0 END,
+    CASE WHEN {_IS_INSIDE} THEN 1 ELSE 0 END,
     CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id) THEN 1 ELSE 0 END,
     CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id
         AND acting.manage_membership = 1) THEN 1 ELSE 0 END,
@@ -74,6 +87,22 @@ FROM caller
 {{join}} streams AS unlocked ON unlocked.id = teams.id
 {{join}} streams ON streams.id = teams.id
 """
+
+_ORGANIZATION = f"""
+SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
+    organizations.id, organizations.name, organizations.email, organizations.created_at,
+    CASE WHEN {_IS_OWNER} THEN 1 ELSE 0 END,
+    CASE WHEN {_IS_INSIDE} THEN 1 ELSE 0 END,
+    unlocked.sequence,
+    streams.id, streams.sequence, streams.link, streams.head,
+    streams.variables, streams.value_bytes
+FROM caller
+{{join}} organizations ON organizations.name_folded = $3
+{{join}} streams AS unlocked ON unlocked.id = organizations.id
+{{join}} streams ON streams.id = organizations.id
+"""
+
+_ACTING_TEAMS = "SELECT acting.id FROM acting WHERE acting.organization_id = $3"
 
 _BY_ID = "workspaces.id = $3"
 _BY_NAME = """workspaces.name_folded = $4 AND workspaces.organization_id = (
@@ -92,6 +121,9 @@ def _locking(select: str, target: str = "") -> str:
 _READ_WORKSPACE = _reading(_WORKSPACE, _BY_ID)
 _READ_WORKSPACE_BY_NAME = _reading(_WORKSPACE, _BY_NAME)
 _LOCK_WORKSPACE = _locking(_WORKSPACE, _BY_ID)
+_READ_ORGANIZATION = _reading(_ORGANIZATION)
+_LOCK_ORGANIZATION = _locking(_ORGANIZATION)
+_FIND_ACTING_TEAMS = _CALLER + _ACTING_TEAMS
 _READ_TEAM = _reading(_TEAM)
 _LOCK_TEAM = _locking(_TEAM)
 
@@ -122,6 +154,30 @@ async def workspace_by_name(
     """As `workspace`, by folded names."""
     args = (caller.token_hash, now, organization, name)
     return _workspace(caller, await tx.fetch_one(_READ_WORKSPACE_BY_NAME, *args))
+
+
+async def organization(
+    tx: Transaction, caller: Caller, now: int, name: str, *, lock: bool = False
+) -> OrganizationAccess:
+    """What the caller may do with an organization. Refuses: unauthenticated, not found.
+
+    With `lock`, the organization's stream is locked first and all else is read after that.
+    """
+    args = (caller.token_hash, now, fold(name))
+    row = await _locked(tx, _LOCK_ORGANIZATION, args) if lock else None
+    row = row or await tx.fetch_one(_READ_ORGANIZATION, *args)
+    _settle(caller, row)
+    assert row is not None
+    if row[4] is None:
+        raise not_found()
+    acting = await tx.fetch(_FIND_ACTING_TEAMS, caller.token_hash, now, row[4])
+    return OrganizationAccess(
+        organization=Organization(row[4], row[5], row[6], row[7]),
+        is_owner=bool(row[8]),
+        is_member=bool(row[9]),
+        team_ids=frozenset(team[0] for team in acting),
+        stream=_stream(row),
+    )
 
 
 async def team(

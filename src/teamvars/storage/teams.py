@@ -44,6 +44,21 @@ async def find_memberships(
     return [Membership(row[0], row[1], Status(row[2]), row[3] is not None) for row in rows]
 
 
+async def find_user_ids(
+    tx: Transaction, organization_id: str, usernames: Iterable[str]
+) -> dict[str, str]:
+    """The ids of members of the organization by the usernames given; others are left out."""
+    folded = {fold(name): name for name in usernames}
+    rows = await tx.fetch(
+        "SELECT users.username_folded, users.id FROM users "
+        "JOIN memberships ON memberships.user_id = users.id "
+        "WHERE memberships.organization_id = $1 AND users.username_folded IN {each $2}",
+        organization_id,
+        json.dumps(list(folded)),
+    )
+    return {folded[row[0]]: row[1] for row in rows}
+
+
 async def find_members(tx: Transaction, team_id: str) -> list[Membership]:
     """All members of a team, invited ones included."""
     rows = await tx.fetch(
@@ -121,10 +136,10 @@ async def delete(tx: Transaction, team_id: str) -> None:
     await tx.execute("DELETE FROM teams WHERE id = $1", team_id)
 
 
-async def grants_of(tx: Transaction, team_id: str) -> dict[str, Grant]:
-    """A team's grants by workspace id."""
-    rows = await tx.fetch("SELECT workspace_id, level FROM grants WHERE team_id = $1", team_id)
-    return {workspace_id: Grant(level) for workspace_id, level in rows}
+async def grants_of(tx: Transaction, team_id: str) -> dict[str, str]:
+    """What a team's grants are called, by workspace id."""
+    rows = await tx.fetch("SELECT workspace_id, access FROM grants WHERE team_id = $1", team_id)
+    return {row[0]: row[1] for row in rows}
 
 
 async def put_grant(
@@ -132,13 +147,14 @@ async def put_grant(
 ) -> None:
     """Gives a team a right to a workspace, in place of the one it had."""
     await tx.execute(
-        "INSERT INTO grants (id, team_id, workspace_id, organization_id, level) "
-        "VALUES ($1, $2, $3, $4, $5) "
-        "ON CONFLICT (team_id, workspace_id) DO UPDATE SET level = excluded.level",
+        "INSERT INTO grants (id, team_id, workspace_id, organization_id, access, level) "
+        "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (team_id, workspace_id) "
+        "DO UPDATE SET access = excluded.access, level = excluded.level",
         grant_id,
         team.id,
         workspace_id,
         team.organization_id,
+        grant.word,
         int(grant),
     )
 

@@ -1,17 +1,56 @@
 """What differs between the ways of speaking the API (contract §1): one object, chosen at start."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from teamvars.domain.variables import Category
+from msgspec import UNSET, UnsetType
+
+from teamvars.domain.variables import Category, Variable
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """`name` is part of every entity tag; the rest is what clients see."""
+    """`name` is part of every entity tag; the rest is what clients send and see.
+
+    `created_at` gives the attribute of that name, or that there is none; `usernames` says whether
+    a linkage object may name a user by username instead of by id.
+    """
 
     name: str
     categories: Mapping[Category, str]
+    required_to_create: frozenset[str]
+    required_to_update: frozenset[str]
+    created_at: Callable[[Variable], str | UnsetType]
+    usernames: bool
 
 
-STANDARD = Dialect("standard", {Category.TOOL: "tool", Category.ENV: "env"})
+def _unset(_: Variable) -> UnsetType:
+    return UNSET
+
+
+def _created_at(variable: Variable) -> str:
+    """As HCP Terraform writes times: milliseconds and a Z."""
+    at = datetime.fromtimestamp(variable.created_at / 1_000_000, UTC)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+STANDARD = Dialect(
+    name="standard",
+    categories={Category.TOOL: "tool", Category.ENV: "env"},
+    required_to_create=frozenset({"key", "description", "category"}),
+    required_to_update=frozenset({"id", "attributes"}),
+    created_at=_unset,
+    usernames=False,
+)
+
+TERRAFORM = Dialect(
+    name="terraform",
+    categories={Category.TOOL: "terraform", Category.ENV: "env"},
+    required_to_create=frozenset({"key", "category"}),
+    required_to_update=frozenset(),
+    created_at=_created_at,
+    usernames=True,
+)
+
+DIALECTS = {dialect.name: dialect for dialect in (STANDARD, TERRAFORM)}

@@ -11,7 +11,10 @@ from teamvars.web.dialects import Dialect
 
 
 class VariableAttributes(msgspec.Struct, rename="kebab"):
-    """spec.md, Variable; `value` is null when the variable is sensitive."""
+    """spec.md, Variable; `value` is null when the variable is sensitive.
+
+    `created-at` is the `terraform` dialect's own.
+    """
 
     key: str
     value: str | None
@@ -20,6 +23,7 @@ class VariableAttributes(msgspec.Struct, rename="kebab"):
     hcl: bool
     sensitive: bool
     version_id: str
+    created_at: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Identifier(msgspec.Struct):
@@ -167,6 +171,7 @@ def _variable(
             hcl=variable.hcl,
             sensitive=variable.sensitive,
             version_id=variable.version_id,
+            created_at=dialect.created_at(variable),
         ),
         relationships=configurable,
         links=SelfLink(variable_path(variable)),

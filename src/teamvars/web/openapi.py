@@ -21,6 +21,7 @@ from teamvars.web.requests import (
     MembershipsDocument,
     NewVariableDocument,
     UsersDocument,
+    ValueCheckDocument,
 )
 from teamvars.web.resources import Route
 
@@ -48,6 +49,12 @@ def example_of(document: type[msgspec.Struct], dialect: Dialect) -> dict[str, An
         NewVariableDocument: {"data": {"type": "vars", "attributes": attributes}},
         ChangedVariableDocument: {
             "data": {"id": "{variable_id}", "type": "vars", "attributes": changed}
+        },
+        ValueCheckDocument: {
+            "data": {
+                "type": "value-checks",
+                "attributes": {"value": '{ size = 2 * 3, name = "a" }', "hcl": True},
+            }
         },
         UsersDocument: {"data": [{"type": "users", "id": "{user_id}"}]},
         MembershipsDocument: {

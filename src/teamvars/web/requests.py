@@ -110,6 +110,26 @@ class ChangedVariableDocument(msgspec.Struct):
     data: ChangedVariableResource
 
 
+class ValueCheckAttributes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A value to try, as text or as configuration-language code."""
+
+    value: Annotated[str, _VALUE]
+    hcl: Annotated[bool, _HCL] = False
+
+
+class ValueCheckResource(msgspec.Struct):
+    """A value to try."""
+
+    type: Literal["value-checks"]
+    attributes: ValueCheckAttributes
+
+
+class ValueCheckDocument(msgspec.Struct):
+    """Tries a value; nothing is stored."""
+
+    data: ValueCheckResource
+
+
 class UserIdentifier(msgspec.Struct):
     """A user by id."""
 

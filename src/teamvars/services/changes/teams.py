@@ -45,7 +45,7 @@ async def remove_members(ledger: Ledger, team: TeamRow, membership_ids: Sequence
 async def put_grant(ledger: Ledger, team: TeamRow, workspace_id: str, grant: Grant) -> None:
     """Gives a team a right to a workspace, in place of the one it had."""
     await teams.put_grant(ledger.tx, new_id("tws"), team, workspace_id, grant)
-    details = {"workspace": workspace_id, "access": grant.name.lower()}
+    details = {"workspace": workspace_id, "access": grant.word}
     await ledger.record(team.id, "grant.put", ("teams", team.id), details)
 
 

@@ -52,6 +52,7 @@ CREATE TABLE organizations (
     id {text} PRIMARY KEY REFERENCES streams (id),
     name {text} NOT NULL,
     name_folded {text} NOT NULL UNIQUE,
+    email {text},
     data_key_version BIGINT NOT NULL,
     created_at BIGINT NOT NULL
 );
@@ -82,6 +83,9 @@ CREATE TABLE workspaces (
     organization_id {text} NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
     name {text} NOT NULL,
     name_folded {text} NOT NULL,
+    execution_mode {text} NOT NULL DEFAULT 'remote',
+    terraform_version {text} NOT NULL DEFAULT '',
+    locked_by {text},
     created_at BIGINT NOT NULL,
     UNIQUE (organization_id, name_folded),
     UNIQUE (id, organization_id)
@@ -119,7 +123,9 @@ CREATE TABLE grants (
     team_id {text} NOT NULL,
     workspace_id {text} NOT NULL,
     organization_id {text} NOT NULL,
-    level BIGINT NOT NULL CHECK (level IN (1, 2)),
+    -- What it is called; what counts is the level: 0 none, 1 read, 2 write of variables.
+    access {text} NOT NULL CHECK (access IN ('read', 'plan', 'write', 'admin', 'custom')),
+    level BIGINT NOT NULL CHECK (level IN (0, 1, 2)),
     UNIQUE (team_id, workspace_id),
     FOREIGN KEY (team_id, organization_id)
         REFERENCES teams (id, organization_id) ON DELETE CASCADE,
@@ -134,6 +140,7 @@ CREATE TABLE tokens (
     user_id {text} REFERENCES users (id) ON DELETE CASCADE,
     team_id {text} REFERENCES teams (id) ON DELETE CASCADE,
     organization_id {text} REFERENCES organizations (id) ON DELETE CASCADE,
+    description {text} NOT NULL DEFAULT '',
     created_at BIGINT NOT NULL,
     expires_at BIGINT,
     last_used_at BIGINT,

@@ -1,0 +1,106 @@
+"""Reading the members of a request document, with every fault found on the way."""
+
+from collections.abc import Mapping, Set
+from typing import Any, TypeVar
+
+from teamvars.domain.errors import Code, Fault
+from teamvars.domain.teams import LinkageType
+from teamvars.web.json_body import pointer_token, strings
+
+_TYPE_NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
+
+T = TypeVar("T")
+
+
+class Reader:
+    """Reads one document and keeps the faults it meets.
+
+    A parent that is None was at fault itself, and nothing more is said of its members.
+    """
+
+    def __init__(self, document: object) -> None:
+        self.document = document
+        self.faults = [
+            Fault(Code.INVALID_VALUE, "A string has no NUL character.", pointer=pointer)
+            for pointer, text in strings(document)
+            if "\0" in text
+        ]
+
+    def data(self, type_: type[T]) -> T | None:
+        """The document's `data`."""
+        if not isinstance(self.document, dict):
+            self.wrong_type("", dict)
+            return None
+        return self.member(self.document, "data", type_, "")
+
+    def member(
+        self,
+        parent: Mapping[str, Any] | None,
+        name: str,
+        type_: type[T],
+        at: str,
+        *,
+        required: bool = True,
+    ) -> T | None:
+        """A member of that JSON type; `at` points to its parent."""
+        if parent is None:
+            return None
+        if name not in parent:
+            if required:
+                detail = f"The member '{name}' is required."
+                self.fault(Code.MISSING_MEMBER, detail, f"{at}/{name}")
+            return None
+        value = parent[name]
+        if not isinstance(value, type_):
+            self.wrong_type(f"{at}/{name}", type_)
+            return None
+        return value
+
+    def require_type(
+        self, resource: Mapping[str, Any] | None, wanted: str, at: str = "/data"
+    ) -> None:
+        """`type` must be the endpoint's."""
+        given = self.member(resource, "type", str, at)
+        if given is not None and given != wanted:
+            detail = f"This endpoint takes resources of type '{wanted}'."
+            self.fault(Code.TYPE_CONFLICT, detail, f"{at}/type")
+
+    def require_id(
+        self, data: Mapping[str, Any] | None, wanted: str, *, required: bool = True
+    ) -> None:
+        """`id` must be the path's."""
+        given = self.member(data, "id", str, "/data", required=required)
+        if given is not None and given != wanted:
+            self.fault(Code.ID_CONFLICT, "This is not the id of the path.", "/data/id")
+
+    def refuse_client_id(self, data: Mapping[str, Any] | None) -> None:
+        """The service assigns ids; an empty one counts as absent."""
+        if data is None or data.get("id") in (None, ""):
+            return
+        if self.member(data, "id", str, "/data"):
+            self.fault(Code.CLIENT_ID_NOT_SUPPORTED, "The service assigns ids.", "/data/id")
+
+    def refuse_unknown(self, attributes: Mapping[str, Any] | None, known: Set[str]) -> None:
+        """A mistyped attribute is not ignored: `sensitve` must not publish a secret."""
+        for name in (attributes or {}).keys() - known:
+            pointer = f"/data/attributes/{pointer_token(name)}"
+            self.fault(Code.UNKNOWN_ATTRIBUTE, "There is no such attribute.", pointer)
+
+    def linkage_id(self, item: object, linkage: LinkageType, at: str) -> str | None:
+        """The id of a linkage object of the endpoint's type; None when it is at fault."""
+        if not isinstance(item, dict):
+            self.wrong_type(at, dict)
+            return None
+        before = len(self.faults)
+        self.require_type(item, linkage, at)
+        id_ = self.member(item, "id", str, at)
+        at_fault = len(self.faults) > before or "\0" in (id_ or "")
+        return None if at_fault else id_
+
+    def wrong_type(self, at: str, wanted: type) -> None:
+        """Notes that a member is of another JSON type than `wanted`."""
+        self.fault(Code.WRONG_TYPE, f"This must be {_TYPE_NAMES[wanted]}.", at)
+
+    def fault(self, code: Code, detail: str, pointer: str) -> None:
+        """Notes a fault of the member there."""
+        self.faults.append(Fault(code, detail, pointer=pointer))

@@ -1,0 +1,97 @@
+"""The route that tries a value: decode, call, encode."""
+
+from typing import Any
+
+import msgspec
+
+from teamvars.hcl import HclError
+from teamvars.services.value_checks import ValueCheck, ValueChecks
+from teamvars.web import decoding
+from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.negotiation import MEDIA_TYPE
+from teamvars.web.requests import ValueCheckDocument
+from teamvars.web.resources import Route
+
+_PATH = "/api/v2/workspaces/{workspace_id}/actions/check-value"
+
+# Exact numbers stay exact: 1e400 is a number of JSON, however few programs can hold it.
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+class Culprit(msgspec.Struct):
+    """Where and why a value does not parse or evaluate; line and column from 1, in characters."""
+
+    line: int
+    column: int
+    detail: str
+
+
+class ValueCheckAnswer(msgspec.Struct, rename="kebab"):
+    """`value` counts only when `evaluated`; what is referred to is not known here."""
+
+    valid: bool
+    evaluated: bool
+    value: Any
+    error: Culprit | None
+    refers_to: list[str]
+    calls: list[str]
+
+
+class ValueCheckAnswerResource(msgspec.Struct):
+    """What became of the value."""
+
+    type: str
+    attributes: ValueCheckAnswer
+
+
+class ValueCheckAnswerDocument(msgspec.Struct):
+    """What became of the value."""
+
+    data: ValueCheckAnswerResource
+
+
+class ValueCheckRoutes:
+    """`actions/check-value` of a workspace."""
+
+    def __init__(self, value_checks: ValueChecks) -> None:
+        self._value_checks = value_checks
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        return [
+            Route(
+                "POST",
+                _PATH,
+                self.check,
+                {200: ValueCheckAnswerDocument},
+                takes=ValueCheckDocument,
+                may_forbid=True,
+            )
+        ]
+
+    async def check(self, exchange: Exchange) -> Answer:
+        """Try a value: does it parse, and what does it evaluate to? Nothing is stored."""
+        found = await self._value_checks.check(
+            exchange.require_caller(),
+            exchange.path("workspace_id"),
+            decoding.value_check(exchange.document),
+        )
+        body = _ENCODER.encode(_document(found))
+        return Answer(200, body, {"Content-Type": MEDIA_TYPE})
+
+
+def _document(found: ValueCheck) -> ValueCheckAnswerDocument:
+    attributes = ValueCheckAnswer(
+        valid=found.valid,
+        evaluated=found.evaluated,
+        value=found.value,
+        error=None if found.error is None else _error(found.error),
+        refers_to=list(found.references),
+        calls=list(found.functions),
+    )
+    return ValueCheckAnswerDocument(ValueCheckAnswerResource("value-checks", attributes))
+
+
+def _error(error: HclError) -> Culprit:
+    detail = f"{error.message}: {error.name}" if error.name else error.message
+    return Culprit(error.line, error.column, detail)
