@@ -44,13 +44,14 @@ class Postgres:
     def create_database(self, name: str, template: str | None = None) -> None:
         """Make a database, empty or a copy of `template`, to which nobody may be connected."""
         source = _quoted(template or "template0")
-        self._execute(f"CREATE DATABASE {_quoted(name)} TEMPLATE {source}")
+        self.execute(f"CREATE DATABASE {_quoted(name)} TEMPLATE {source}")
 
     def drop_database(self, name: str) -> None:
         """Remove a database, if there is one, and disconnect whoever uses it."""
-        self._execute(f"DROP DATABASE IF EXISTS {_quoted(name)} WITH (FORCE)")
+        self.execute(f"DROP DATABASE IF EXISTS {_quoted(name)} WITH (FORCE)")
 
-    def _execute(self, statement: str) -> None:
+    def execute(self, statement: str) -> None:
+        """Run a statement on the administrator's database."""
         # A program rather than a driver: it works alike inside and outside of an event loop.
         command = [str(PACKAGES / PROGRAMS / "psql"), "-Xq", "-d", self.admin_url, "-c", statement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

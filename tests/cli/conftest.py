@@ -1,0 +1,87 @@
+"""An installation on each engine, made by the commands themselves, with a server on it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.commands import Host
+from tests.postgres import Postgres
+from tests.server import Server
+
+DIRECTORY = """\
+users:
+  - {username: root, email: root@example.com, site-admin: true}
+  - {username: alice, email: alice@example.com}
+  - {username: bob, email: bob@example.com}
+  - {username: carol, email: carol@example.com}
+organizations:
+  - name: acme
+    members: {alice: active, bob: active, carol: invited}
+    workspaces: [network, payments]
+    teams:
+      - {name: owners, members: [alice]}
+      - {name: platform, members: [bob], manage-membership: true, workspaces: {network: write}}
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A host with an initialised store, what `directory apply` said of it, and a server."""
+
+    host: Host
+    applied: dict[str, Any]
+    server: Server
+    token: str
+    """Alice's, who owns acme."""
+
+    @property
+    def vars_path(self) -> str:
+        """The path of the variables of `network`."""
+        workspace = self.applied["organizations"]["acme"]["workspaces"]["network"]
+        return f"/api/v2/workspaces/{workspace}/vars"
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    """A host where nothing was done yet."""
+    return Host(tmp_path)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
+    """A host whose store is empty: no file on SQLite, a database without tables on PostgreSQL."""
+    with _host(request, tmp_path) as host:
+        yield host
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+def site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """A site with two workers that log JSON; all tests of a worker share it, on each engine."""
+    with _host(request, tmp_path_factory.mktemp("site")) as host:
+        host = host.having(log_format="json")
+        host.succeed("init")
+        (host.folder / "directory.yaml").write_text(DIRECTORY)
+        applied = host.succeed("directory", "apply", "directory.yaml", "--json").json
+        token = host.succeed("token", "create", "--user", "alice").out.strip()
+        with Server(host, workers=2) as server:
+            yield Site(host, applied, server, token)
+
+
+@contextmanager
+def _host(request: pytest.FixtureRequest, folder: Path) -> Iterator[Host]:
+    """A host with an empty store of the engine that is the fixture's parameter."""
+    if request.param == "sqlite":
+        yield Host(folder)
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    name = f"cli-{uuid4()}"
+    server.create_database(name)
+    yield Host(folder).having(database_url=server.url(name))
+    server.drop_database(name)

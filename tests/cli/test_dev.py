@@ -1,0 +1,150 @@
+"""`dev`: what it prints works when pasted, and nothing is left of it (contract §7)."""
+
+import json
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from teamvars.security.tokens import is_token
+from tests.commands import Host
+from tests.server import end_group, free_port
+
+SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Dev:
+    """A running `teamvars dev`."""
+
+    process: subprocess.Popen[str]
+    out: Path
+    err: Path
+    url: str
+    temporary: Path
+
+    @property
+    def shell_lines(self) -> str:
+        """The lines it prints to be pasted."""
+        return self.out.read_text().partition("Paste these into another terminal:")[2]
+
+
+@pytest.fixture
+def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dev]:
+    """`dev` in a place with a real store configured, which it must leave alone."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    (tmp_path / "teamvars.toml").write_text('data_dir = "real"\nworkers = 2\n')
+    host = Host(tmp_path, {"DATABASE_URL": "postgresql://127.0.0.1:1/real", "HOST": "0.0.0.0"})  # noqa: S104
+    port = free_port()
+    out, err = tmp_path / "out", tmp_path / "err"
+    with out.open("w") as to_out, err.open("w") as to_err:
+        process = host.start("dev", "--port", port, out=to_out, err=to_err)
+    deadline = time.monotonic() + SECONDS
+    while not out.read_text().endswith("'\n\n"):
+        assert process.poll() is None, err.read_text()
+        assert time.monotonic() < deadline, err.read_text()
+        time.sleep(0.02)
+    yield Dev(process, out, err, f"http://127.0.0.1:{port}", temporary)
+    end_group(process)
+
+
+def test_the_printed_lines_work_and_ctrl_c_leaves_nothing(dev: Dev, tmp_path: Path) -> None:
+    pasted = subprocess.run(
+        ["/usr/bin/env", "bash", "-euo", "pipefail", "-c", dev.shell_lines],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answers = [line for line in pasted.stdout.splitlines() if line.startswith("{")]
+    listed, created, refused = map(json.loads, answers)
+
+    by_key = {one["attributes"]["key"]: one["attributes"] for one in listed["data"]}
+    assert by_key["vpn_psk"]["sensitive"] is True
+    assert by_key["vpn_psk"]["value"] is None
+    assert by_key["region"]["value"] == "eu-central-1"
+    assert created["data"]["attributes"]["key"] == "api_key"
+    assert created["data"]["attributes"]["value"] is None
+    assert "topsecret" not in pasted.stdout
+    assert "HTTP/1.1 204 No Content" in pasted.stdout
+    assert [error["code"] for error in refused["errors"]] == ["invitation_not_accepted"]
+    assert pasted.stderr == ""
+
+    _two_users_were_added(dev)
+    _tokens_differ_in_what_they_may(dev)
+
+    assert len(list(dev.temporary.iterdir())) == 1
+    dev.process.send_signal(signal.SIGINT)
+    assert dev.process.wait(15) == 0
+    assert list(dev.temporary.iterdir()) == []
+    assert not (tmp_path / "real").exists()
+    assert "Traceback" not in dev.err.read_text()
+    assert "topsecret" not in dev.err.read_text()
+
+
+def _two_users_were_added(dev: Dev) -> None:
+    text = dev.out.read_text()
+    ids = dict(re.findall(r"^ +(\w+) +((?:ws|team|user)-\w+)$", text, re.MULTILINE))
+    path = f"{dev.url}/api/v2/teams/{ids['platform']}/relationships/users"
+    token = re.findall(r"TOKEN=(\S+)", text)[0]
+    members = httpx.get(path, headers={"Authorization": f"Bearer {token}"}).json()["data"]
+    assert {member["id"] for member in members} == {ids["bob"], ids["dave"], ids["erin"]}
+
+
+def _tokens_differ_in_what_they_may(dev: Dev) -> None:
+    text = dev.out.read_text()
+    tokens = dict(re.findall(r"^ +(\w+), .*?(tvu_\w+)$", text, re.MULTILINE))
+    assert list(tokens) == ["alice", "bob", "erin"]
+    assert all(map(is_token, tokens.values()))
+    listed = re.findall(r"\$API(/workspaces/ws-\w+/vars)$", text, re.MULTILINE)[0]
+    for name, status in (("alice", 200), ("bob", 200)):
+        headers = {"Authorization": f"Bearer {tokens[name]}"}
+        assert httpx.get(f"{dev.url}/api/v2{listed}", headers=headers).status_code == status
+
+
+def test_dev_leaves_nothing_after_sigterm_with_a_connection_open(dev: Dev) -> None:
+    with httpx.Client(base_url=dev.url) as client:
+        client.get("/healthz")
+        dev.process.terminate()
+        assert dev.process.wait(15) == 0
+    assert list(dev.temporary.iterdir()) == []
+
+
+def test_dev_says_at_once_that_its_port_is_in_use(dev: Dev, tmp_path: Path) -> None:
+    done = Host(tmp_path).run("dev", "--port", dev.url.rpartition(":")[2])
+    assert done.code == 1
+    assert "Address already in use" in done.err
+    assert len(list(dev.temporary.iterdir())) == 1
+
+
+def test_ctrl_c_while_dev_is_still_starting_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
+        process = Host(tmp_path).start("dev", "--port", free_port(), out=out, err=err)
+    while not list(temporary.glob("*/teamvars.db")):
+        assert process.poll() is None
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(15) in (0, 1, 130)
+    assert list(temporary.iterdir()) == []
+    assert "Traceback" not in (tmp_path / "err").read_text()
+    end_group(process)
+
+
+def test_no_color_is_heeded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    done = Host(tmp_path).run("--help")
+    assert done.code == 0
+    assert "\x1b[3" not in done.out

@@ -1,0 +1,221 @@
+"""`directory apply`: contract §7."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from teamvars.cli.operator.directory_file import FileFaults, read
+from tests.cli.conftest import DIRECTORY, Site
+from tests.commands import Done
+
+JSON_API = {"Content-Type": "application/vnd.api+json"}
+
+
+def apply(site: Site, text: str, *options: str) -> Done:
+    (site.host.folder / "changed.yaml").write_text(text)
+    return site.host.run("directory", "apply", "changed.yaml", *options)
+
+
+def faults_of(tmp_path: Path, content: str | bytes) -> list[str]:
+    """The faults of a file without its name: `LINE: what is wrong`."""
+    path = tmp_path / "f.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(FileFaults) as raised:
+        read(path)
+    return [line.removeprefix(f"{path}:") for line in str(raised.value).splitlines()]
+
+
+def test_json_names_the_ids_of_everything_in_the_file(site: Site) -> None:
+    assert set(site.applied) == {"organizations", "users", "changes"}
+    acme = site.applied["organizations"]["acme"]
+    prefixes: dict[str, Any] = {
+        "workspaces": ("ws-", ["network", "payments"]),
+        "teams": ("team-", ["owners", "platform"]),
+        "memberships": ("ou-", ["alice", "bob", "carol"]),
+    }
+    assert set(acme) == {"id", *prefixes}
+    assert acme["id"].startswith("org-")
+    for noun, (prefix, names) in prefixes.items():
+        assert list(acme[noun]) == names
+        assert all(
+            id_.startswith(prefix) and len(id_) == len(prefix) + 16 for id_ in acme[noun].values()
+        )
+    assert list(site.applied["users"]) == ["root", "alice", "bob", "carol"]
+    assert "create organization acme" in site.applied["changes"]
+
+
+def test_applying_a_file_again_changes_nothing_and_names_the_same_ids(site: Site) -> None:
+    again = apply(site, DIRECTORY, "--json")
+    assert again.code == 0
+    assert again.json == {**site.applied, "changes": []}
+    assert apply(site, DIRECTORY, "--dry-run").code == 0
+
+
+def test_a_dry_run_says_what_it_would_do_and_exits_with_3(site: Site) -> None:
+    changed = DIRECTORY.replace("[network, payments]", "[network, payments, edge]")
+    done = apply(site, changed, "--dry-run")
+    assert (done.code, done.out) == (3, "create workspace acme/edge\n")
+    assert (
+        apply(site, DIRECTORY.replace("payments]", "payments, edge]"), "--dry-run").out == done.out
+    )
+    assert apply(site, changed, "--dry-run", "--json").json["changes"] == [
+        "create workspace acme/edge"
+    ]
+
+
+def test_what_changes_goes_to_stdout_and_a_word_about_it_to_stderr(site: Site) -> None:
+    secret = DIRECTORY + "      - {name: shadow, visibility: secret, members: [bob]}\n"
+    done = apply(site, secret)
+    assert done.out.splitlines() == ["create team acme/shadow", "add bob to team acme/shadow"]
+    assert done.err == "Changes: 2.\n"
+    pruned = apply(site, DIRECTORY, "--prune")
+    assert pruned.code == 0
+    assert pruned.out == "delete team acme/shadow\n"
+    assert pruned.err.startswith("will delete team acme/shadow\n")
+
+
+def test_a_list_of_members_undoes_what_the_api_added(site: Site) -> None:
+    path = f"/api/v2/teams/{site.applied['organizations']['acme']['teams']['platform']}"
+    with site.server.client(site.token) as client:
+        document = {"data": [{"type": "users", "id": site.applied["users"]["alice"]}]}
+        added = client.post(f"{path}/relationships/users", json=document, headers=JSON_API)
+        assert added.status_code == 204
+    assert apply(site, DIRECTORY).out == "remove alice from team acme/platform\n"
+
+
+def test_prune_spares_a_workspace_that_has_variables(site: Site) -> None:
+    attributes = {"key": "kept", "value": "1", "description": "", "category": "env"}
+    document = {"data": {"type": "vars", "attributes": attributes}}
+    with site.server.client(site.token) as client:
+        made = client.post(site.vars_path, json=document, headers=JSON_API)
+        assert made.status_code == 201
+        without = DIRECTORY.replace("[network, payments]", "[payments]").replace(
+            ", workspaces: {network: write}", ""
+        )
+        refused = apply(site, without, "--prune")
+        assert refused.code == 7
+        assert "acme/network" in refused.err
+        assert "--delete-variables" in refused.err
+        assert refused.out == ""
+        location = made.headers["Location"]
+        assert client.get(location).status_code == 200
+        assert client.delete(location).status_code == 204
+
+
+def test_nobody_can_take_the_last_owner_away(site: Site) -> None:
+    for text in (
+        DIRECTORY.replace("members: [alice]", "members: []"),
+        DIRECTORY.replace("members: [alice]", "members: [carol]"),
+        DIRECTORY.replace("alice: active", "alice: invited"),
+    ):
+        done = apply(site, text)
+        assert done.code == 7
+        assert done.err == "teamvars: Organization acme would have no active owner left.\n"
+    assert apply(site, DIRECTORY, "--dry-run").code == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("members: [bob]", "members: [dave]", "dave is no member of acme"),
+        ("{network: write}", "{elsewhere: write}", "there is no workspace acme/elsewhere"),
+        ("carol: invited", "nobody: invited", "There is no user nobody"),
+        ("bob@example.com", "ALICE@example.com", "e-mail address of user bob is taken"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_invalid(
+    site: Site, before: str, after: str, words: str
+) -> None:
+    done = apply(site, DIRECTORY.replace(before, after))
+    assert done.code == 7
+    assert words in done.err
+    assert apply(site, DIRECTORY, "--dry-run").code == 0
+
+
+def test_every_fault_of_a_file_is_reported_with_file_and_line(site: Site) -> None:
+    done = apply(site, "users:\n  - {username: a b}\n  - {usrname: x}\norgs: []\n")
+    assert done.code == 7
+    assert done.out == ""
+    places = [line.partition(": ")[0] for line in done.err.removeprefix("teamvars: ").splitlines()]
+    assert places == ["changed.yaml:4", "changed.yaml:2", "changed.yaml:3", "changed.yaml:3"]
+    assert "unknown key 'orgs'; known: organizations, users" in done.err
+
+
+def test_a_file_that_is_not_there_or_no_yaml_is_invalid(site: Site) -> None:
+    missing = site.host.run("directory", "apply", "none.yaml")
+    assert (missing.code, missing.err) == (7, "teamvars: none.yaml: No such file or directory\n")
+    broken = apply(site, "users: [\n")
+    assert broken.code == 7
+    assert broken.err.startswith("teamvars: changed.yaml:2: this is not YAML: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        ("users: [\n\n", [3]),
+        ("users:\n\t- {}\n", [2]),
+        ("a: b: c\n", [1]),
+        ("users: []\n---\nusers: []\n", [2]),
+        ("users: *nobody\n", [1]),
+        ("users: 'open\n", [2]),
+        (b"users: []\n# caf\xe9\n", [2]),
+        ("users: []\n# \x07\n", [2]),
+        ("[" * 5000, [1]),
+        ("just words\n", [1]),
+        ("- users\n", [1]),
+        ("users: {alice: {}}\n", [1]),
+        ("users:\n", [1]),
+        ("users:\n  - alice\n", [2]),
+        ("users:\n  - {email: a@example.com}\n", [2]),
+        ("users:\n  - {username: [a]}\n", [2]),
+        ("users:\n  - {username: a, email: nowhere}\n", [2]),
+        ("users:\n  - {username: a, site-admin: maybe}\n", [2]),
+        ("users:\n  - {username: a, username: b}\n", [2]),
+        ("users:\n  - {username: a}\n  - {username: A}\n", [3]),
+        ("users: []\nusers: []\n", [2]),
+        ("? [users]\n: []\n", [1]),
+        ("users: &a\n  - {<<: *a}\n", [2, 2]),
+        ("organizations:\n  - {name: 'a b'}\n", [2]),
+        ("organizations:\n  - {name: a, members: [alice]}\n", [2]),
+        ("organizations:\n  - {name: a, members: {alice: here}}\n", [2]),
+        ("organizations:\n  - name: a\n    members: {alice: active, ALICE: invited}\n", [3]),
+        ("organizations:\n  - {name: a, workspaces: {w: read}}\n", [2]),
+        ("organizations:\n  - {name: a, workspaces: [w/w]}\n", [2]),
+        ("organizations:\n  - {name: a, team: []}\n", [2]),
+        ("organizations:\n- name: a\n  teams:\n  - {name: owners, workspaces: {w: read}}\n", [4]),
+        ("organizations:\n  - name: a\n    teams:\n    - {name: t, workspaces: {w: admin}}\n", [4]),
+        ("organizations:\n  - name: a\n    teams:\n    - {name: t, visibility: open}\n", [4]),
+        ("organizations:\n  - name: a\n    teams:\n    - {name: t, members: {a: b}}\n", [4]),
+        ("organizations:\n  - {name: a}\n  - {name: A}\n", [3]),
+    ],
+)
+def test_a_malformed_file_has_its_line_named(
+    tmp_path: Path, content: str | bytes, lines: list[int]
+) -> None:
+    found = faults_of(tmp_path, content)
+    assert [int(fault.partition(":")[0]) for fault in found] == lines
+
+
+def test_an_empty_file_asks_for_nothing(site: Site) -> None:
+    done = apply(site, "# nothing yet\n", "--json")
+    assert done.code == 0
+    assert done.json == {"organizations": {}, "users": {}, "changes": []}
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_bytes(b"\xef\xbb\xbfusers: [{username: alice}]\n")
+    assert [user.username for user in read(path).users] == ["alice"]
+
+
+def test_a_team_in_the_file_sees_the_variables_at_once(site: Site) -> None:
+    bob = site.host.succeed("token", "create", "--user", "bob").out.strip()
+    url = f"{site.server.url}{site.vars_path}"
+    headers = {"Authorization": f"Bearer {bob}"}
+    assert httpx.get(url, headers=headers).status_code == 200
+    assert apply(site, DIRECTORY.replace("{network: write}", "{}")).code == 0
+    assert httpx.get(url, headers=headers).status_code == 404
+    assert apply(site, DIRECTORY).code == 0
+    assert httpx.get(url, headers=headers).status_code == 200

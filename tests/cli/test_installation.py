@@ -1,0 +1,161 @@
+"""`init`, `migrate` and what `serve` asks for before it starts: contract §7."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from teamvars.security import keyring
+from tests.cli.conftest import Site
+from tests.cli.store import execute
+from tests.commands import Done, Host
+from tests.server import free_port
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def serve(host: Host) -> Done:
+    return host.run("serve", "--port", free_port())
+
+
+def test_init_makes_a_place_that_only_its_owner_can_enter(host: Host) -> None:
+    done = host.succeed("init")
+    assert done.out == ""
+    assert "Keep a copy of the keyring" in done.err
+    assert mode(host.data) == 0o700
+    assert mode(host.data / "keyring.json") == 0o600
+    assert mode(host.data / "teamvars.db") == 0o600
+
+
+def test_init_can_be_repeated(host: Host) -> None:
+    host.succeed("init")
+    before = content(host.data)
+    host.succeed("init")
+    assert content(host.data)["keyring.json"] == before["keyring.json"]
+    assert host.succeed("audit", "verify").err.startswith("1 streams hold")
+
+
+def test_init_never_makes_a_second_keyring_for_a_store(site: Site) -> None:
+    missing = site.host.folder / "elsewhere.json"
+    done = site.host.having(keyring=missing).run("init")
+    assert done.code == 1
+    assert str(missing) in done.err
+    assert "no new one is made" in done.err
+    assert not missing.exists()
+
+
+def test_init_makes_no_keyring_for_a_store_it_cannot_reach(host: Host) -> None:
+    done = host.having(database_url=f"postgresql://127.0.0.1:{free_port()}/x").run("init")
+    assert done.code == 1
+    assert "Storage is unavailable" in done.err
+    assert not (host.data / "keyring.json").exists()
+
+
+def test_init_says_when_it_cannot_make_the_keyring(host: Host) -> None:
+    done = host.having(keyring=host.folder / "none" / "keyring.json").run("init")
+    assert done.code == 1
+    assert done.err.startswith("teamvars: The keyring ")
+    assert "cannot be made: No such file or directory." in done.err
+
+
+@pytest.mark.parametrize("words", [("serve",), ("migrate", "check"), ("audit", "list")])
+def test_a_missing_file_is_no_store_but_a_hint_at_init(host: Host, words: tuple[str, ...]) -> None:
+    host.data.mkdir()
+    keyring.save_new(keyring.generate(), host.data / "keyring.json")
+    done = host.run(*words)
+    assert done.code == 1
+    assert "There is no database at" in done.err
+    assert "Run: teamvars init" in done.err
+    assert not (host.data / "teamvars.db").exists()
+
+
+def test_serve_asks_for_each_step_that_is_missing(empty_host: Host) -> None:
+    empty_host.data.mkdir(mode=0o700)
+    keyring.save_new(keyring.generate(), empty_host.data / "keyring.json")
+    if "DATABASE_URL" not in empty_host.settings:
+        (empty_host.data / "teamvars.db").touch(0o600)
+
+    missing = empty_host.succeed("migrate", "status").out.splitlines()
+    assert missing[0] == "missing 001 initial"
+    assert empty_host.run("migrate", "check").code == 3
+    refused = serve(empty_host)
+    assert (refused.code, "teamvars migrate up" in refused.err) == (1, True)
+
+    applied = empty_host.succeed("migrate", "up").out.splitlines()
+    assert applied == [line.replace("missing", "applied") for line in missing]
+    assert empty_host.succeed("migrate", "up").out == ""
+    assert empty_host.succeed("migrate", "status").out == ""
+    assert empty_host.succeed("migrate", "check").out == ""
+    refused = serve(empty_host)
+    assert (refused.code, "teamvars init" in refused.err) == (1, True)
+
+    execute(empty_host, "INSERT INTO schema_migrations VALUES (999, 'later', 'x')")
+    for words in (("serve",), ("init",), ("migrate", "up"), ("migrate", "check")):
+        refused = empty_host.run(*words)
+        assert refused.code == 1
+        assert "newer teamvars" in refused.err
+
+
+def test_serve_refuses_a_keyring_that_is_not_the_stores(site: Site) -> None:
+    other = site.host.folder / "other.json"
+    keyring.save_new(keyring.generate(), other)
+    before = site.host.succeed("audit", "list").out
+    for words in (("serve", "--port", free_port()), ("init",), ("token", "list")):
+        done = site.host.having(keyring=other).run(*words)
+        assert done.code == 1
+        assert "TEAMVARS_KEYRING" in done.err
+        assert done.out == ""
+    other.unlink()
+    assert site.host.succeed("audit", "list").out == before
+
+
+def test_serve_refuses_a_missing_keyring(site: Site) -> None:
+    done = serve(site.host.having(keyring="gone.json"))
+    assert done.code == 1
+    assert "There is no keyring at gone.json" in done.err
+
+
+@pytest.mark.parametrize("permission", [0o640, 0o604, 0o660])
+def test_a_keyring_that_others_can_read_is_refused(host: Host, permission: int) -> None:
+    host.succeed("init")
+    path = host.data / "keyring.json"
+    before = content(host.data)
+    path.chmod(permission)
+    for words in (("serve",), ("keys", "status"), ("init",)):
+        done = host.run(*words)
+        assert done.code == 1
+        assert "chmod 600" in done.err
+    assert content(host.data) == before
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 1}', "\x00", '{"format": 2}'])
+def test_a_damaged_keyring_is_refused(host: Host, text: str) -> None:
+    host.succeed("init")
+    path = host.data / "keyring.json"
+    path.write_text(text)
+    done = host.run("serve")
+    assert done.code == 1
+    assert str(Path("teamvars-data", "keyring.json")) in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_port_in_use_is_refused_before_anything_starts(site: Site) -> None:
+    done = site.host.run("serve", "--port", site.server.port)
+    assert done.code == 1
+    assert done.err == (
+        f"teamvars: Cannot listen on 127.0.0.1 port {site.server.port}: Address already in use.\n"
+    )
+
+
+def test_keys_status_names_the_keys_and_what_they_wrap(site: Site) -> None:
+    lines = site.host.succeed("keys", "status").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["master", "audit"]
+    assert lines[0].endswith("active  wraps 1 data keys")
+    held = (site.host.data / "keyring.json").read_text()
+    assert all(line.split()[1] in held for line in lines)

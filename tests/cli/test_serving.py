@@ -1,0 +1,312 @@
+"""A running server: health, workers, log lines, signals (contract §2, §7; issue: HTTP)."""
+
+import json
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.cli.conftest import Site
+from tests.commands import Host
+from tests.postgres import LocalPostgres
+from tests.server import Server, free_port
+
+JSON_API = {"Content-Type": "application/vnd.api+json"}
+
+
+def variable(key: str, **attributes: Any) -> dict[str, Any]:
+    """A document that creates one."""
+    said = {"key": key, "value": "", "description": "", "category": "env", **attributes}
+    return {"data": {"type": "vars", "attributes": said}}
+
+
+def log_line(site: Site, request_id: str) -> dict[str, Any]:
+    """The line of a request, once it is written."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        lines = [line for line in site.server.log_lines() if line.get("request_id") == request_id]
+        if lines:
+            assert len(lines) == 1
+            return lines[0]
+        time.sleep(0.01)
+    raise AssertionError("The request has no log line.")
+
+
+# Health
+
+
+def test_health_needs_no_token_and_says_nothing_but_yes(site: Site) -> None:
+    with site.server.client() as client:
+        for path, said in (("/healthz", "ok"), ("/readyz", "ready")):
+            answer = client.get(path, headers={"Accept": "text/html"})
+            assert (answer.status_code, answer.json()) == (200, {"status": said})
+            assert answer.headers["Content-Type"] == "application/json"
+            head = client.head(path)
+            assert (head.status_code, head.content) == (200, b"")
+            assert client.post(path).status_code == 405
+
+
+def test_readyz_says_503_while_the_file_is_gone_and_200_once_it_is_back(host: Host) -> None:
+    host.succeed("init")
+    file, away = host.data / "teamvars.db", host.data / "away"
+    with Server(host) as server, server.client() as client:
+        file.rename(away)
+        answer = client.get("/readyz")
+        assert answer.status_code == 503
+        assert answer.headers["Retry-After"] == "1"
+        assert answer.json()["errors"][0]["code"] == "storage_unavailable"
+        assert client.get("/healthz").status_code == 200
+        away.rename(file)
+        assert client.get("/readyz").status_code == 200
+        assert server.terminate() == 0
+
+
+def test_readyz_says_503_while_postgresql_is_down_and_200_once_it_is_back(host: Host) -> None:
+    with LocalPostgres() as postgres:
+        there = host.having(database_url=postgres.admin_url)
+        there.succeed("init")
+        with Server(there) as server, server.client() as client:
+            postgres.kill()
+            begun = time.monotonic()
+            assert client.get("/readyz").status_code == 503
+            assert time.monotonic() - begun < 6
+            assert client.get("/healthz").status_code == 200
+            postgres.start()
+            assert client.get("/readyz").status_code == 200
+            assert server.terminate() == 0
+            assert "Traceback" not in server.log
+
+
+# Workers
+
+
+def test_two_workers_share_the_store(site: Site) -> None:
+    workers = psutil.Process(site.server.pid).children()
+    assert len(workers) == 2
+    with site.server.client(site.token) as client:
+        made = client.post(site.vars_path, json=variable("shared"), headers=JSON_API)
+        location = made.headers["Location"]
+    answers = []
+    for _ in range(8):  # a connection each, so that either worker may answer
+        with site.server.client(site.token) as client:
+            answers.append(client.get(location).json()["data"])
+    assert answers == [made.json()["data"]] * 8
+    with site.server.client(site.token) as client:
+        assert client.delete(location).status_code == 204
+
+
+def test_nothing_is_lost_when_four_clients_write_to_two_workers(site: Site) -> None:
+    def write(number: int) -> list[int]:
+        with site.server.client(site.token) as client:
+            return [
+                client.post(
+                    site.vars_path, json=variable(f"many_{number}_{n}"), headers=JSON_API
+                ).status_code
+                for n in range(25)
+            ]
+
+    with ThreadPoolExecutor(4) as clients:
+        statuses = [status for done in clients.map(write, range(4)) for status in done]
+    assert statuses == [201] * 100
+    with site.server.client(site.token) as client:
+        kept = client.get(site.vars_path).json()["data"]
+        mine = [one for one in kept if one["attributes"]["key"].startswith("many_")]
+        assert len(mine) == 100
+        assert {client.delete(one["links"]["self"]).status_code for one in mine} == {204}
+    assert site.host.run("audit", "verify").code == 0
+
+
+def test_one_of_two_racing_workers_gets_the_key(site: Site) -> None:
+    barrier = threading.Barrier(4)
+
+    def race(_: int) -> int:
+        with site.server.client(site.token) as client:
+            client.get("/healthz")
+            barrier.wait()
+            made = client.post(site.vars_path, json=variable("raced"), headers=JSON_API)
+            return made.status_code
+
+    with ThreadPoolExecutor(4) as clients:
+        assert sorted(clients.map(race, range(4))) == [201, 422, 422, 422]
+
+
+# Log lines
+
+
+def test_a_request_has_one_line_with_who_what_and_how_long(site: Site) -> None:
+    with site.server.client(site.token) as client:
+        client.get(site.vars_path, headers={"X-Request-Id": "logged-1"})
+        client.get("/api/v2/nowhere/hunter2?q=hunter2", headers={"X-Request-Id": "logged-2"})
+    line = log_line(site, "logged-1")
+    assert line["event"] == "request"
+    assert line["level"] == "info"
+    assert line["actor"] == site.applied["users"]["alice"]
+    assert line["method"] == "GET"
+    assert line["route"] == "/api/v2/workspaces/{workspace_id}/vars"
+    assert line["status"] == 200
+    assert line["client"] == "127.0.0.1"
+    assert 0 < line["ms"] < 10_000
+    unknown = log_line(site, "logged-2")
+    assert (unknown["route"], unknown["actor"], unknown["status"]) == (None, None, 404)
+
+
+def test_no_line_holds_a_token_or_a_value(site: Site) -> None:
+    secret = "correct-horse-battery"
+    documents = [
+        json.dumps(variable("logged", value=secret, sensitive=True)),
+        json.dumps(variable(f"logged {secret}", value=secret)),
+        json.dumps({"data": {"type": secret, "attributes": {"sensitve": secret}}}),
+        f'{{"data": "{secret}',
+    ]
+    with site.server.client(site.token) as client:
+        answers = [client.post(site.vars_path, content=d, headers=JSON_API) for d in documents]
+        assert [answer.status_code for answer in answers] == [201, 422, 422, 400]
+        assert all(secret not in answer.text for answer in answers)
+        location = answers[0].headers["Location"]
+        client.get(f"{site.vars_path}/{secret}?token={site.token}")
+        client.delete(location, headers={"X-Request-Id": "logged-last"})
+    bad = site.token[:-1] + ("a" if site.token[-1] != "a" else "b")
+    with site.server.client(bad) as client:
+        assert client.get(site.vars_path).status_code == 401
+    log_line(site, "logged-last")
+    assert secret not in site.server.log
+    assert site.token[:-1] not in site.server.log
+
+
+def test_the_server_says_once_where_it_listens(site: Site) -> None:
+    first = site.server.log_lines()[0]
+    assert first["event"] == "serving"
+    assert (first["host"], first["port"], first["workers"]) == ("127.0.0.1", site.server.port, 2)
+
+
+# Signals
+
+
+@pytest.fixture
+def served(host: Host) -> Iterator[Server]:
+    """A server of this test's own, with console log lines."""
+    host.succeed("init")
+    with Server(host, "--log-format", "console") as server:
+        yield server
+
+
+class SlowRequest:
+    """A request whose body is sent in two parts, over a socket of its own."""
+
+    def __init__(self, server: Server) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+        self._socket.sendall(
+            b"DELETE /api/v2/workspaces/ws-0000000000000000/vars/var-0000000000000000 HTTP/1.1\r\n"
+            b"Host: t\r\nAuthorization: Bearer none\r\nContent-Length: 4\r\n\r\nnu"
+        )
+
+    def abandon(self) -> None:
+        """Gives up."""
+        self._socket.close()
+
+    def finish(self) -> bytes:
+        """Sends the rest; the status line of the answer."""
+        self._socket.sendall(b"ll")
+        with self._socket, self._socket.makefile("rb") as answer:
+            return answer.readline().strip()
+
+
+def test_sigterm_lets_a_request_in_flight_finish(served: Server) -> None:
+    slow = SlowRequest(served)
+    time.sleep(0.2)
+    begun = time.monotonic()
+    served.signal(signal.SIGTERM)
+    time.sleep(0.5)
+    with pytest.raises(OSError, match=r"refused|reset"):
+        socket.create_connection(("127.0.0.1", served.port)).close()
+    assert slow.finish() == b"HTTP/1.1 401 Unauthorized"
+    assert served.wait() == 0
+    assert time.monotonic() - begun < 10
+    assert "Traceback" not in served.log
+
+
+def test_sigterm_does_not_wait_longer_than_its_grace(served: Server) -> None:
+    slow = SlowRequest(served)
+    time.sleep(0.2)
+    begun = time.monotonic()
+    assert served.terminate() == 0
+    assert 9 < time.monotonic() - begun < 12
+    slow.abandon()
+
+
+def test_sigterm_does_not_wait_for_idle_connections(served: Server) -> None:
+    with served.client() as client:
+        client.get("/healthz")
+        begun = time.monotonic()
+        assert served.terminate() == 0
+        assert time.monotonic() - begun < 3
+
+
+def test_ctrl_c_ends_a_server_in_good_order(served: Server) -> None:
+    served.signal(signal.SIGINT)
+    assert served.wait() == 0
+    assert "Traceback" not in served.log
+
+
+def test_a_worker_that_dies_is_replaced(served: Server) -> None:
+    worker = psutil.Process(served.pid).children()[0]
+    worker.kill()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        fresh = psutil.Process(served.pid).children()
+        if fresh and fresh[0].pid != worker.pid:
+            break
+        time.sleep(0.02)
+    with served.client() as client:
+        assert _eventually_ready(client.base_url.port or 0)
+    assert served.terminate() == 0
+
+
+def _eventually_ready(port: int) -> bool:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return True
+    return False
+
+
+def test_console_lines_are_plain_without_a_terminal(served: Server) -> None:
+    with served.client() as client:
+        client.get("/healthz")
+    assert served.terminate() == 0
+    assert "request_id=" in served.log
+    assert "route=/healthz status=200" in served.log
+    assert "\x1b" not in served.log
+
+
+def test_a_host_may_be_a_name(host: Host, tmp_path: Path) -> None:
+    host.succeed("init")
+    with Server(host.having(host="localhost"), "--log-format", "json") as server:
+        assert server.log_lines()[0]["host"] == "localhost"
+        refused = host.having(host="nowhere.invalid").run("serve", "--port", free_port())
+        assert refused.code == 1
+        assert refused.err.startswith("teamvars: Cannot listen on nowhere.invalid port ")
+
+
+def test_last_use_of_a_token_is_written_down_at_the_end(host: Host) -> None:
+    host.succeed("init")
+    (host.folder / "d.yaml").write_text("users: [{username: alice}]\n")
+    host.succeed("directory", "apply", "d.yaml")
+    token = host.succeed("token", "create", "--user", "alice").out.strip()
+    with Server(host) as server:
+        with server.client(token) as client:
+            client.get("/api/v2/workspaces/ws-0000000000000000/vars")
+        assert host.succeed("token", "list", "--json").json[0]["last-used"] is None
+        assert server.terminate() == 0
+    assert host.succeed("token", "list", "--json").json[0]["last-used"] is not None

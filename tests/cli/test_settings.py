@@ -1,0 +1,185 @@
+"""Settings: flags, then TEAMVARS_*, then teamvars.toml (contract §7)."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from teamvars import settings
+from teamvars.settings import SettingsError
+from tests.cli.conftest import Site
+from tests.commands import Host
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, empty, and an environment without settings."""
+    for name in [name for name in os.environ if name.startswith("TEAMVARS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert settings.load().port == 8080
+    (folder / "teamvars.toml").write_text("port = 1001\nworkers = 3\n")
+    assert settings.load().port == 1001
+    monkeypatch.setenv("TEAMVARS_PORT", "1002")
+    assert settings.load().port == 1002
+    assert settings.load(port=1003).port == 1003
+    assert settings.load(port=None).port == 1002
+    assert settings.load().workers == 3
+
+
+def test_everything_that_is_not_set_has_its_place_in_the_data_directory(folder: Path) -> None:
+    config = settings.load(data_dir=Path("d"))
+    assert config.url == f"sqlite:///{folder}/d/teamvars.db"
+    assert config.keyring_path == Path("d/keyring.json")
+    assert config.quota.variables == 5000
+    assert settings.load(max_variables=0).quota.variables is None
+
+
+def test_proxies_are_a_list_in_the_file_and_commas_in_the_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "teamvars.toml").write_text('trusted_proxies = ["10.0.0.0/8"]\n')
+    assert [str(network) for network in settings.load().trusted_proxies] == ["10.0.0.0/8"]
+    monkeypatch.setenv("TEAMVARS_TRUSTED_PROXIES", "192.0.2.1, 2001:db8::/32,")
+    found = [str(network) for network in settings.load().trusted_proxies]
+    assert found == ["192.0.2.1/32", "2001:db8::/32"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "sevensevenseven"),
+        ("PORT", "0"),
+        ("PORT", "65536"),
+        ("WORKERS", "0"),
+        ("WORKERS", "manymanymany"),
+        ("LOG_FORMAT", "xml-xml-xml"),
+        ("MAX_VARIABLES", "-1"),
+        ("TRUSTED_PROXIES", "10.0.0.0/99"),
+        ("TRUSTED_PROXIES", "everybody"),
+        ("DATABASE_URL", "mysql://u:hunter2@h/d"),
+        ("DATABASE_URL", "sqlite://hunter2"),
+        ("DATABASE_URL", "hunter2"),
+        ("DATABASE_URL", "postgresql://[hunter2"),
+        ("DATABASE_URL", "postgresql://u:hun/ter2@h/d"),
+        ("DATABASE_URL", "postgresql://u:hun?ter2@h/d"),
+        ("DATABASE_URL", "postgresql://u:hun#ter2@h/d"),
+        ("DATABASE_URL", "postgresql://u:7/hunter2@h/d"),
+        ("DATABASE_URL", "postgresql://u:hun@ter2@h/d"),
+    ],
+)
+def test_a_bad_value_is_refused_by_name_and_never_quoted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"TEAMVARS_{name}", value)
+    with pytest.raises(SettingsError) as refused:
+        settings.load()
+    assert name.lower() in str(refused.value)
+    for part in (value, "hunter2", "hun", "ter2", "everybody", "10.0.0.0"):
+        assert len(part) < 3 or part not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///relative.db",
+        "sqlite:////var/lib/teamvars/teamvars.db",
+        "postgresql://teamvars@db/teamvars",
+        "postgresql://teamvars:p%40ss@db:5432/teamvars?sslmode=require",
+        "postgresql://u@a:5432,b:5433/d?target_session_attrs=read-write",
+        "postgresql://u@[::1]:5432/d",
+        "postgresql:///d?host=/run/postgresql",
+    ],
+)
+def test_every_form_of_database_url_is_taken(folder: Path, url: str) -> None:
+    assert settings.load(database_url=url).url == url
+
+
+def test_a_url_without_a_path_is_refused(folder: Path) -> None:
+    with pytest.raises(SettingsError, match="database_url"):
+        settings.load(database_url="sqlite:///")
+
+
+def test_a_url_with_its_password_is_in_no_representation(folder: Path) -> None:
+    config = settings.load(database_url="postgresql://u:hunter2@h/d")
+    assert "hunter2" not in repr(config) + str(config) + str(config.model_dump())
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("prot = 1\n", "prot"),
+        ('port = "hunter2"\n', "port"),
+        ('database_url = "hunter2"\n', "database_url"),
+        ('[database]\nurl = "hunter2"\n', "database"),
+        ("port = \n", "teamvars.toml"),
+        ("port = 1\nport = 2\n", "teamvars.toml"),
+    ],
+)
+def test_a_wrong_file_ends_every_command_with_2(host: Host, text: str, word: str) -> None:
+    (host.folder / "teamvars.toml").write_text(text)
+    for words in (("serve",), ("init",), ("migrate", "check"), ("dev",)):
+        done = host.run(*words)
+        assert (done.code, done.out) == (2, "")
+        assert word in done.err
+        assert "hunter2" not in done.err
+    assert not host.data.exists()
+
+
+def test_a_file_that_is_no_text_ends_a_command_with_2(host: Host) -> None:
+    (host.folder / "teamvars.toml").write_bytes(b"\xff\xfe")
+    done = host.run("migrate", "check")
+    assert (done.code, done.err) == (2, "teamvars: teamvars.toml cannot be read.\n")
+
+
+def test_a_command_takes_settings_from_all_three_places(host: Host) -> None:
+    (host.folder / "teamvars.toml").write_text('data_dir = "from-file"\n')
+    host.succeed("init")
+    assert (host.folder / "from-file" / "teamvars.db").exists()
+    host.having(data_dir="from-environment").succeed("init")
+    assert (host.folder / "from-environment" / "teamvars.db").exists()
+    host.having(data_dir="from-environment").succeed("--data-dir", "from-flag", "init")
+    assert (host.folder / "from-flag" / "keyring.json").exists()
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:hunter2@h/d", "postgresql://u@h/d?password=hunter2"]
+)
+def test_a_password_on_the_command_line_is_refused(host: Host, url: str) -> None:
+    done = host.run("--database-url", url, "init")
+    assert (done.code, done.out) == (2, "")
+    assert "TEAMVARS_DATABASE_URL" in done.err
+    assert "hunter2" not in done.err
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://teamvars:hunter2@127.0.0.1:1/teamvars",
+        "postgresql://teamvars:hunter2@nowhere.invalid/teamvars",
+        "postgresql://teamvars:hunter2@127.0.0.1:1/teamvars?sslmode=hunter2",
+    ],
+)
+def test_a_server_that_cannot_be_reached_never_has_its_password_shown(host: Host, url: str) -> None:
+    host.succeed("init")
+    for words in (("migrate", "check"), ("serve",)):
+        done = host.having(database_url=url).run(*words)
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith("teamvars: ")
+        assert "hunter2" not in done.err
+        assert "Traceback" not in done.err
+
+
+def test_a_database_that_is_missing_is_named(site: Site) -> None:
+    if "DATABASE_URL" not in site.host.settings:
+        pytest.skip("a file is made by init, and that has a test of its own")
+    other = site.host.settings["DATABASE_URL"].rpartition("/")[0] + "/nosuchdatabase"
+    done = site.host.having(database_url=other).run("migrate", "check")
+    assert done.code == 1
+    assert 'database "nosuchdatabase" does not exist' in done.err

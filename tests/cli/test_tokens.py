@@ -1,0 +1,130 @@
+"""`token create`, `list` and `revoke`: contract §7."""
+
+import time
+from datetime import datetime
+
+import pytest
+
+from teamvars.security.tokens import is_token
+from tests.cli.conftest import Site
+from tests.commands import Host
+
+
+def status(site: Site, token: str) -> int:
+    """What the API says to the token; a new connection, so that either worker may answer."""
+    with site.server.client(token) as client:
+        return client.get(site.vars_path).status_code
+
+
+def test_a_token_is_shown_once_works_at_once_and_ends_at_once(site: Site) -> None:
+    made = site.host.succeed("token", "create", "--user", "alice", "--expires", "12h", "--json")
+    assert set(made.json) == {"id", "token"}
+    id_, token = made.json["id"], made.json["token"]
+    assert id_.startswith("at-")
+    assert is_token(token)
+    assert made.err == ""
+    assert [status(site, token) for _ in range(4)] == [200] * 4
+
+    listed = site.host.succeed("token", "list", "--json")
+    row = next(row for row in listed.json if row["id"] == id_)
+    assert row["owner"] == f"user {site.applied['users']['alice']}"
+    lifetime = datetime.fromisoformat(row["expires"]) - datetime.fromisoformat(row["created"])
+    assert lifetime.total_seconds() == 12 * 3600
+    for form in (listed, site.host.succeed("token", "list"), site.host.succeed("audit", "list")):
+        assert id_ in form.out
+        assert token not in form.out + form.err
+
+    assert site.host.succeed("token", "revoke", id_).out == ""
+    assert [status(site, token) for _ in range(4)] == [401] * 4
+    assert id_ not in site.host.succeed("token", "list").out
+    again = site.host.run("token", "revoke", id_)
+    assert (again.code, again.out) == (5, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "prefix", "answer"),
+    [
+        (("--team", "acme/platform"), "tvt_", 200),
+        (("--team", "ACME/Owners"), "tvt_", 200),
+        (("--organization", "acme"), "tvo_", 200),
+        (("--user", "carol"), "tvu_", 404),
+    ],
+)
+def test_a_token_can_be_for_a_user_a_team_or_an_organization(
+    site: Site, options: tuple[str, ...], prefix: str, answer: int
+) -> None:
+    done = site.host.succeed("token", "create", *options)
+    token = done.out.strip()
+    assert token.startswith(prefix)
+    assert "It is shown only this once." in done.err
+    assert token not in done.err
+    assert status(site, token) == answer
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--user", "nobody"),
+        ("--team", "acme/none"),
+        ("--team", "no/owners"),
+        ("--organization", "x"),
+    ],
+)
+def test_a_token_for_nobody_is_not_found(site: Site, options: tuple[str, ...]) -> None:
+    done = site.host.run("token", "create", *options)
+    assert (done.code, done.out) == (5, "")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--user", "alice", "--organization", "acme"),
+        ("--team", "acme"),
+        ("--team", "acme/"),
+        ("--team", "/owners"),
+        ("--user", "alice", "--expires", "0d"),
+        ("--user", "alice", "--expires", "-1d"),
+        ("--user", "alice", "--expires", "1w"),
+        ("--user", "alice", "--expires", "90"),
+        ("--user", "alice", "--expires", ""),
+        ("--user", "alice", "--expires", "1d 2h"),
+        ("--user", "alice", "--expires", "9999999999999d"),
+        ("--user", "alice", "--unknown"),
+    ],
+)
+def test_a_command_that_makes_no_sense_is_a_usage_error(
+    site: Site, options: tuple[str, ...]
+) -> None:
+    before = site.host.succeed("token", "list").out
+    done = site.host.run("token", "create", *options)
+    assert (done.code, done.out) == (2, "")
+    assert done.err
+    assert site.host.succeed("token", "list").out == before
+
+
+def test_every_unit_of_a_duration_is_understood(site: Site) -> None:
+    for text, seconds in (("90d", 90 * 86400), ("12h", 43200), ("30m", 1800), ("45s", 45)):
+        made = site.host.succeed("token", "create", "--user", "bob", "--expires", text, "--json")
+        rows = site.host.succeed("token", "list", "--json").json
+        row = next(row for row in rows if row["id"] == made.json["id"])
+        ends, begins = (datetime.fromisoformat(row[name]) for name in ("expires", "created"))
+        assert (ends - begins).total_seconds() == seconds
+
+
+def test_a_token_ends_when_it_expires(site: Site) -> None:
+    done = site.host.succeed("token", "create", "--user", "alice", "--expires", "1s")
+    time.sleep(1.05)
+    assert status(site, done.out.strip()) == 401
+
+
+def test_a_command_on_an_unknown_token_finds_nothing(site: Site) -> None:
+    assert site.host.run("token", "revoke", "at-none").code == 5
+    assert site.host.run("token", "revoke").code == 2
+
+
+def test_help_is_no_error_and_an_unknown_command_is_one(host: Host) -> None:
+    assert host.run("token", "--help").code == 0
+    assert host.run("--version").out.startswith("teamvars ")
+    assert host.run("tokens").code == 2
+    assert host.run("token", "make").code == 2

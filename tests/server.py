@@ -1,0 +1,111 @@
+"""A real server: `teamvars serve` in processes of its own, on a port of its own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from typing import Any, Self
+
+import httpx
+
+from tests.commands import Host
+
+START_SECONDS = 30.0
+STOP_SECONDS = 20.0
+
+
+class Server:
+    """`teamvars serve` on a host's store; in a `with` it is ready inside and gone afterwards.
+
+    `url` stays the same from `kill` or `terminate` to the next `start`.
+    """
+
+    def __init__(self, host: Host, *options: object, workers: int = 1) -> None:
+        self.host = host
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._words = ("serve", "--port", self.port, "--workers", workers, *options)
+        self._log = host.folder / f"serve-{self.port}.log"
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Starts it, or starts it again, and returns once it is ready."""
+        with self._log.open("a") as log:
+            self._process = self.host.start(*self._words, out=log, err=log)
+        deadline = time.monotonic() + START_SECONDS
+        while not is_ready(self.url):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"teamvars serve does not start:\n{self.log}")
+            time.sleep(0.02)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to the main process, as an init system does."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def wait(self) -> int:
+        """Its exit code, once it has ended."""
+        assert self._process is not None
+        return self._process.wait(STOP_SECONDS)
+
+    def terminate(self) -> int:
+        """Ends it in good order and returns its exit code."""
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self) -> None:
+        """Ends every one of its processes at once, as a crash does."""
+        if self._process is not None:
+            end_group(self._process)
+
+    @property
+    def pid(self) -> int:
+        """The main process; the workers are its children."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """Everything it has written so far."""
+        return self._log.read_text()
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        """Its log, when that is JSON."""
+        return [json.loads(line) for line in self.log.splitlines()]
+
+    def client(self, token: str | None = None, **options: Any) -> httpx.Client:
+        """An HTTP client for it."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30, **options)
+
+
+def is_ready(url: str) -> bool:
+    """Whether a server there can do its work."""
+    try:
+        return httpx.get(f"{url}/readyz", timeout=10).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def end_group(process: subprocess.Popen[str]) -> None:
+    """Kills a process that leads a group, with the group, whatever is left of it."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def free_port() -> int:
+    """A port on which nobody listens now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
