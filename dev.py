@@ -111,6 +111,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
     "check": ("all that a change must pass; arguments go to pytest", check),
     "test": ("the tests alone; arguments go to pytest", partial(run, "dev", "pytest")),
     "setup": ("install everything, run nothing", setup),
+    "figures": ("measure what the core promises", partial(run, "dev", "python -m bench.core")),
     "lock": ("write requirements/*.txt anew; --upgrade for the latest versions", lock),
 }
 

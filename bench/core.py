@@ -1,0 +1,242 @@
+"""The figures of the core, each beside its bar: `python3 dev.py figures`.
+
+Statements are those a request sends inside its transactions, `BEGIN` and `COMMIT` not counted;
+authentication is among them. What has a bar takes one transaction. Ends with 1 when a figure
+misses its bar.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import structlog
+
+from teamvars.storage.database import Body, Database, Row, T, Transaction
+from tests.commands import Host
+from tests.house import open_house
+from tests.postgres import LocalPostgres
+from tests.server import Server, free_port
+from tests.world import JSON_API, World, build_world, variable_document
+
+POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
+STARTS = 5
+REQUESTS = 1000
+DIRECTORY = """\
+users: [{username: alice}]
+organizations:
+  - name: acme
+    members: {alice: active}
+    workspaces: [network]
+    teams: [{name: owners, members: [alice]}]
+"""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What was measured; `bar` is what it must not pass, None where there is none."""
+
+    what: str
+    value: float
+    unit: str
+    bar: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether it keeps to its bar."""
+        return self.bar is None or self.value <= self.bar
+
+    def __str__(self) -> str:
+        bar = "" if self.bar is None else f"at most {self.bar:g}"
+        verdict = "" if self.holds else "MISSED"
+        return f"{self.what:<42}{self.value:8g} {self.unit:<28}{bar:<13}{verdict}".rstrip()
+
+
+def main() -> int:
+    """Measures everything and prints it."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("warning"))
+    figures: list[Figure] = []
+    for figure in measured():
+        print(figure, flush=True)
+        figures.append(figure)
+    return 0 if all(figure.holds for figure in figures) else 1
+
+
+def measured() -> Iterator[Figure]:
+    """One figure after the other."""
+    with tempfile.TemporaryDirectory() as folder, postgres_url() as url:
+        stores = {"SQLite": f"sqlite:///{folder}/statements.db", "PostgreSQL": url}
+        for engine, store in stores.items():
+            for figure in asyncio.run(statements(store)):
+                yield replace(figure, what=f"{engine}: {figure.what}")
+        host = prepared(Path(folder))
+        yield Figure("serve: from start to the first answer", start_seconds(host), "s", 1.5)
+        megabytes = worker_mebibytes(host)
+        yield Figure(f"one worker, after {REQUESTS} requests", megabytes, "MiB", 120)
+
+
+@contextmanager
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL to measure on: the one that tests are given, or one of our own."""
+    if given := os.environ.get(POSTGRES_URL):
+        yield given
+        return
+    with LocalPostgres() as server:
+        yield server.admin_url
+
+
+# Statements
+
+
+class Counter:
+    """Counts the transactions and statements of a database, whose methods it takes the place of."""
+
+    def __init__(self, database: Database) -> None:
+        self.transactions = self.statements = 0
+        for name in ("read", "write"):
+            setattr(database, name, self._counted(getattr(database, name)))
+
+    def _counted(
+        self, run: Callable[[Body[T]], Coroutine[Any, Any, T]]
+    ) -> Callable[[Body[T]], Coroutine[Any, Any, T]]:
+        async def counted(body: Body[T]) -> T:
+            self.transactions += 1
+
+            async def with_counting(tx: Transaction) -> T:
+                return await body(_Counting(tx, self))
+
+            return await run(with_counting)
+
+        return counted
+
+
+class _Counting:
+    """A transaction that counts."""
+
+    def __init__(self, tx: Transaction, counter: Counter) -> None:
+        self._tx = tx
+        self._counter = counter
+
+    async def fetch(self, sql: str, *args: object) -> Any:
+        self._counter.statements += 1
+        return await self._tx.fetch(sql, *args)
+
+    async def fetch_one(self, sql: str, *args: object) -> Row | None:
+        self._counter.statements += 1
+        return await self._tx.fetch_one(sql, *args)
+
+    async def execute(self, sql: str, *args: object) -> None:
+        self._counter.statements += 1
+        await self._tx.execute(sql, *args)
+
+    async def script(self, sql: str) -> None:
+        await self._tx.script(sql)
+
+
+async def statements(url: str) -> list[Figure]:
+    """How many statements each operation takes."""
+    async with open_house(url) as house:
+        world = await build_world(house)
+        for number in range(20):
+            await world.make_variable(f"key_{number}")
+        one = await world.make_variable("one")
+        path = one["links"]["self"].removeprefix("/api/v2")
+        change = {"data": {"type": "vars", "id": one["id"], "attributes": {"value": "new"}}}
+        operations: dict[str, tuple[int | None, tuple[str, str, object]]] = {
+            "list variables": (2, ("GET", world.vars_path(), None)),
+            "read a variable": (None, ("GET", path, None)),
+            "create a variable": (4, ("POST", world.vars_path(), variable_document(key="new"))),
+            "update a variable": (None, ("PATCH", path, change)),
+            "delete a variable": (None, ("DELETE", path, None)),
+        }
+        counter = Counter(house.services.database)
+        return [
+            await counted(counter, world, request, Figure(what, 0, "", bar))
+            for what, (bar, request) in operations.items()
+        ]
+
+
+async def counted(
+    counter: Counter, world: World, request: tuple[str, str, object], figure: Figure
+) -> Figure:
+    """The figure with the statements of one successful request."""
+    statements, transactions = counter.statements, counter.transactions
+    answer = await world.call("writer", *request)
+    assert answer.is_success, answer.text
+    transactions = counter.transactions - transactions
+    assert transactions == 1 or figure.bar is None, "what has a bar is one transaction"
+    unit = f"statements, {transactions} transaction{'s' * (transactions > 1)}"
+    return replace(figure, value=counter.statements - statements, unit=unit)
+
+
+# Start and memory
+
+
+def prepared(folder: Path) -> Host:
+    """An installation on SQLite."""
+    host = Host(folder)
+    host.succeed("init")
+    (folder / "directory.yaml").write_text(DIRECTORY)
+    return host
+
+
+def start_seconds(host: Host) -> float:
+    """The time from starting the command to the first answer over HTTP.
+
+    The best of several: whatever else the machine does can only add to it.
+    """
+    return round(min(one_start(host) for _ in range(STARTS)), 2)
+
+
+def one_start(host: Host) -> float:
+    """Starts a server, waits for an answer, and ends it."""
+    port = free_port()
+    with (host.folder / "log").open("w") as log:
+        begun = time.perf_counter()
+        process = host.start("serve", "--port", port, out=log, err=log)
+        while not answers(port):
+            time.sleep(0.005)
+        taken = time.perf_counter() - begun
+        process.terminate()
+        process.wait()
+    return taken
+
+
+def answers(port: int) -> bool:
+    """Whether the server there answers."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/healthz").is_success
+    except httpx.TransportError:
+        return False
+
+
+def worker_mebibytes(host: Host) -> float:
+    """The resident memory of a worker that has listed, created, read, changed and deleted."""
+    applied = host.succeed("directory", "apply", "directory.yaml", "--json").json
+    token = host.succeed("token", "create", "--user", "alice").out.strip()
+    path = f"/api/v2/workspaces/{applied['organizations']['acme']['workspaces']['network']}/vars"
+    with Server(host) as server, server.client(token) as client:
+        client.headers["Content-Type"] = JSON_API
+        for number in range(REQUESTS // 5):
+            document = variable_document(key=f"key_{number}", value="v" * 1000)
+            made = client.post(path, json=document).raise_for_status()
+            location = made.headers["Location"]
+            change = {"type": "vars", "id": made.json()["data"]["id"], "attributes": {"value": "w"}}
+            client.patch(location, json={"data": change}).raise_for_status()
+            client.get(location).raise_for_status()
+            client.get(path).raise_for_status()
+            client.delete(location).raise_for_status()
+        (worker,) = psutil.Process(server.pid).children()
+        return round(worker.memory_info().rss / 2**20, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
