@@ -6,8 +6,10 @@ from uuid import uuid4
 
 import pytest
 
+from tests.commands import Host
 from tests.house import House, open_house
 from tests.postgres import LocalPostgres, Postgres
+from tests.served import ServedHouse, serve_house
 from tests.world import World, build_world
 
 # An administrator's URL: tests then use that server instead of starting one.
@@ -59,3 +61,17 @@ async def house(store_url: str) -> AsyncIterator[House]:
 async def world(house: House) -> World:
     """An organization of this test's own, with people of every kind in it, and another beside."""
     return await build_world(house)
+
+
+@pytest.fixture(scope="session")
+async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServedHouse]:
+    """A running server on a SQLite store, shared by all tests of a worker."""
+    host = Host(tmp_path_factory.mktemp("served")).having(log_format="json")
+    async with serve_house(host) as served:
+        yield served
+
+
+@pytest.fixture
+async def served_world(served: ServedHouse) -> World:
+    """As `world`, and every call goes through a socket to the server."""
+    return await build_world(served)

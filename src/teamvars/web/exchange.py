@@ -17,6 +17,8 @@ from teamvars.security.tokens import hash_token, is_token
 MAX_BODY_BYTES = 2 * 1024 * 1024
 BODY_SECONDS = 30.0
 """How long a body may take to arrive."""
+DRAIN_SECONDS = 5.0
+"""How long an answer waits for the rest of a body that nobody wants."""
 
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
@@ -99,14 +101,10 @@ class Exchange:
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 while self._body_pending or not chunks:
-                    message = await self._receive()
-                    if message["type"] == "http.disconnect":
-                        raise ClientGone
-                    chunks.append(message.get("body", b""))
+                    chunks.append(await self._next_chunk())
                     size += len(chunks[-1])
                     if size > MAX_BODY_BYTES:
                         raise _too_large()
-                    self._body_pending = message.get("more_body", False)
         except TimeoutError:
             detail = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
             raise Refusal(Fault(Code.REQUEST_TIMEOUT, detail)) from None
@@ -115,17 +113,31 @@ class Exchange:
     async def drain(self) -> bool:
         """Whether the connection can go on: reads what is left of a body, if that is not much.
 
-        A client that waits for `100 Continue` has not sent one and need not.
+        Also of one that is somewhat too large: a client that still writes when its connection is
+        closed may never see the answer. One that waits for `100 Continue` writes nothing.
         """
         if not self._body_pending:
             return True
         if self.header("expect") is not None:
             return False
+        left = MAX_BODY_BYTES
         try:
-            await self.read_body()
-        except (Refusal, ClientGone):
-            return False
-        return True
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while left >= 0:
+                    left -= len(await self._next_chunk())
+                    if not self._body_pending:
+                        return True
+        except (TimeoutError, ClientGone):
+            pass
+        return False
+
+    async def _next_chunk(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        self._body_pending = message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        return chunk
 
 
 def _too_large() -> Refusal:

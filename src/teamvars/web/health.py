@@ -6,9 +6,10 @@ from teamvars.domain.errors import storage_unavailable
 from teamvars.security.keyring import Keyring
 from teamvars.services.installation import Installation, NotReady
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.negotiation import JSON
 from teamvars.web.resources import Route
 
-_JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+_FRESH_JSON = {"Content-Type": JSON, "Cache-Control": "no-store"}
 
 
 class Health(msgspec.Struct):
@@ -27,13 +28,13 @@ class HealthRoutes:
     def routes(self) -> list[Route]:
         """Both are public: they say yes or no and nothing else."""
         return [
-            Route("GET", "/healthz", self.alive, {200: Health}, public=True),
-            Route("GET", "/readyz", self.ready, {200: Health}, public=True),
+            Route("GET", "/healthz", self.alive, {200: Health}, media_type=JSON, public=True),
+            Route("GET", "/readyz", self.ready, {200: Health}, media_type=JSON, public=True),
         ]
 
     async def alive(self, _: Exchange) -> Answer:
         """The process answers."""
-        return Answer(200, b'{"status":"ok"}', _JSON)
+        return Answer(200, b'{"status":"ok"}', _FRESH_JSON)
 
     async def ready(self, _: Exchange) -> Answer:
         """Storage is reachable and migrated, and the keyring is its own. Refuses otherwise."""
@@ -41,4 +42,4 @@ class HealthRoutes:
             await self._installation.require_ready(self._keyring)
         except NotReady:
             raise storage_unavailable() from None
-        return Answer(200, b'{"status":"ready"}', _JSON)
+        return Answer(200, b'{"status":"ready"}', _FRESH_JSON)

@@ -7,6 +7,7 @@ from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.services.variables import ANY_VERSION, Versions
 
 MEDIA_TYPE = "application/vnd.api+json"
+JSON = "application/json"
 IF_MATCH = "If-Match"
 IF_NONE_MATCH = "If-None-Match"
 

@@ -15,7 +15,7 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.documents import VariableDocument
 from teamvars.web.errors import STATUS, ErrorDocument
 from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, MEDIA_TYPE
+from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
 from teamvars.web.requests import (
     ChangedVariableDocument,
     MembershipsDocument,
@@ -30,6 +30,8 @@ PATH = "/openapi.json"
 _REF = "#/components/schemas/{name}"
 _ANY = {400, 401, 404, 406, 408, 413, 503}
 _DOCUMENT = {409, 415, 422}
+_HEADERS = ("X-Request-Id", "Cache-Control", "Vary")
+_ERROR_HEADERS = {401: ("WWW-Authenticate",), 405: ("Allow",), 503: ("Retry-After",)}
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 
 
@@ -65,14 +67,15 @@ def example_of(document: type[msgspec.Struct], dialect: Dialect) -> dict[str, An
 
 
 def route(routes: Iterable[Route], dialect: Dialect) -> Route:
-    """The route that serves the document of all the others."""
-    body = msgspec.json.encode(document(routes, dialect))
+    """The route that serves the document of all the others and of itself."""
 
     async def serve(_: Exchange) -> Answer:
         """Read this document."""
-        return Answer(200, body, {"Content-Type": "application/json"})
+        return Answer(200, body, {"Content-Type": JSON})
 
-    return Route("GET", PATH, serve, {200: None}, public=True)
+    own = Route("GET", PATH, serve, {200: dict}, media_type=JSON, public=True)
+    body = msgspec.json.encode(document([*routes, own], dialect))
+    return own
 
 
 def document(routes: Iterable[Route], dialect: Dialect) -> dict[str, Any]:
@@ -131,7 +134,7 @@ def _operation(one: Route, dialect: Dialect) -> dict[str, Any]:
     if one.public:
         operation["security"] = []
     if one.takes is not None:
-        content: dict[str, Any] = {"schema": _ref(one.takes)}
+        content: dict[str, Any] = {"schema": _schema(one.takes)}
         if (example := example_of(one.takes, dialect)) is not None:
             content["example"] = example
         operation["requestBody"] = {"required": True, "content": {MEDIA_TYPE: content}}
@@ -158,24 +161,23 @@ def _error_responses() -> dict[str, Any]:
         codes = [code.word for code in Code if STATUS[code.kind] == status]
         responses[str(status)] = {
             "description": f"{HTTPStatus(status).phrase}: {', '.join(codes)}.",
-            "content": {MEDIA_TYPE: {"schema": _ref(ErrorDocument)}},
-            "headers": _headers(),
+            "content": {MEDIA_TYPE: {"schema": _schema(ErrorDocument)}},
+            "headers": _headers(*_ERROR_HEADERS.get(status, ())),
         }
     return responses
 
 
 def _headers(*names: str) -> dict[str, Any]:
-    return {name: {"schema": {"type": "string"}} for name in ("X-Request-Id", *names)}
+    return {name: {"schema": {"type": "string"}} for name in (*_HEADERS, *names)}
 
 
-def _response(status: int, type_: type[msgspec.Struct] | None, one: Route) -> dict[str, Any]:
+def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
     response: dict[str, Any] = {
         "description": HTTPStatus(status).phrase + ".",
         "headers": _headers(),
     }
     if type_ is not None:
-        media_type = "application/json" if one.public else MEDIA_TYPE
-        response["content"] = {media_type: {"schema": _ref(type_)}}
+        response["content"] = {one.media_type: {"schema": _schema(type_)}}
     if VariableDocument in one.answers.values() or IF_NONE_MATCH in one.reads:
         response["headers"] |= _headers("ETag")
     if status == HTTPStatus.CREATED:
@@ -218,8 +220,9 @@ def _parameter(
     return {"name": name, "in": place, "required": required, "schema": schema}
 
 
-def _ref(type_: type[msgspec.Struct]) -> Mapping[str, str]:
-    return {"$ref": _REF.format(name=type_.__name__)}
+def _schema(type_: type) -> Mapping[str, Any]:
+    (schema,), _ = msgspec.json.schema_components([type_], ref_template=_REF)
+    return schema
 
 
 def _summary(one: Route) -> str:

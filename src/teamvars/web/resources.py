@@ -9,7 +9,7 @@ from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
 from teamvars.web import json_body
 from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.negotiation import require_acceptable, require_document_type
+from teamvars.web.negotiation import MEDIA_TYPE, require_acceptable, require_document_type
 
 Handler = Callable[[Exchange], Awaitable[Answer]]
 
@@ -18,19 +18,20 @@ Handler = Callable[[Exchange], Awaitable[Answer]]
 class Route:
     """One operation: `template` is the path with `{name}` for its parameters.
 
-    `answers` has the type of the document for each success, None where there is no document. A
-    request's body is ignored unless the route `takes` a document. `reads` names the headers and
-    query parameters its handler looks at; `may_forbid` says that some who see the target may not
-    do this. A `public` route asks for no token.
+    `answers` has the type of the document for each success, None where there is no document, and
+    `media_type` is that of the documents. A request's body is ignored unless the route `takes` a
+    document. `reads` names the headers and query parameters its handler looks at; `may_forbid` says
+    that some who see the target may not do this. A `public` route asks for no token.
     """
 
     method: str
     template: str
     handler: Handler
-    answers: Mapping[int, type[msgspec.Struct] | None]
+    answers: Mapping[int, type | None]
     takes: type[msgspec.Struct] | None = None
     reads: tuple[str, ...] = ()
     may_forbid: bool = False
+    media_type: str = MEDIA_TYPE
     public: bool = False
 
 

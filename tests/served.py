@@ -1,0 +1,40 @@
+"""A house that is served for real: its HTTP goes through a socket to `teamvars serve`."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+
+from teamvars import settings, wiring
+from teamvars.security import keyring
+from teamvars.storage.engines import database_for
+from tests.commands import Host
+from tests.house import House
+from tests.server import Server
+
+
+@dataclass(frozen=True)
+class ServedHouse(House):
+    """`services` work on the server's own store, from this process; `client` speaks to `server`."""
+
+    host: Host
+    server: Server
+
+
+@asynccontextmanager
+async def serve_house(host: Host, *options: object) -> AsyncIterator[ServedHouse]:
+    """Makes an installation on the host and serves it, with the options of `serve`."""
+    host.succeed("init")
+    keys = keyring.load(host.data / "keyring.json")
+    config = settings.load(
+        data_dir=host.data,
+        database_url=host.settings.get("DATABASE_URL"),
+    )
+    database = database_for(config.url)
+    await database.open()
+    with Server(host, *options) as server:
+        async with httpx.AsyncClient(base_url=f"{server.url}/api/v2", timeout=30) as client:
+            services = wiring.services(database, keys, config.quota)
+            yield ServedHouse(config, keys, services, client, host, server)
+    await database.close()
