@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -51,7 +51,10 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=1, le=65535)
     workers: int = Field(1, ge=1, le=256)
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
     dialect: DialectName = DialectName.STANDARD
+    directory_api: bool = True
     log_format: LogFormat = LogFormat.CONSOLE
     max_variables: int = Field(5000, ge=0)
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
@@ -87,6 +90,12 @@ class Settings(BaseSettings):
                 "with special characters of a name or password written as %XX"
             )
         return value
+
+    @model_validator(mode="after")
+    def _both_of_tls(self) -> "Settings":
+        if (self.tls_cert is None) is not (self.tls_key is None):
+            raise ValueError("tls_cert and tls_key are given together or not at all")
+        return self
 
     @property
     def url(self) -> str:
@@ -137,6 +146,7 @@ def export(settings: Settings) -> None:
         "DATABASE_URL": settings.url,
         "KEYRING": settings.keyring_path.absolute(),
         "DIALECT": settings.dialect.value,
+        "DIRECTORY_API": "on" if settings.directory_api else "off",
         "LOG_FORMAT": settings.log_format.value,
         "MAX_VARIABLES": settings.max_variables,
         "TRUSTED_PROXIES": ",".join(map(str, settings.trusted_proxies)),

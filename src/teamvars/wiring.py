@@ -27,7 +27,7 @@ from teamvars.services.workspaces import Workspaces
 from teamvars.settings import Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
-from teamvars.web import deprecations, openapi
+from teamvars.web import deprecations, discovery, openapi
 from teamvars.web.app import ASGIApp, application
 from teamvars.web.audit import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
@@ -84,7 +84,13 @@ def services(
     )
 
 
-def routes(all_services: Services, keys: Keyring, dialect: Dialect = STANDARD) -> list[Route]:
+def routes(
+    all_services: Services,
+    keys: Keyring,
+    dialect: Dialect = STANDARD,
+    *,
+    directory_api: bool = True,
+) -> list[Route]:
     """Every route of the service."""
     listed = [
         *VariableRoutes(all_services.variables, dialect).routes(),
@@ -92,10 +98,18 @@ def routes(all_services: Services, keys: Keyring, dialect: Dialect = STANDARD) -
         *WorkspaceRoutes(all_services.workspaces).routes(),
         *ValueCheckRoutes(all_services.value_checks).routes(),
         *AuditRoutes(all_services.audit).routes(),
+        *(directory_routes(all_services, dialect) if directory_api else ()),
         *HealthRoutes(all_services.installation, keys).routes(),
         *deprecations.routes(),
     ]
     return [*listed, openapi.route(listed, dialect)]
+
+
+def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
+    """What `TEAMVARS_DIRECTORY_API=off` leaves out."""
+    return [
+        *discovery.routes(),
+    ]
 
 
 def asgi(config: Settings, keys: Keyring) -> ASGIApp:
@@ -103,7 +117,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     database = database_for(config.url)
     dialect = DIALECTS[config.dialect]
     all_services = services(database, keys, config.quota, dialect)
-    listed = routes(all_services, keys, dialect)
+    listed = routes(all_services, keys, dialect, directory_api=config.directory_api)
     frame = Frame(listed, all_services.sessions, config.trusted_proxies)
 
     @asynccontextmanager

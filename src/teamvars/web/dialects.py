@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from msgspec import UNSET, UnsetType
 
 from teamvars.domain.variables import Category, Variable
+from teamvars.web.times import timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,7 @@ def _unset(_: Variable) -> UnsetType:
 
 
 def _created_at(variable: Variable) -> str:
-    """As HCP Terraform writes times: milliseconds and a Z."""
-    at = datetime.fromtimestamp(variable.created_at / 1_000_000, UTC)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return timestamp(variable.created_at)
 
 
 STANDARD = Dialect(

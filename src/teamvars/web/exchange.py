@@ -41,6 +41,7 @@ class Exchange:
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
+        self.full_path: str = scope["path"]
         self._query: bytes = scope["query_string"]
         self.template: str | None = None
         self.parameters: Mapping[str, Any] = {}

@@ -11,6 +11,7 @@ import msgspec
 
 from teamvars import __version__
 from teamvars.domain.errors import Code
+from teamvars.web import paging
 from teamvars.web.dialects import Dialect
 from teamvars.web.documents import VariableDocument
 from teamvars.web.errors import STATUS, ErrorDocument
@@ -182,6 +183,7 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
         response["headers"] |= _headers("ETag")
     if status == HTTPStatus.CREATED:
         response["headers"] |= _headers("Location")
+    response["headers"] |= _headers(*one.sends)
     if one.takes is NewVariableDocument:
         for name in ("Deprecation", "Link"):
             text = "Sent when the request has the deprecated filter."
@@ -192,7 +194,7 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
 def _error_statuses(one: Route) -> set[int]:
     if one.public:
         return {503} if one.template == "/readyz" else set()
-    statuses = set(_ANY)
+    statuses = _ANY | set(one.refuses)
     if one.takes is not None:
         statuses |= _DOCUMENT
     if one.may_forbid:
@@ -205,9 +207,8 @@ def _error_statuses(one: Route) -> set[int]:
 def _parameters(one: Route) -> list[dict[str, Any]]:
     parameters = [] if one.public else [_parameter("X-Request-Id", "header", pattern=_VISIBLE)]
     headers = [_parameter(name, "header") for name in one.reads if name.startswith("If-")]
-    queries = [name for name in one.reads if not name.startswith("If-")]
-    pages = [_parameter(name, "query", type_="integer", minimum=1) for name in queries]
-    return [*parameters, *headers, *pages]
+    queries = [_query(name) for name in one.reads if not name.startswith("If-")]
+    return [*parameters, *headers, *queries]
 
 
 _VISIBLE = "^[!-~]{1,128}$"
@@ -218,6 +219,12 @@ def _parameter(
 ) -> dict[str, Any]:
     schema = {"type": type_, **rules}
     return {"name": name, "in": place, "required": required, "schema": schema}
+
+
+def _query(name: str) -> dict[str, Any]:
+    if name in paging.PARAMETERS:
+        return _parameter(name, "query", type_="integer", minimum=1)
+    return _parameter(name, "query")
 
 
 def _schema(type_: type) -> Mapping[str, Any]:

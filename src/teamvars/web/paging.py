@@ -1,5 +1,7 @@
 """Numbered pages: `page[number]` and `page[size]`, and what an answer says of them."""
 
+from urllib.parse import quote, urlencode
+
 import msgspec
 
 from teamvars.domain.audit import Page
@@ -29,6 +31,16 @@ class PageMeta(msgspec.Struct):
     pagination: Pagination
 
 
+class PageLinks(msgspec.Struct):
+    """`links` of a paged list; a page that there is not is null."""
+
+    self: str
+    first: str
+    prev: str | None
+    next: str | None
+    last: str
+
+
 def requested_page(exchange: Exchange) -> Page:
     """The page the query asks for; a larger size than there may be counts as the largest.
 
@@ -50,6 +62,23 @@ def meta(page: Page, total: int) -> PageMeta:
             total_pages=pages,
             total_count=total,
         )
+    )
+
+
+def links(exchange: Exchange, page: Page, total: int) -> PageLinks:
+    """The paths of the pages around this one, with the rest of the query as it was asked."""
+    said = meta(page, total).pagination
+
+    def path(number: int) -> str:
+        paged = {"page[number]": str(number), "page[size]": str(page.size)}
+        return f"{quote(exchange.full_path)}?{urlencode({**exchange.query, **paged})}"
+
+    return PageLinks(
+        self=path(page.number),
+        first=path(1),
+        prev=None if said.prev_page is None else path(said.prev_page),
+        next=None if said.next_page is None else path(said.next_page),
+        last=path(said.total_pages),
     )
 
 

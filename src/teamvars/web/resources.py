@@ -20,8 +20,9 @@ class Route:
 
     `answers` has the type of the document for each success, None where there is no document, and
     `media_type` is that of the documents. A request's body is ignored unless the route `takes` a
-    document. `reads` names the headers and query parameters its handler looks at; `may_forbid` says
-    that some who see the target may not do this. A `public` route asks for no token.
+    document. `reads` names the headers and query parameters its handler looks at, `sends` the
+    headers of its own. `may_forbid` says that some who see the target may not do this, `refuses`
+    which other statuses there are besides those of every route. A `public` route asks for no token.
     """
 
     method: str
@@ -30,7 +31,9 @@ class Route:
     answers: Mapping[int, type | None]
     takes: type[msgspec.Struct] | None = None
     reads: tuple[str, ...] = ()
+    sends: tuple[str, ...] = ()
     may_forbid: bool = False
+    refuses: tuple[int, ...] = ()
     media_type: str = MEDIA_TYPE
     public: bool = False
 

@@ -1,0 +1,45 @@
+"""How clients find the API and learn its version; neither route holds a secret or takes a token."""
+
+import msgspec
+
+from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.negotiation import JSON
+from teamvars.web.resources import Route
+
+_API = "/api/v2/"
+_SERVICES = {
+    "tfe.v2": _API,
+    "tfe.v2.1": _API,
+    "tfe.v2.2": _API,
+    "modules.v1": "/api/registry/v1/modules/",
+}
+_VERSION = {"TFP-API-Version": "2.6", "TFP-AppName": "teamvars"}
+
+
+class ServiceDiscovery(msgspec.Struct):
+    """Where each service is; every path ends in a slash, since clients join to it."""
+
+    tfe_v2: str = msgspec.field(name="tfe.v2")
+    tfe_v2_1: str = msgspec.field(name="tfe.v2.1")
+    tfe_v2_2: str = msgspec.field(name="tfe.v2.2")
+    modules_v1: str = msgspec.field(name="modules.v1")
+
+
+def routes() -> list[Route]:
+    """One row an operation."""
+    well_known, ping = "/.well-known/terraform.json", "/api/v2/ping"
+    answers = {200: ServiceDiscovery}
+    return [
+        Route("GET", well_known, _discover, answers, media_type=JSON, public=True),
+        Route("GET", ping, _ping, {204: None}, sends=tuple(_VERSION), public=True),
+    ]
+
+
+async def _discover(_: Exchange) -> Answer:
+    """Say where the API is (Terraform's remote service discovery)."""
+    return Answer(200, msgspec.json.encode(_SERVICES), {"Content-Type": JSON})
+
+
+async def _ping(_: Exchange) -> Answer:
+    """Say which version of the API this is."""
+    return Answer(204, headers=_VERSION)
