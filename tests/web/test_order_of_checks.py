@@ -176,10 +176,8 @@ async def test_the_answer_to_a_good_body_and_to_a_bad_one_is_the_same_without_th
     taken = variable_document()
     free = variable_document(key="free")
     bad: dict[str, Any] = {"data": {"type": "vars", "id": "var-x", "attributes": {"sensitve": 1}}}
-    answers = [
-        await world.call(who, "POST", world.vars_path(), body)
-        for body in (taken, free, bad, {"filter": {"workspace": {"name": "network"}}}, [])
-    ]
+    bodies: list[object] = [taken, free, bad, {"filter": {"workspace": {"name": "network"}}}, []]
+    answers = [await world.call(who, "POST", world.vars_path(), body) for body in bodies]
     assert len({answer.status_code for answer in answers}) == 1
     assert len({str(without_ids(answer)) for answer in answers}) == 1
     assert not any("Deprecation" in answer.headers for answer in answers)
@@ -189,7 +187,7 @@ async def test_the_answer_to_a_good_body_and_to_a_bad_one_is_the_same_without_th
 async def test_the_answer_about_members_is_the_same_whoever_they_are_without_the_right(
     world: World, who: str
 ) -> None:
-    documents = [
+    documents: list[object] = [
         linkage_document(world.users["plain"]),
         linkage_document(world.users["invited"]),
         linkage_document(world.users["outsider"]),

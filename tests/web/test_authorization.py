@@ -1,0 +1,405 @@
+"""Who may do what: the table of contract §6, for every route there is, on both engines."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from teamvars import wiring
+from teamvars.domain.directory import (
+    Directory,
+    Grant,
+    OrganizationEntry,
+    TeamEntry,
+    UserEntry,
+)
+from teamvars.domain.workspaces import Quota
+from teamvars.security import keyring
+from teamvars.services.directory import Options
+from teamvars.services.tokens import OwnerName
+from teamvars.storage.engines import database_for
+from tests.house import House, operator
+from tests.world import ACTIVE, World, build_world, linkage_document, variable_document
+
+NOBODY = ("nobody", "a bad token")
+OUTSIDE = ("outsider", "invited", "invited_writer", "admin", "other-organization-token")
+OWNERS = ("owner", "owners-token", "organization-token")
+WRITERS = ("writer", "writers-token")
+PLAIN = ("plain", "hidden", "manager")
+EVERYONE = (*NOBODY, *OUTSIDE, *PLAIN, "reader", *WRITERS, *OWNERS)
+OWNERS_ELSEWHERE = ("outsider", "other-organization-token")
+
+Statuses = Mapping[str, int]
+
+
+def table(rows: Iterable[tuple[Iterable[str], int]]) -> Statuses:
+    """The status for each caller."""
+    return {who: status for group, status in rows for who in group}
+
+
+PUBLIC = table([(EVERYONE, 200)])
+READ_VARIABLES = table(
+    [(NOBODY, 401), (OUTSIDE, 404), (PLAIN, 404), (["reader"], 200), (WRITERS, 200), (OWNERS, 200)]
+)
+CHANGE_VARIABLES = table(
+    [(NOBODY, 401), (OUTSIDE, 404), (PLAIN, 404), (["reader"], 403), (WRITERS, 200), (OWNERS, 200)]
+)
+SEE_MEMBERS = table(
+    [(NOBODY, 401), (OUTSIDE, 404), (PLAIN, 200), (["reader"], 200), (WRITERS, 200), (OWNERS, 200)]
+)
+CHANGE_MEMBERS = table(
+    [
+        (NOBODY, 401),
+        (OUTSIDE, 404),
+        (["plain", "hidden", "reader"], 403),
+        (WRITERS, 403),
+        (["manager"], 200),
+        (OWNERS, 200),
+    ]
+)
+
+# The statuses of §6; 200 stands for whichever success the route has.
+VARS = "/api/v2/workspaces/{workspace_id}/vars"
+VARIABLE = VARS + "/{variable_id}"
+MEMBERS = "/api/v2/teams/{team_id}/relationships/"
+MATRIX: dict[tuple[str, str], Statuses] = {
+    ("GET", VARS): READ_VARIABLES,
+    ("POST", VARS): CHANGE_VARIABLES,
+    ("GET", VARIABLE): READ_VARIABLES,
+    ("PATCH", VARIABLE): CHANGE_VARIABLES,
+    ("DELETE", VARIABLE): CHANGE_VARIABLES,
+    ("GET", MEMBERS + "users"): SEE_MEMBERS,
+    ("POST", MEMBERS + "users"): CHANGE_MEMBERS,
+    ("DELETE", MEMBERS + "users"): CHANGE_MEMBERS,
+    ("GET", MEMBERS + "organization-memberships"): SEE_MEMBERS,
+    ("POST", MEMBERS + "organization-memberships"): CHANGE_MEMBERS,
+    ("DELETE", MEMBERS + "organization-memberships"): CHANGE_MEMBERS,
+    ("GET", "/api/v2/organizations/{organization}/workspaces/{workspace}"): READ_VARIABLES,
+    ("GET", "/api/v2/workspaces/{workspace_id}/audit-events"): READ_VARIABLES,
+    ("GET", "/api/v2/teams/{team_id}/audit-events"): CHANGE_MEMBERS,
+    ("POST", "/api/v2/workspaces/{workspace_id}/actions/check-value"): CHANGE_VARIABLES,
+    ("GET", "/healthz"): PUBLIC,
+    ("GET", "/readyz"): PUBLIC,
+    ("GET", "/openapi.json"): PUBLIC,
+    ("GET", "/docs/deprecations"): PUBLIC,
+}
+
+
+def all_routes() -> list[tuple[str, str]]:
+    """Every route of the service, as it is put together."""
+    keys = keyring.generate()
+    services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
+    return [(route.method, route.template) for route in wiring.routes(services, keys)]
+
+
+ROUTES = all_routes()
+
+
+@pytest.fixture(scope="module")
+async def shared(house: House) -> World:
+    """A world for tests that leave who may do what as it was."""
+    return await build_world(house)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the parameters of a path stand for."""
+
+    organization: str
+    workspace: str
+    workspace_id: str
+    variable_id: str
+    team_id: str
+
+
+MISSING = Target(
+    organization="no-organization",
+    workspace="no-workspace",
+    workspace_id="ws-1111111111111111",
+    variable_id="var-1111111111111111",
+    team_id="team-1111111111111111",
+)
+
+
+async def own(world: World) -> Target:
+    made = await world.make_variable(uuid4().hex)
+    network = world.workspaces["network"]
+    return Target(world.organization, "network", network, made["id"], world.teams["crew"])
+
+
+async def elsewhere(world: World) -> Target:
+    """The same in the other organization."""
+    path = f"/workspaces/{world.other_workspace}/vars"
+    document = variable_document(key=uuid4().hex)
+    made = (await world.call("outsider", "POST", path, document)).json()["data"]["id"]
+    organization, workspace_id = world.other_organization, world.other_workspace
+    return Target(organization, "elsewhere", workspace_id, made, world.other_team)
+
+
+def document(method: str, template: str, target: Target, member: str) -> object:
+    """A body that is good wherever the caller may send it."""
+    if template == VARS and method == "POST":
+        return variable_document(key=uuid4().hex)
+    if template == VARIABLE and method == "PATCH":
+        return {"data": {"type": "vars", "id": target.variable_id, "attributes": {}}}
+    if template.startswith(MEMBERS) and method != "GET":
+        return linkage_document(*([member] if member else []), type_=template.rpartition("/")[2])
+    if template.endswith("/check-value"):
+        attributes = {"value": "1", "hcl": True}
+        return {"data": {"type": "value-checks", "attributes": attributes}}
+    return None
+
+
+async def ask(
+    world: World, who: str, route: tuple[str, str], target: Target, member: str = ""
+) -> httpx.Response:
+    method, template = route
+    path = template.format(**asdict(target))
+    body = document(method, template, target, member)
+    headers = {}
+    if who == "a bad token":
+        headers["Authorization"] = "Bearer tvu_nonsense"
+    token = None if who in NOBODY else who
+    return await world.call(token, method, f"http://teamvars.test{path}", body, headers)
+
+
+def outcome(answer: httpx.Response) -> int:
+    """The status; 200 for every success."""
+    return 200 if answer.is_success else answer.status_code
+
+
+def test_every_route_has_its_row() -> None:
+    missing = set(ROUTES) - MATRIX.keys()
+    assert not missing, "Say in MATRIX who may do this, as contract §6 has it."
+
+
+def test_every_row_speaks_of_every_caller() -> None:
+    assert all(row.keys() == set(EVERYONE) for row in MATRIX.values())
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
+async def test_in_an_organization_each_caller_may_do_what_the_table_says(
+    shared: World, route: tuple[str, str]
+) -> None:
+    found = {}
+    for who in EVERYONE:
+        by = "memberships" if route[1].endswith("memberships") else "users"
+        member = (shared.memberships if by == "memberships" else shared.users)["plain"]
+        found[who] = outcome(await ask(shared, who, route, await own(shared), member))
+    assert found == MATRIX[route]
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
+async def test_in_another_organization_only_its_own_owners_may_do_anything(
+    shared: World, route: tuple[str, str]
+) -> None:
+    row = MATRIX[route]
+    expected = {
+        who: row["owner"] if who in OWNERS_ELSEWHERE else row[who] if who in NOBODY else 404
+        for who in EVERYONE
+    }
+    if row is PUBLIC:
+        expected = dict(PUBLIC)
+    found = {
+        who: outcome(await ask(shared, who, route, await elsewhere(shared))) for who in EVERYONE
+    }
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in ROUTES if MATRIX.get(route) is not PUBLIC], ids=" ".join
+)
+async def test_what_a_caller_may_not_see_looks_like_what_is_not_there(
+    shared: World, route: tuple[str, str]
+) -> None:
+    hidden = [
+        await ask(shared, who, route, target)
+        for target in (await own(shared), await elsewhere(shared))
+        for who in ("invited", "admin")
+    ]
+    missing = [await ask(shared, who, route, MISSING) for who in ("invited", "admin", "owner")]
+    looks = [look(answer) for answer in (*hidden, *missing)]
+    assert all(one == looks[0] for one in looks)
+    assert hidden[0].status_code == 404
+
+
+def look(answer: httpx.Response) -> object:
+    """An answer but for the ids of the request and of the error."""
+    headers = {name: value for name, value in answer.headers.items() if name != "x-request-id"}
+    errors = [{**error, "id": None} for error in answer.json()["errors"]]
+    return answer.status_code, headers, errors
+
+
+async def test_a_variable_that_is_not_there_looks_the_same_to_reader_and_writer(
+    shared: World,
+) -> None:
+    target = await own(shared)
+    foreign = (await elsewhere(shared)).variable_id
+    answers = [
+        await shared.call(who, method, f"{shared.vars_path()}/{id_}", body)
+        for who in ("reader", "writer")
+        for id_ in (MISSING.variable_id, foreign)
+        for method, body in (
+            ("GET", None),
+            ("DELETE", None),
+            ("PATCH", {"data": {"type": "vars", "id": target.variable_id, "attributes": {}}}),
+        )
+    ]
+    looks = [look(answer) for answer in answers]
+    assert all(one == looks[0] for one in looks)
+
+
+def team(world: World, name: str) -> Target:
+    return Target("", "", "", "", world.teams[name])
+
+
+@pytest.mark.parametrize("by", ["users", "organization-memberships"])
+async def test_a_secret_team_is_seen_by_its_members_and_owners_alone(
+    shared: World, by: str
+) -> None:
+    route = "GET", MEMBERS + by
+    secret = team(shared, "secret")
+    found = {who: outcome(await ask(shared, who, route, secret)) for who in EVERYONE}
+    seen = dict.fromkeys(("hidden", *OWNERS), 200)
+    assert found == dict.fromkeys(EVERYONE, 404) | dict.fromkeys(NOBODY, 401) | seen
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_a_secret_team_is_changed_by_owners_alone(shared: World, method: str) -> None:
+    route = method, MEMBERS + "users"
+    secret = team(shared, "secret")
+    found = {who: outcome(await ask(shared, who, route, secret)) for who in EVERYONE}
+    seen = {"hidden": 403} | dict.fromkeys(OWNERS, 200)
+    assert found == dict.fromkeys(EVERYONE, 404) | dict.fromkeys(NOBODY, 401) | seen
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+@pytest.mark.parametrize("by", ["users", "organization-memberships"])
+async def test_the_owners_team_is_changed_by_owners_alone(
+    shared: World, method: str, by: str
+) -> None:
+    """Who manages membership is refused as well."""
+    route = method, MEMBERS + by
+    owners = team(shared, "owners")
+    found = {who: outcome(await ask(shared, who, route, owners)) for who in EVERYONE}
+    outside = dict.fromkeys(OUTSIDE, 404) | dict.fromkeys(NOBODY, 401)
+    assert found == dict.fromkeys(EVERYONE, 403) | outside | dict.fromkeys(OWNERS, 200)
+
+
+async def apply(world: World, *teams: TeamEntry, **more: Any) -> None:
+    """Changes the organization as an operator does."""
+    entry = OrganizationEntry(world.organization, teams=teams, **more)
+    users = tuple(UserEntry(name) for name in more.get("members", {}))
+    await world.house.services.directory.apply(operator(), Directory(users, (entry,)), Options())
+
+
+def username(world: World, person: str) -> str:
+    return f"{person}-{world.organization.removeprefix('org-')}"
+
+
+async def listing(world: World, who: str, workspace: str = "network") -> int:
+    return (await world.call(who, "GET", world.vars_path(workspace))).status_code
+
+
+async def test_whoever_accepts_an_invitation_has_the_rights_of_their_teams_at_once(
+    world: World,
+) -> None:
+    before = await listing(world, "invited_writer")
+    await apply(world, members={username(world, "invited_writer"): ACTIVE})
+    assert (before, await listing(world, "invited_writer")) == (404, 200)
+
+
+async def test_whoever_leaves_a_team_has_lost_its_rights_by_the_next_request(world: World) -> None:
+    document = linkage_document(world.users["writer"])
+    assert await listing(world, "writer") == 200
+    answer = await world.call("owner", "DELETE", world.linkage_path("writers"), document)
+    assert answer.status_code == 204
+    assert await listing(world, "writer") == 404
+    assert await listing(world, "writers-token") == 200
+
+
+async def test_whoever_joins_a_team_has_its_rights_by_the_next_request(world: World) -> None:
+    """A holder of manage-membership may so gain what the team has: by design."""
+    document = linkage_document(world.users["manager"])
+    assert await listing(world, "manager") == 404
+    answer = await world.call("manager", "POST", world.linkage_path("writers"), document)
+    assert answer.status_code == 204
+    assert await listing(world, "manager") == 200
+
+
+async def test_a_user_has_what_any_of_their_teams_has(world: World) -> None:
+    document = linkage_document(world.users["reader"])
+    await world.call("owner", "POST", world.linkage_path("writers"), document)
+    answer = await world.call("reader", "POST", world.vars_path(), variable_document())
+    assert answer.status_code == 201
+
+
+async def test_a_new_owner_may_do_everything_and_a_former_one_nothing(world: World) -> None:
+    document = linkage_document(world.users["plain"])
+    await world.call("owner", "POST", world.linkage_path("owners"), document)
+    assert await listing(world, "plain", "payments") == 200
+    mine = linkage_document(world.users["owner"])
+    answer = await world.call("plain", "DELETE", world.linkage_path("owners"), mine)
+    assert answer.status_code == 204
+    assert await listing(world, "owner", "payments") == 404
+
+
+async def test_a_grant_is_to_one_workspace(world: World) -> None:
+    statuses = [await listing(world, who, "payments") for who in ("reader", *WRITERS, *OWNERS)]
+    assert statuses == [404, 404, 404, 200, 200, 200]
+
+
+async def test_the_token_of_a_team_has_its_flags_and_sees_what_its_members_see(
+    world: World,
+) -> None:
+    tokens = world.house.services.tokens
+    secrets = {}
+    for team in ("managers", "secret", "crew"):
+        owner = OwnerName(organization=world.organization, team=team)
+        secrets[team] = (await tokens.create(operator(), owner, None)).secret
+
+    async def status(team: str, method: str, of: str) -> int:
+        headers = {"Authorization": f"Bearer {secrets[team]}"}
+        body = linkage_document(world.users["plain"]) if method == "POST" else None
+        path = world.linkage_path(of)
+        return (await world.call(None, method, path, body, headers)).status_code
+
+    assert await status("managers", "POST", "crew") == 204
+    assert await status("managers", "POST", "owners") == 403
+    assert await status("managers", "POST", "secret") == 404
+    assert await status("secret", "GET", "secret") == 200
+    assert await status("secret", "POST", "secret") == 403
+    assert await status("crew", "GET", "secret") == 404
+    assert await status("crew", "GET", "owners") == 200
+    assert await status("crew", "POST", "crew") == 403
+
+
+async def test_a_member_of_a_secret_team_may_manage_it_with_manage_membership(
+    world: World,
+) -> None:
+    hidden = linkage_document(world.users["hidden"])
+    await world.call("owner", "POST", world.linkage_path("managers"), hidden)
+    plain = linkage_document(world.users["plain"])
+    answer = await world.call("hidden", "POST", world.linkage_path("secret"), plain)
+    assert answer.status_code == 204
+
+
+async def test_manage_membership_counts_only_in_its_own_organization(world: World) -> None:
+    await apply(world, TeamEntry("managers", members=()), TeamEntry("crew", manage_membership=True))
+    document = linkage_document(world.users["plain"])
+    answer = await world.call("manager", "POST", world.linkage_path(), document)
+    assert answer.status_code == 403
+    path = f"/teams/{world.other_team}/relationships/users"
+    assert (await world.call("manager", "POST", path, document)).status_code == 404
+
+
+async def test_changed_settings_of_a_team_count_by_the_next_request(world: World) -> None:
+    await apply(world, TeamEntry("readers", workspaces={"payments": Grant.WRITE}))
+    assert await listing(world, "reader", "payments") == 200
+    assert await listing(world, "reader", "network") == 404
+    await apply(world, TeamEntry("managers", manage_membership=False))
+    answer = await world.call("manager", "POST", world.linkage_path(), linkage_document())
+    assert answer.status_code == 403
