@@ -67,7 +67,10 @@ def tour(url: str, applied: Applied, tokens: dict[str, str]) -> str:
     acme = applied.organizations["acme"]
     network, platform = acme.workspaces["network"], acme.teams["platform"]
     users = applied.users
-    vars_url, team_url = f"$API/workspaces/{network}/vars", f"$API/teams/{platform}"
+    vars_url, members_url = (
+        "$API/workspaces/$WORKSPACE/vars",
+        "$API/teams/$TEAM/relationships/users",
+    )
     named = (*acme.workspaces.items(), *acme.teams.items(), *users.items())
     ids = "\n".join(f"    {name:<11} {id_}" for name, id_ in named)
     linkage = '{{"type":"users","id":"{}"}}'.format
@@ -86,6 +89,8 @@ teamvars serves sample data at {url} until Ctrl-C; nothing of it is kept.
   Paste these into another terminal:
 
 export API={url}/api/v2 TOKEN={tokens["alice"]}
+export WORKSPACE={network} TEAM={platform}
+export DAVE={users["dave"]} ERIN={users["erin"]} CAROL={users["carol"]}
 api() {{ curl -s -H "Authorization: Bearer $TOKEN" \
   -H "Content-Type: application/vnd.api+json" "$@"; echo; }}
 
@@ -97,6 +102,6 @@ api {vars_url} -d '{{"data":{{"type":"vars","attributes":{{"key":"api_key","valu
 "description":"","category":"env","sensitive":true}}}}}}'
 
 echo "== Two users into a team at once, then one who has not accepted the invitation yet"
-api -i {team_url}/relationships/users -d '{{"data":[{two}]}}'
-api -i {team_url}/relationships/users -d '{{"data":[{linkage(users["carol"])}]}}'
+api -i {members_url} -d '{{"data":[{two}]}}'
+api -i {members_url} -d '{{"data":[{linkage(users["carol"])}]}}'
 """
