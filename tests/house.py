@@ -36,10 +36,12 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(url: str, *, quota: Quota | None = None) -> AsyncIterator[House]:
-    """Migrates and initialises the store and serves it with a new keyring."""
+async def open_house(
+    url: str, *, quota: Quota | None = None, keys: Keyring | None = None
+) -> AsyncIterator[House]:
+    """Migrates and initialises the store and serves it, with a new keyring unless one is given."""
     config = settings.load(database_url=url, trusted_proxies="192.0.2.0/24")
-    keys = keyring.generate()
+    keys = keys or keyring.generate()
     database = database_for(url, create=True)
     await database.open()
     services = wiring.services(database, keys, quota or config.quota)

@@ -1,0 +1,231 @@
+"""One store and the nodes in front of it, spoken to in the model's words.
+
+The service's ids differ from store to store and from run to run. Here they have names: what the
+test made by the names it gave, what the service assigned by the order in which it was first seen.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import httpx
+
+from teamvars.domain.audit import AuditFilter
+from teamvars.domain.directory import (
+    Directory,
+    Grant,
+    OrganizationEntry,
+    TeamEntry,
+)
+from teamvars.domain.errors import Refusal
+from teamvars.domain.teams import Status
+from teamvars.services.directory import Options
+from teamvars.services.tokens import OwnerName
+from teamvars.web.errors import STATUS
+from tests.faults.model import FaultTriple, Model, Team
+from tests.house import House, open_house, operator
+from tests.world import World, build_world
+
+PEOPLE = {
+    **dict.fromkeys(("owner", "writer", "reader", "manager", "hidden", "plain"), "active"),
+    **dict.fromkeys(("invited", "invited_writer"), "invited"),
+}
+NOBODY = "var-1111111111111111"
+
+_ASSIGNED = re.compile(r"\b(?:(var)-[1-9A-HJ-NP-Za-km-z]{16}|[0-9a-f]{36})\b")
+_OF_THIS_STORE = (
+    (re.compile(r"\.[0-9a-f]{8}\""), '.names"'),
+    (re.compile(r"\"[0-9a-f]{64}\."), '"head.'),
+)
+
+
+def model_of_world() -> Model:
+    """The model of what `tests.world` builds."""
+    return Model(
+        PEOPLE,
+        {
+            "owners": Team({"owner"}),
+            "writers": Team({"writer", "invited_writer"}, {"network": 2}),
+            "readers": Team({"reader"}, {"network": 1}),
+            "managers": Team({"manager"}, manages=True),
+            "secret": Team({"hidden"}, secret=True),
+            "crew": Team(),
+        },
+    )
+
+
+@asynccontextmanager
+async def open_nodes(url: str, count: int = 1) -> AsyncIterator[list[House]]:
+    """That many nodes on one store, each with connections of its own."""
+    async with open_house(url) as first:
+        if count == 1:
+            yield [first]
+            return
+        async with open_house(url, keys=first.keys) as second:
+            yield [first, second]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What was answered: `seen` is all of it with names for ids, the rest what a model knows."""
+
+    status: int
+    faults: list[FaultTriple]
+    data: Any
+    seen: str
+
+
+@dataclass
+class Nodes:
+    """A fresh organization behind some nodes, which take turns."""
+
+    houses: Sequence[House]
+    world: World
+    ids: dict[str, str] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)
+    _calls: int = 0
+    _trail_before: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    async def settle(cls, houses: Sequence[House]) -> Self:
+        """Builds the organization."""
+        world = await build_world(houses[0])
+        nodes = cls(houses, replace(world, tokens=dict(world.tokens)))
+        for group in (world.users, world.memberships, world.teams, world.workspaces):
+            nodes._names |= {id_: name for name, id_ in group.items()}
+        nodes._name("var#0", NOBODY)
+        nodes._trail_before = {name: len(await nodes._actions(name)) for name in nodes._streams}
+        return nodes
+
+    async def call(
+        self,
+        who: str,
+        method: str,
+        path: str,
+        document: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """One request to the next node."""
+        world = replace(self.world, house=self._next())
+        answer = await world.call(who, method, path, document, headers)
+        return self._reply(answer)
+
+    async def grant(self, team: str, grants: Mapping[str, int]) -> Reply:
+        """Makes a team's grants exactly these, as a directory file does."""
+        entry = TeamEntry(team, workspaces={name: Grant(n) for name, n in grants.items()})
+        return await self._apply(OrganizationEntry(self.world.organization, teams=(entry,)))
+
+    async def set_status(self, person: str, status: str) -> Reply:
+        """Makes a membership invited or active, as a directory file does."""
+        members = {self._username(person): Status(status)}
+        return await self._apply(OrganizationEntry(self.world.organization, members))
+
+    async def revoke(self, who: str) -> None:
+        """Ends the caller's token."""
+        owner = self._owner_id(who)
+        services = self._next().services
+        for token in await services.tokens.list():
+            if token.owner_id == owner:
+                await services.tokens.revoke(operator(), token.id)
+
+    async def issue(self, who: str) -> None:
+        """Gives the caller a new token."""
+        if who.endswith("-token"):
+            owner = OwnerName(organization=self.world.organization, team=who[: -len("-token")])
+        else:
+            owner = OwnerName(user=self._username(who))
+        made = await self._next().services.tokens.create(operator(), owner, None)
+        self.world.tokens[who] = made.secret  # type: ignore[index]  # our own copy
+
+    async def trail(self) -> dict[str, list[str]]:
+        """The actions of the audit since the organization was built, for each of its streams."""
+        return {
+            name: (await self._actions(name))[before:]
+            for name, before in self._trail_before.items()
+        }
+
+    def _next(self) -> House:
+        self._calls += 1
+        return self.houses[self._calls % len(self.houses)]
+
+    def member_id(self, person: str, linkage: str) -> str:
+        """What names a person in a linkage object of that type."""
+        if person == "outsider" and linkage != "users":
+            return self.world.other_membership
+        ids = self.world.users if linkage == "users" else self.world.memberships
+        return ids[person]
+
+    @property
+    def _streams(self) -> Mapping[str, str]:
+        return {**self.world.teams, **self.world.workspaces}
+
+    async def _actions(self, name: str) -> list[str]:
+        wanted = AuditFilter(stream_id=self._streams[name])
+        entries = await self.houses[0].services.audit.newest(10_000, wanted)
+        return [entry.action for entry in reversed(entries) if "token" not in entry.action]
+
+    async def _apply(self, entry: OrganizationEntry) -> Reply:
+        services = self._next().services
+        try:
+            await services.directory.apply(operator(), Directory((), (entry,)), Options())
+        except Refusal as refusal:
+            status = STATUS[refusal.kind]
+            faults = [(str(status), fault.code.word, fault.pointer) for fault in refusal.faults]
+            return Reply(status, faults, None, repr(faults))
+        return Reply(204, [], None, "applied")
+
+    def _reply(self, answer: httpx.Response) -> Reply:
+        text = self._named(answer.text)
+        document = json.loads(text) if text else {}
+        errors = document.get("errors", [])
+        for error in errors:
+            del error["id"]
+        data = document.get("data")
+        if isinstance(data, list) and data and data[0]["type"] != "vars":
+            # In the order of ids, which is another in each store.
+            ids = [item["id"] for item in json.loads(answer.text)["data"]]
+            assert ids == sorted(ids)
+            data.sort(key=lambda item: str(item["id"]))
+        hidden = {"x-request-id", "content-length"}
+        headers = {k: self._named(v) for k, v in answer.headers.items() if k not in hidden}
+        faults = [(e["status"], e["code"], e.get("source", {}).get("pointer")) for e in errors]
+        seen = f"{answer.status_code} {sorted(headers.items())} {json.dumps(document)}"
+        return Reply(answer.status_code, faults, _flat(data), seen)
+
+    def _named(self, text: str) -> str:
+        for pattern, name in _OF_THIS_STORE:
+            text = pattern.sub(name, text)
+        text = text.replace(self.world.organization, "organization")
+        text = re.sub(r"\b(?:ws|team|user|ou)-\w{16}\b", lambda m: self._names[m[0]], text)
+        return _ASSIGNED.sub(self._name_of, text)
+
+    def _name_of(self, found: re.Match[str]) -> str:
+        id_, kind = found[0], found[1] or "version"
+        if id_ not in self._names:
+            number = sum(name.startswith(f"{kind}#") for name in self._names.values())
+            self._name(f"{kind}#{number if kind == 'var' else number + 1}", id_)
+        return self._names[id_]
+
+    def _name(self, name: str, id_: str) -> None:
+        self._names[id_] = name
+        self.ids[name] = id_
+
+    def _username(self, person: str) -> str:
+        return f"{person}-{self.world.organization.removeprefix('org-')}"
+
+    def _owner_id(self, who: str) -> str:
+        if who.endswith("-token"):
+            return self.world.teams[who.removesuffix("-token")]
+        return self.world.users[who]
+
+
+def _flat(data: Any) -> Any:
+    """Of a variable its id and attributes, of a linkage its id: what the model has of them."""
+    if isinstance(data, list):
+        return [_flat(item) for item in data]
+    if isinstance(data, dict):
+        return {"id": data["id"], **data["attributes"]} if "attributes" in data else data["id"]
+    return None
