@@ -104,13 +104,26 @@ SOURCES = {
     "uv": ["requirements/uv.in"],
     "runtime": ["pyproject.toml", "requirements/runtime.in"],
     "dev": ["requirements/dev.in"],
+    "bench": ["requirements/bench.in"],
 }
 
 COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
     "demo": ("start a throw-away server with sample data", partial(run, "runtime", "teamvars dev")),
     "check": ("all that a change must pass; arguments go to pytest", check),
     "test": ("the tests alone; arguments go to pytest", partial(run, "dev", "pytest")),
+    "faults": (
+        "kill servers and databases 200 times, and other long fault runs",
+        partial(run, "dev", "pytest -m long tests/faults"),
+    ),
     "setup": ("install everything, run nothing", setup),
+    "bench": (
+        "measure speed against references; --quick, --scale, --only NAME…",
+        partial(run, "bench", "python -m bench"),
+    ),
+    "fuzz": (
+        "generated requests against a real server, for minutes; arguments go to pytest",
+        partial(run, "dev", "pytest -m long tests/web/test_fuzz.py"),
+    ),
     "figures": ("measure what the core promises", partial(run, "dev", "python -m bench.core")),
     "lock": ("write requirements/*.txt anew; --upgrade for the latest versions", lock),
 }
@@ -126,11 +139,13 @@ def install(name: str) -> None:
     bootstrap()
     STAMP.unlink(missing_ok=True)
     pip_install = [*words("uv pip install --python"), str(PYTHON)]
-    listed = f"requirements/{name}.txt"
-    work(f"Installing {listed}", [*pip_install, "--require-hashes", "-r", listed])
+    # The benchmark needs the development tools beside its own; they include the runtime.
+    lists = ["dev", "bench"] if name == "bench" else [name]
+    for listed in (f"requirements/{part}.txt" for part in lists):
+        work(f"Installing {listed}", [*pip_install, "--require-hashes", "-r", listed])
     work("Installing teamvars", [*pip_install, "--no-build-isolation", "--no-deps", "-e", "."])
-    # Last: a `.venv` without it was interrupted. The development tools include the runtime.
-    names = ["runtime", "dev"] if name == "dev" else [name]
+    # Last: a `.venv` without it was interrupted.
+    names = {"runtime", *lists}
     STAMP.write_text("\n".join([identity(), *map(fingerprint, names)]))
 
 

@@ -1,0 +1,57 @@
+"""A server that breaks its promise, for controls: it answers before it commits."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import apsw
+
+from teamvars import wiring
+from teamvars.domain.errors import Refusal
+from teamvars.storage.sqlite import SqliteDatabase
+from teamvars.web.app import ASGIApp
+from tests.commands import Host
+
+
+class HastyDatabase(SqliteDatabase):
+    """Commits what it has answered only at every tenth write that begins."""
+
+    _begun = 0
+
+    def _begin(self) -> apsw.Connection:
+        self._begun += 1
+        connection = self._writer.connection()
+        if connection.in_transaction and self._begun % 10:
+            return connection
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+        return super()._begin()
+
+    async def _commit(self, connection: apsw.Connection) -> Refusal | None:
+        return None
+
+
+class HastyHost(Host):
+    """A host whose server has that database."""
+
+    def start(self, *words: object, out: IO[str], err: IO[str]) -> subprocess.Popen[str]:
+        port = words[words.index("--port") + 1]
+        options = f"--interface asgi --factory --log-level warning --port {port}".split()
+        return subprocess.Popen(
+            [sys.executable, "-m", "granian", *options, "tests.faults.hasty:worker"],
+            cwd=self.folder,
+            env={**self.environment, "PYTHONPATH": str(Path(__file__).parents[2])},
+            stdout=out,
+            stderr=err,
+            text=True,
+            start_new_session=True,
+        )
+
+
+def worker() -> ASGIApp:
+    """The application of a worker process."""
+    wiring.__dict__["database_for"] = lambda url: HastyDatabase(
+        Path(url.removeprefix("sqlite:///"))
+    )
+    return wiring.worker()

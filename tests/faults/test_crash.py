@@ -1,0 +1,140 @@
+"""Processes killed in mid-write lose nothing they acknowledged, and leave nothing by halves.
+
+The check kills once in each of five ways; `python3 dev.py faults` 40 times, 200 in all.
+"""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.commands import Host
+from tests.faults.hasty import HastyHost
+from tests.faults.journal import losses
+from tests.faults.writers import Writers
+from tests.postgres import LocalPostgres
+from tests.server import Server
+
+DIRECTORY = """\
+users: [{username: alice}]
+organizations:
+  - name: acme
+    members: {alice: active}
+    workspaces: [network]
+    teams: [{name: owners, members: [alice]}]
+"""
+LOST = "was acknowledged and is lost"
+LONG = pytest.param(40, id="200 kills", marks=pytest.mark.long)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A server on a store with one workspace, and writers who never rest."""
+
+    server: Server
+    path: str
+    token: str
+    writers: Writers
+
+    def broken_promises(self) -> list[str]:
+        """What is missing, altered or there by halves; none when all promises were kept."""
+        with self.server.client(self.token) as client:
+            answer = client.get(self.path)
+        assert answer.status_code == 200, answer.text
+        host = self.server.host
+        entries = map(json.loads, host.succeed("audit", "export").out.splitlines())
+        verified = host.run("audit", "verify")
+        found = losses(self.writers.writes, answer.json()["data"], entries)
+        return found if verified.code == 0 else [*found, verified.out]
+
+
+def site(host: Host, workers: int = 1) -> Site:
+    """An initialised store and its server, not yet started."""
+    host = replace(host, settings={**host.settings, "MAX_VARIABLES": "0"})
+    host.succeed("init")
+    (host.folder / "directory.yaml").write_text(DIRECTORY)
+    applied = host.succeed("directory", "apply", "directory.yaml", "--json").json
+    token = host.succeed("token", "create", "--user", "alice").out.strip()
+    path = f"/api/v2/workspaces/{applied['organizations']['acme']['workspaces']['network']}/vars"
+    server = Server(host, workers=workers)
+    return Site(server, path, token, Writers(server.url, path, token))
+
+
+@pytest.fixture(scope="module")
+def durable() -> Iterator[LocalPostgres]:
+    """A PostgreSQL that keeps what a crash must not lose; tests here may kill it."""
+    with LocalPostgres(durable=True) as server:
+        yield server
+
+
+def on_postgres(server: LocalPostgres, folder: Path) -> Host:
+    """A host whose store is a new database of the server."""
+    name = f"crash-{uuid4()}"
+    server.create_database(name)
+    return Host(folder, {"DATABASE_URL": server.url(name)})
+
+
+async def crash(site: Site, kill: Callable[[], None]) -> None:
+    """Kills something while all writers are at work."""
+    async with site.writers.at_work():
+        await site.writers.until_more(50)
+        await asyncio.sleep(random.uniform(0, 0.2))
+        await asyncio.to_thread(kill)
+
+
+@pytest.mark.parametrize("kills", [1, LONG])
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_a_killed_server_has_every_acknowledged_write_with_its_audit_entry(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str, workers: int, kills: int
+) -> None:
+    host = Host(tmp_path)
+    if engine == "postgres":
+        host = on_postgres(request.getfixturevalue("durable"), tmp_path)
+    with (hit := site(host, workers)).server as server:
+        for _ in range(kills):
+            await crash(hit, server.kill)
+            server.start()
+            assert hit.broken_promises() == []
+
+
+@pytest.mark.parametrize("kills", [1, LONG])
+async def test_a_killed_database_has_every_acknowledged_write_and_the_server_recovers_by_itself(
+    durable: LocalPostgres, tmp_path: Path, kills: int
+) -> None:
+    with (hit := site(on_postgres(durable, tmp_path))).server:
+        for _ in range(kills):
+            await outage(hit, durable)
+            assert hit.broken_promises() == []
+
+
+async def outage(site: Site, database: LocalPostgres) -> None:
+    """Kills the database under the server and starts it again a little later."""
+    async with site.writers.at_work():
+        await site.writers.until_more(50)
+        database.kill()
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(database.start)
+        await site.writers.until_more(50)
+
+
+async def test_a_server_that_answers_before_it_commits_is_found_out(tmp_path: Path) -> None:
+    with (hit := site(HastyHost(tmp_path))).server as server:
+        await crash(hit, server.kill)
+        server.start()
+        assert any(LOST in promise for promise in hit.broken_promises())
+
+
+async def test_a_database_that_answers_before_it_has_written_is_found_out(tmp_path: Path) -> None:
+    lost = False
+    with LocalPostgres(durable=False) as hasty, (hit := site(on_postgres(hasty, tmp_path))).server:
+        for _ in range(10):
+            if not lost:
+                await outage(hit, hasty)
+                lost = any(LOST in promise for promise in hit.broken_promises())
+    assert lost
