@@ -17,6 +17,7 @@ from teamvars.security.keyring import KEY_BYTES, Keyring
 
 _NONCE_BYTES = 12
 _OPENED_KEYS = 4096
+_REMEMBERED_PLACES = 64
 
 
 class SealBroken(Exception):
@@ -26,11 +27,12 @@ class SealBroken(Exception):
 class DataKey:
     """An opened data key. It seals and opens the values of one organization."""
 
-    __slots__ = ("_cipher", "_organization_id", "version")
+    __slots__ = ("_cipher", "_organization_id", "_workspace_places", "version")
 
     def __init__(self, key: bytes, organization_id: str, version: int) -> None:
         self._cipher = AESGCM(key)
         self._organization_id = organization_id
+        self._workspace_places = lru_cache(_REMEMBERED_PLACES)(self._workspace_place)
         self.version = version
 
     def seal(self, value: str, variable: Variable) -> bytes:
@@ -47,13 +49,14 @@ class DataKey:
             raise SealBroken(f"The value of {variable.id} does not open.") from None
 
     def _place(self, variable: Variable) -> bytes:
+        workspace = self._workspace_places(variable.workspace_id, variable.sensitive)
+        return workspace + length_prefixed(variable.id)
+
+    def _workspace_place(self, workspace_id: str, sensitive: bool) -> bytes:
+        """All but the variable's id, which is the same for most of a list."""
+        purpose = "variable value"
         return length_prefixed(
-            "variable value",
-            self._organization_id,
-            variable.workspace_id,
-            variable.id,
-            self.version,
-            variable.sensitive,
+            purpose, self._organization_id, workspace_id, self.version, sensitive
         )
 
 

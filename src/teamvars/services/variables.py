@@ -1,6 +1,6 @@
 """The variables of a workspace: list, create, read, update, delete."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -16,6 +16,7 @@ from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock, syntax
+from teamvars.services.rendered import RenderedList, RenderedLists
 from teamvars.storage import access, streams, variables
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.variables import StoredVariable
@@ -57,6 +58,11 @@ class Versions:
             )
 
 
+Render = Callable[[VariableList], RenderedList]
+
+_LISTS_BYTES = 16 * 1024 * 1024
+"""How much rendered lists may take in one process."""
+
 ANY_VERSION = Versions(any_version=True)
 
 
@@ -75,19 +81,33 @@ class Variables:
         self._chain = chain
         self._clock = clock
         self._quota = quota
+        self._lists = RenderedLists(_LISTS_BYTES)
 
     async def list(self, caller: Caller, workspace_id: str) -> VariableList:
         """All variables of a workspace."""
 
         async def body(tx: Transaction) -> VariableList:
-            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
-            granted.require(Permission.READ_VARIABLES)
-            key = self._sealer.data_key(granted.key)
-            stored = await variables.find_all(tx, workspace_id)
-            shown = [_shown(one, key) for one in stored]
-            return VariableList(granted.workspace, shown, granted.stream.head)
+            while True:
+                granted = await self._readable(tx, caller, workspace_id)
+                if (found := await self._find_all(tx, granted)) is not None:
+                    return found
 
-        return await self._database.read(body)
+        return await self._database.query(body)
+
+    async def rendered(self, caller: Caller, workspace_id: str, render: Render) -> RenderedList:
+        """All variables of a workspace, rendered now or when they were last the same."""
+
+        async def body(tx: Transaction) -> RenderedList:
+            while True:
+                granted = await self._readable(tx, caller, workspace_id)
+                head = granted.stream.head
+                if (known := self._lists.find(workspace_id, head)) is not None:
+                    return known
+                if (found := await self._find_all(tx, granted)) is not None:
+                    self._lists.keep(workspace_id, head, rendered := render(found))
+                    return rendered
+
+        return await self._database.query(body)
 
     async def read(
         self, caller: Caller, workspace_id: str, variable_id: str
@@ -95,13 +115,12 @@ class Variables:
         """One variable."""
 
         async def body(tx: Transaction) -> VariableInWorkspace:
-            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
-            granted.require(Permission.READ_VARIABLES)
+            granted = await self._readable(tx, caller, workspace_id)
             stored = await variables.get(tx, workspace_id, variable_id)
             shown = _shown(stored, self._sealer.data_key(granted.key))
             return VariableInWorkspace(granted.workspace, shown)
 
-        return await self._database.read(body)
+        return await self._database.query(body)
 
     async def create(
         self,
@@ -208,6 +227,22 @@ class Variables:
 
         await self._database.write(body)
 
+    async def _readable(
+        self, tx: Transaction, caller: Caller, workspace_id: str
+    ) -> WorkspaceAccess:
+        granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+        granted.require(Permission.READ_VARIABLES)
+        return granted
+
+    async def _find_all(self, tx: Transaction, granted: WorkspaceAccess) -> VariableList | None:
+        """The variables at the head that was read with the access; None: somebody has moved it."""
+        workspace, head = granted.workspace, granted.stream.head
+        stored = await variables.find_all(tx, workspace.id, head)
+        if stored is None:
+            return None
+        key = self._sealer.data_key(granted.key)
+        return VariableList(workspace, [_shown(one, key) for one in stored], head)
+
     async def _writable(
         self,
         tx: Transaction,
@@ -266,12 +301,12 @@ def _shown(stored: StoredVariable, key: DataKey) -> Variable:
     if stored.variable.sensitive:
         return stored.variable
     assert stored.sealed is not None
-    return replace(stored.variable, value=key.open(stored.sealed, stored.variable))
+    return stored.variable.with_value(key.open(stored.sealed, stored.variable))
 
 
 def _hidden(variable: Variable) -> Variable:
     """A variable just written, as its readers will see it."""
-    return replace(variable, value=None) if variable.sensitive else variable
+    return variable.with_value(None) if variable.sensitive else variable
 
 
 def _subject(variable: Variable) -> tuple[str, str]:

@@ -54,6 +54,13 @@ class Database(Protocol):
         """Runs the function on one snapshot of the data."""
         ...
 
+    async def query(self, body: Body[T]) -> T:
+        """Runs the function, each statement on a snapshot of its own, begun after the call.
+
+        Cheaper than `read`, for functions that ask one thing or see to it that answers fit.
+        """
+        ...
+
     async def write(self, body: Body[T]) -> T:
         """Runs the function and commits what it did, or, when it raises, none of it.
 

@@ -140,6 +140,9 @@ class PostgresDatabase:
         begin = _READ + self._timeouts
         return await self._attempt(lambda connection: _read(connection, body, begin))
 
+    async def query(self, body: Body[T]) -> T:
+        return await self._attempt(lambda connection: body(PostgresTransaction(connection)))
+
     async def write(self, body: Body[T]) -> T:
         begin = _WRITE + self._timeouts
         attempt = self._attempt(lambda connection: _write(connection, body, begin))

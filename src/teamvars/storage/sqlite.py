@@ -130,6 +130,17 @@ class SqliteDatabase:
     async def read(self, body: Body[T]) -> T:
         return await _patiently(lambda: self._read_once(body))
 
+    async def query(self, body: Body[T]) -> T:
+        return await _patiently(lambda: self._query_once(body))
+
+    def _query_once(self, body: Body[T]) -> T:
+        connection = self._reader.connection()
+        try:
+            return _run_through(body, SqliteTransaction(connection))
+        except _UNUSABLE as error:
+            self._reader.drop()
+            raise storage_unavailable() from error
+
     def _read_once(self, body: Body[T]) -> T:
         connection = self._reader.connection()
         try:

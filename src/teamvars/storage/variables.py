@@ -12,6 +12,10 @@ _PLAIN = (
     "value_bytes"
 )
 
+_LISTED = ", ".join(f"variables.{column}" for column in _PLAIN.split(", "))
+
+_CATEGORIES = {category.value: category for category in Category}
+
 
 @dataclass(frozen=True, slots=True)
 class StoredVariable:
@@ -25,14 +29,23 @@ class StoredVariable:
     value_bytes: int
 
 
-async def find_all(tx: Transaction, workspace_id: str) -> Sequence[StoredVariable]:
-    """A workspace's variables by key (code points), then category."""
+async def find_all(
+    tx: Transaction, workspace_id: str, head: bytes
+) -> Sequence[StoredVariable] | None:
+    """A workspace's variables by key (code points), then category, as they are at that head.
+
+    None when the workspace's stream has moved from there, or is gone.
+    """
     rows = await tx.fetch(
-        f"SELECT {_PLAIN}, CASE WHEN sensitive = 0 THEN sealed_value END FROM variables "
-        "WHERE workspace_id = $1 ORDER BY key, category",
+        f"SELECT {_LISTED}, CASE WHEN variables.sensitive = 0 THEN variables.sealed_value END "
+        "FROM streams LEFT JOIN variables ON variables.workspace_id = streams.id "
+        "WHERE streams.id = $1 AND streams.head = $2 ORDER BY variables.key, variables.category",
         workspace_id,
+        head,
     )
-    return [_stored(row) for row in rows]
+    if not rows:
+        return None
+    return [_stored(row) for row in rows if row[0] is not None]
 
 
 async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVariable:
@@ -103,7 +116,7 @@ def _stored(row: Row) -> StoredVariable:
         key=row[2],
         value=None,
         description=row[3],
-        category=Category(row[4]),
+        category=_CATEGORIES[row[4]],
         hcl=bool(row[5]),
         sensitive=bool(row[6]),
         version_id=row[7],

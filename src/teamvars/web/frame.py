@@ -1,20 +1,19 @@
 """What surrounds every request: its id, its log line, and the answer when something refuses."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
 import msgspec
 import structlog
-from starlette.routing import Match
-from starlette.routing import Route as PathRoute
 from starlette.types import Message, Receive, Scope, Send
 
 from teamvars.domain.errors import Code, Fault, Refusal, not_found
 from teamvars.services.sessions import Sessions
 from teamvars.web import errors
-from teamvars.web.exchange import Answer, ClientGone, Exchange
+from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import MEDIA_TYPE
+from teamvars.web.paths import Paths
 from teamvars.web.resources import Resource, Route
 
 _PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Authorization, Accept"}
@@ -35,10 +34,9 @@ class Frame:
         by_template: dict[str, list[Route]] = {}
         for route in routes:
             by_template.setdefault(route.template, []).append(route)
-        self._paths = [
-            (PathRoute(template, endpoint=_unused), Resource(group, sessions))
-            for template, group in by_template.items()
-        ]
+        self._paths: Paths[Resource] = Paths()
+        for template, group in by_template.items():
+            self._paths.add(template, Resource(group, sessions))
         self._sessions = sessions
         self._trusted_proxies = trusted_proxies
 
@@ -51,8 +49,6 @@ class Frame:
             answer = await self._answer(scope, exchange)
             status = answer.status
             await _send(send, exchange, answer)
-        except ClientGone:
-            pass
         finally:
             if exchange.caller is not None:
                 self._sessions.note_use(exchange.caller)
@@ -65,8 +61,6 @@ class Frame:
             answer = await resource.answer(exchange)
         except Refusal as refusal:
             answer = _refused(refusal, exchange, resource)
-        except ClientGone:
-            raise
         except Exception:
             log.exception("bug", request_id=exchange.request_id, route=exchange.template)
             fault = Fault(Code.INTERNAL_ERROR, "This is a bug. The log has it by request id.")
@@ -83,15 +77,11 @@ class Frame:
         path = scope["path"]
         if not path.isprintable():  # no id or name holds a NUL, which PostgreSQL would choke on
             raise not_found()
-        if path.endswith("/") and path != "/":
-            scope = {**scope, "path": path[:-1]}
-        for route, resource in self._paths:
-            match, found = route.matches(scope)
-            if match is not Match.NONE:
-                exchange.template = route.path
-                exchange.parameters = found["path_params"]
-                return resource
-        raise not_found()
+        found = self._paths.find(path.removesuffix("/"))
+        if found is None:
+            raise not_found()
+        exchange.template, exchange.parameters, resource = found
+        return resource
 
     def _log(self, scope: Scope, exchange: Exchange, status: int, begun: float) -> None:
         actor = exchange.caller.actor if exchange.caller is not None else None
@@ -110,6 +100,8 @@ class Frame:
         """The nearest address that is no trusted proxy's; only those are believed."""
         peer = scope.get("client")
         address: str | None = peer[0] if peer else None
+        if not self._trusted_proxies:
+            return address
         forwarded = (exchange.header("x-forwarded-for") or "").split(",")
         while address and forwarded and self._is_trusted(address) and forwarded[-1].strip():
             address = forwarded.pop().strip()[:45]
@@ -141,7 +133,3 @@ async def _send(send: Send, exchange: Exchange, answer: Answer) -> None:
     await send(start)
     content = b"" if exchange.method == "HEAD" else body
     await send({"type": "http.response.body", "body": content})
-
-
-async def _unused(_: object) -> Mapping[str, str]:
-    raise AssertionError("Starlette matches paths here; it does not call the endpoint.")

@@ -5,7 +5,8 @@ import hashlib
 import msgspec
 
 from teamvars.domain.workspaces import Workspace
-from teamvars.services.variables import VariableInWorkspace, Variables
+from teamvars.services.rendered import RenderedList
+from teamvars.services.variables import VariableInWorkspace, VariableList, Variables
 from teamvars.web import decoding, documents
 from teamvars.web.deprecations import DEPRECATED_FILTER
 from teamvars.web.dialects import Dialect
@@ -55,10 +56,10 @@ class VariableRoutes:
 
     async def list(self, exchange: Exchange) -> Answer:
         """List variables (spec.md)."""
-        found = await self._variables.list(exchange.require_caller(), exchange.path("workspace_id"))
-        tag = self._entity_tag(found.head.hex(), found.workspace)
-        document = documents.variable_list(found.variables, found.workspace, self._dialect)
-        return _conditional(exchange, tag, document)
+        found = await self._variables.rendered(
+            exchange.require_caller(), exchange.path("workspace_id"), self._render
+        )
+        return _conditional(exchange, found.entity_tag, found.body)
 
     async def read(self, exchange: Exchange) -> Answer:
         """What `links.self` of a variable points at."""
@@ -67,7 +68,8 @@ class VariableRoutes:
             exchange.path("workspace_id"),
             exchange.path("variable_id"),
         )
-        return _conditional(exchange, self._tag_of(found), self._document(found))
+        body = msgspec.json.encode(self._document(found))
+        return _conditional(exchange, self._tag_of(found), body)
 
     async def create(self, exchange: Exchange) -> Answer:
         """Create a variable (spec.md)."""
@@ -107,6 +109,11 @@ class VariableRoutes:
         )
         return Answer(204)
 
+    def _render(self, found: VariableList) -> RenderedList:
+        document = documents.variable_list(found.variables, found.workspace, self._dialect)
+        tag = self._entity_tag(found.head.hex(), found.workspace)
+        return RenderedList(tag, msgspec.json.encode(document))
+
     def _document(self, found: VariableInWorkspace) -> VariableDocument:
         return documents.variable(found.variable, found.workspace, self._dialect)
 
@@ -119,8 +126,8 @@ class VariableRoutes:
         return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
 
 
-def _conditional(exchange: Exchange, tag: str, document: msgspec.Struct) -> Answer:
+def _conditional(exchange: Exchange, tag: str, body: bytes) -> Answer:
     if is_known(exchange.header("if-none-match"), tag):
         return Answer(304, headers={"ETag": tag})
     headers = {"Content-Type": MEDIA_TYPE, "ETag": tag}
-    return Answer(200, msgspec.json.encode(document), headers)
+    return Answer(200, body, headers)

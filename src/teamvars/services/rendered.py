@@ -1,0 +1,47 @@
+"""Rendered lists in memory: never an answer of its own, only work that need not be done again.
+
+A list is found by the head of its stream, which the same request has just read. Whatever a list
+shows moves that head, and no restored or failed-over history repeats one, so a stale list is never
+found. Sensitive values are not in them.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedList:
+    """A workspace's variables as they go over the wire, and their entity tag."""
+
+    entity_tag: str
+    body: bytes = field(repr=False)
+
+
+class RenderedLists:
+    """The lists used last, one a workspace, of at most so many bytes in all."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._lists: OrderedDict[str, tuple[bytes, RenderedList]] = OrderedDict()
+
+    def find(self, workspace_id: str, head: bytes) -> RenderedList | None:
+        """The list as it was rendered at that head, if it is still there."""
+        kept = self._lists.get(workspace_id)
+        if kept is None or kept[0] != head:
+            return None
+        self._lists.move_to_end(workspace_id)
+        return kept[1]
+
+    def keep(self, workspace_id: str, head: bytes, rendered: RenderedList) -> None:
+        """Keeps a list in the place of the workspace's former one, and forgets the oldest."""
+        self._forget(workspace_id)
+        self._lists[workspace_id] = (head, rendered)
+        self._bytes += len(rendered.body)
+        while self._bytes > self._max_bytes:
+            self._forget(next(iter(self._lists)))
+
+    def _forget(self, workspace_id: str) -> None:
+        kept = self._lists.pop(workspace_id, None)
+        if kept is not None:
+            self._bytes -= len(kept[1].body)
