@@ -1,0 +1,137 @@
+"""Many callers at once, through two nodes: some order of their requests explains every answer."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from itertools import cycle
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.faults.history import Operation, is_linearizable
+from tests.faults.nodes import open_nodes
+from tests.house import House
+from tests.postgres import Postgres
+from tests.world import World, build_world
+
+CALLERS = 6
+EACH = 25
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+async def nodes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[list[House]]:
+    """Two nodes on one store; on SQLite they meet as two processes on a host would."""
+    if request.param == "sqlite":
+        folder = tmp_path_factory.mktemp("history")
+        async with open_nodes(f"sqlite:///{folder}/teamvars.db", 2) as houses:
+            yield houses
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    name = f"history-{uuid4()}"
+    server.create_database(name)
+    async with open_nodes(server.url(name), 2) as houses:
+        yield houses
+    server.drop_database(name)
+
+
+class Recorder:
+    """Asks for random things in one workspace and writes the history down."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.history: list[Operation] = []
+        self._world = world
+        self._random = random.Random(seed)
+        self._known: dict[str, str] = {}
+
+    async def work(self, house: House) -> None:
+        """A caller who speaks to one node."""
+        world = replace(self._world, house=house)
+        for _ in range(EACH):
+            method = self._random.choice(
+                ("GET", "GET", "POST", "PATCH", "PATCH", "PATCH", "DELETE")
+            )
+            if method == "GET" or (method != "POST" and not self._known):
+                await self._list(world)
+            elif method == "POST":
+                await self._create(world)
+            else:
+                await self._change(world, method)
+
+    async def _list(self, world: World) -> None:
+        begun = time.monotonic()
+        versions = {one["id"]: _version(one) for one in await world.variables()}
+        self._known |= versions
+        self._note(Operation(begun, time.monotonic(), "GET", 200, versions=versions))
+
+    async def _create(self, world: World) -> None:
+        begun = time.monotonic()
+        made = await world.make_variable(key=f"key-{uuid4()}")
+        self._known[made["id"]] = _version(made)
+        ended = time.monotonic()
+        self._note(Operation(begun, ended, "POST", 201, made["id"], version=_version(made)))
+
+    async def _change(self, world: World, method: str) -> None:
+        id_ = self._random.choice(sorted(self._known)[-3:])
+        expected = self._random.choice((None, self._known[id_]))
+        headers = {"If-Match": f'"{expected}"'} if expected else {}
+        attributes = {"description": str(uuid4())}
+        document = {"data": {"type": "vars", "id": id_, "attributes": attributes}}
+        path = f"{world.vars_path()}/{id_}"
+        begun = time.monotonic()
+        sent = document if method == "PATCH" else None
+        answer = await world.call("owner", method, path, sent, headers)
+        ended, status = time.monotonic(), answer.status_code
+        version = _version(answer.json()["data"]) if status == 200 else ""
+        if version:
+            self._known[id_] = version
+        self._note(Operation(begun, ended, method, status, id_, expected, version))
+
+    def _note(self, operation: Operation) -> None:
+        assert operation.status < 500, operation
+        self.history.append(operation)
+
+
+def _version(resource: dict[str, Any]) -> str:
+    version: str = resource["attributes"]["version-id"]
+    return version
+
+
+async def record(nodes: list[House], seed: int) -> list[Operation]:
+    """What several callers met in a workspace of their own."""
+    recorder = Recorder(await build_world(nodes[0]), seed)
+    turns = cycle(nodes)
+    await asyncio.gather(*(recorder.work(next(turns)) for _ in range(CALLERS)))
+    return recorder.history
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(300, id="long", marks=pytest.mark.long)])
+async def test_a_history_of_many_callers_on_two_nodes_is_linearizable(
+    nodes: list[House], rounds: int
+) -> None:
+    for _ in range(rounds):
+        seed = random.SystemRandom().randrange(2**32)
+        history = await record(nodes, seed)
+        assert is_linearizable(history), f"seed {seed}: {history}"
+
+
+async def test_one_answer_out_of_a_cache_makes_a_history_impossible(nodes: list[House]) -> None:
+    history = await record(nodes, 1)
+    lists = [one for one in history if one.method == "GET"]
+    early, late = lists[0], lists[-1]
+    assert early.versions != late.versions
+    stale = replace(late, versions=early.versions)
+    assert not is_linearizable([stale if one is late else one for one in history])
+
+
+async def test_two_winners_of_one_version_make_a_history_impossible(nodes: list[House]) -> None:
+    history = await record(nodes, 2)
+    won = next(
+        one for one in history if one.status == 200 and one.method == "PATCH" and one.expected
+    )
+    again = replace(won, version=uuid4().hex)
+    assert not is_linearizable([*history, again])
