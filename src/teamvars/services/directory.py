@@ -262,9 +262,9 @@ class _Application:
         wanted = {membership.id for membership in named.values() if membership}
         present = {member.id for member in await teams.find_members(self._tx, team.id)}
         usernames_by_id = {m.id: m.username for m in organization.members.values()}
-        if added := sorted(wanted - present):
+        if added := sorted(wanted - present, key=usernames_by_id.__getitem__):
             await team_changes.add_members(self._ledger, team, added)
-        if removed := sorted(present - wanted):
+        if removed := sorted(present - wanted, key=usernames_by_id.__getitem__):
             await team_changes.remove_members(self._ledger, team, removed)
         self._changes += [f"add {usernames_by_id[id_]} to team {path}" for id_ in added]
         self._changes += [f"remove {usernames_by_id[id_]} from team {path}" for id_ in removed]

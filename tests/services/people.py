@@ -1,0 +1,143 @@
+"""Calls to the services of a node as the people of a world."""
+
+import re
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from teamvars.domain.access import Caller
+from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
+from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.ids import new_id
+from teamvars.domain.teams import LinkageType, MembersDraft
+from teamvars.domain.variables import Category, Variable, VariableDraft, WorkspaceFilter
+from teamvars.security.tokens import hash_token
+from teamvars.services.directory import Options
+from teamvars.services.members import Change
+from teamvars.storage import migrations
+from teamvars.storage.database import Database, Transaction
+from tests.house import House, operator
+from tests.storage.stores import words
+from tests.world import World
+
+AS_WRITTEN = Options()
+TABLES = re.findall(r"CREATE TABLE (\w+)", "".join(m.sql for m in migrations.known()))
+
+
+def caller_with(secret: str) -> Caller:
+    """The sender of one request with that token."""
+    return Caller(hash_token(secret), new_id("req"))
+
+
+def caller(world: World, who: str) -> Caller:
+    """The sender of one request: a fresh one for each, as over HTTP."""
+    return caller_with(world.tokens[who])
+
+
+def draft(key: str = "region", value: str = "eu", **attributes: Any) -> VariableDraft:
+    """A variable to be made."""
+    defaults: dict[str, Any] = {"description": "where", "category": Category.TOOL}
+    return VariableDraft(key=key, value=value, **{**defaults, **attributes})
+
+
+class Desk:
+    """One node, called in one world."""
+
+    def __init__(self, world: World, node: House | None = None) -> None:
+        self.world = world
+        self.node = node or world.house
+        self.services = self.node.services
+
+    async def create(
+        self, who: str = "owner", workspace: str = "network", **attributes: Any
+    ) -> Variable:
+        """Makes a variable."""
+        place = caller(self.world, who), self.world.workspaces[workspace]
+        made = await self.services.variables.create(*place, draft(**attributes), WorkspaceFilter())
+        return made.variable
+
+    async def list(self, who: str = "owner", workspace: str = "network") -> dict[str, str | None]:
+        """The values by key."""
+        return await self.list_with(self.world.tokens[who], workspace)
+
+    async def list_with(self, secret: str, workspace: str = "network") -> dict[str, str | None]:
+        """The same for whoever has the token; over HTTP, so that what is kept for it is asked."""
+        headers = {"Authorization": f"Bearer {secret}"}
+        answer = await self.node.client.get(self.world.vars_path(workspace), headers=headers)
+        document = answer.json()
+        if answer.status_code != 200:
+            said = [error["code"] for error in document["errors"]]
+            raise Refusal(*(Fault(code, "") for code in Code if code.word in said))
+        shown = [resource["attributes"] for resource in document["data"]]
+        return {attributes["key"]: attributes["value"] for attributes in shown}
+
+    async def variable_ids(self, workspace: str = "network") -> Sequence[str]:
+        """The ids of a workspace's variables."""
+
+        async def body(tx: Transaction) -> list[str]:
+            rows = await tx.fetch(
+                "SELECT id FROM variables WHERE workspace_id = $1 ORDER BY key, category",
+                self.world.workspaces[workspace],
+            )
+            return [row[0] for row in rows]
+
+        return await self.services.database.read(body)
+
+    async def change(
+        self, change: Change, *people: str, team: str = "crew", who: str = "owner"
+    ) -> None:
+        """Adds or removes members, by membership."""
+        await self.services.members.change(
+            caller(self.world, who),
+            self.world.teams[team],
+            LinkageType.ORGANIZATION_MEMBERSHIPS,
+            change,
+            MembersDraft([self.world.memberships[person] for person in people]),
+        )
+
+    async def apply(
+        self, *teams: TeamEntry, options: Options = AS_WRITTEN, **entry: Any
+    ) -> tuple[str, ...]:
+        """Applies a file that names this world's organization; returns the changes."""
+        organization = OrganizationEntry(self.world.organization, teams=teams, **entry)
+        directory = Directory(organizations=(organization,))
+        applied = await self.services.directory.apply(operator(), directory, options)
+        return applied.changes
+
+    def named(self, *people: str) -> tuple[str, ...]:
+        """Their usernames."""
+        mark = self.world.organization.removeprefix("org-")
+        return tuple(f"{person}-{mark}" for person in people)
+
+
+async def dump(database: Database) -> Mapping[str, list[tuple[Any, ...]]]:
+    """Every row of every table."""
+
+    async def body(tx: Transaction) -> dict[str, list[tuple[Any, ...]]]:
+        return {
+            table: sorted((tuple(row) for row in await tx.fetch(f"SELECT * FROM {table}")), key=str)  # noqa: S608
+            for table in TABLES
+        }
+
+    return await database.read(body)
+
+
+async def count(database: Database, question: str, *args: object) -> int:
+    """The one number that a statement answers."""
+
+    async def body(tx: Transaction) -> int:
+        row = await tx.fetch_one(question, *args)
+        assert row is not None
+        number: int = row[0]
+        return number
+
+    return await database.read(body)
+
+
+async def refusal_of(asked: Awaitable[object]) -> str:
+    """The code of the refusal."""
+    with pytest.raises(Refusal) as refusal:
+        await asked
+    (word,) = words(refusal.value)
+    return word

@@ -1,0 +1,119 @@
+"""What was taken away is gone for every request that begins after it, on every node."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from teamvars.domain.directory import Grant, TeamEntry
+from teamvars.domain.teams import LinkageType, Status, Visibility
+from teamvars.services.directory import Options
+from teamvars.services.tokens import OwnerName
+from tests.house import operator
+from tests.services.people import Desk, caller, caller_with, refusal_of
+
+
+async def test_a_revoked_token_authenticates_nobody(desks: tuple[Desk, Desk]) -> None:
+    one, other = desks
+    owner = OwnerName(user=one.named("writer")[0])
+    token = await one.services.tokens.create(operator(), owner, None)
+    assert await other.list_with(token.secret) == {}
+    await one.services.tokens.revoke(operator(), token.id)
+    for desk in desks:
+        assert await refusal_of(desk.list_with(token.secret)) == "unauthenticated"
+        asked_who = desk.services.sessions.authenticate(caller_with(token.secret))
+        assert await refusal_of(asked_who) == "unauthenticated"
+
+
+async def test_an_expired_token_authenticates_nobody(desk: Desk) -> None:
+    owner = OwnerName(organization=desk.world.organization)
+    token = await desk.services.tokens.create(operator(), owner, 1)
+    assert await refusal_of(desk.list_with(token.secret)) == "unauthenticated"
+
+
+async def test_a_token_goes_with_its_team(desks: tuple[Desk, Desk]) -> None:
+    one, other = desks
+    assert await other.list("writers-token") == {}
+    await _prune(one)
+    assert await refusal_of(other.list("writers-token")) == "unauthenticated"
+
+
+async def _remove_grant(desk: Desk) -> None:
+    await desk.apply(TeamEntry("writers", workspaces={}))
+
+
+async def _remove_from_team(desk: Desk) -> None:
+    await desk.change("remove", "writer", team="writers")
+
+
+async def _make_invited(desk: Desk) -> None:
+    await desk.apply(members={desk.named("writer")[0]: Status.INVITED})
+
+
+async def _prune(desk: Desk) -> None:
+    """Leaves the organization nothing but its owner and its workspaces."""
+    await desk.apply(
+        TeamEntry("owners"),
+        members={desk.named("owner")[0]: Status.ACTIVE},
+        workspaces=("network", "payments"),
+        options=Options(prune=True),
+    )
+
+
+@pytest.mark.parametrize("take_away", [_remove_grant, _remove_from_team, _make_invited, _prune])
+async def test_who_loses_the_right_to_a_workspace_does_not_see_it_any_more(
+    desks: tuple[Desk, Desk], take_away: Callable[[Desk], Awaitable[None]]
+) -> None:
+    one, other = desks
+    await other.create("writer", key="before")
+    await take_away(one)
+    for desk in desks:
+        assert await refusal_of(desk.list("writer")) == "not_found"
+        assert await refusal_of(desk.create("writer", key="after")) == "not_found"
+
+
+async def test_a_grant_that_shrinks_to_read_does_not_write_any_more(
+    desks: tuple[Desk, Desk],
+) -> None:
+    one, other = desks
+    await one.apply(TeamEntry("writers", workspaces={"network": Grant.READ}))
+    assert await other.list("writer") == {}
+    assert await refusal_of(other.create("writer")) == "forbidden"
+
+
+async def test_an_invited_member_has_rights_once_the_invitation_is_accepted(
+    desks: tuple[Desk, Desk],
+) -> None:
+    one, other = desks
+    assert await refusal_of(other.list("invited_writer")) == "not_found"
+    await one.apply(members={one.named("invited_writer")[0]: Status.ACTIVE})
+    await other.create("invited_writer")
+
+
+async def test_whoever_leaves_the_owners_is_an_owner_no_more(desks: tuple[Desk, Desk]) -> None:
+    one, other = desks
+    await one.change("add", "plain", team="owners")
+    await other.create("plain", workspace="payments")
+    await one.change("remove", "plain", team="owners")
+    assert await refusal_of(other.list("plain", workspace="payments")) == "not_found"
+
+
+async def test_whoever_may_not_manage_members_any_more_does_not(desks: tuple[Desk, Desk]) -> None:
+    one, other = desks
+    await other.change("add", "plain", who="manager")
+    await one.apply(TeamEntry("managers", manage_membership=False))
+    assert await refusal_of(other.change("remove", "plain", who="manager")) == "forbidden"
+
+
+async def test_a_team_that_becomes_secret_is_hidden_from_those_outside(
+    desks: tuple[Desk, Desk],
+) -> None:
+    one, other = desks
+    team = one.world.teams["crew"]
+
+    def look() -> Awaitable[list[str]]:
+        asking = caller(other.world, "plain")
+        return other.services.members.list(asking, team, LinkageType.USERS)
+
+    assert await look() == []
+    await one.apply(TeamEntry("crew", visibility=Visibility.SECRET))
+    assert await refusal_of(look()) == "not_found"

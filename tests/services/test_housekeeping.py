@@ -1,0 +1,367 @@
+"""What is kept beside the requests: last uses, workspace usage, readiness, few statements."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from teamvars import wiring
+from teamvars.domain.errors import Refusal
+from teamvars.domain.variables import VariableDraft
+from teamvars.security import keyring
+from teamvars.security.sealing import SealBroken
+from teamvars.services.installation import Installation, NotReady
+from teamvars.services.tokens import OwnerName
+from teamvars.services.variables import ANY_VERSION
+from teamvars.storage import migrations
+from teamvars.storage.database import Body, Database, Row, T, Transaction
+from teamvars.storage.engines import database_for
+from tests.house import House, open_house, operator
+from tests.services.people import Desk, caller, caller_with, count, dump, refusal_of
+from tests.storage.stores import opened
+from tests.world import World, build_world
+
+
+class Watched:
+    """A store that notes the statements of each transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.reads: list[list[str]] = []
+        self.writes: list[list[str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._database, name)
+        if name in ("open", "close", "migrate"):
+            return method
+        transactions = self.writes if name == "write" else self.reads
+        return lambda body: method(self._noting(body, transactions))
+
+    def _noting(self, body: Body[T], transactions: list[list[str]]) -> Body[T]:
+        async def noting(tx: Transaction) -> T:
+            transactions.append([])
+            noted: Any = WatchedTransaction(tx, transactions[-1])
+            return await body(noted)
+
+        return noting
+
+
+class WatchedTransaction:
+    """A transaction that notes its statements, with their first parameter."""
+
+    def __init__(self, tx: Transaction, statements: list[str]) -> None:
+        self._tx = tx
+        self._statements = statements
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        self._statements.append(f"{sql} -- {args[:1]}")
+        return await self._tx.fetch(sql, *args)
+
+    async def fetch_one(self, sql: str, *args: object) -> Row | None:
+        rows = await self.fetch(sql, *args)
+        return rows[0] if rows else None
+
+    async def execute(self, sql: str, *args: object) -> None:
+        await self.fetch(sql, *args)
+
+
+@pytest.fixture
+async def watched_desk(
+    world: World, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Desk]:
+    """A node whose statements are noted; none are at first."""
+
+    def watched(url: str, *, create: bool = False) -> Watched:
+        return Watched(database_for(url, create=create))
+
+    monkeypatch.setattr("tests.house.database_for", watched)
+    async with open_house(store_url, keys=world.house.keys) as node:
+        desk = Desk(world, node)
+        statements = watched_of(desk)
+        statements.reads.clear()
+        statements.writes.clear()
+        yield desk
+
+
+def watched_of(desk: Desk) -> Watched:
+    """The store of a watched node."""
+    store: Any = desk.services.database
+    assert isinstance(store, Watched)
+    return store
+
+
+@pytest.fixture
+def watched(watched_desk: Desk) -> Watched:
+    return watched_of(watched_desk)
+
+
+# Statements
+
+
+async def test_listing_takes_two_statements_however_many_there_are(
+    watched: Watched, watched_desk: Desk, desk: Desk
+) -> None:
+    for number in range(3):
+        await desk.create(key=f"key-{number}")
+    assert len(await watched_desk.list("reader")) == 3
+    assert [len(statements) for statements in watched.reads] == [2]
+    assert watched.writes == []
+
+
+async def test_creating_takes_four_statements_in_one_transaction(
+    watched: Watched, watched_desk: Desk
+) -> None:
+    await watched_desk.create("writer")
+    assert [len(statements) for statements in watched.writes] == [4]
+    assert watched.reads == []
+
+
+async def test_a_request_that_is_refused_for_want_of_rights_takes_no_more_than_two(
+    watched: Watched, watched_desk: Desk
+) -> None:
+    for who in ("outsider", "reader"):
+        with pytest.raises(Refusal):
+            await watched_desk.create(who)
+    assert max(len(statements) for statements in watched.writes) <= 2
+
+
+# Last use
+
+
+async def last_use(desk: Desk, token_id: str) -> int | None:
+    (found,) = (one for one in await desk.services.tokens.list() if one.id == token_id)
+    return found.last_used_at
+
+
+async def use(desk: Desk, secret: str) -> None:
+    """What a request does to sessions."""
+    asking = caller_with(secret)
+    await desk.services.sessions.authenticate(asking)
+    desk.services.sessions.note_use(asking)
+
+
+async def test_the_last_use_of_a_token_is_stored_without_a_write_per_request(
+    watched: Watched, watched_desk: Desk
+) -> None:
+    owner = OwnerName(user=watched_desk.named("reader")[0])
+    token = await watched_desk.services.tokens.create(operator(), owner, None)
+    watched.writes.clear()
+    for _ in range(5):
+        await use(watched_desk, token.secret)
+    assert watched.writes == []
+    assert await last_use(watched_desk, token.id) is None
+    before = wiring.clock()
+    await use(watched_desk, token.secret)
+    await watched_desk.services.sessions.store_uses()
+    assert len(watched.writes) == 1
+    stored = await last_use(watched_desk, token.id)
+    assert stored is not None
+    assert before <= stored <= wiring.clock()
+    await watched_desk.services.sessions.store_uses()
+    assert len(watched.writes) == 1
+
+
+async def test_an_older_use_that_another_node_stores_later_does_not_win(
+    desks: tuple[Desk, Desk],
+) -> None:
+    one, other = desks
+    owner = OwnerName(user=one.named("reader")[0])
+    token = await one.services.tokens.create(operator(), owner, None)
+    await use(one, token.secret)
+    await use(other, token.secret)
+    await other.services.sessions.store_uses()
+    newest = await last_use(one, token.id)
+    await one.services.sessions.store_uses()
+    assert await last_use(one, token.id) == newest
+
+
+async def test_last_uses_are_stored_in_order_of_ids_and_without_a_stream(
+    watched: Watched, watched_desk: Desk
+) -> None:
+    people = ("writer", "owner", "reader", "manager", "plain")
+    for who in people:
+        await use(watched_desk, watched_desk.world.tokens[who])
+    streams = (await dump(watched_desk.services.database))["streams"]
+    watched.writes.clear()
+    await watched_desk.services.sessions.store_uses()
+    (statements,) = watched.writes
+    ids = [statement.split("-- ")[1] for statement in statements]
+    assert len(ids) == len(people)
+    assert ids == sorted(ids)
+    assert (await dump(watched_desk.services.database))["streams"] == streams
+
+
+async def test_last_uses_that_could_not_be_stored_are_stored_later(own_desk: Desk) -> None:
+    async def rename(before: str, after: str) -> None:
+        async def body(tx: Transaction) -> None:
+            await tx.script(f"ALTER TABLE {before} RENAME TO {after}")
+
+        await own_desk.services.database.write(body)
+
+    owner = OwnerName(user=own_desk.named("reader")[0])
+    token = await own_desk.services.tokens.create(operator(), owner, None)
+    await use(own_desk, token.secret)
+    await rename("tokens", "out_of_the_way")
+    assert await refusal_of(own_desk.services.sessions.store_uses()) == "storage_unavailable"
+    await rename("out_of_the_way", "tokens")
+    assert await last_use(own_desk, token.id) is None
+    await own_desk.services.sessions.store_uses()
+    assert await last_use(own_desk, token.id) is not None
+
+
+# Workspace usage
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["create", "update", "delete", "hide", "taken", "invalid"]),
+        st.integers(0, 5),
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40),
+    ),
+    max_size=12,
+)
+
+
+USAGE = (
+    (
+        "SELECT variables FROM streams WHERE id = $1",
+        "SELECT count(*) FROM variables WHERE workspace_id = $1",
+    ),
+    (
+        "SELECT value_bytes FROM streams WHERE id = $1",
+        "SELECT coalesce(sum(value_bytes), 0) FROM variables WHERE workspace_id = $1",
+    ),
+)
+"""What a workspace says it holds, and what it holds; the bytes come last."""
+
+
+async def operate(desk: Desk, operation: str, number: int, value: str) -> None:
+    """One operation of a sequence; many of them are refused."""
+    place = caller(desk.world, "owner"), desk.world.workspaces["network"]
+    found = await desk.variable_ids()
+    patches = {
+        "update": VariableDraft(value=value),
+        "hide": VariableDraft(sensitive=True),
+        "taken": VariableDraft(key="key-0", value=value),
+        "invalid": VariableDraft(key="no key", value=value),
+    }
+    if operation == "create":
+        await desk.create(key=f"key-{number}", value=value)
+    elif not found:
+        return
+    elif operation == "delete":
+        target = found[number % len(found)]
+        await desk.services.variables.delete(*place, target, ANY_VERSION)
+    else:
+        target = found[number % len(found)]
+        await desk.services.variables.update(*place, target, patches[operation], ANY_VERSION)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(OPERATIONS)
+async def test_a_workspace_knows_what_it_holds_whatever_was_done(
+    house: House, operations: list[tuple[str, int, str]]
+) -> None:
+    desk = Desk(await build_world(house))
+    for operation in operations:
+        try:
+            await operate(desk, *operation)
+        except Refusal as refusal:
+            assert refusal.faults[0].code.word in ("key_taken", "invalid_value")  # noqa: PT017
+    stream = desk.world.workspaces["network"]
+    held = "".join(value or "" for value in (await desk.list()).values())
+    said = 0
+    for known, actual in USAGE:
+        said = await count(house.services.database, known, stream)
+        assert said == int(await count(house.services.database, actual, stream))
+    assert said >= len(held.encode())
+
+
+# Readiness
+
+
+@asynccontextmanager
+async def installation_on(url: str) -> AsyncIterator[Installation]:
+    async with opened(url) as database:
+        yield Installation(database, wiring.clock)
+
+
+async def test_an_installation_is_ready_step_by_step(own_url: str) -> None:
+    keys = keyring.generate()
+    async with installation_on(own_url) as installation:
+        assert not await installation.is_initialised()
+        with pytest.raises(NotReady, match="migrate up"):
+            await installation.require_ready(keys)
+        assert await installation.migrate() == migrations.known()
+        assert await installation.pending() == []
+        assert not await installation.is_initialised()
+        with pytest.raises(NotReady, match="teamvars init"):
+            await installation.require_ready(keys)
+        assert await installation.initialise(keys)
+        await installation.require_ready(keys)
+        assert await installation.is_initialised()
+        assert not await installation.initialise(keys)
+
+
+async def test_nodes_that_begin_at_once_agree_on_one_keyring(own_url: str) -> None:
+    keys = [keyring.generate() for _ in range(3)]
+    async with installation_on(own_url) as one, installation_on(own_url) as other:
+        await one.migrate()
+        outcomes = await asyncio.gather(
+            *(node.initialise(k) for node, k in zip((one, other, one), keys, strict=True)),
+            return_exceptions=True,
+        )
+        assert outcomes.count(True) == 1
+        assert sum(isinstance(outcome, NotReady) for outcome in outcomes) == 2
+        await other.require_ready(keys[outcomes.index(True)])
+
+
+async def test_another_keyring_is_refused_and_touches_nothing(own_desk: Desk) -> None:
+    house = own_desk.world.house
+    stranger = keyring.generate()
+    imposter = keyring.Keyring(
+        keyring.KeySet(house.keys.master.active, dict.fromkeys(house.keys.master.keys, b"k" * 32)),
+        house.keys.audit,
+    )
+    half = keyring.Keyring(house.keys.master, stranger.audit)
+    before = await dump(own_desk.services.database)
+    for keys in (stranger, imposter, half):
+        for asked in (
+            own_desk.services.installation.require_ready(keys),
+            own_desk.services.installation.initialise(keys),
+        ):
+            with pytest.raises(NotReady, match="not this database's"):
+                await asked
+    assert await dump(own_desk.services.database) == before
+    await own_desk.services.installation.require_ready(house.keys)
+
+
+# Sealed values
+
+
+ANOTHER_ROWS = (
+    "UPDATE variables SET sealed_value = (SELECT v.sealed_value FROM variables v "
+    "WHERE v.workspace_id = $1 AND v.key = 'a') WHERE workspace_id = $1 AND key = 'b'"
+)
+FLAG = "UPDATE variables SET sensitive = 0 WHERE workspace_id = $1 AND key = 'hidden'"
+
+
+@pytest.mark.parametrize(("move", "place"), [(ANOTHER_ROWS, 1), (FLAG, 2)])
+async def test_a_value_that_was_moved_in_the_database_is_not_shown(
+    desk: Desk, move: str, place: int
+) -> None:
+    await desk.create(key="a", value="of a")
+    await desk.create(key="b", value="of b")
+    await desk.create(key="hidden", value="of nobody", sensitive=True)
+    workspace = desk.world.workspaces["network"]
+
+    async def attack(tx: Transaction) -> None:
+        await tx.execute(move, workspace)
+
+    await desk.services.database.write(attack)
+    moved = (await desk.variable_ids())[place]
+    with pytest.raises(SealBroken):
+        await desk.services.variables.read(caller(desk.world, "owner"), workspace, moved)

@@ -1,0 +1,150 @@
+"""Two nodes on one store: of those who want the same thing at once, one gets it."""
+
+import asyncio
+
+from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
+from teamvars.domain.teams import Status
+from teamvars.domain.variables import VariableDraft
+from teamvars.services.directory import Options
+from teamvars.services.variables import ANY_VERSION, Versions
+from tests.house import operator
+from tests.services.people import Desk, caller, count
+from tests.storage.stores import words
+
+CALLERS = 16
+
+
+async def test_of_many_who_create_one_key_one_does(desks: tuple[Desk, Desk]) -> None:
+    outcomes = await asyncio.gather(
+        *(desks[n % 2].create(value=f"{n}") for n in range(CALLERS)), return_exceptions=True
+    )
+    assert sorted(words(*outcomes)) == ["done", *["key_taken"] * (CALLERS - 1)]
+    winner = words(*outcomes).index("done")
+    assert await desks[0].list() == await desks[1].list() == {"region": f"{winner}"}
+    assert await desks[0].world.house.audit_holds()
+
+
+async def test_of_many_who_update_one_version_one_does(desks: tuple[Desk, Desk]) -> None:
+    world = desks[0].world
+    for _ in range(3):
+        before = await desks[0].create(key="contended")
+        place = world.workspaces["network"], before.id
+        wanted = Versions(frozenset({before.version_id}))
+        outcomes = await asyncio.gather(
+            *(
+                desks[n % 2].services.variables.update(
+                    caller(world, "writer"), *place, VariableDraft(value=f"{n}"), wanted
+                )
+                for n in range(CALLERS)
+            ),
+            return_exceptions=True,
+        )
+        assert sorted(words(*outcomes)) == ["done", *["precondition_failed"] * (CALLERS - 1)]
+        winner = words(*outcomes).index("done")
+        assert await desks[1].list() == {"contended": f"{winner}"}
+        owner = caller(world, "owner")
+        await desks[0].services.variables.delete(owner, *place, ANY_VERSION)
+
+
+async def test_updates_of_one_variable_without_a_condition_all_happen_one_after_another(
+    desks: tuple[Desk, Desk],
+) -> None:
+    world = desks[0].world
+    variable = await desks[0].create()
+    place = world.workspaces["network"], variable.id
+    updated = await asyncio.gather(
+        *(
+            desks[n % 2].services.variables.update(
+                caller(world, "writer"), *place, VariableDraft(value="v" * n), ANY_VERSION
+            )
+            for n in range(CALLERS)
+        )
+    )
+    assert len({one.variable.version_id for one in updated}) == CALLERS
+    stream = world.workspaces["network"]
+    database = world.house.services.database
+    (value,) = (await desks[0].list()).values()
+    question = "SELECT value_bytes FROM streams WHERE id = $1"
+    assert await count(database, question, stream) == len(value or "")
+    question = "SELECT sequence FROM streams WHERE id = $1"
+    assert await count(database, question, stream) == 1 + CALLERS
+    assert await world.house.audit_holds()
+
+
+async def test_two_owners_who_are_removed_at_once_do_not_both_go(
+    desks: tuple[Desk, Desk],
+) -> None:
+    one, other = desks
+    database, owners = one.services.database, one.world.teams["owners"]
+    both = TeamEntry("owners", members=one.named("owner", "plain"))
+    for _ in range(5):
+        await one.apply(both)
+        outcomes = await asyncio.gather(
+            one.change("remove", "owner", team="owners", who="organization-token"),
+            other.change("remove", "plain", team="owners", who="organization-token"),
+            return_exceptions=True,
+        )
+        assert sorted(words(*outcomes)) == ["done", "last_owner"]
+        question = "SELECT count(*) FROM team_members WHERE team_id = $1"
+        assert await count(database, question, owners) == 1
+
+
+async def test_an_owner_is_not_removed_while_a_file_makes_the_other_one_invited(
+    desks: tuple[Desk, Desk],
+) -> None:
+    one, other = desks
+    await one.change("add", "plain", team="owners")
+    (plain,) = one.named("plain")
+    outcomes = await asyncio.gather(
+        one.change("remove", "owner", team="owners", who="organization-token"),
+        other.apply(members={plain: Status.INVITED}),
+        return_exceptions=True,
+    )
+    assert sorted(words(*outcomes)) == ["done", "last_owner"]
+
+
+async def test_a_variable_is_never_left_in_a_workspace_that_is_deleted_meanwhile(
+    desks: tuple[Desk, Desk],
+) -> None:
+    one, other = desks
+    world, (owner,) = one.world, one.named("owner")
+    creating = [one.create(workspace="payments", key=f"key-{n}") for n in range(CALLERS)]
+    deleting = other.apply(
+        TeamEntry("owners"),
+        members={owner: Status.ACTIVE},
+        workspaces=("network",),
+        options=Options(prune=True, delete_variables=True),
+    )
+    half = CALLERS // 2
+    outcomes = await asyncio.gather(
+        *creating[:half], deleting, *creating[half:], return_exceptions=True
+    )
+    found = words(*outcomes)
+    assert found[half] == "done"
+    assert set(found) <= {"done", "not_found"}
+    workspace = world.workspaces["payments"]
+    database = world.house.services.database
+    for table, column in (("variables", "workspace_id"), ("streams", "id"), ("workspaces", "id")):
+        question = f"SELECT count(*) FROM {table} WHERE {column} = $1"  # noqa: S608
+        assert await count(database, question, workspace) == 0
+    assert await world.house.audit_holds()
+
+
+async def test_of_files_that_create_one_organization_at_once_one_creates_it(
+    desks: tuple[Desk, Desk],
+) -> None:
+    name, (owner,) = desks[0].world.organization + "-new", desks[0].named("owner")
+    entry = OrganizationEntry(
+        name, {owner: Status.ACTIVE}, ("network",), (TeamEntry("crew", members=(owner,)),)
+    )
+    users = (UserEntry(f"new-{name}"),)
+    directory = Directory(users, (entry,))
+    applied = await asyncio.gather(
+        *(
+            desk.services.directory.apply(operator(), directory, Options())
+            for desk in (*desks, *desks)
+        )
+    )
+    assert sorted(bool(one.changes) for one in applied) == [False, False, False, True]
+    assert len({one.organizations[name].id for one in applied}) == 1
+    assert await desks[0].world.house.audit_holds()

@@ -1,0 +1,253 @@
+"""Nobody with a database client edits the audit trail unseen.
+
+Each attack is done and verified in one transaction, which is then undone.
+"""
+
+# ruff: noqa: S608 - what is put together here is an attack
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from teamvars import wiring
+from teamvars.domain.audit import Break
+from teamvars.domain.directory import TeamEntry
+from teamvars.domain.teams import Status
+from teamvars.security.chain import Chain
+from teamvars.services.audit import Audit
+from teamvars.services.directory import Options
+from teamvars.storage.database import Body, T, Transaction
+from tests.house import open_house
+from tests.services.people import Desk
+from tests.storage.stores import fresh_postgres, fresh_sqlite
+from tests.world import build_world
+
+
+class Undone(Exception):
+    """Takes what was found out of a transaction that must not be committed."""
+
+    def __init__(self, breaks: list[Break]) -> None:
+        super().__init__()
+        self.breaks = breaks
+
+
+class Within:
+    """The store as one transaction sees it."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+
+    async def read(self, body: Body[T]) -> T:
+        return await body(self._tx)
+
+
+async def breaks_after(desk: Desk, *attack: str, **names: object) -> list[Break]:
+    """What verification finds after the statements."""
+
+    async def body(tx: Transaction) -> None:
+        for statement in attack:
+            await tx.execute(statement.format(**names))
+        store: Any = Within(tx)
+        _, breaks = await Audit(store, Chain(desk.world.house.keys), wiring.clock).verify()
+        raise Undone(breaks)
+
+    with pytest.raises(Undone) as undone:
+        await desk.services.database.write(body)
+    return undone.value.breaks
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+async def desk(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Desk]:
+    """An installation of this module's own: verifying a large one takes its time."""
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            url = fresh_sqlite(tmp_path_factory.mktemp("tampering"))
+        else:
+            url = stack.enter_context(fresh_postgres(request.getfixturevalue("postgres")))
+        async with open_house(url) as house:
+            yield Desk(await build_world(house))
+
+
+@pytest.fixture(scope="module")
+async def victim(desk: Desk) -> str:
+    """The id of a stream with four entries."""
+    for number in range(4):
+        await desk.create(key=f"key-{number}")
+    return desk.world.workspaces["network"]
+
+
+ENTRY = "WHERE stream_id = '{victim}' AND sequence = 2"
+
+EDITS = {
+    "at": "at + 1",
+    "actor_kind": "'operator'",
+    "actor_id": "'somebody'",
+    "token_id": "NULL",
+    "request_id": "'another'",
+    "action": "'variable.delete'",
+    "subject_type": "'teams'",
+    "subject_id": "'var-another'",
+    "details": "details || ' '",
+    "key_id": "'ak-another'",
+    "previous": "link",
+    "link": "previous",
+}
+
+
+async def test_nothing_is_found_where_nothing_was_done(desk: Desk, victim: str) -> None:
+    assert await breaks_after(desk) == []
+
+
+@pytest.mark.parametrize("column", EDITS)
+async def test_an_edited_column_is_found(desk: Desk, victim: str, column: str) -> None:
+    edit = f"UPDATE audit_entries SET {column} = {EDITS[column]} {ENTRY}"
+    (found,) = await breaks_after(desk, edit, victim=victim)
+    assert (found.stream_id, found.sequence) == (victim, 2)
+
+
+@pytest.mark.parametrize("sequence", [1, 2, 3, 4])
+async def test_a_deleted_entry_is_found(desk: Desk, victim: str, sequence: int) -> None:
+    (found,) = await breaks_after(
+        desk,
+        "DELETE FROM audit_entries WHERE stream_id = '{victim}' AND sequence = {sequence}",
+        victim=victim,
+        sequence=sequence,
+    )
+    assert (found.stream_id, found.sequence) == (victim, sequence)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 3])
+async def test_a_cut_off_end_is_found_although_the_streams_row_was_moved_back(
+    desk: Desk, victim: str, kept: int
+) -> None:
+    (found,) = await breaks_after(
+        desk,
+        "UPDATE streams SET sequence = {kept}, link = (SELECT previous FROM audit_entries "
+        "WHERE stream_id = '{victim}' AND sequence = {kept} + 1) WHERE id = '{victim}'",
+        "DELETE FROM audit_entries WHERE stream_id = '{victim}' AND sequence > {kept}",
+        victim=victim,
+        kept=kept,
+    )
+    assert (found.stream_id, found.sequence) == (victim, kept + 1)
+    assert "head" in found.reason
+
+
+async def test_two_swapped_entries_are_found(desk: Desk, victim: str) -> None:
+    moves = [
+        f"UPDATE audit_entries SET sequence = {after} "
+        f"WHERE stream_id = '{{victim}}' AND sequence = {before}"
+        for before, after in ((2, 99), (3, 2), (99, 3))
+    ]
+    (found,) = await breaks_after(desk, *moves, victim=victim)
+    assert (found.stream_id, found.sequence) == (victim, 2)
+
+
+COLUMNS = (
+    "at, actor_kind, actor_id, token_id, request_id, action, subject_type, subject_id, details, "
+    "key_id, previous, link"
+)
+
+
+@pytest.mark.parametrize("link", ["link", "previous"])
+async def test_an_added_entry_is_found_although_the_streams_row_was_moved_on(
+    desk: Desk, victim: str, link: str
+) -> None:
+    (found,) = await breaks_after(
+        desk,
+        f"INSERT INTO audit_entries (stream_id, sequence, {COLUMNS}) "
+        f"SELECT stream_id, 5, {COLUMNS} FROM audit_entries {ENTRY}",
+        "UPDATE audit_entries SET previous = (SELECT link FROM streams WHERE id = '{victim}') "
+        "WHERE stream_id = '{victim}' AND sequence = 5",
+        f"UPDATE streams SET sequence = 5, link = (SELECT {link} FROM audit_entries {ENTRY}) "
+        "WHERE id = '{victim}'",
+        victim=victim,
+    )
+    assert (found.stream_id, found.sequence) == (victim, 5)
+
+
+@pytest.mark.parametrize("column", ["sequence = sequence + 1", "link = head", "head = link"])
+async def test_an_edited_row_of_a_stream_is_found(desk: Desk, victim: str, column: str) -> None:
+    edit = f"UPDATE streams SET {column} WHERE id = '{{victim}}'"
+    (found,) = await breaks_after(desk, edit, victim=victim)
+    assert found.stream_id == victim
+
+
+async def test_a_stream_deleted_with_its_subject_and_all_its_entries_is_found(
+    desk: Desk, victim: str
+) -> None:
+    (found,) = await breaks_after(
+        desk,
+        "DELETE FROM workspaces WHERE id = '{victim}'",
+        "DELETE FROM streams WHERE id = '{victim}'",
+        "DELETE FROM audit_entries WHERE stream_id = '{victim}'",
+        victim=victim,
+    )
+    assert (found.stream_id, found.reason) == (victim, "the stream is missing")
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        (
+            "INSERT INTO streams (id, sequence, link, head) SELECT 'ws-stray', 0, link, head "
+            "FROM streams WHERE id = '{victim}'"
+        ),
+        (
+            f"INSERT INTO audit_entries (stream_id, sequence, {COLUMNS}) "
+            f"SELECT 'ws-stray', 1, {COLUMNS} FROM audit_entries {ENTRY}"
+        ),
+    ],
+    ids=["a row", "an entry"],
+)
+async def test_a_stray_stream_is_found(desk: Desk, victim: str, stray: str) -> None:
+    (found,) = await breaks_after(desk, stray, victim=victim)
+    assert found.stream_id == "ws-stray"
+
+
+@pytest.mark.parametrize("details", ["no json", "[]", '{"opens": [7]}', '{"closes": [{}]}', "{}"])
+async def test_altered_details_are_found_whatever_they_say_now(
+    desk: Desk, victim: str, details: str
+) -> None:
+    organization = "(SELECT organization_id FROM workspaces WHERE id = '{victim}')"
+    found = await breaks_after(
+        desk,
+        "UPDATE audit_entries SET details = '{details}' "
+        f"WHERE stream_id = {organization} AND action = 'workspace.create' "
+        "AND subject_id = '{victim}'",
+        victim=victim,
+        details=details,
+    )
+    assert {one.reason for one in found} == {
+        "the entry was altered or replaced",
+        "no entry says that this stream was opened",
+    }
+
+
+async def test_the_entries_of_a_deleted_subject_cannot_be_edited_either(
+    own_desk: Desk,
+) -> None:
+    desk = own_desk
+    closed = desk.world.workspaces["payments"]
+    await desk.create(workspace="payments")
+    await desk.apply(
+        *(TeamEntry(name) for name in desk.world.teams),
+        workspaces=("network",),
+        members=dict.fromkeys(desk.named(*desk.world.memberships), Status.ACTIVE),
+        options=Options(prune=True, delete_variables=True),
+    )
+    assert await breaks_after(desk) == []
+    for attack in (
+        "DELETE FROM audit_entries WHERE stream_id = '{closed}'",
+        "UPDATE audit_entries SET action = 'variable.delete' WHERE stream_id = '{closed}'",
+        (
+            "INSERT INTO streams (id, sequence, link, head) "
+            "SELECT '{closed}', sequence, link, link FROM audit_entries "
+            "WHERE stream_id = '{closed}'"
+        ),
+    ):
+        (found,) = await breaks_after(desk, attack, closed=closed)
+        assert found.stream_id == closed
