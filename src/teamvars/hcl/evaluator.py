@@ -51,7 +51,7 @@ MAX_STEPS = 600_000
 MAX_DEPTH = 64
 """Collections inside each other in one value."""
 
-STEPS_PER_FRACTION = 60
+STEPS_PER_FRACTION = 150
 """What an operation on numbers with a fraction, or over 512 bits, costs beside one on integers."""
 
 Scope = dict[str, Value]

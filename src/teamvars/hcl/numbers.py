@@ -21,7 +21,7 @@ EXACT_DIGITS = 153
 MAX_EXPONENT = 1_000
 """The largest exponent, of ten, that may be written."""
 
-MAX_MAGNITUDE = 2_000
+MAX_MAGNITUDE = 1_200
 """No number is 10 to this power or more, or closer to zero than its inverse."""
 
 _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
@@ -33,6 +33,8 @@ class NumberError(ValueError):
 
 def read_number(text: str) -> Number:
     """The number that `text` writes in decimal. Refuses: other text, a number out of range."""
+    if len(text) <= EXACT_DIGITS and text.isascii() and text.isdigit():
+        return int(text)
     match = _FORM.fullmatch(text)
     if match is None or not (match[2] or match[3]):
         raise NumberError("a number is malformed")

@@ -15,7 +15,9 @@ from teamvars.hcl.nodes import Conditional, For, ForNames, Join, Literal, Node, 
 from teamvars.hcl.tokens import CLOSE, END, INTERPOLATION, LITERAL, NAME, Heredoc, Scanner
 from teamvars.hcl.values import text
 
-_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)|\$\$\{|%%\{")
+_OPENER_ESCAPE = r"\$\$\{|%%\{"
+_HEREDOC_ESCAPE = re.compile(_OPENER_ESCAPE)
+_QUOTED_ESCAPE = re.compile(rf"\\(?:u[0-9a-fA-F]{{4}}|U[0-9a-fA-F]{{8}}|.)|{_OPENER_ESCAPE}")
 _SIMPLE_ESCAPES = {
     r"\n": "\n",
     r"\r": "\r",
@@ -169,17 +171,13 @@ def _unescaped(scanner: Scanner, *, quoted: bool) -> str:
     """The text that the current literal piece stands for; only quoted ones know backslashes."""
 
     def replacement(match: re.Match[str]) -> str:
-        escape = match[0]
-        if escape in _SIMPLE_ESCAPES and (quoted or escape[0] != "\\"):
-            return _SIMPLE_ESCAPES[escape]
-        if not quoted:
-            return escape[0] + _ESCAPE.sub(replacement, escape[1:])
-        return _character(scanner, escape, scanner.start + match.start())
+        simple = _SIMPLE_ESCAPES.get(match[0])
+        return simple or _character(scanner, match[0], scanner.start + match.start())
 
     raw = scanner.text
     if "\\" not in raw and "{" not in raw:
         return raw
-    return _ESCAPE.sub(replacement, raw)
+    return (_QUOTED_ESCAPE if quoted else _HEREDOC_ESCAPE).sub(replacement, raw)
 
 
 def _character(scanner: Scanner, escape: str, at: int) -> str:

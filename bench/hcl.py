@@ -1,0 +1,50 @@
+"""What reading a value costs: `python3 dev.py hcl`.
+
+Promised: a value of 40 bytes parses in under 80 µs, and time grows linearly up to 256 KiB.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+
+from teamvars.hcl import evaluate, parse
+
+SMALL = '{ name = "web", ports = [80, 443], x=1 }'
+SIZES = (4_096, 16_384, 65_536, 262_144)
+SHAPES: dict[str, Callable[[int], str]] = {
+    "numbers": lambda size: "[" + "1," * ((size - 2) // 2) + "]",
+    "strings": lambda size: "[" + '"abc",' * ((size - 2) // 6) + "]",
+    "objects": lambda size: "[" + f"{SMALL}," * ((size - 2) // 41) + "]",
+    "operators": lambda size: "1" + "+1" * ((size - 1) // 2),
+    "interpolations": lambda size: '"' + "${1}" * ((size - 2) // 4) + '"',
+    "heredoc": lambda size: "<<A\n" + "some text\n" * ((size - 6) // 10) + "A\n",
+}
+PARSE_LIMIT = 80e-6
+
+
+def best_time(action: Callable[[], object], rounds: int) -> float:
+    """The shortest of `rounds` runs, in seconds of this process alone."""
+    times = []
+    for _ in range(rounds):
+        start = time.process_time()
+        action()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def main() -> int:
+    small = best_time(lambda: parse(SMALL), 2_000)
+    both = best_time(lambda: evaluate(SMALL), 2_000)
+    print(f"{len(SMALL)} bytes: parse {small * 1e6:.0f} µs, parse and evaluate {both * 1e6:.0f} µs")
+    print("\nmilliseconds to parse" + "".join(f"{size // 1024:>8} KiB" for size in SIZES))
+    for name, shape in SHAPES.items():
+        cells = ""
+        for size in SIZES:
+            source = shape(size)
+            cells += f"{best_time(lambda text=source: parse(text), 3) * 1e3:>12.1f}"  # type: ignore[misc]
+        print(f"{name:<21}{cells}")
+    return 0 if small < PARSE_LIMIT else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

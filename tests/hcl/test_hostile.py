@@ -1,0 +1,169 @@
+"""Every hostile source is parsed or refused in 1 s, evaluated or refused in 2 s, in 100 MiB."""
+
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from teamvars.hcl import HclError, evaluate, parse
+from teamvars.hcl.expression import Expression
+
+FULL = 262_144
+
+
+def nested(opening: str, closing: str, count: int, middle: str) -> str:
+    return opening * count + middle + closing * count
+
+
+def doubled(start: str, double: str, rounds: int) -> str:
+    """A value that doubles with every `for` around it."""
+    names = [f"x{number}" for number in range(rounds + 1)]
+    steps = [f"[for {names[i + 1]} in [{double.format(names[i])}] : " for i in range(rounds)]
+    return f"[for x0 in [{start}] : {''.join(steps)}{names[-1]}{']' * (rounds + 1)}"
+
+
+HOSTILE = {
+    "open brackets": "[" * 100_000,
+    "brackets": nested("[", "]", FULL // 2, ""),
+    "open parentheses": "(" * FULL,
+    "open braces": "{" * FULL,
+    "not": "!" * 250_000 + "true",
+    "minus": "-" * 250_000 + "1",
+    "newlines": "\n" * 250_000 + "1",
+    "carriage returns": "\r\n" * 131_000 + "1",
+    "dollars": '"' + "$" * 250_000 + '"',
+    "percents": '"' + "%" * 250_000 + '"',
+    "open templates": '"${' * 87_000,
+    "unterminated string": '"' + "a" * 250_000,
+    "unterminated interpolations": '"' + "${1}" * 65_000,
+    "digits": "9" * 200_000,
+    "fraction digits": "0." + "1" * 200_000,
+    "exponent digits": "1e" + "1" * 200_000,
+    "list": "[" + "1," * 120_000 + "]",
+    "full list": "[" + "1," * 131_071 + "]",
+    "objects": "[" + "{}," * 87_000 + "]",
+    "same keys": "{" + "1=1," * 65_000 + "}",
+    "strings": "[" + '"a",' * 65_000 + "]",
+    "heredoc openings": "<<A\n" * 65_000,
+    "heredocs": "[" + "<<A\nA\n," * 32_000 + "]",
+    "heredocs in heredocs": "<<A\n${" * 40_000,
+    "heredoc lines": "<<-A\n" + " a\n" * 87_000 + "A\n",
+    "nested for": nested("[for a in [1,1,1,1,1,1,1,1] : ", "]", 30, "1"),
+    "for over a large list": "[for a in [" + "1," * 100_000 + "] : [a, a, a, a, a, a, a, a]]",
+    "doubled tuples": doubled("[1]", "[{0}, {0}]", 20),
+    "doubled strings": doubled('"x"', '"${{{0}}}${{{0}}}"', 24),
+    "additions": "1" + "+1" * 131_000,
+    "divisions": "1" + "/3" * 131_000,
+    "list of divisions": "[" + "1/3," * 65_000 + "]",
+    "remainders": "1e1000" + "%0.3" * 60_000,
+    "conditionals": "true?1:" * 37_000 + "1",
+    "splats": "[1]" + "[*]" * 87_000,
+    "attributes": "{a=1}" + ".a" * 131_000,
+    "calls": "f(" * 131_000,
+    "block comments": "/**/" * 65_000 + "1",
+    "open comments": "1" + "/*" * 131_000,
+    "directives": '"' + "%{if true}" * 26_000 + '"',
+    "backslashes": '"' + "\\" * 262_000 + '"',
+    "combining marks": '"a' + "\u0301\u0323" * 65_000 + '"',
+    "large equality": "[" + "1," * 60_000 + "]==[" + "1," * 60_000 + "]",
+    "large conditional": "true?[" + "1," * 60_000 + "]:[" + '"a",' * 30_000 + "]",
+}
+
+LARGEST = ["full list", "objects", "additions", "list of divisions", "doubled strings"]
+
+MEASURED = """
+import resource, sys
+sys.path[:0] = [sys.argv[1], sys.argv[2]]
+from test_hostile import HOSTILE, LARGEST, expression_of, evaluated
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for name in LARGEST:
+    evaluated(expression_of(HOSTILE[name]))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def expression_of(source: str) -> Expression | None:
+    """The expression, or None for a source that is refused."""
+    try:
+        return parse(source)
+    except HclError:
+        return None
+
+
+def evaluated(expression: Expression | None) -> None:
+    """Evaluate; being refused is as good as having a value."""
+    with suppress(HclError):
+        if expression is not None:
+            expression.evaluate()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_source_is_read_in_a_second_and_evaluated_in_two(name: str) -> None:
+    # The processor's own time: what the machine does for others is not this package's doing.
+    start = time.process_time()
+    expression = expression_of(HOSTILE[name])
+    parsed = time.process_time()
+    evaluated(expression)
+    assert parsed - start < 1
+    assert time.process_time() - parsed < 2
+
+
+def test_hostile_sources_fit_in_100_mib() -> None:
+    here = Path(__file__).resolve().parent
+    command = [sys.executable, "-c", MEASURED, str(here), str(here.parents[1] / "src")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert int(done.stdout) < 100 * 1024  # kibibytes
+
+
+def test_256_kib_is_the_limit() -> None:
+    assert evaluate('"' + "é" * (FULL // 2 - 1) + '"') == "é" * (FULL // 2 - 1)
+    with pytest.raises(HclError):
+        parse('"' + "é" * (FULL // 2) + '"')
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("(", ")"),
+        ("[", "]"),
+        ("{a=", "}"),
+        ('"x${', '}"'),
+        ("-(", ")"),
+        ("1+1*(", ")"),
+        ("true?(", "):2"),
+        ("[1][", "]"),
+        ("[for x in [1] : ", "]"),
+    ],
+)
+def test_sixty_levels_of_any_kind_parse_and_10_000_do_not(opening: str, closing: str) -> None:
+    with pytest.raises(HclError):
+        parse(nested(opening, closing, 10_000, "0"))
+    levels = 30 if opening == "true?(" else 60  # a branch is a level, and so is a parenthesis
+    evaluated(parse(nested(opening, closing, levels, "0")))
+
+
+def test_64_brackets_parse_and_65_do_not() -> None:
+    assert evaluate(nested("(", ")", 64, "1")) == 1
+    with pytest.raises(HclError):
+        parse(nested("(", ")", 65, "1"))
+
+
+def test_a_value_that_nests_deeper_than_64_levels_is_refused() -> None:
+    inner = nested("[", "]", 40, "1")
+    with pytest.raises(HclError):
+        evaluate(f"[for x in [{inner}] : {nested('[', ']', 40, 'x')}]")
+
+
+def test_deep_nesting_leaves_half_of_pythons_stack_to_the_caller() -> None:
+    source = nested('"x${[for x in [1] : 1+1*(', ')]}"', 16, "0")
+
+    def deeper(frames: int) -> None:
+        if frames:
+            deeper(frames - 1)
+        else:
+            evaluated(expression_of(source))
+
+    deeper(400)
