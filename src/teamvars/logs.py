@@ -26,6 +26,9 @@ TO_ROOT: dict[str, dict[str, object]] = {
 """What granian is told about logging: to leave it to the handler `configure` sets."""
 
 
+_TRACE = "Traceback (most recent call last)"
+
+
 def configure(log_format: LogFormat) -> None:
     """Sets up structlog for this process, and Python's own logging to write through it."""
     renderer: Processor
@@ -68,7 +71,10 @@ class _Relay(logging.Handler):
         level = max(logging.INFO, record.levelno // 10 * 10)
         error = record.exc_info[1] if record.exc_info else None
         more = {} if error is None else {"exc_info": error}
-        structlog.get_logger().log(level, record.getMessage(), logger=record.name, **more)
+        text = record.getMessage()
+        if _TRACE in text:  # the server hands on the one Starlette has made of an error
+            text = "a stack trace was left out"
+        structlog.get_logger().log(level, text, logger=record.name, **more)
 
 
 def _name_error(_: object, __: str, event: EventDict) -> EventDict:

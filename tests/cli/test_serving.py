@@ -269,6 +269,20 @@ def test_a_worker_that_dies_is_replaced(served: Server) -> None:
     assert served.terminate() == 0
 
 
+@pytest.mark.parametrize("missing", ["keyring.json", "teamvars.db"])
+def test_a_server_whose_workers_cannot_start_ends_and_says_why(host: Host, missing: str) -> None:
+    host.succeed("init")
+    with Server(host, "--log-format", "json") as server:
+        (host.data / missing).unlink()
+        psutil.Process(server.pid).children()[0].kill()
+        assert server.wait() == 1
+        lines = server.log_lines()
+        assert lines[-1]["event"] == "Worker crash loop detected, exiting"
+        told = [line.get("reason") or line.get("error") for line in lines]
+        assert any(why and ("no keyring" in why or "Refusal" in why) for why in told)
+        assert "Traceback" not in server.log
+
+
 def _eventually_ready(port: int) -> bool:
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:

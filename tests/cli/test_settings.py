@@ -101,6 +101,24 @@ def test_every_form_of_database_url_is_taken(folder: Path, url: str) -> None:
     assert settings.load(database_url=url).url == url
 
 
+def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "teamvars.toml").write_text('log_format = "console"\nmax_variables = 9\n')
+    said = settings.load(
+        data_dir=folder / "d",
+        database_url="postgresql://u:p%40ss@h/d",
+        keyring=folder / "k",
+        dialect="terraform",
+        directory_api=False,
+        log_format="json",
+        max_variables=7,
+        trusted_proxies="192.0.2.0/24,::1",
+    )
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    settings.export(said)
+    found = settings.load()
+    assert found == said
+
+
 def test_a_url_without_a_path_is_refused(folder: Path) -> None:
     with pytest.raises(SettingsError, match="database_url"):
         settings.load(database_url="sqlite:///")
