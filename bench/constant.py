@@ -1,0 +1,65 @@
+"""Our own application with one answer given from memory: what HTTP alone costs.
+
+The server's command, settings, routes, checks, headers and log lines are the real ones; only the
+list of variables asks no service.
+"""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from granian import Granian
+from starlette.routing import Router
+
+from teamvars import logs, settings, wiring
+from teamvars.cli.operator import serve
+from teamvars.domain.workspaces import Quota
+from teamvars.security import keyring
+from teamvars.storage.engines import database_for
+from teamvars.web.app import ASGIApp
+from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.frame import Frame
+from teamvars.web.negotiation import MEDIA_TYPE
+
+_BODY = "BENCH_BODY"
+_LIST = "/api/v2/workspaces/{workspace_id}/vars"
+
+
+def worker() -> ASGIApp:
+    """What each worker process runs in the place of `wiring.worker`."""
+    config = settings.load()
+    logs.configure(config.log_format)
+    body = Path(os.environ[_BODY]).read_bytes()
+    headers = {"Content-Type": MEDIA_TYPE, "ETag": f'"{"0" * 64}.{"0" * 8}"'}
+
+    async def answer(exchange: Exchange) -> Answer:
+        exchange.require_caller()
+        return Answer(200, body, headers)
+
+    keys = keyring.generate()
+    services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
+    routes = [
+        replace(route, handler=answer)
+        if (route.method, route.template) == ("GET", _LIST)
+        else route
+        for route in wiring.routes(services, keys)
+    ]
+    return Router(default=Frame(routes, services.sessions, config.trusted_proxies))
+
+
+def main(port: str, workers: str, body: str) -> None:
+    """Serves the file until it is told to stop, with granian as `teamvars serve` sets it up."""
+    os.environ[_BODY] = body
+
+    def granian(_: str, **options: Any) -> Any:
+        return Granian("bench.constant:worker", **options)
+
+    with mock.patch.object(serve, "Granian", granian):
+        serve.listen(settings.load(port=int(port), workers=int(workers)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,94 @@
+"""The figures that count: ratios and limits, each with its first bar and its goal."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench import growth
+from bench.outcome import Outcome
+from bench.references import COMMITS, HTTP_ALONE, INSERT, NGINX, SELECT
+from bench.rounds import Results
+from bench.stage import EMPTIED, FILLED, POSTGRES, SQLITE
+from bench.works import CREATE, CREATE_HOT, LIST, LIST_WRITTEN, MIXED, WORKS
+
+Side = tuple[str, str]
+"""A work and the beginning of a subject's name: the fastest of those is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """What is to be reached at first and in the end; None is reported without a bar."""
+
+    first: float | None = None
+    goal: float | None = None
+    at_most: bool = False
+
+    def verdict(self, reached: float) -> str:
+        """Which of the two is reached, as a word."""
+        if self.first is None or self.goal is None:
+            return ""
+        if self._holds(reached, self.goal):
+            return "goal"
+        return "first bar" if self._holds(reached, self.first) else "below"
+
+    def _holds(self, reached: float, bar: float) -> bool:
+        return reached <= bar if self.at_most else reached >= bar
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line; `how` says what it was taken from."""
+
+    text: str
+    bars: Bars
+    reached: float
+    how: str
+
+
+_ENGINES = (SQLITE, POSTGRES)
+_SCALE = Bars(0.8, 0.95)
+_RATIOS: tuple[tuple[str, Side, Side, Bars], ...] = (
+    ("list of 20 / nginx", (LIST.name, SQLITE), (LIST.name, NGINX), Bars(0.15, 0.30)),
+    ("list of 20 / nginx", (LIST.name, POSTGRES), (LIST.name, NGINX), Bars(0.08, 0.20)),
+    *(
+        ("list written / unwritten", (LIST_WRITTEN.name, e), (LIST.name, e), Bars(0.6, 0.85))
+        for e in _ENGINES
+    ),
+    ("create / raw commits", (CREATE.name, SQLITE), (CREATE.name, COMMITS), Bars(0.8, 1.3)),
+    ("create / one INSERT", (CREATE.name, POSTGRES), (CREATE.name, INSERT), Bars(0.18, 0.40)),
+    ("list / HTTP alone", (LIST.name, SQLITE), (LIST.name, HTTP_ALONE), Bars(0.5, 0.8)),
+    ("list / HTTP alone", (LIST.name, POSTGRES), (LIST.name, HTTP_ALONE), Bars()),
+    ("list / access SELECT", (LIST.name, POSTGRES), (LIST.name, SELECT), Bars()),
+    *(("create in one / in 64", (CREATE_HOT.name, e), (CREATE.name, e), Bars()) for e in _ENGINES),
+    *(("mixed day / list", (MIXED.name, e), (LIST.name, e), Bars()) for e in _ENGINES),
+    *(
+        ("full / empty: " + w.text, (w.name, f"{e} {FILLED}"), (w.name, f"{e} {EMPTIED}"), _SCALE)
+        for e in _ENGINES
+        for w in WORKS
+    ),
+)
+
+
+def figures(outcome: Outcome) -> Iterator[Figure]:
+    """All that this run has measured."""
+    for text, one, other, bars in _RATIOS:
+        yield from _ratio(outcome.results, text, (one, other), bars)
+    tails = outcome.results.tails(_ENGINES)
+    if tails:
+        (work, subject), tail = max(tails.items(), key=lambda item: item[1])
+        bars = Bars(10, 10, at_most=True)
+        yield Figure("widest p99 / median", bars, tail, f"{work}, {subject}")
+    if outcome.memory:
+        name, most = max(outcome.memory.items(), key=lambda item: item[1])
+        bars = Bars(150, 90, at_most=True)
+        yield Figure("MiB of one worker after the run", bars, most, name)
+    for name, times in outcome.growth.items():
+        bars = Bars(3, 3, at_most=True)
+        yield Figure("list: µs for each further variable", bars, growth.slope(times), name)
+
+
+def _ratio(results: Results, text: str, sides: tuple[Side, Side], bars: Bars) -> Iterator[Figure]:
+    one, other = (results.best(*side) for side in sides)
+    if one is not None and other is not None:
+        ratio = results.ratio(one, other)
+        how = f"{one[1]} / {other[1]}, {ratio.low:.2f}–{ratio.high:.2f}"  # noqa: RUF001
+        yield Figure(text, bars, ratio.value, how)

@@ -1,0 +1,33 @@
+"""Everything one run found out."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from bench import machine
+from bench.rounds import Effort, Results
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The samples, and for each server the seconds until it was ready and the MiB of a worker."""
+
+    effort: Effort
+    results: Results
+    started: Mapping[str, float]
+    memory: Mapping[str, float]
+    growth: Mapping[str, dict[int, float]]
+
+    def as_json(self) -> dict[str, object]:
+        """All of it, for whoever wants to look closer."""
+        rows = [
+            {"work": work, "subject": subject, "samples": [asdict(sample) for sample in samples]}
+            for (work, subject), samples in self.results.rows.items()
+        ]
+        return {
+            "machine": machine.describe(),
+            "effort": asdict(self.effort),
+            "started": dict(self.started),
+            "memory": dict(self.memory),
+            "growth": dict(self.growth),
+            "rows": rows,
+        }

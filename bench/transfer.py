@@ -1,0 +1,111 @@
+"""Many rows at once: filling a store in one transaction, and copying it from engine to engine."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import apsw
+import asyncpg
+
+from teamvars import wiring
+from teamvars.domain.access import Caller, WrappedKey
+from teamvars.domain.ids import new_id, new_version_id
+from teamvars.domain.tokens import Token
+from teamvars.domain.variables import Category, Variable, value_size
+from teamvars.security.chain import Chain
+from teamvars.security.keyring import Keyring
+from teamvars.security.sealing import DataKey, Sealer
+from teamvars.security.tokens import hash_token, new_token
+from teamvars.storage import streams, tokens, variables
+from teamvars.storage.database import Transaction
+from teamvars.storage.variables import StoredVariable
+
+_SENSITIVE_EVERY = 10
+_KEPT_BY_MIGRATIONS = "schema_migrations"
+
+
+class Bulk:
+    """Adds rows of one organization inside one transaction, each with its audit entry."""
+
+    def __init__(self, tx: Transaction, keys: Keyring, caller: Caller) -> None:
+        self._tx = tx
+        self._sealer = Sealer(keys)
+        self._chain = Chain(keys)
+        self._caller = caller
+        self._now = wiring.clock()
+
+    async def add_variables(self, counts: Mapping[str, int]) -> dict[str, str]:
+        """So many variables into each workspace; returns the first id of each that got any."""
+        row = await self._tx.fetch_one(
+            "SELECT organization_id, version, master_key_id, wrapped FROM data_keys"
+        )
+        assert row is not None
+        key = self._sealer.data_key(WrappedKey(*row))
+        return {id_: await self._fill(id_, count, key) for id_, count in counts.items() if count}
+
+    async def add_tokens(self, organization_id: str, count: int) -> None:
+        """So many tokens of the organization, which nobody will ever show."""
+        stream = (await streams.lock(self._tx, [organization_id]))[organization_id]
+        for _ in range(count):
+            token = Token(new_id("at"), "organization", organization_id, self._now, None, None)
+            await tokens.insert(self._tx, token, hash_token(new_token(token.owner_kind)))
+            subject = "authentication-tokens", token.id
+            event = self._caller.event("token.create", subject, {}, self._now)
+            entry, stream = self._chain.extend(stream, event)
+            await streams.append(self._tx, entry, stream)
+
+    async def _fill(self, workspace_id: str, count: int, key: DataKey) -> str:
+        stream = (await streams.lock(self._tx, [workspace_id]))[workspace_id]
+        first = ""
+        for n in range(count):
+            variable = _variable(workspace_id, n, self._now)
+            value = f"value number {n} of {workspace_id}"
+            sealed = key.seal(value, variable)
+            size = value_size(value)
+            await variables.insert(self._tx, StoredVariable(variable, sealed, size))
+            subject, details = ("vars", variable.id), {"key": variable.key}
+            event = self._caller.event("variable.create", subject, details, self._now)
+            entry, stream = self._chain.extend(stream, event, stream.usage.plus(1, size))
+            await streams.append(self._tx, entry, stream)
+            first = first or variable.id
+        return first
+
+
+async def copy(file: Path, url: str) -> None:
+    """Copies every row of the SQLite file into the PostgreSQL database, which has the same schema
+    and no rows."""
+    source = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
+    target = await asyncpg.connect(url)
+    try:
+        for table in _tables(source):
+            columns = [row[1] for row in source.execute(f"PRAGMA table_info({table})")]
+            rows = source.execute(f"SELECT {', '.join(columns)} FROM {table}")  # noqa: S608
+            await target.copy_records_to_table(table, records=map(tuple, rows), columns=columns)
+        await target.execute("VACUUM ANALYZE")
+    finally:
+        await target.close()
+        source.close()
+
+
+def _tables(source: apsw.Connection) -> Iterator[str]:
+    """In the order they were made: none refers to a later one."""
+    listed = source.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> ? "
+        "AND name NOT LIKE 'sqlite_%' ORDER BY rowid",
+        (_KEPT_BY_MIGRATIONS,),
+    )
+    return (str(row[0]) for row in listed.fetchall())
+
+
+def _variable(workspace_id: str, n: int, now: int) -> Variable:
+    return Variable(
+        id=new_id("var"),
+        workspace_id=workspace_id,
+        key=f"variable_{n:04}",
+        value=None,
+        description=f"What runs need to know, part {n}",
+        category=Category.ENV if n % 3 == 0 else Category.TOOL,
+        hcl=False,
+        sensitive=n % _SENSITIVE_EVERY == _SENSITIVE_EVERY - 1,
+        version_id=new_version_id(),
+        created_at=now,
+    )

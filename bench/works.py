@@ -1,0 +1,146 @@
+"""The work: what the clients of each row ask for."""
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import httpx
+
+from bench.world import SPREAD, World
+from bench.wrk import NUMBER, LoadFailed, Plan, Request, fresh_number
+from teamvars.web.negotiation import MEDIA_TYPE
+
+_MIXED_REQUESTS = 5000
+_LINKAGE = "/api/v2/teams/{}/relationships/users"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One row. `status` is what the first request must be answered with; `written` says that
+    another client writes into the same workspace meanwhile."""
+
+    name: str
+    text: str
+    requests: Callable[[World], list[Request]]
+    status: int = 200
+    written: bool = False
+    conditional: bool = False
+
+    def plan(self, world: World, url: str) -> Plan:
+        """What is sent to the server there.
+
+        Asks once before many do: load counts an answer of the wrong kind as readily as a right
+        one. Raises LoadFailed when the answer is not the one it must be.
+        """
+        plan = Plan(self.requests(world), _headers(world))
+        if self.conditional:
+            tag = {"If-None-Match": self.ask(url, world).headers["ETag"]}
+            plan = Plan(plan.requests, {**plan.headers, **tag})
+        answer = _send(url, plan.requests[0], plan.headers)
+        if answer.status_code != self.status:
+            raise LoadFailed(f"{self.name}: {answer.status_code} {answer.text}")
+        return plan
+
+    def ask(self, url: str, world: World) -> httpx.Response:
+        """The answer to its first request."""
+        return _send(url, self.requests(world)[0], _headers(world))
+
+
+def variables_path(workspace_id: str) -> str:
+    """The path of a workspace's variables."""
+    return f"/api/v2/workspaces/{workspace_id}/vars"
+
+
+def update(world: World, workspace_id: str) -> Request:
+    """One that changes a variable of the workspace."""
+    id_ = world.variables[workspace_id]
+    data = {"type": "vars", "id": id_, "attributes": {"value": f"changed to {NUMBER}"}}
+    return Request("PATCH", f"{variables_path(workspace_id)}/{id_}", json.dumps({"data": data}))
+
+
+def listing(name: str) -> Callable[[World], list[Request]]:
+    """One request: the list of the workspace with that name."""
+    return lambda world: [Request("GET", variables_path(world.workspaces[name]))]
+
+
+def _read(world: World) -> list[Request]:
+    workspace_id = world.workspaces["list-20"]
+    return [Request("GET", f"{variables_path(workspace_id)}/{world.variables[workspace_id]}")]
+
+
+def _creates(*names: str) -> Callable[[World], list[Request]]:
+    attributes = {
+        "key": f"created_{NUMBER}",
+        "value": "eu-central-1",
+        "description": "where it runs",
+        "category": "tool",
+    }
+    body = json.dumps({"data": {"type": "vars", "attributes": attributes}})
+    return lambda world: [
+        Request("POST", variables_path(world.workspaces[name]), body) for name in names
+    ]
+
+
+def _updates(world: World) -> list[Request]:
+    return [update(world, world.workspaces[name]) for name in SPREAD]
+
+
+def _members(world: World) -> list[Request]:
+    """Ten are added to each team and then removed again, so that every request changes a team."""
+    body = json.dumps({"data": [{"type": "users", "id": id_} for id_ in world.recruits]})
+    return [
+        Request(method, _LINKAGE.format(crew), body)
+        for method in ("POST", "DELETE")
+        for crew in world.crews
+    ]
+
+
+def _mixed(world: World) -> list[Request]:
+    """Over all workspaces of twenty, in an order that is the same in every run."""
+    chance = random.Random(6)
+    named = world.workspaces.items()
+    spread = [id_ for name, id_ in named if name.startswith(("spread-", "more-"))]
+    requests = []
+    for n in range(_MIXED_REQUESTS):
+        workspace_id = chance.choice(spread)
+        path, die = variables_path(workspace_id), n % 50
+        if die == 0:
+            requests.append(update(world, workspace_id))
+        elif die <= 4:
+            requests.append(Request("GET", f"{path}/{world.variables[workspace_id]}"))
+        else:
+            requests.append(Request("GET", path))
+    chance.shuffle(requests)
+    return requests
+
+
+def _headers(world: World) -> dict[str, str]:
+    return {"Authorization": f"Bearer {world.token}", "Accept": MEDIA_TYPE}
+
+
+def _send(url: str, request: Request, headers: Mapping[str, str]) -> httpx.Response:
+    typed = {**headers, **({"Content-Type": MEDIA_TYPE} if request.body else {})}
+    body = request.body.replace(NUMBER, f"{fresh_number():010}")
+    return httpx.request(request.method, url + request.path, content=body, headers=typed)
+
+
+LIST = Work("list-20", "list of 20, warm", listing("list-20"))
+LIST_WRITTEN = Work(
+    "list-20-written", "list of 20, written 50 times a second", listing("list-20"), written=True
+)
+CREATE = Work("create", "create over 64 workspaces", _creates(*SPREAD), 201)
+CREATE_HOT = Work("create-hot", "create, all in one workspace", _creates("hot"), 201)
+MIXED = Work("mixed", "mixed day: 90 % list, 8 % read, 2 % write", _mixed)
+WORKS = (
+    LIST,
+    LIST_WRITTEN,
+    Work("list-500", "list of 500", listing("list-500")),
+    Work("read", "read of one", _read),
+    Work("unchanged", "conditional list (304)", listing("list-20"), 304, conditional=True),
+    CREATE,
+    CREATE_HOT,
+    Work("update", "update over 64 workspaces", _updates),
+    Work("members", "add 10 members (and remove them)", _members, 204),
+    MIXED,
+)
