@@ -19,6 +19,7 @@ from teamvars.services.audit import Audit
 from teamvars.services.directory import DirectoryFiles
 from teamvars.services.installation import Installation
 from teamvars.services.members import Members
+from teamvars.services.organizations import Organizations
 from teamvars.services.sessions import Sessions
 from teamvars.services.tokens import Tokens
 from teamvars.services.value_checks import ValueChecks
@@ -34,6 +35,7 @@ from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.frame import Frame
 from teamvars.web.health import HealthRoutes
 from teamvars.web.members import MemberRoutes
+from teamvars.web.organizations import OrganizationRoutes
 from teamvars.web.resources import Route
 from teamvars.web.value_checks import ValueCheckRoutes
 from teamvars.web.variables import VariableRoutes
@@ -53,6 +55,7 @@ class Services:
     sessions: Sessions
     variables: Variables
     members: Members
+    organizations: Organizations
     workspaces: Workspaces
     value_checks: ValueChecks
     tokens: Tokens
@@ -76,7 +79,8 @@ def services(
         sessions=Sessions(database, clock),
         variables=Variables(database, sealer, chain, clock, quota),
         members=Members(database, chain, clock, usernames=dialect.usernames),
-        workspaces=Workspaces(database, clock),
+        organizations=Organizations(database, sealer, chain, clock),
+        workspaces=Workspaces(database, chain, clock),
         value_checks=ValueChecks(database, clock),
         tokens=Tokens(database, chain, clock),
         directory=DirectoryFiles(database, sealer, chain, clock),
@@ -109,6 +113,9 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
     """What `TEAMVARS_DIRECTORY_API=off` leaves out."""
     return [
         *discovery.routes(),
+        *OrganizationRoutes(all_services.organizations).routes(),
+        *WorkspaceRoutes(all_services.workspaces).directory_routes(),
+        *VariableRoutes(all_services.variables, dialect).directory_routes(),
     ]
 
 

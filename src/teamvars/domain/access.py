@@ -25,6 +25,16 @@ class Permission(Enum):
 
     READ_VARIABLES = Level.READ
     WRITE_VARIABLES = Level.WRITE
+    MANAGE_WORKSPACE = Level.OWNER
+
+
+_ONLY_OWNERS = "Only owners and the organization's token may do this."
+_REFUSALS = {
+    Permission.WRITE_VARIABLES: (
+        "You may read the variables of this workspace, but not change or lock anything."
+    ),
+    Permission.MANAGE_WORKSPACE: _ONLY_OWNERS,
+}
 
 
 @dataclass(slots=True)
@@ -78,7 +88,7 @@ class WorkspaceAccess:
         """Refuses as not found what the caller may not see, and as forbidden what they may."""
         self.require_visible()
         if self.level < permission.value:
-            raise forbidden("You may read the variables of this workspace, but not change them.")
+            raise forbidden(_REFUSALS[permission])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ class OrganizationAccess:
         """Refuses members who are no owners as forbidden."""
         self.require_visible()
         if not self.is_owner:
-            raise forbidden("Only owners and the organization's token may do this.")
+            raise forbidden(_ONLY_OWNERS)
 
 
 @dataclass(frozen=True, slots=True)

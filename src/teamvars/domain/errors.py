@@ -47,6 +47,8 @@ class Code(Enum):
         Kind.CONFLICT,
         "Another related resource than the path's",
     )
+    WORKSPACE_LOCKED = ("workspace_locked", Kind.CONFLICT, "Workspace is locked")
+    WORKSPACE_NOT_LOCKED = ("workspace_not_locked", Kind.CONFLICT, "Workspace is not locked")
     PRECONDITION_FAILED = ("precondition_failed", Kind.STALE, "The resource has changed")
     BODY_TOO_LARGE = ("body_too_large", Kind.TOO_LARGE, "Body too large")
     UNSUPPORTED_MEDIA_TYPE = (

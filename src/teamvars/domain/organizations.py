@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from teamvars.domain.errors import Fault
+from teamvars.domain.names import email_faults, name_faults
+
 
 @dataclass(frozen=True, slots=True)
 class Organization:
@@ -11,3 +14,16 @@ class Organization:
     name: str
     email: str | None
     created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationDraft:
+    """What a request says of a new organization; None where it says nothing usable."""
+
+    name: str | None = None
+    email: str | None = None
+    faults: tuple[Fault, ...] = ()
+
+    def all_faults(self) -> list[Fault]:
+        """Those of the document, and every rule it breaks."""
+        return [*self.faults, *name_faults(self.name), *email_faults(self.email)]

@@ -1,8 +1,14 @@
-"""Workspaces, as far as variables need them."""
+"""Workspaces: what owns variables, what it may hold, and what clients of its API ask about it."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from teamvars.domain.errors import Code, Fault
+from teamvars.domain.names import name_faults
+
+_TERRAFORM_VERSION = re.compile(r"[0-9A-Za-z.+~<>=!, -]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +19,81 @@ class Workspace:
     name: str
     organization_id: str
     organization_name: str
+
+
+class ExecutionMode(StrEnum):
+    """Where a client is told to run. Nothing runs here, whichever it is."""
+
+    REMOTE = "remote"
+    LOCAL = "local"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSettings:
+    """What owners set for the clients of a workspace, besides its name."""
+
+    execution_mode: ExecutionMode = ExecutionMode.REMOTE
+    terraform_version: str = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceDetails:
+    """What variables do not need of a workspace. `locked_by` is the id of who locked it.
+
+    `variable_ids` are of all its variables, newest first. `created_at` in µs UTC.
+    """
+
+    settings: WorkspaceSettings
+    locked_by: str | None
+    created_at: int
+    variable_ids: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceDraft:
+    """What a request says of a workspace; None where it says nothing usable.
+
+    `id` is that of the document, when it has one.
+    """
+
+    id: str | None = None
+    name: str | None = None
+    execution_mode: str | None = None
+    terraform_version: str | None = None
+    faults: tuple[Fault, ...] = ()
+
+    def all_faults(self) -> list[Fault]:
+        """Those of the document, and every rule it breaks."""
+        return [*self.faults, *name_faults(self.name), *self._setting_faults()]
+
+    def conflicts(self, workspace: Workspace) -> list[Fault]:
+        """A fault when the document is about another workspace than the path."""
+        if self.id in (None, workspace.id):
+            return []
+        detail = "This is not the id of the path's workspace."
+        return [Fault(Code.ID_CONFLICT, detail, pointer="/data/id")]
+
+    def applied_to(self, settings: WorkspaceSettings) -> WorkspaceSettings:
+        """The settings as a draft without faults makes them."""
+        if self.execution_mode is not None:
+            settings = replace(settings, execution_mode=ExecutionMode(self.execution_mode))
+        if self.terraform_version is not None:
+            settings = replace(settings, terraform_version=self.terraform_version)
+        return settings
+
+    def _setting_faults(self) -> list[Fault]:
+        faults = []
+        modes = [mode.value for mode in ExecutionMode]
+        if self.execution_mode is not None and self.execution_mode not in modes:
+            faults.append(("execution-mode", f"An execution mode is one of {', '.join(modes)}."))
+        version = self.terraform_version
+        if version is not None and _TERRAFORM_VERSION.fullmatch(version) is None:
+            faults.append(("terraform-version", "This must be a version or a constraint on one."))
+        return [
+            Fault(Code.INVALID_VALUE, detail, pointer=f"/data/attributes/{name}")
+            for name, detail in faults
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,9 +167,9 @@ class _Application:
         )
 
     async def _create(self, name: str) -> _Organization:
-        id_, owners = await organization_changes.create(self._ledger, self._sealer, name)
+        made, owners = await organization_changes.create(self._ledger, self._sealer, name)
         self._changes.append(f"create organization {name}")
-        return _Organization(id_, name, teams={OWNERS: owners})
+        return _Organization(made.id, name, teams={OWNERS: owners})
 
     async def _apply_user(self, entry: UserEntry) -> None:
         before = self._users.get(fold(entry.username))

@@ -1,30 +1,239 @@
-"""Workspaces, as far as `relationships.configurable.links.related` points at them."""
+"""Workspaces: show, create, change, lock and delete them."""
 
-from teamvars.domain.access import Caller
+from dataclasses import dataclass, replace
+
+from teamvars.domain.access import Caller, Level, Permission, WorkspaceAccess
+from teamvars.domain.audit import Page
+from teamvars.domain.errors import Code, Fault, Refusal, not_found, refuse_all
+from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
-from teamvars.domain.workspaces import Workspace
+from teamvars.domain.workspaces import (
+    Workspace,
+    WorkspaceDetails,
+    WorkspaceDraft,
+    WorkspaceSettings,
+)
+from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.storage import access
+from teamvars.services.changes import workspaces as workspace_changes
+from teamvars.services.changes.ledger import Ledger
+from teamvars.storage import access, workspaces
 from teamvars.storage.database import Database, Transaction
 
 
-class Workspaces:
-    """What callers learn of workspaces."""
+@dataclass(frozen=True, slots=True)
+class ByNames:
+    """A workspace as its organization's name and its own say which."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    organization: str
+    workspace: str
+
+
+Address = str | ByNames
+"""Which workspace: by id or by names."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceView:
+    """A workspace, and what the one who looks may do in it."""
+
+    workspace: Workspace
+    details: WorkspaceDetails
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacePage:
+    """Some of the workspaces a caller sees, by name, and how many there are in all."""
+
+    workspaces: list[WorkspaceView]
+    total: int
+
+
+class Workspaces:
+    """What callers do with workspaces. All methods refuse unauthenticated and not found.
+
+    A workspace is seen by whoever may read its variables.
+    """
+
+    def __init__(self, database: Database, chain: Chain, clock: Clock) -> None:
         self._database = database
+        self._chain = chain
         self._clock = clock
 
-    async def read(self, caller: Caller, organization: str, name: str) -> Workspace:
-        """A workspace by names, shown to whoever may read its variables.
+    async def read(self, caller: Caller, address: Address) -> WorkspaceView:
+        """One workspace."""
 
-        Refuses: unauthenticated, not found.
-        """
-
-        async def body(tx: Transaction) -> Workspace:
-            names = fold(organization), fold(name)
-            granted = await access.workspace_by_name(tx, caller, self._clock(), *names)
+        async def body(tx: Transaction) -> WorkspaceView:
+            granted = await _granted(tx, caller, self._clock(), address)
             granted.require_visible()
-            return granted.workspace
+            return await _view(tx, granted)
 
         return await self._database.read(body)
+
+    async def list(
+        self, caller: Caller, organization: str, search: str, page: Page
+    ) -> WorkspacePage:
+        """The organization's workspaces that the caller sees and whose names contain `search`."""
+
+        async def body(tx: Transaction) -> WorkspacePage:
+            granted = await access.organization(tx, caller, self._clock(), organization)
+            granted.require_visible()
+            owner = granted.organization.id, granted.organization.name
+            team_ids = None if granted.is_owner else granted.team_ids
+            found, total = await workspaces.find_visible(tx, owner, team_ids, search, page)
+            details = await workspaces.find_details(tx, [one.id for one, _ in found])
+            return WorkspacePage(
+                [WorkspaceView(one, details[one.id], level) for one, level in found], total
+            )
+
+        return await self._database.read(body)
+
+    async def create(
+        self, caller: Caller, organization: str, draft: WorkspaceDraft
+    ) -> WorkspaceView:
+        """Adds a workspace. Refuses: forbidden, every fault of the draft, a taken name."""
+
+        async def body(tx: Transaction) -> WorkspaceView:
+            ledger = self._ledger(tx, caller)
+            granted = await access.organization(tx, caller, ledger.now, organization, lock=True)
+            granted.require_owner()
+            refuse_all(draft.all_faults())
+            owner = granted.organization
+            await ledger.lock([owner.id])
+            made = Workspace(new_id("ws"), draft.name or "", owner.id, owner.name)
+            settings = draft.applied_to(WorkspaceSettings())
+            await workspace_changes.create(ledger, made, settings)
+            return WorkspaceView(
+                made, WorkspaceDetails(settings, None, ledger.now, ()), Level.OWNER
+            )
+
+        return await self._database.write(body)
+
+    async def update(
+        self, caller: Caller, address: Address, draft: WorkspaceDraft
+    ) -> WorkspaceView:
+        """Changes what the draft names; changes nothing when that is nothing.
+
+        Refuses: forbidden, every fault of the draft, another id than the path's, a taken name.
+        """
+
+        async def body(tx: Transaction) -> WorkspaceView:
+            ledger = self._ledger(tx, caller)
+            granted = await _locked(ledger, caller, address, Permission.MANAGE_WORKSPACE)
+            before = await _view(tx, granted)
+            refuse_all([*draft.all_faults(), *draft.conflicts(before.workspace)])
+            settings = draft.applied_to(before.details.settings)
+            after = replace(
+                before,
+                workspace=replace(before.workspace, name=draft.name or before.workspace.name),
+                details=replace(before.details, settings=settings),
+            )
+            if after != before:
+                name = before.workspace.name
+                await workspace_changes.update(ledger, after.workspace, settings, renamed_from=name)
+            return after
+
+        return await self._database.write(body)
+
+    async def delete(self, caller: Caller, address: Address, *, only_unlocked: bool) -> None:
+        """Removes a workspace with its variables and the grants on it.
+
+        Refuses: forbidden, when asked to also a workspace that somebody has locked.
+        """
+
+        async def body(tx: Transaction) -> None:
+            ledger = self._ledger(tx, caller)
+            granted = await _locked(ledger, caller, address, Permission.MANAGE_WORKSPACE)
+            found = await _view(tx, granted)
+            if only_unlocked and found.details.locked_by is not None:
+                raise _locked_already()
+            await workspace_changes.delete(ledger, found.workspace)
+
+        await self._database.write(body)
+
+    async def lock(self, caller: Caller, workspace_id: str) -> WorkspaceView:
+        """Locks a workspace for the caller; it may be locked for the caller already.
+
+        Refuses: forbidden to whoever may not write variables, one that another has locked.
+        """
+
+        async def body(tx: Transaction) -> WorkspaceView:
+            ledger = self._ledger(tx, caller)
+            granted = await _locked(ledger, caller, workspace_id, Permission.WRITE_VARIABLES)
+            found = await _view(tx, granted)
+            holder = found.details.locked_by
+            if holder not in (None, _id_of(caller)):
+                raise _locked_already()
+            return await _relocked(ledger, found, _id_of(caller))
+
+        return await self._database.write(body)
+
+    async def unlock(self, caller: Caller, workspace_id: str, *, force: bool) -> WorkspaceView:
+        """Unlocks a workspace that the caller has locked; an owner may force another's lock.
+
+        Refuses: forbidden, one that nobody or another has locked.
+        """
+        needed = Permission.MANAGE_WORKSPACE if force else Permission.WRITE_VARIABLES
+
+        async def body(tx: Transaction) -> WorkspaceView:
+            ledger = self._ledger(tx, caller)
+            found = await _view(tx, await _locked(ledger, caller, workspace_id, needed))
+            holder = found.details.locked_by
+            if holder is None:
+                detail = "Nobody has locked this workspace."
+                raise Refusal(Fault(Code.WORKSPACE_NOT_LOCKED, detail))
+            if holder != _id_of(caller) and not force:
+                raise _locked_already()
+            return await _relocked(ledger, found, None)
+
+        return await self._database.write(body)
+
+    def _ledger(self, tx: Transaction, caller: Caller) -> Ledger:
+        return Ledger(tx, caller, self._chain, self._clock())
+
+
+async def _granted(tx: Transaction, caller: Caller, now: int, address: Address) -> WorkspaceAccess:
+    if isinstance(address, str):
+        return await access.workspace(tx, caller, now, address)
+    names = fold(address.organization), fold(address.workspace)
+    return await access.workspace_by_name(tx, caller, now, *names)
+
+
+async def _locked(
+    ledger: Ledger, caller: Caller, address: Address, needed: Permission
+) -> WorkspaceAccess:
+    """The workspace, locked, and its organization with it where an owner is needed.
+
+    What was seen before that is only good for knowing what to lock.
+    """
+    seen = await _granted(ledger.tx, caller, ledger.now, address)
+    seen.require(needed)
+    above = [seen.workspace.organization_id] if needed is Permission.MANAGE_WORKSPACE else []
+    await ledger.lock([*above, seen.workspace.id])
+    granted = await _granted(ledger.tx, caller, ledger.now, address)
+    granted.require(needed)
+    if granted.workspace.id != seen.workspace.id:  # another of that name by now
+        raise not_found()
+    return granted
+
+
+async def _view(tx: Transaction, granted: WorkspaceAccess) -> WorkspaceView:
+    id_ = granted.workspace.id
+    details = await workspaces.find_details(tx, [id_])
+    return WorkspaceView(granted.workspace, details[id_], granted.level)
+
+
+async def _relocked(ledger: Ledger, found: WorkspaceView, holder: str | None) -> WorkspaceView:
+    if found.details.locked_by != holder:
+        await workspace_changes.set_lock(ledger, found.workspace, holder)
+    return replace(found, details=replace(found.details, locked_by=holder))
+
+
+def _locked_already() -> Refusal:
+    return Refusal(Fault(Code.WORKSPACE_LOCKED, "Somebody has locked this workspace."))
+
+
+def _id_of(caller: Caller) -> str:
+    assert caller.actor is not None  # known since the access check
+    return caller.actor.id

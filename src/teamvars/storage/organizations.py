@@ -3,9 +3,30 @@
 from dataclasses import dataclass
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.names import fold
+from teamvars.domain.audit import Actor, Page
+from teamvars.domain.errors import Refusal
+from teamvars.domain.names import fold, name_taken
+from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Status
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Taken, Transaction
+
+# $1: the caller. Each row says whether the caller may do everything in that organization.
+_SEEN_BY = {
+    "user": """
+        SELECT organizations.*, CASE WHEN EXISTS (
+            SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id
+            WHERE team_members.membership_id = memberships.id AND teams.is_owners = 1
+        ) THEN 1 ELSE 0 END AS is_owner
+        FROM memberships JOIN organizations ON organizations.id = memberships.organization_id
+        WHERE memberships.user_id = $1 AND memberships.status = 'active'
+    """,
+    "team": """
+        SELECT organizations.*, teams.is_owners AS is_owner
+        FROM teams JOIN organizations ON organizations.id = teams.organization_id
+        WHERE teams.id = $1
+    """,
+    "organization": "SELECT organizations.*, 1 AS is_owner FROM organizations WHERE id = $1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,28 +47,55 @@ async def find(tx: Transaction, name: str) -> tuple[str, str] | None:
     return None if row is None else (row[0], row[1])
 
 
-async def insert(
-    tx: Transaction, organization_id: str, name: str, key: WrappedKey, now: int
-) -> None:
-    """Adds an organization and its first data key."""
-    await tx.execute(
-        "INSERT INTO organizations (id, name, name_folded, data_key_version, created_at) "
-        "VALUES ($1, $2, $3, $4, $5)",
-        organization_id,
-        name,
-        fold(name),
-        key.version,
-        now,
+async def find_visible(
+    tx: Transaction, actor: Actor, page: Page
+) -> tuple[list[tuple[Organization, bool]], int]:
+    """A page of the organizations the actor is in, by name, and how many there are in all.
+
+    With each goes whether the actor may do everything in it.
+    """
+    visible = _SEEN_BY[actor.kind]
+    rows = await tx.fetch(
+        f"SELECT id, name, email, created_at, is_owner FROM ({visible}) AS visible "
+        "ORDER BY name_folded LIMIT $2 OFFSET $3",
+        actor.id,
+        page.size,
+        (page.number - 1) * page.size,
     )
+    count = await tx.fetch_one(f"SELECT count(*) FROM ({visible}) AS visible", actor.id)
+    assert count is not None
+    return [(Organization(*row[:4]), bool(row[4])) for row in rows], count[0]
+
+
+async def insert(tx: Transaction, organization: Organization, key: WrappedKey) -> None:
+    """Adds an organization and its first data key. Refuses: name_taken."""
+    try:
+        await tx.execute(
+            "INSERT INTO organizations (id, name, name_folded, email, data_key_version, "
+            "created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+            organization.id,
+            organization.name,
+            fold(organization.name),
+            organization.email,
+            key.version,
+            organization.created_at,
+        )
+    except Taken:
+        raise Refusal(name_taken("an organization")) from None
     await tx.execute(
         "INSERT INTO data_keys (organization_id, version, master_key_id, wrapped, created_at) "
         "VALUES ($1, $2, $3, $4, $5)",
-        organization_id,
+        organization.id,
         key.version,
         key.master_key_id,
         key.wrapped,
-        now,
+        organization.created_at,
     )
+
+
+async def delete(tx: Transaction, organization_id: str) -> None:
+    """Removes an organization with all that is its own; users are not."""
+    await tx.execute("DELETE FROM organizations WHERE id = $1", organization_id)
 
 
 async def memberships_of(tx: Transaction, organization_id: str) -> list[MembershipRow]:

@@ -27,9 +27,10 @@ async def insert(tx: Transaction, stream: Stream) -> None:
     )
 
 
-async def delete(tx: Transaction, stream_id: str) -> None:
-    """Forgets the stream of a subject that is gone; its entries stay."""
-    await tx.execute("DELETE FROM streams WHERE id = $1", stream_id)
+async def delete(tx: Transaction, stream_ids: Sequence[str]) -> None:
+    """Forgets the streams of subjects that are gone; their entries stay."""
+    ids = json.dumps(stream_ids)
+    await tx.execute("DELETE FROM streams WHERE id IN {each $1}", ids)
 
 
 async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:

@@ -28,6 +28,14 @@ async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, UserR
     return {row[0]: UserRow(row[1], row[2], row[3], bool(row[4])) for row in rows}
 
 
+async def find(tx: Transaction, user_id: str) -> UserRow | None:
+    """A user by id."""
+    row = await tx.fetch_one(
+        "SELECT id, username, email, site_admin FROM users WHERE id = $1", user_id
+    )
+    return None if row is None else UserRow(row[0], row[1], row[2], bool(row[3]))
+
+
 async def insert(tx: Transaction, user: UserRow, now: int) -> None:
     """Adds a user. Raises Taken when the name or address is another's."""
     await tx.execute(

@@ -1,8 +1,32 @@
 """Workspaces as rows."""
 
-from teamvars.domain.names import fold
-from teamvars.domain.workspaces import Workspace
-from teamvars.storage.database import Transaction
+import json
+from collections.abc import Collection, Mapping
+
+from teamvars.domain.access import Level
+from teamvars.domain.audit import Page
+from teamvars.domain.errors import Refusal
+from teamvars.domain.names import fold, name_taken
+from teamvars.domain.workspaces import (
+    ExecutionMode,
+    Workspace,
+    WorkspaceDetails,
+    WorkspaceSettings,
+)
+from teamvars.storage.database import Taken, Transaction
+
+# $1: organization, $2: pattern of the name, $3: ids of teams. Owners see all.
+_SEEN_BY_OWNERS = f"""
+SELECT id, name, name_folded, {Level.OWNER.value} AS level FROM workspaces
+WHERE organization_id = $1 AND name_folded LIKE $2 ESCAPE '!'
+"""
+_SEEN_BY_TEAMS = f"""
+SELECT workspaces.id, workspaces.name, workspaces.name_folded, max(grants.level) AS level
+FROM workspaces JOIN grants ON grants.workspace_id = workspaces.id
+WHERE workspaces.organization_id = $1 AND workspaces.name_folded LIKE $2 ESCAPE '!'
+    AND grants.team_id IN {{each $3}} AND grants.level >= {Level.READ.value}
+GROUP BY workspaces.id, workspaces.name, workspaces.name_folded
+"""
 
 
 async def of_organization(tx: Transaction, organization_id: str) -> dict[str, str]:
@@ -13,19 +37,109 @@ async def of_organization(tx: Transaction, organization_id: str) -> dict[str, st
     return {row[0]: row[1] for row in rows}
 
 
-async def insert(tx: Transaction, workspace: Workspace, now: int) -> None:
-    """Adds a workspace."""
-    await tx.execute(
-        "INSERT INTO workspaces (id, organization_id, name, name_folded, created_at) "
-        "VALUES ($1, $2, $3, $4, $5)",
-        workspace.id,
-        workspace.organization_id,
-        workspace.name,
-        fold(workspace.name),
-        now,
+async def find_visible(
+    tx: Transaction,
+    organization: tuple[str, str],
+    team_ids: Collection[str] | None,
+    search: str,
+    page: Page,
+) -> tuple[list[tuple[Workspace, Level]], int]:
+    """A page of the workspaces that the teams may see, by name, and how many there are in all.
+
+    `organization` is its id and name; without `team_ids` everything is seen. `search` is a part of
+    the name.
+    """
+    visible, args = _SEEN_BY_OWNERS, [organization[0], _containing(search)]
+    if team_ids is not None:
+        visible, args = _SEEN_BY_TEAMS, [*args, json.dumps(sorted(team_ids))]
+    rows = await tx.fetch(
+        f"SELECT id, name, level FROM ({visible}) AS visible ORDER BY name_folded "
+        f"LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}",
+        *args,
+        page.size,
+        (page.number - 1) * page.size,
     )
+    count = await tx.fetch_one(f"SELECT count(*) FROM ({visible}) AS visible", *args)
+    assert count is not None
+    found = [(Workspace(row[0], row[1], *organization), Level(row[2])) for row in rows]
+    return found, count[0]
+
+
+async def find_details(
+    tx: Transaction, workspace_ids: Collection[str]
+) -> Mapping[str, WorkspaceDetails]:
+    """The details of workspaces by id."""
+    ids = json.dumps(sorted(workspace_ids))
+    variables: dict[str, list[str]] = {id_: [] for id_ in workspace_ids}
+    for workspace_id, variable_id in await tx.fetch(
+        "SELECT workspace_id, id FROM variables WHERE workspace_id IN {each $1} "
+        "ORDER BY created_at DESC, id",
+        ids,
+    ):
+        variables[workspace_id].append(variable_id)
+    rows = await tx.fetch(
+        "SELECT id, execution_mode, terraform_version, locked_by, created_at FROM workspaces "
+        "WHERE id IN {each $1}",
+        ids,
+    )
+    return {
+        row[0]: WorkspaceDetails(
+            WorkspaceSettings(ExecutionMode(row[1]), row[2]), row[3], row[4], variables[row[0]]
+        )
+        for row in rows
+    }
+
+
+async def insert(
+    tx: Transaction,
+    workspace: Workspace,
+    now: int,
+    settings: WorkspaceSettings = WorkspaceSettings(),  # noqa: B008 - frozen
+) -> None:
+    """Adds a workspace. Refuses: name_taken."""
+    try:
+        await tx.execute(
+            "INSERT INTO workspaces (id, organization_id, name, name_folded, execution_mode, "
+            "terraform_version, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            workspace.id,
+            workspace.organization_id,
+            workspace.name,
+            fold(workspace.name),
+            settings.execution_mode,
+            settings.terraform_version,
+            now,
+        )
+    except Taken:
+        raise Refusal(name_taken("a workspace")) from None
+
+
+async def update(tx: Transaction, workspace: Workspace, settings: WorkspaceSettings) -> None:
+    """Stores a workspace's name and settings as they are now. Refuses: name_taken."""
+    try:
+        await tx.execute(
+            "UPDATE workspaces SET name = $2, name_folded = $3, execution_mode = $4, "
+            "terraform_version = $5 WHERE id = $1",
+            workspace.id,
+            workspace.name,
+            fold(workspace.name),
+            settings.execution_mode,
+            settings.terraform_version,
+        )
+    except Taken:
+        raise Refusal(name_taken("a workspace")) from None
+
+
+async def set_lock(tx: Transaction, workspace_id: str, locked_by: str | None) -> None:
+    """Notes who has locked a workspace; None: nobody."""
+    await tx.execute("UPDATE workspaces SET locked_by = $2 WHERE id = $1", workspace_id, locked_by)
 
 
 async def delete(tx: Transaction, workspace_id: str) -> None:
     """Removes a workspace with its variables and the grants on it."""
     await tx.execute("DELETE FROM workspaces WHERE id = $1", workspace_id)
+
+
+def _containing(text: str) -> str:
+    """The pattern of every name that has the text in it."""
+    escaped = "".join(f"!{char}" if char in "!%_" else char for char in fold(text))
+    return f"%{escaped}%"

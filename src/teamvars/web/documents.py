@@ -86,40 +86,6 @@ class LinkageDocument(msgspec.Struct):
     data: list[Identifier]
 
 
-class WorkspaceAttributes(msgspec.Struct):
-    """What variables need of a workspace."""
-
-    name: str
-
-
-class OrganizationLinkage(msgspec.Struct):
-    """The organization of a workspace; its id on the wire is its name."""
-
-    data: Identifier
-
-
-class WorkspaceRelationships(msgspec.Struct):
-    """A workspace's one relationship."""
-
-    organization: OrganizationLinkage
-
-
-class WorkspaceResource(msgspec.Struct):
-    """A workspace."""
-
-    id: str
-    type: str
-    attributes: WorkspaceAttributes
-    relationships: WorkspaceRelationships
-    links: SelfLink
-
-
-class WorkspaceDocument(msgspec.Struct):
-    """One workspace."""
-
-    data: WorkspaceResource
-
-
 def variable_path(variable: Variable) -> str:
     """`links.self` of a variable."""
     return f"/api/v2/workspaces/{variable.workspace_id}/vars/{variable.id}"
@@ -143,18 +109,9 @@ def linkage(ids: Sequence[str], type_: LinkageType) -> LinkageDocument:
     return LinkageDocument([Identifier(id_, type_) for id_ in ids])
 
 
-def workspace(workspace: Workspace) -> WorkspaceDocument:
-    """The document of one workspace."""
-    organization = Identifier(workspace.organization_name, "organizations")
-    return WorkspaceDocument(
-        WorkspaceResource(
-            id=workspace.id,
-            type="workspaces",
-            attributes=WorkspaceAttributes(workspace.name),
-            relationships=WorkspaceRelationships(OrganizationLinkage(organization)),
-            links=SelfLink(_workspace_path(workspace)),
-        )
-    )
+def workspace_path(workspace: Workspace) -> str:
+    """The path of a workspace, by names."""
+    return f"/api/v2/organizations/{workspace.organization_name}/workspaces/{workspace.name}"
 
 
 def _variable(
@@ -180,8 +137,4 @@ def _variable(
 
 def _configurable(workspace: Workspace) -> VariableRelationships:
     owner = Identifier(workspace.id, "workspaces")
-    return VariableRelationships(Configurable(owner, RelatedLink(_workspace_path(workspace))))
-
-
-def _workspace_path(workspace: Workspace) -> str:
-    return f"/api/v2/organizations/{workspace.organization_name}/workspaces/{workspace.name}"
+    return VariableRelationships(Configurable(owner, RelatedLink(workspace_path(workspace))))

@@ -17,6 +17,7 @@ from teamvars.web.documents import VariableDocument
 from teamvars.web.errors import STATUS, ErrorDocument
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
+from teamvars.web.organization_documents import NewOrganizationDocument
 from teamvars.web.requests import (
     ChangedVariableDocument,
     MembershipsDocument,
@@ -25,6 +26,7 @@ from teamvars.web.requests import (
     ValueCheckDocument,
 )
 from teamvars.web.resources import Route
+from teamvars.web.workspace_documents import ChangedWorkspaceDocument, NewWorkspaceDocument
 
 PATH = "/openapi.json"
 
@@ -62,6 +64,18 @@ def example_of(document: type[msgspec.Struct], dialect: Dialect) -> dict[str, An
         UsersDocument: {"data": [{"type": "users", "id": "{user_id}"}]},
         MembershipsDocument: {
             "data": [{"type": "organization-memberships", "id": "{organization_membership_id}"}]
+        },
+        NewOrganizationDocument: {
+            "data": {
+                "type": "organizations",
+                "attributes": {"name": "{new_name}", "email": "admin@example.com"},
+            }
+        },
+        NewWorkspaceDocument: {
+            "data": {"type": "workspaces", "attributes": {"name": "{new_name}"}},
+        },
+        ChangedWorkspaceDocument: {
+            "data": {"type": "workspaces", "attributes": {"terraform-version": "1.11.4"}},
         },
     }
     return examples.get(document)

@@ -17,6 +17,7 @@ from teamvars.web.requests import ChangedVariableDocument, NewVariableDocument
 from teamvars.web.resources import Route
 
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
+_ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
 _READ = (IF_NONE_MATCH,)
 _CHANGE = (IF_MATCH,)
 _ONE = "/api/v2/workspaces/{workspace_id}/vars/{variable_id}"
@@ -53,6 +54,10 @@ class VariableRoutes:
             ),
             Route("DELETE", _ONE, self.delete, {204: None}, reads=_CHANGE, may_forbid=True),
         ]
+
+    def directory_routes(self) -> list[Route]:
+        """The same list where clients ask for variable sets as well; there are none."""
+        return [Route("GET", _ALL_VARS, self.list, {200: VariableListDocument}, reads=_READ)]
 
     async def list(self, exchange: Exchange) -> Answer:
         """List variables (spec.md)."""

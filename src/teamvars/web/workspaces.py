@@ -1,31 +1,133 @@
-"""The route of a workspace by names."""
+"""The routes of workspaces: decode, call, encode."""
+
+from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
-from teamvars.services.workspaces import Workspaces
-from teamvars.web import documents
-from teamvars.web.documents import WorkspaceDocument
+from teamvars.domain.errors import not_found
+from teamvars.services.workspaces import Address, ByNames, Workspaces, WorkspaceView
+from teamvars.web import paging
+from teamvars.web import workspace_documents as documents
+from teamvars.web.documents import workspace_path
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import MEDIA_TYPE
-from teamvars.web.resources import Route
+from teamvars.web.resources import Handler, Route
+from teamvars.web.workspace_documents import (
+    ChangedWorkspaceDocument,
+    NewWorkspaceDocument,
+    WorkspaceDocument,
+    WorkspaceListDocument,
+)
 
+_ALL = "/api/v2/organizations/{organization}/workspaces"
 _BY_NAME = "/api/v2/organizations/{organization}/workspaces/{workspace}"
+_BY_ID = "/api/v2/workspaces/{workspace_id}"
+_SEARCH = "search[name]"
+_ONE = {200: WorkspaceDocument}
+_JSON_API = {"Content-Type": MEDIA_TYPE}
 
 
 class WorkspaceRoutes:
-    """What `relationships.configurable.links.related` points at."""
+    """Workspaces as HCP Terraform's clients know them."""
 
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
 
     def routes(self) -> list[Route]:
-        """One row an operation."""
-        return [Route("GET", _BY_NAME, self.read, {200: WorkspaceDocument})]
+        """What `relationships.configurable.links.related` of a variable points at."""
+        return [Route("GET", _BY_NAME, self.read, _ONE)]
+
+    def directory_routes(self) -> list[Route]:
+        """All the others, one row an operation."""
+        reads = (*paging.PARAMETERS, _SEARCH)
+        create = Route(
+            "POST",
+            _ALL,
+            self.create,
+            {201: WorkspaceDocument},
+            takes=NewWorkspaceDocument,
+            may_forbid=True,
+        )
+        return [
+            Route("GET", _ALL, self.list, {200: WorkspaceListDocument}, reads=reads),
+            create,
+            Route("GET", _BY_ID, self.read, _ONE),
+            *self._changes(_BY_NAME),
+            *self._changes(_BY_ID),
+            _action(f"{_BY_ID}/actions/lock", self.lock, _ONE),
+            _action(f"{_BY_ID}/actions/unlock", self.unlock, _ONE),
+            _action(f"{_BY_ID}/actions/force-unlock", partial(self.unlock, force=True), _ONE),
+            Route("GET", f"{_BY_ID}/current-state-version", self.read_state, {}),
+        ]
+
+    def _changes(self, path: str) -> list[Route]:
+        takes, safely = ChangedWorkspaceDocument, partial(self.delete, only_unlocked=True)
+        return [
+            Route("PATCH", path, self.update, _ONE, takes=takes, may_forbid=True),
+            Route("DELETE", path, self.delete, {204: None}, may_forbid=True),
+            _action(f"{path}/actions/safe-delete", safely, {204: None}),
+        ]
+
+    async def list(self, exchange: Exchange) -> Answer:
+        """List the workspaces of an organization that the caller sees, by name."""
+        page = paging.requested_page(exchange)
+        search = exchange.query.get(_SEARCH, "")
+        caller, organization = exchange.require_caller(), exchange.path("organization")
+        found = await self._workspaces.list(caller, organization, search, page)
+        links = paging.links(exchange, page, found.total)
+        document = documents.workspace_list(found, links, paging.meta(page, found.total))
+        return Answer(200, msgspec.json.encode(document), _JSON_API)
+
+    async def create(self, exchange: Exchange) -> Answer:
+        """Create a workspace."""
+        draft = documents.new_draft(exchange.document)
+        caller, organization = exchange.require_caller(), exchange.path("organization")
+        made = await self._workspaces.create(caller, organization, draft)
+        headers = {**_JSON_API, "Location": workspace_path(made.workspace)}
+        return Answer(201, msgspec.json.encode(documents.workspace(made)), headers)
 
     async def read(self, exchange: Exchange) -> Answer:
-        """A workspace of an organization, both by name."""
-        found = await self._workspaces.read(
-            exchange.require_caller(), exchange.path("organization"), exchange.path("workspace")
-        )
-        body = msgspec.json.encode(documents.workspace(found))
-        return Answer(200, body, {"Content-Type": MEDIA_TYPE})
+        """Read a workspace."""
+        return _shown(await self._workspaces.read(exchange.require_caller(), _address(exchange)))
+
+    async def update(self, exchange: Exchange) -> Answer:
+        """Update a workspace: its name, execution mode or Terraform version."""
+        draft = documents.changed_draft(exchange.document)
+        caller, address = exchange.require_caller(), _address(exchange)
+        return _shown(await self._workspaces.update(caller, address, draft))
+
+    async def delete(self, exchange: Exchange, *, only_unlocked: bool = False) -> Answer:
+        """Delete a workspace with its variables; safely means that nobody has locked it."""
+        caller, address = exchange.require_caller(), _address(exchange)
+        await self._workspaces.delete(caller, address, only_unlocked=only_unlocked)
+        return Answer(204)
+
+    async def lock(self, exchange: Exchange) -> Answer:
+        """Lock a workspace for the caller; the body, with its empty type, is ignored."""
+        caller, workspace_id = exchange.require_caller(), exchange.path("workspace_id")
+        return _shown(await self._workspaces.lock(caller, workspace_id))
+
+    async def unlock(self, exchange: Exchange, *, force: bool = False) -> Answer:
+        """Unlock a workspace; only an owner may force open what another has locked."""
+        caller, workspace_id = exchange.require_caller(), exchange.path("workspace_id")
+        return _shown(await self._workspaces.unlock(caller, workspace_id, force=force))
+
+    async def read_state(self, exchange: Exchange) -> Answer:
+        """Say that there is no state here."""
+        await self._workspaces.read(exchange.require_caller(), exchange.path("workspace_id"))
+        raise not_found()
+
+
+def _action(path: str, handler: Handler, answers: Mapping[int, type | None]) -> Route:
+    return Route("POST", path, handler, answers, may_forbid=True, refuses=(409,))
+
+
+def _address(exchange: Exchange) -> Address:
+    if "workspace_id" in exchange.parameters:
+        return exchange.path("workspace_id")
+    return ByNames(exchange.path("organization"), exchange.path("workspace"))
+
+
+def _shown(view: WorkspaceView) -> Answer:
+    return Answer(200, msgspec.json.encode(documents.workspace(view)), _JSON_API)

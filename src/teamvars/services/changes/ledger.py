@@ -1,6 +1,6 @@
 """The streams one transaction has locked, and the entries it adds to them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Stream
@@ -44,10 +44,25 @@ class Ledger:
 
     async def close(self, stream_id: str) -> dict[str, object]:
         """Ends a stream whose subject is gone; returns what the entry above says of it."""
-        stream = self._streams.pop(stream_id)
-        await streams.delete(self.tx, stream_id)
-        end = {"stream": stream_id, "sequence": stream.sequence, "link": stream.link.hex()}
-        return {"closes": [end]}
+        details = self.ends([stream_id])
+        await self.forget([stream_id])
+        return details
+
+    def ends(self, stream_ids: Iterable[str]) -> dict[str, object]:
+        """What the entry above says of locked streams that will have no more entries."""
+        ended = [self._streams[id_] for id_ in stream_ids]
+        return {
+            "closes": [
+                {"stream": stream.id, "sequence": stream.sequence, "link": stream.link.hex()}
+                for stream in ended
+            ]
+        }
+
+    async def forget(self, stream_ids: Sequence[str]) -> None:
+        """Takes away the streams of subjects that are gone."""
+        await streams.delete(self.tx, stream_ids)
+        for stream_id in stream_ids:
+            del self._streams[stream_id]
 
     def variables_in(self, workspace_id: str) -> int:
         """How many variables a locked workspace holds."""

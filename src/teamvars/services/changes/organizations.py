@@ -1,7 +1,10 @@
 """Changes to users, organizations and their memberships."""
 
+from collections.abc import Sequence
+
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.ids import new_id
+from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import OWNERS, Status, Visibility
 from teamvars.security.sealing import Sealer
 from teamvars.services.changes import teams as team_changes
@@ -24,24 +27,46 @@ async def update_user(ledger: Ledger, user: UserRow) -> None:
     await ledger.record(SYSTEM_STREAM, "user.update", ("users", user.id), _user_details(user))
 
 
-async def create(ledger: Ledger, sealer: Sealer, name: str) -> tuple[str, TeamRow]:
-    """Adds an organization with its data key and its owners team; returns its id and that team."""
-    organization_id = new_id("org")
-    details = await ledger.open(organization_id)
-    key = sealer.new_data_key(organization_id, 1)
-    await organizations.insert(ledger.tx, organization_id, name, key, ledger.now)
-    subject = ("organizations", organization_id)
+async def create(
+    ledger: Ledger, sealer: Sealer, name: str, email: str | None = None
+) -> tuple[Organization, TeamRow]:
+    """Adds an organization with its data key and its owners team; returns both.
+
+    Refuses: name_taken.
+    """
+    organization = Organization(new_id("org"), name, email, ledger.now)
+    details = await ledger.open(organization.id)
+    key = sealer.new_data_key(organization.id, 1)
+    await organizations.insert(ledger.tx, organization, key)
+    subject = ("organizations", organization.id)
     await ledger.record(SYSTEM_STREAM, "organization.create", subject, {"name": name, **details})
     owners = TeamRow(
         id=new_id("team"),
-        organization_id=organization_id,
+        organization_id=organization.id,
         name=OWNERS,
         visibility=Visibility.ORGANIZATION,
         manage_membership=False,
         is_owners=True,
     )
     await team_changes.create(ledger, owners)
-    return organization_id, owners
+    return organization, owners
+
+
+async def delete(ledger: Ledger, organization: Organization, children: Sequence[str]) -> None:
+    """Removes an organization with its workspaces, teams, memberships, tokens and data keys.
+
+    `children` are the streams of all its teams and workspaces, locked like its own and the
+    system's. They end in its stream, where they were opened, and that ends in the system's.
+    """
+    subject = ("organizations", organization.id)
+    details: dict[str, object] = {"name": organization.name}
+    await ledger.record(
+        organization.id, "organization.empty", subject, {**details, **ledger.ends(children)}
+    )
+    await organizations.delete(ledger.tx, organization.id)
+    await ledger.forget(children)
+    details |= await ledger.close(organization.id)
+    await ledger.record(SYSTEM_STREAM, "organization.delete", subject, details)
 
 
 async def add_membership(

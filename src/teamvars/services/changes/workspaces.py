@@ -1,15 +1,47 @@
 """Changes to workspaces."""
 
-from teamvars.domain.workspaces import Workspace
+from teamvars.domain.workspaces import Workspace, WorkspaceSettings
 from teamvars.services.changes.ledger import Ledger
 from teamvars.storage import workspaces
 
 
-async def create(ledger: Ledger, workspace: Workspace) -> None:
-    """Adds a workspace."""
+async def create(
+    ledger: Ledger,
+    workspace: Workspace,
+    settings: WorkspaceSettings = WorkspaceSettings(),  # noqa: B008 - frozen
+) -> None:
+    """Adds a workspace. Refuses: name_taken."""
     opened = await ledger.open(workspace.id)
-    await workspaces.insert(ledger.tx, workspace, ledger.now)
+    await workspaces.insert(ledger.tx, workspace, ledger.now, settings)
     await _record(ledger, workspace, "create", opened)
+
+
+async def update(
+    ledger: Ledger, workspace: Workspace, settings: WorkspaceSettings, *, renamed_from: str
+) -> None:
+    """Stores name and settings. Refuses: name_taken.
+
+    Its own stream moves, since documents of its variables show the name, and with another name
+    the organization's as well.
+    """
+    await workspaces.update(ledger.tx, workspace, settings)
+    details = {
+        "name": workspace.name,
+        "execution-mode": settings.execution_mode.value,
+        "terraform-version": settings.terraform_version,
+    }
+    subject = ("workspaces", workspace.id)
+    await ledger.record(workspace.id, "workspace.update", subject, details)
+    if workspace.name != renamed_from:
+        await _record(ledger, workspace, "rename", {"from": renamed_from})
+
+
+async def set_lock(ledger: Ledger, workspace: Workspace, locked_by: str | None) -> None:
+    """Locks a workspace for whoever has that id, or unlocks it."""
+    await workspaces.set_lock(ledger.tx, workspace.id, locked_by)
+    verb = "unlock" if locked_by is None else "lock"
+    subject = ("workspaces", workspace.id)
+    await ledger.record(workspace.id, f"workspace.{verb}", subject, {"name": workspace.name})
 
 
 async def delete(ledger: Ledger, workspace: Workspace) -> None:

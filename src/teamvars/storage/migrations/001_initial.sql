@@ -83,8 +83,9 @@ CREATE TABLE workspaces (
     organization_id {text} NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
     name {text} NOT NULL,
     name_folded {text} NOT NULL,
-    execution_mode {text} NOT NULL DEFAULT 'remote',
-    terraform_version {text} NOT NULL DEFAULT '',
+    execution_mode {text} NOT NULL DEFAULT 'remote'
+        CHECK (execution_mode IN ('remote', 'local', 'agent')),
+    terraform_version {text} NOT NULL DEFAULT 'latest',
     locked_by {text},
     created_at BIGINT NOT NULL,
     UNIQUE (organization_id, name_folded),

@@ -1,0 +1,130 @@
+"""Organizations, as their members and site admins deal with them."""
+
+from dataclasses import dataclass
+
+from teamvars.domain.access import Caller, OrganizationAccess
+from teamvars.domain.audit import SYSTEM_STREAM, Page
+from teamvars.domain.errors import forbidden, not_found, refuse_all
+from teamvars.domain.organizations import Organization, OrganizationDraft
+from teamvars.domain.teams import Status
+from teamvars.security.chain import Chain
+from teamvars.security.sealing import Sealer
+from teamvars.services import Clock
+from teamvars.services.changes import organizations as organization_changes
+from teamvars.services.changes import teams as team_changes
+from teamvars.services.changes.ledger import Ledger
+from teamvars.storage import access, organizations, teams, users, workspaces
+from teamvars.storage.database import Database, Transaction
+from teamvars.storage.users import UserRow
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationView:
+    """An organization, and whether the one who looks may do everything in it."""
+
+    organization: Organization
+    is_owner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationPage:
+    """Some of the organizations a caller is in, by name, and how many there are in all."""
+
+    organizations: list[OrganizationView]
+    total: int
+
+
+class Organizations:
+    """What callers do with organizations. All methods refuse unauthenticated."""
+
+    def __init__(self, database: Database, sealer: Sealer, chain: Chain, clock: Clock) -> None:
+        self._database = database
+        self._sealer = sealer
+        self._chain = chain
+        self._clock = clock
+
+    async def list(self, caller: Caller, page: Page) -> OrganizationPage:
+        """The organizations the caller is in."""
+
+        async def body(tx: Transaction) -> OrganizationPage:
+            await access.authenticate(tx, caller, self._clock())
+            assert caller.actor is not None
+            found, total = await organizations.find_visible(tx, caller.actor, page)
+            return OrganizationPage([OrganizationView(*one) for one in found], total)
+
+        return await self._database.read(body)
+
+    async def read(self, caller: Caller, name: str) -> OrganizationView:
+        """One organization, shown to its members. Refuses: not found."""
+
+        async def body(tx: Transaction) -> OrganizationView:
+            granted = await access.organization(tx, caller, self._clock(), name)
+            granted.require_visible()
+            return OrganizationView(granted.organization, granted.is_owner)
+
+        return await self._database.read(body)
+
+    async def create(self, caller: Caller, draft: OrganizationDraft) -> OrganizationView:
+        """Adds an organization; a site admin, who makes it, is an active member and owner at once.
+
+        Refuses: forbidden to everyone else, every fault of the draft, a taken name.
+        """
+
+        async def body(tx: Transaction) -> OrganizationView:
+            now = self._clock()
+            await access.authenticate(tx, caller, now)
+            await _require_site_admin(tx, caller)
+            ledger = Ledger(tx, caller, self._chain, now)
+            await ledger.lock([SYSTEM_STREAM])
+            await access.authenticate(tx, caller, now)
+            creator = await _require_site_admin(tx, caller)
+            refuse_all(draft.all_faults())
+            made, owners = await organization_changes.create(
+                ledger, self._sealer, draft.name or "", draft.email
+            )
+            membership = await organization_changes.add_membership(
+                ledger, made.id, creator, Status.ACTIVE
+            )
+            await team_changes.add_members(ledger, owners, [membership.id])
+            return OrganizationView(made, is_owner=True)
+
+        return await self._database.write(body)
+
+    async def delete(self, caller: Caller, name: str) -> None:
+        """Removes an organization with its workspaces, teams, memberships, tokens and data keys.
+
+        Users stay. Refuses: not found, forbidden to whoever is no owner.
+        """
+
+        async def body(tx: Transaction) -> None:
+            now = self._clock()
+            ledger = Ledger(tx, caller, self._chain, now)
+            granted = await self._locked(ledger, caller, name)
+            organization = granted.organization
+            of_teams = await teams.of_organization(tx, organization.id)
+            of_workspaces = await workspaces.of_organization(tx, organization.id)
+            children = [*(team.id for team in of_teams), *of_workspaces]
+            await ledger.lock(children)
+            await organization_changes.delete(ledger, organization, children)
+
+        await self._database.write(body)
+
+    async def _locked(self, ledger: Ledger, caller: Caller, name: str) -> OrganizationAccess:
+        """The organization and the system, locked for a caller who may remove the first."""
+        seen = await access.organization(ledger.tx, caller, ledger.now, name)
+        seen.require_owner()
+        await ledger.lock([seen.organization.id, SYSTEM_STREAM])
+        granted = await access.organization(ledger.tx, caller, ledger.now, name)
+        granted.require_owner()
+        if granted.organization.id != seen.organization.id:  # another of that name by now
+            raise not_found()
+        return granted
+
+
+async def _require_site_admin(tx: Transaction, caller: Caller) -> UserRow:
+    """The user who calls. Refuses teams, organizations and users who are no site admins."""
+    assert caller.actor is not None
+    user = await users.find(tx, caller.actor.id) if caller.actor.kind == "user" else None
+    if user is None or not user.site_admin:
+        raise forbidden("Only site admins create organizations.")
+    return user

@@ -1,0 +1,176 @@
+"""The documents of organizations: what the service takes and what it answers with."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from teamvars.domain.organizations import OrganizationDraft
+from teamvars.services.organizations import OrganizationPage, OrganizationView
+from teamvars.web import paging
+from teamvars.web.documents import SelfLink
+from teamvars.web.reader import Reader
+from teamvars.web.times import timestamp
+
+NAME = Meta(pattern="^[A-Za-z0-9_-]{1,90}$", description="Letters, digits, '-' and '_'.")
+
+
+class NewOrganizationAttributes(msgspec.Struct, kw_only=True):
+    """What a create says about an organization; attributes that are not here are ignored."""
+
+    name: Annotated[str, NAME]
+    email: str | UnsetType = UNSET
+
+
+class NewOrganizationResource(msgspec.Struct):
+    """An organization to create."""
+
+    type: Literal["organizations"]
+    attributes: NewOrganizationAttributes
+
+
+class NewOrganizationDocument(msgspec.Struct):
+    """Creates an organization."""
+
+    data: NewOrganizationResource
+
+
+class OrganizationPermissions(msgspec.Struct, rename="kebab"):
+    """What the caller may do, as clients ask before they offer it."""
+
+    can_update: bool
+    can_destroy: bool
+    can_access_via_teams: bool
+    can_create_team: bool
+    can_create_workspace: bool
+    can_manage_users: bool
+    can_update_api_token: bool
+
+
+class OrganizationAttributes(msgspec.Struct, rename="kebab"):
+    """An organization's attributes."""
+
+    name: str
+    external_id: str
+    email: str | None
+    created_at: str
+    default_execution_mode: str
+    permissions: OrganizationPermissions
+
+
+class OrganizationResource(msgspec.Struct):
+    """An organization; its id is its name."""
+
+    id: str
+    type: str
+    attributes: OrganizationAttributes
+    links: SelfLink
+
+
+class OrganizationDocument(msgspec.Struct):
+    """One organization."""
+
+    data: OrganizationResource
+
+
+class OrganizationListDocument(msgspec.Struct):
+    """One page of the organizations a caller is in."""
+
+    data: list[OrganizationResource]
+    links: paging.PageLinks
+    meta: paging.PageMeta
+
+
+class Entitlements(msgspec.Struct, rename="kebab"):
+    """What an organization can be used for; without `operations` terraform runs on its own."""
+
+    operations: bool = True
+    state_storage: bool = True
+    teams: bool = True
+    agents: bool = False
+    audit_logging: bool = True
+    cost_estimation: bool = False
+    policy_enforcement: bool = False
+    private_module_registry: bool = False
+    run_tasks: bool = False
+    self_serve_billing: bool = False
+    sentinel: bool = False
+    sso: bool = False
+    vcs_integrations: bool = False
+
+
+class EntitlementSetResource(msgspec.Struct):
+    """The entitlements of one organization."""
+
+    id: str
+    type: str
+    attributes: Entitlements
+    links: SelfLink
+
+
+class EntitlementSetDocument(msgspec.Struct):
+    """The entitlements of one organization."""
+
+    data: EntitlementSetResource
+
+
+def draft(document: object) -> OrganizationDraft:
+    """What a create asks for, with every fault of the document."""
+    read = Reader(document)
+    data = read.data(dict)
+    read.require_type(data, "organizations")
+    read.refuse_client_id(data)
+    attributes = read.member(data, "attributes", dict, "/data")
+    at = "/data/attributes"
+    name = read.member(attributes, "name", str, at)
+    email = read.member(attributes, "email", str, at, required=False)
+    return OrganizationDraft(name, email, tuple(read.faults))
+
+
+def path(view: OrganizationView) -> str:
+    """`links.self` of an organization."""
+    return f"/api/v2/organizations/{view.organization.name}"
+
+
+def organization(view: OrganizationView) -> OrganizationDocument:
+    """The document of one organization."""
+    return OrganizationDocument(_resource(view))
+
+
+def organization_list(
+    found: OrganizationPage, links: paging.PageLinks, meta: paging.PageMeta
+) -> OrganizationListDocument:
+    """The document of one page."""
+    return OrganizationListDocument([_resource(one) for one in found.organizations], links, meta)
+
+
+def entitlement_set(view: OrganizationView) -> EntitlementSetDocument:
+    """The document of an organization's entitlements, which are the same for all."""
+    links = SelfLink(f"{path(view)}/entitlement-set")
+    id_, type_ = view.organization.id, "entitlement-sets"
+    return EntitlementSetDocument(EntitlementSetResource(id_, type_, Entitlements(), links))
+
+
+def _resource(view: OrganizationView) -> OrganizationResource:
+    shown, is_owner = view.organization, view.is_owner
+    return OrganizationResource(
+        id=shown.name,
+        type="organizations",
+        attributes=OrganizationAttributes(
+            name=shown.name,
+            external_id=shown.id,
+            email=shown.email,
+            created_at=timestamp(shown.created_at),
+            default_execution_mode="remote",
+            permissions=OrganizationPermissions(
+                can_update=False,
+                can_destroy=is_owner,
+                can_access_via_teams=True,
+                can_create_team=is_owner,
+                can_create_workspace=is_owner,
+                can_manage_users=is_owner,
+                can_update_api_token=is_owner,
+            ),
+        ),
+        links=SelfLink(path(view)),
+    )

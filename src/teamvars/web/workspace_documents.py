@@ -1,0 +1,237 @@
+"""The documents of workspaces: what the service takes and what it answers with."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from teamvars.domain.access import Level
+from teamvars.domain.workspaces import ExecutionMode, WorkspaceDraft
+from teamvars.services.workspaces import WorkspacePage, WorkspaceView
+from teamvars.web import paging
+from teamvars.web.documents import Identifier, RelatedLink, SelfLink, workspace_path
+from teamvars.web.organization_documents import NAME
+from teamvars.web.reader import Reader
+from teamvars.web.times import timestamp
+
+_MODE = Meta(description="Where clients run; nothing runs here, whichever it is.")
+_VERSION = Meta(
+    pattern="^[0-9A-Za-z.+~<>=!, -]{1,64}$", description="A version, a constraint or 'latest'."
+)
+
+
+class NewWorkspaceAttributes(msgspec.Struct, rename="kebab", kw_only=True):
+    """What a create says about a workspace; attributes that are not here are ignored."""
+
+    name: Annotated[str, NAME]
+    execution_mode: Annotated[ExecutionMode, _MODE] = ExecutionMode.REMOTE
+    terraform_version: Annotated[str, _VERSION] = "latest"
+
+
+class NewWorkspaceResource(msgspec.Struct):
+    """A workspace to create."""
+
+    type: Literal["workspaces"]
+    attributes: NewWorkspaceAttributes
+
+
+class NewWorkspaceDocument(msgspec.Struct):
+    """Creates a workspace."""
+
+    data: NewWorkspaceResource
+
+
+class WorkspaceChanges(msgspec.Struct, rename="kebab", kw_only=True):
+    """What an update says about a workspace; what is left out stays."""
+
+    name: Annotated[str, NAME] | UnsetType = UNSET
+    execution_mode: Annotated[ExecutionMode, _MODE] | UnsetType = UNSET
+    terraform_version: Annotated[str, _VERSION] | UnsetType = UNSET
+
+
+class ChangedWorkspaceResource(msgspec.Struct):
+    """A workspace to update; an `id`, when there is one, is the path's."""
+
+    type: Literal["workspaces"]
+    id: str | UnsetType = UNSET
+    attributes: WorkspaceChanges | UnsetType = UNSET
+
+
+class ChangedWorkspaceDocument(msgspec.Struct):
+    """Updates a workspace."""
+
+    data: ChangedWorkspaceResource
+
+
+class WorkspacePermissions(msgspec.Struct, rename="kebab"):
+    """What the caller may do, as clients ask before they offer it. There are no runs here."""
+
+    can_update: bool
+    can_destroy: bool
+    can_force_delete: bool
+    can_read_settings: bool
+    can_read_variable: bool
+    can_update_variable: bool
+    can_lock: bool
+    can_unlock: bool
+    can_force_unlock: bool
+    can_manage_tags: bool = False
+    can_manage_run_tasks: bool = False
+    can_queue_run: bool = False
+    can_queue_apply: bool = False
+    can_queue_destroy: bool = False
+    can_create_state_versions: bool = False
+    can_read_state_versions: bool = False
+
+
+class WorkspaceActions(msgspec.Struct, rename="kebab"):
+    """What can be done with the workspace as it is now."""
+
+    is_destroyable: bool
+
+
+class WorkspaceAttributes(msgspec.Struct, rename="kebab"):
+    """A workspace's attributes; those with a default are the same for all."""
+
+    name: str
+    execution_mode: str
+    operations: bool
+    terraform_version: str
+    created_at: str
+    locked: bool
+    actions: WorkspaceActions
+    permissions: WorkspacePermissions
+    description: str = ""
+    environment: str = "default"
+    working_directory: str = ""
+    auto_apply: bool = False
+    file_triggers_enabled: bool = False
+    queue_all_runs: bool = False
+    speculative_enabled: bool = False
+
+
+class OrganizationLinkage(msgspec.Struct):
+    """The organization of a workspace; its id on the wire is its name."""
+
+    data: Identifier
+
+
+class VariablesLinkage(msgspec.Struct):
+    """All variables of a workspace, newest first."""
+
+    data: list[Identifier]
+    links: RelatedLink
+
+
+class WorkspaceRelationships(msgspec.Struct):
+    """What a workspace belongs to, and what belongs to it."""
+
+    organization: OrganizationLinkage
+    vars: VariablesLinkage
+
+
+class WorkspaceResource(msgspec.Struct):
+    """A workspace."""
+
+    id: str
+    type: str
+    attributes: WorkspaceAttributes
+    relationships: WorkspaceRelationships
+    links: SelfLink
+
+
+class WorkspaceDocument(msgspec.Struct):
+    """One workspace."""
+
+    data: WorkspaceResource
+
+
+class WorkspaceListDocument(msgspec.Struct):
+    """One page of the workspaces a caller sees."""
+
+    data: list[WorkspaceResource]
+    links: paging.PageLinks
+    meta: paging.PageMeta
+
+
+def new_draft(document: object) -> WorkspaceDraft:
+    """What a create asks for, with every fault of the document."""
+    read = Reader(document)
+    data = read.data(dict)
+    read.require_type(data, "workspaces")
+    read.refuse_client_id(data)
+    attributes = read.member(data, "attributes", dict, "/data")
+    return _draft(read, attributes, id_=None, required=True)
+
+
+def changed_draft(document: object) -> WorkspaceDraft:
+    """What an update asks for; clients may leave out both `id` and `attributes`."""
+    read = Reader(document)
+    data = read.data(dict)
+    read.require_type(data, "workspaces")
+    id_ = read.member(data, "id", str, "/data", required=False)
+    attributes = read.member(data, "attributes", dict, "/data", required=False)
+    return _draft(read, attributes, id_=id_, required=False)
+
+
+def workspace(view: WorkspaceView) -> WorkspaceDocument:
+    """The document of one workspace."""
+    return WorkspaceDocument(_resource(view))
+
+
+def workspace_list(
+    found: WorkspacePage, links: paging.PageLinks, meta: paging.PageMeta
+) -> WorkspaceListDocument:
+    """The document of one page."""
+    return WorkspaceListDocument([_resource(one) for one in found.workspaces], links, meta)
+
+
+def _draft(
+    read: Reader, attributes: dict[str, object] | None, *, id_: str | None, required: bool
+) -> WorkspaceDraft:
+    at = "/data/attributes"
+    name = read.member(attributes, "name", str, at, required=required)
+    mode = read.member(attributes, "execution-mode", str, at, required=False)
+    version = read.member(attributes, "terraform-version", str, at, required=False)
+    return WorkspaceDraft(id_, name, mode, version, tuple(read.faults))
+
+
+def _resource(view: WorkspaceView) -> WorkspaceResource:
+    shown, details = view.workspace, view.details
+    settings = details.settings
+    organization = Identifier(shown.organization_name, "organizations")
+    variables = [Identifier(id_, "vars") for id_ in details.variable_ids]
+    return WorkspaceResource(
+        id=shown.id,
+        type="workspaces",
+        attributes=WorkspaceAttributes(
+            name=shown.name,
+            execution_mode=settings.execution_mode,
+            operations=settings.execution_mode is not ExecutionMode.LOCAL,
+            terraform_version=settings.terraform_version,
+            created_at=timestamp(details.created_at),
+            locked=details.locked_by is not None,
+            actions=WorkspaceActions(is_destroyable=view.level is Level.OWNER),
+            permissions=_permissions(view.level),
+        ),
+        relationships=WorkspaceRelationships(
+            OrganizationLinkage(organization),
+            VariablesLinkage(variables, RelatedLink(f"/api/v2/workspaces/{shown.id}/vars")),
+        ),
+        links=SelfLink(workspace_path(shown)),
+    )
+
+
+def _permissions(level: Level) -> WorkspacePermissions:
+    writes, owns = level >= Level.WRITE, level is Level.OWNER
+    return WorkspacePermissions(
+        can_update=owns,
+        can_destroy=owns,
+        can_force_delete=owns,
+        can_read_settings=True,
+        can_read_variable=True,
+        can_update_variable=writes,
+        can_lock=writes,
+        can_unlock=writes,
+        can_force_unlock=owns,
+    )

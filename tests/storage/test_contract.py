@@ -1,0 +1,273 @@
+"""What storage's functions may rely on: the same statement means the same on both engines."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from teamvars.domain.errors import Refusal
+from teamvars.domain.teams import Visibility
+from teamvars.domain.variables import Category, Variable
+from teamvars.storage import (
+    migrations,
+    organizations,
+    streams,
+    teams,
+    users,
+    variables,
+)
+from teamvars.storage.database import Database, MissingReference, Taken, Transaction
+from teamvars.storage.teams import TeamRow
+from teamvars.storage.users import UserRow
+from teamvars.storage.variables import StoredVariable
+from tests.house import House
+from tests.storage.stores import adding, opened, words
+
+# What both engines store: neither NUL nor half a character.
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
+
+ODD = (
+    "",
+    " ",
+    "1",
+    "01",
+    "true",
+    "null",
+    '"quoted"',
+    "it's",
+    "back\\slash",
+    "\\u0041",
+    "%",
+    "_",
+    "[1]",
+    '{"a": 1}',
+    "$1",
+    "{text}",
+    "tab\tnew\nline",
+    "é",
+    "e\u0301",
+    "😀",
+    "\ufeff",
+    "\u0131",
+    "ß",
+    "SS",
+)
+
+
+HEAD = bytes(32)
+NAMED = {"name": "Acme", "name_folded": "acme", "created_at": 1}
+OF_ACME = {"organization_id": "org-1", **NAMED}
+TEAM = {"visibility": "secret", "manage_membership": 1, "is_owners": 0}
+ROWS: list[tuple[str, dict[str, object]]] = [
+    *(
+        ("streams", {"id": id_, "sequence": 0, "link": HEAD, "head": HEAD})
+        for id_ in ("org-1", "team-1", "ws-1")
+    ),
+    ("organizations", {"id": "org-1", "data_key_version": 1, **NAMED}),
+    ("workspaces", {"id": "ws-1", **OF_ACME}),
+    ("teams", {"id": "team-1", **TEAM, **OF_ACME}),
+]
+
+
+@pytest.fixture
+async def schema(empty_url: str) -> AsyncIterator[Database]:
+    """A store with a workspace `ws-1` of an organization `org-1`, and nothing else."""
+
+    async def body(tx: Transaction) -> None:
+        for table, row in ROWS:
+            names, places = ", ".join(row), ", ".join(f"${n}" for n in range(1, len(row) + 1))
+            await tx.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", *row.values())  # noqa: S608
+
+    async with opened(empty_url) as database:
+        await database.migrate(migrations.apply_pending)
+        await database.write(body)
+        yield database
+
+
+def stored(key: str, **changes: Any) -> StoredVariable:
+    """A variable of `ws-1`."""
+    fields: dict[str, Any] = {
+        "id": f"var-{key}",
+        "workspace_id": "ws-1",
+        "key": key,
+        "value": None,
+        "description": "",
+        "category": Category.TOOL,
+        "hcl": False,
+        "sensitive": False,
+        "version_id": "1",
+        "created_at": 1,
+    }
+    return StoredVariable(Variable(**{**fields, **changes}), b"sealed", 6)
+
+
+async def insert(database: Database, *rows: StoredVariable) -> None:
+    async def body(tx: Transaction) -> None:
+        for row in rows:
+            await variables.insert(tx, row)
+
+    await database.write(body)
+
+
+async def list_(database: Database) -> list[StoredVariable]:
+    async def body(tx: Transaction) -> list[StoredVariable]:
+        found = await variables.find_all(tx, "ws-1", HEAD)
+        assert found is not None
+        return list(found)
+
+    return await database.read(body)
+
+
+async def test_list_membership_finds_exactly_the_strings_of_the_list(database: Database) -> None:
+    async def chosen(tx: Transaction) -> list[str]:
+        rows = await tx.fetch("SELECT id FROM things WHERE id IN {each $1}", json.dumps(wanted))
+        return [row[0] for row in rows]
+
+    await asyncio.gather(*(database.write(adding(id_)) for id_ in ODD))
+    for wanted in ([id_] for id_ in ODD):
+        assert await database.read(chosen) == wanted
+    for wanted in (list(ODD[::2]), ["absent", *ODD[1:3], ODD[1]], []):
+        assert sorted(await database.read(chosen)) == sorted(set(wanted) - {"absent"})
+
+
+async def test_text_sorts_by_code_points(database: Database) -> None:
+    keys = [*"ZaBbéeß\u017fﬁ一\ue000😀_-1", "10", "aB", "a-b"]
+
+    async def body(tx: Transaction) -> list[str]:
+        return [row[0] for row in await tx.fetch("SELECT id FROM things ORDER BY id")]
+
+    await asyncio.gather(*(database.write(adding(key)) for key in keys))
+    assert await database.read(body) == sorted(keys)
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(TEXT, max_size=8, unique=True), content=st.binary(max_size=300))
+async def test_text_and_bytes_and_numbers_come_back_as_they_were(
+    house: House, texts: list[str], content: bytes
+) -> None:
+    async def body(tx: Transaction) -> tuple[list[str], bytes, int, None]:
+        rows = await tx.fetch("SELECT value FROM (SELECT $1 AS value) AS one", texts_as_json)
+        row = await tx.fetch_one(
+            "INSERT INTO keyring_keys (id, purpose, check_value, created_at) "
+            "VALUES ('of a test', 'audit', $1, $2) RETURNING check_value, created_at",
+            content,
+            2**62,
+        )
+        assert row is not None
+        raise Undo(json.loads(rows[0][0]), row[0], row[1])
+
+    texts_as_json = json.dumps(texts, ensure_ascii=False)
+    with pytest.raises(Undo) as undo:
+        await house.services.database.write(body)
+    assert undo.value.args == (texts, content, 2**62)
+
+
+class Undo(Exception):
+    """Takes what was read out of a transaction that changes nothing."""
+
+
+async def test_a_taken_id_is_taken_by_its_exact_letters(database: Database) -> None:
+    await database.write(adding("Key"))
+    await database.write(adding("key"))
+    with pytest.raises(Taken):
+        await database.write(adding("key"))
+
+
+async def test_a_reference_to_nothing_is_told_from_a_taken_id(schema: Database) -> None:
+    with pytest.raises(MissingReference):
+        await insert(schema, stored("a", workspace_id="ws-of-nobody"))
+
+
+async def test_variables_are_listed_by_key_and_then_category(schema: Database) -> None:
+    keys = ["b", "B", "ä", "a", "😀", "\uffee", "a-b", "aB"]
+    rows = [
+        stored(key, id=f"var-{key}-{category}", category=category)
+        for key in keys
+        for category in Category
+    ]
+    await insert(schema, *rows)
+    found = [(one.variable.key, one.variable.category) for one in await list_(schema)]
+    assert found == [(key, c) for key in sorted(keys) for c in (Category.ENV, Category.TOOL)]
+
+
+async def test_a_variable_comes_back_as_it_was_stored(schema: Database) -> None:
+    for number, row in enumerate(
+        (
+            stored("a", description=" \n'\"😀", category=Category.ENV, hcl=True),
+            stored("b", created_at=2**62, version_id="f" * 36),
+        )
+    ):
+        await insert(schema, row)
+        assert (await list_(schema))[number] == row
+
+
+async def test_a_list_does_not_fetch_the_sealed_value_of_a_sensitive_variable(
+    schema: Database,
+) -> None:
+    async def one(tx: Transaction) -> StoredVariable:
+        return await variables.get(tx, "ws-1", "var-a")
+
+    await insert(schema, stored("a", sensitive=True), stored("b"))
+    assert [row.sealed for row in await list_(schema)] == [None, b"sealed"]
+    assert (await schema.read(one)).sealed == b"sealed"
+
+
+async def test_a_taken_key_is_refused_on_insert_and_on_update(schema: Database) -> None:
+    async def rename(tx: Transaction) -> None:
+        await variables.update(tx, stored("a", id="var-b"))
+
+    await insert(schema, stored("a"), stored("b"), stored("a", id="e", category=Category.ENV))
+    for write in (insert(schema, stored("a", id="other")), schema.write(rename)):
+        with pytest.raises(Refusal) as refusal:
+            await write
+        assert words(refusal.value) == ["key_taken"]
+
+
+async def test_a_team_comes_back_as_it_was_stored(schema: Database) -> None:
+    async def found(tx: Transaction) -> list[TeamRow]:
+        return await teams.of_organization(tx, "org-1")
+
+    assert await schema.read(found) == [
+        TeamRow("team-1", "org-1", "Acme", Visibility.SECRET, True, False)
+    ]
+
+
+async def test_an_organization_is_found_however_its_name_is_capitalised(schema: Database) -> None:
+    async def find(tx: Transaction) -> object:
+        return [await organizations.find(tx, name) for name in ("acme", "ACME", "acm")]
+
+    assert await schema.read(find) == [("org-1", "Acme"), ("org-1", "Acme"), None]
+
+
+async def test_users_are_found_by_folded_names_and_never_share_one(schema: Database) -> None:
+    async def body(tx: Transaction) -> dict[str, UserRow]:
+        return await users.find_all(tx, ["ALICE", "bob", "nobody"])
+
+    def inserting(id_: str, name: str, email: str | None) -> Any:
+        async def body(tx: Transaction) -> None:
+            await users.insert(tx, UserRow(id_, name, email, True), 1)
+
+        return body
+
+    await schema.write(inserting("user-1", "Alice", "A@example.com"))
+    await schema.write(inserting("user-2", "bob", None))
+    assert await schema.read(body) == {
+        "alice": UserRow("user-1", "Alice", "A@example.com", True),
+        "bob": UserRow("user-2", "bob", None, True),
+    }
+    for name, email in (("aLiCe", None), ("other", "a@EXAMPLE.com")):
+        with pytest.raises(Taken):
+            await schema.write(inserting("user-3", name, email))
+
+
+async def test_locking_a_stream_that_is_missing_is_refused_as_not_found(schema: Database) -> None:
+    async def lock(tx: Transaction) -> object:
+        return await streams.lock(tx, ["ws-1", "ws-of-nobody"])
+
+    with pytest.raises(Refusal) as refusal:
+        await schema.write(lock)
+    assert words(refusal.value) == ["not_found"]
