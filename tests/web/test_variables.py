@@ -89,7 +89,7 @@ async def test_the_related_link_leads_to_the_workspace(world: World) -> None:
 async def test_names_of_the_related_link_are_compared_without_case(world: World) -> None:
     path = f"/organizations/{world.organization.upper()}/workspaces/NetWork"
     answer = await world.call("reader", "GET", path)
-    assert answer.json()["data"]["attributes"] == {"name": "network"}
+    assert answer.json()["data"]["attributes"]["name"] == "network"
 
 
 async def test_an_empty_workspace_has_an_empty_list(world: World) -> None:
