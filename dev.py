@@ -125,6 +125,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
         partial(run, "dev", "pytest -m long tests/web/test_fuzz.py"),
     ),
     "figures": ("measure what the core promises", partial(run, "dev", "python -m bench.core")),
+    "hcl": ("measure what parsing values costs", partial(run, "runtime", "python -m bench.hcl")),
     "lock": ("write requirements/*.txt anew; --upgrade for the latest versions", lock),
 }
 
