@@ -23,10 +23,6 @@ DRAIN_SECONDS = 5.0
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 
-class ClientGone(Exception):
-    """The client closed the connection before its request was complete."""
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a handler answers: a status, a body of JSON (or none), and headers."""
@@ -78,6 +74,11 @@ class Exchange:
             "content-length", "0"
         ).strip() not in ("", "0")
 
+    @property
+    def _is_coded(self) -> bool:
+        """Whether the body is coded in a way that we and a proxy might read differently."""
+        return self._headers.get("transfer-encoding", "chunked").strip().lower() != "chunked"
+
     def require_caller(self) -> Caller:
         """The sender, by the token it shows; whether that is a known one is storage's to say.
 
@@ -93,7 +94,10 @@ class Exchange:
         return self.caller
 
     async def read_body(self) -> bytes:
-        """The whole body. Refuses, before its end, one that is too large or too slow."""
+        """The whole body. Refuses early one that is too large, too slow or broken off."""
+        if self._is_coded:
+            detail = "The only transfer coding is chunked."
+            raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail, header="Transfer-Encoding"))
         announced = self.header("content-length") or ""
         if announced.isdecimal() and int(announced[:20]) > MAX_BODY_BYTES:
             raise _too_large()
@@ -119,7 +123,7 @@ class Exchange:
         """
         if not self._body_pending:
             return True
-        if self.header("expect") is not None:
+        if self.header("expect") is not None or self._is_coded:
             return False
         left = MAX_BODY_BYTES
         try:
@@ -128,14 +132,16 @@ class Exchange:
                     left -= len(await self._next_chunk())
                     if not self._body_pending:
                         return True
-        except (TimeoutError, ClientGone):
+        except (TimeoutError, Refusal):
             pass
         return False
 
     async def _next_chunk(self) -> bytes:
         message = await self._receive()
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            # The client has gone, or what it sends is no body: it may still be there to read this.
+            detail = "The body broke off before its end."
+            raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail))
         self._body_pending = message.get("more_body", False)
         chunk: bytes = message.get("body", b"")
         return chunk

@@ -1,12 +1,13 @@
 """`serve`: granian with the application of `wiring.worker` in each worker process."""
 
 import socket
+import sys
 from typing import Annotated
 
 import structlog
 import typer
 from granian import Granian
-from granian.constants import Interfaces, Loops
+from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
@@ -18,7 +19,13 @@ from teamvars.services.installation import Installation
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for
 
+if sys.platform != "win32":
+    import resource
+
 GRACE_SECONDS = 10
+_BACKLOG = 4096
+_MOST_CONNECTIONS = 65_536
+_OTHER_DESCRIPTORS = 256
 _HEADER_MILLISECONDS = 10_000
 
 log = structlog.get_logger("teamvars.serve")
@@ -48,8 +55,13 @@ def listen(config: Settings) -> None:
         address=address,
         port=config.port,
         workers=config.workers,
+        backlog=_BACKLOG,
+        # Of connections, not requests: who says nothing must not keep others waiting at the door.
+        backpressure=_most_connections(),
         interface=Interfaces.ASGI,
         loop=Loops.uvloop,
+        # While it would wait for a sign of HTTP/2, no time-out ends a connection that says nothing.
+        http=HTTPModes.http1,
         websockets=False,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MILLISECONDS),
         log_access=False,
@@ -69,6 +81,16 @@ async def _require_ready(config: Settings) -> None:
         await Installation(database, wiring.clock).require_ready(keys)
     finally:
         await database.close()
+
+
+def _most_connections() -> int:
+    """As many as a worker may have descriptors for, beside those of its store and log."""
+    if sys.platform == "win32":
+        return _MOST_CONNECTIONS
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = _MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, _MOST_CONNECTIONS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return max(limit - _OTHER_DESCRIPTORS, 1)
 
 
 def free_address(config: Settings) -> str:

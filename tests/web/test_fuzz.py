@@ -1,0 +1,135 @@
+"""Whatever is sent to any operation, a real server answers as `/openapi.json` says, and never 5xx.
+
+`python3 dev.py fuzz` is the long run; `--hypothesis-seed` and what a failure prints repeat it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import hypothesis
+import psutil
+import pytest
+import requests
+import schemathesis
+from hypothesis import strategies as some
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.served import ServedHouse
+from tests.world import World
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+ROLES = ("owner", "writer", "reader", "outsider", "organization-token")
+MEGABYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Fuzzer:
+    """Sends generated requests to a server as callers of several roles."""
+
+    url: str
+    tokens: Sequence[str]
+    ids: Mapping[str, Sequence[str]]
+    session: requests.Session
+
+    def hammer(self, operation: Any, examples: int) -> None:
+        """So many requests for the operation; fails with the smallest that is answered wrongly."""
+
+        @hypothesis.settings(
+            max_examples=examples,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        @hypothesis.given(some.data())
+        def one(data: some.DataObject) -> None:
+            mode = data.draw(some.sampled_from(list(GenerationMode)))
+            case = data.draw(operation.as_strategy(generation_mode=mode))
+            for name in case.path_parameters or {}:
+                # Mostly of something real: the rest would end at 404.
+                if data.draw(some.integers(0, 9)):
+                    case.path_parameters[name] = data.draw(some.sampled_from(self.ids[name]))
+            token = data.draw(some.sampled_from(self.tokens))
+            headers = {"Authorization": f"Bearer {token}"}
+            answer = case.call(base_url=self.url, session=self.session, headers=headers)
+            case.validate_response(answer, checks=CHECKS)
+
+        one()
+
+
+@pytest.fixture
+async def fuzzer(served: ServedHouse, served_world: World) -> Fuzzer:
+    """Knows every id of its world; some of another organization's are among them."""
+    world = served_world
+    made = [await world.make_variable(f"key-{number}") for number in range(5)]
+    hidden = await world.make_variable("secret", sensitive=True)
+    return Fuzzer(
+        url=served.server.url,
+        tokens=[world.tokens[role] for role in ROLES],
+        ids={
+            "workspace_id": [*world.workspaces.values(), world.other_workspace],
+            "variable_id": [variable["id"] for variable in (*made, hidden)],
+            "team_id": [*world.teams.values(), world.other_team],
+            "organization": [world.organization, world.other_organization],
+            "workspace": ["network", "payments", "elsewhere"],
+        },
+        session=requests.Session(),
+    )
+
+
+def operations(served: ServedHouse) -> list[Any]:
+    document = requests.get(f"{served.server.url}/openapi.json", timeout=10).json()
+    found: Iterable[Any] = schemathesis.openapi.from_dict(document).get_all_operations()
+    return [one.ok() for one in found]
+
+
+def hammer_all(served: ServedHouse, fuzzer: Fuzzer, examples: int) -> None:
+    with fuzzer.session:
+        for operation in operations(served):
+            fuzzer.hammer(operation, examples)
+    assert [line for line in served.server.log_lines() if line["level"] == "error"] == []
+
+
+def test_generated_requests_are_answered_as_documented(served: ServedHouse, fuzzer: Fuzzer) -> None:
+    hammer_all(served, fuzzer, examples=12)
+
+
+@pytest.mark.long
+def test_generated_requests_are_answered_as_documented_for_long_and_memory_stays(
+    served: ServedHouse, fuzzer: Fuzzer
+) -> None:
+    hammer_all(served, fuzzer, examples=100)
+    before = resident(served)
+    hammer_all(served, fuzzer, examples=1000)
+    assert resident(served) - before < 32 * MEGABYTE
+
+
+def test_a_server_that_breaks_its_document_is_found_out(
+    served: ServedHouse, fuzzer: Fuzzer
+) -> None:
+    """The control: the same requests against a document that promises something else."""
+    document = requests.get(f"{served.server.url}/openapi.json", timeout=10).json()
+    document["components"]["schemas"]["LinkageDocument"]["required"] = ["data", "more"]
+    path = "/api/v2/teams/{team_id}/relationships/users"
+    operation = schemathesis.openapi.from_dict(document)[path]["GET"]
+    with pytest.raises(FailureGroup, match='"more" is a required property'), fuzzer.session:
+        fuzzer.hammer(operation, examples=50)
+
+
+def resident(served: ServedHouse) -> int:
+    """The memory of the server's processes, in bytes."""
+    main = psutil.Process(served.server.pid)
+    size: int = sum(one.memory_info().rss for one in (main, *main.children()))
+    return size
