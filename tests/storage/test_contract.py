@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -62,15 +62,15 @@ HEAD = bytes(32)
 NAMED = {"name": "Acme", "name_folded": "acme", "created_at": 1}
 OF_ACME = {"organization_id": "org-1", **NAMED}
 TEAM = {"visibility": "secret", "manage_membership": 1, "is_owners": 0}
-ROWS: list[tuple[str, dict[str, object]]] = [
-    *(
-        ("streams", {"id": id_, "sequence": 0, "link": HEAD, "head": HEAD})
-        for id_ in ("org-1", "team-1", "ws-1")
-    ),
+BEGUN = {"sequence": 0, "link": HEAD, "head": HEAD}
+ROWS: tuple[tuple[str, Mapping[str, object]], ...] = (
+    ("streams", {"id": "org-1", **BEGUN}),
+    ("streams", {"id": "team-1", **BEGUN}),
+    ("streams", {"id": "ws-1", **BEGUN}),
     ("organizations", {"id": "org-1", "data_key_version": 1, **NAMED}),
     ("workspaces", {"id": "ws-1", **OF_ACME}),
     ("teams", {"id": "team-1", **TEAM, **OF_ACME}),
-]
+)
 
 
 @pytest.fixture

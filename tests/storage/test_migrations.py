@@ -1,0 +1,112 @@
+"""The schema: brought once, by whichever node comes first, and refused when it is another's."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from teamvars.storage import migrations
+from teamvars.storage.database import Database, Fragments, MissingTable, Transaction
+from teamvars.storage.migrations import Migration, SchemaMismatch
+from tests.storage.stores import opened, words
+
+
+@pytest.fixture
+async def empty(empty_url: str) -> AsyncIterator[Database]:
+    async with opened(empty_url) as database:
+        yield database
+
+
+async def pending(database: Database) -> list[Migration]:
+    return migrations.check(await database.read(migrations.applied))
+
+
+async def test_an_empty_store_lacks_every_migration(empty: Database) -> None:
+    assert await empty.read(migrations.applied) == {}
+    assert await pending(empty) == migrations.known()
+
+
+async def test_migrating_applies_what_is_missing_and_a_second_time_nothing(
+    empty: Database,
+) -> None:
+    assert await empty.migrate(migrations.apply_pending) == migrations.known()
+    before = await empty.read(migrations.applied)
+    assert await empty.migrate(migrations.apply_pending) == []
+    assert await empty.read(migrations.applied) == before
+    assert await pending(empty) == []
+
+
+async def test_nodes_that_migrate_at_once_apply_each_migration_once(empty_url: str) -> None:
+    async with opened(empty_url) as one, opened(empty_url) as other:
+        nodes = (one, other, one, other)
+        applied = await asyncio.gather(*(node.migrate(migrations.apply_pending) for node in nodes))
+        assert sorted(applied, key=len) == [[], [], [], migrations.known()]
+        assert await pending(one) == await pending(other) == []
+
+
+async def test_a_schema_of_a_newer_release_is_refused_and_left_alone(empty: Database) -> None:
+    async def from_the_future(tx: Transaction) -> None:
+        await tx.execute(
+            "INSERT INTO schema_migrations (number, name, checksum) VALUES (9999, 'x', 'y')"
+        )
+
+    await empty.migrate(migrations.apply_pending)
+    await empty.write(from_the_future)
+    with pytest.raises(SchemaMismatch, match="newer"):
+        await pending(empty)
+    with pytest.raises(SchemaMismatch, match="newer"):
+        await empty.migrate(migrations.apply_pending)
+
+
+async def test_a_migration_that_is_not_the_one_of_this_release_is_refused(
+    empty: Database,
+) -> None:
+    async def alter(tx: Transaction) -> None:
+        await tx.execute("UPDATE schema_migrations SET checksum = 'another' WHERE number = 1")
+
+    await empty.migrate(migrations.apply_pending)
+    await empty.write(alter)
+    with pytest.raises(SchemaMismatch, match="Migration 1 "):
+        await pending(empty)
+    with pytest.raises(SchemaMismatch, match="Migration 1 "):
+        await empty.migrate(migrations.apply_pending)
+
+
+async def test_a_migration_that_fails_half_way_leaves_nothing_behind(empty: Database) -> None:
+    async def in_the_way(tx: Transaction) -> None:
+        await tx.script("CREATE TABLE variables (id BIGINT)")
+
+    async def keys(tx: Transaction) -> object:
+        return await tx.fetch("SELECT id FROM keyring_keys")
+
+    await empty.migrate(in_the_way)
+    with pytest.raises(Exception, match="already exists"):
+        await empty.migrate(migrations.apply_pending)
+    assert await empty.read(migrations.applied) == {}
+    with pytest.raises(MissingTable):
+        await empty.read(keys)
+
+
+async def test_who_needs_a_table_that_is_not_there_is_told_that_storage_is_unavailable(
+    empty: Database,
+) -> None:
+    async def tokens(tx: Transaction) -> object:
+        return await tx.fetch("SELECT id FROM tokens")
+
+    for asking in (empty.read(tokens), empty.write(tokens)):
+        with pytest.raises(MissingTable) as refusal:
+            await asking
+        assert words(refusal.value) == ["storage_unavailable"]
+
+
+def test_migrations_are_numbered_without_a_gap_and_named() -> None:
+    known = migrations.known()
+    assert [migration.number for migration in known] == list(range(1, len(known) + 1))
+    assert all(migration.name and migration.sql.strip() for migration in known)
+    assert len({migration.checksum for migration in known}) == len(known)
+
+
+def test_fragments_take_the_place_of_their_markers_and_of_nothing_else() -> None:
+    fragments = Fragments(text="T", bytes_="B", lock=r"L(\1)", each=r"E(\1)")
+    sql = "a {text} b {bytes} c {lock streams} d {each $12} e {} {unknown} $1"
+    assert fragments.render(sql) == "a T b B c L(streams) d E($12) e {} {unknown} $1"
