@@ -13,6 +13,8 @@ from teamvars.storage.sqlite import SqliteDatabase
 from teamvars.web.app import ASGIApp
 from tests.commands import Host
 
+ROOT = Path(__file__).parents[2]
+
 
 class HastyDatabase(SqliteDatabase):
     """Commits what it has answered only at every tenth write that begins."""
@@ -41,7 +43,7 @@ class HastyHost(Host):
         return subprocess.Popen(
             [sys.executable, "-m", "granian", *options, "tests.faults.hasty:worker"],
             cwd=self.folder,
-            env={**self.environment, "PYTHONPATH": str(Path(__file__).parents[2])},
+            env={**self.environment, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
             stdout=out,
             stderr=err,
             text=True,

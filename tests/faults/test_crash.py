@@ -4,79 +4,19 @@ The check kills once in each of five ways; `python3 dev.py faults` 40 times, 200
 """
 
 import asyncio
-import json
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from tests.commands import Host
 from tests.faults.hasty import HastyHost
-from tests.faults.journal import losses
-from tests.faults.writers import Writers
+from tests.faults.site import Site, on_postgres, site
 from tests.postgres import LocalPostgres
-from tests.server import Server
 
-DIRECTORY = """\
-users: [{username: alice}]
-organizations:
-  - name: acme
-    members: {alice: active}
-    workspaces: [network]
-    teams: [{name: owners, members: [alice]}]
-"""
 LOST = "was acknowledged and is lost"
 LONG = pytest.param(40, id="200 kills", marks=pytest.mark.long)
-
-
-@dataclass(frozen=True)
-class Site:
-    """A server on a store with one workspace, and writers who never rest."""
-
-    server: Server
-    path: str
-    token: str
-    writers: Writers
-
-    def broken_promises(self) -> list[str]:
-        """What is missing, altered or there by halves; none when all promises were kept."""
-        with self.server.client(self.token) as client:
-            answer = client.get(self.path)
-        assert answer.status_code == 200, answer.text
-        host = self.server.host
-        entries = map(json.loads, host.succeed("audit", "export").out.splitlines())
-        verified = host.run("audit", "verify")
-        found = losses(self.writers.writes, answer.json()["data"], entries)
-        return found if verified.code == 0 else [*found, verified.out]
-
-
-def site(host: Host, workers: int = 1) -> Site:
-    """An initialised store and its server, not yet started."""
-    host = replace(host, settings={**host.settings, "MAX_VARIABLES": "0"})
-    host.succeed("init")
-    (host.folder / "directory.yaml").write_text(DIRECTORY)
-    applied = host.succeed("directory", "apply", "directory.yaml", "--json").json
-    token = host.succeed("token", "create", "--user", "alice").out.strip()
-    path = f"/api/v2/workspaces/{applied['organizations']['acme']['workspaces']['network']}/vars"
-    server = Server(host, workers=workers)
-    return Site(server, path, token, Writers(server.url, path, token))
-
-
-@pytest.fixture(scope="module")
-def durable() -> Iterator[LocalPostgres]:
-    """A PostgreSQL that keeps what a crash must not lose; tests here may kill it."""
-    with LocalPostgres(durable=True) as server:
-        yield server
-
-
-def on_postgres(server: LocalPostgres, folder: Path) -> Host:
-    """A host whose store is a new database of the server."""
-    name = f"crash-{uuid4()}"
-    server.create_database(name)
-    return Host(folder, {"DATABASE_URL": server.url(name)})
 
 
 async def crash(site: Site, kill: Callable[[], None]) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
@@ -46,11 +46,24 @@ class Writers:
         """How many writes were acknowledged so far."""
         return sum(write.acknowledged for write in self.writes)
 
+    @property
+    def refused(self) -> int:
+        """How many were refused because storage was unavailable."""
+        return sum(write.status == 503 for write in self.writes)
+
     async def until_more(self, count: int) -> None:
         """Returns once that many more writes were acknowledged."""
         wanted = self.acknowledged + count
+        await self._until(lambda: self.acknowledged >= wanted)
+
+    async def until_refused(self, count: int) -> None:
+        """Returns once that many more were refused."""
+        wanted = self.refused + count
+        await self._until(lambda: self.refused >= wanted)
+
+    async def _until(self, reached: Callable[[], bool]) -> None:
         async with asyncio.timeout(60), self._progress:
-            await self._progress.wait_for(lambda: self.acknowledged >= wanted)
+            await self._progress.wait_for(reached)
 
     async def _write(self, client: httpx.AsyncClient) -> None:
         """Creates, changes twice, and deletes every other time; after a failure, anew."""
@@ -83,9 +96,17 @@ class Writers:
         self.writes.append(write)
         headers = {**self._headers, "X-Request-Id": write.request_id}
         try:
-            answer = await client.request(method, path, json=document, headers=headers)
+            return self._note(
+                write, await client.request(method, path, json=document, headers=headers)
+            )
         except httpx.TransportError:
             return None
+        finally:
+            async with self._progress:
+                self._progress.notify_all()
+
+    def _note(self, write: Write, answer: httpx.Response) -> dict[str, str] | None:
+        """Writes the answer down; returns the variable when there is one."""
         body = answer.json() if answer.content else {}
         if answer.status_code >= 400:
             codes = {error["code"] for error in body["errors"]}
@@ -96,6 +117,4 @@ class Writers:
         if body:
             write.version = body["data"]["attributes"]["version-id"]
         write.status = answer.status_code
-        async with self._progress:
-            self._progress.notify_all()
         return body.get("data")

@@ -1,0 +1,146 @@
+"""Storage that is full or gone refuses whole writes until it is back; each commit is synced."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import asyncpg
+import psutil
+import pytest
+
+from tests.commands import Host
+from tests.faults.hasty import HastyHost
+from tests.faults.site import Site, on_postgres, site
+from tests.postgres import LocalPostgres
+from tests.server import Server
+from tests.world import JSON_API, variable_document
+
+COMMITS = 25
+SMALL_DISK = "size=12m"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder for the data: a disk of its own where we may make one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.getuid() != 0:
+        yield folder
+        return
+    subprocess.run(["mount", "-t", "tmpfs", "-o", SMALL_DISK, "tmpfs", folder], check=True)  # noqa: S607
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)  # noqa: S607
+
+
+@contextmanager
+def no_room(disk: Path, server: Server) -> Iterator[None]:
+    """Takes all room away: fills the disk, or, where it is not ours alone, lets no file grow."""
+    if os.getuid() == 0:
+        ballast = disk / "ballast"
+        with ballast.open("wb", buffering=0) as file:
+            for size in (64 * 1024, 4096, 1):
+                try:
+                    while file.write(bytes(size)):
+                        pass
+                except OSError:
+                    continue
+        yield
+        ballast.unlink()
+        return
+    workers = psutil.Process(server.pid).children(recursive=True)
+    before = [worker.rlimit(psutil.RLIMIT_FSIZE) for worker in workers]
+    for worker, (_, most) in zip(workers, before, strict=True):
+        worker.rlimit(psutil.RLIMIT_FSIZE, (64 * 1024, most))
+    yield
+    for worker, limits in zip(workers, before, strict=True):
+        worker.rlimit(psutil.RLIMIT_FSIZE, limits)
+
+
+async def test_a_full_disk_refuses_writes_answers_reads_and_is_over_by_itself(
+    tmp_path: Path, small_disk: Path
+) -> None:
+    with (hit := site(Host(tmp_path, {"DATA_DIR": str(small_disk)}))).server as server:
+        async with hit.writers.at_work():
+            await hit.writers.until_more(20)
+            with no_room(small_disk, server):
+                await hit.writers.until_refused(20)
+                with server.client(hit.token) as client:
+                    assert client.get(hit.path).status_code == 200
+            await hit.writers.until_more(20)
+        assert hit.broken_promises() == []
+
+
+async def test_a_store_that_was_taken_away_refuses_all_and_goes_on_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    with (hit := site(Host(tmp_path))).server as server:
+        async with hit.writers.at_work():
+            await hit.writers.until_more(20)
+            elsewhere = server.host.data.rename(tmp_path / "elsewhere")
+            await hit.writers.until_refused(20)
+            with server.client(hit.token) as client:
+                answer = client.get(hit.path)
+                assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+            elsewhere.rename(server.host.data)
+            await hit.writers.until_more(20)
+        assert hit.broken_promises() == []
+
+
+def syncs(pids: list[int], work: Callable[[], None], folder: Path) -> int:
+    """How often the processes ask the kernel, while they work, to write files to the disk."""
+    strace = shutil.which("strace")
+    assert strace, "this test counts system calls with strace; on Debian: apt install strace"
+    trace = folder / f"trace-{uuid4()}"
+    targets = [option for pid in pids for option in ("-p", str(pid))]
+    command = [strace, "-f", "-e", "trace=fsync,fdatasync", "-o", str(trace), *targets]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
+        assert tracer.stderr is not None
+        for _ in pids:
+            line = tracer.stderr.readline()
+            assert "attached" in line, f"strace must be allowed to look at other processes: {line}"
+        work()
+        tracer.terminate()
+    return sum("sync(" in line for line in trace.read_text().splitlines())
+
+
+def write_in_sequence(hit: Site) -> None:
+    """Commits one change after the other."""
+    with hit.server.client(hit.token) as client:
+        for _ in range(COMMITS):
+            document = variable_document(key=f"key-{uuid4()}")
+            answer = client.post(hit.path, json=document, headers={"Content-Type": JSON_API})
+            assert answer.status_code == 201
+
+
+def workers_of(server: Server) -> list[int]:
+    """The processes that have the store open."""
+    return [process.pid for process in psutil.Process(server.pid).children(recursive=True)]
+
+
+def test_sqlite_syncs_a_file_for_every_commit(tmp_path: Path) -> None:
+    with (hit := site(Host(tmp_path))).server as server:
+        made = syncs(workers_of(server), lambda: write_in_sequence(hit), tmp_path)
+    assert made >= COMMITS
+
+
+async def test_postgresql_syncs_a_file_for_every_commit(
+    tmp_path: Path, durable: LocalPostgres
+) -> None:
+    with (hit := site(on_postgres(durable, tmp_path))).server:
+        write_in_sequence(hit)
+        connection = await asyncpg.connect(durable.admin_url)
+        others = "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        pids = [row["pid"] for row in await connection.fetch(others)]
+        await connection.close()
+        made = syncs(pids, lambda: write_in_sequence(hit), tmp_path)
+    assert made >= COMMITS
+
+
+def test_a_server_that_answers_before_it_commits_syncs_too_seldom(tmp_path: Path) -> None:
+    with (hit := site(HastyHost(tmp_path))).server as server:
+        made = syncs(workers_of(server), lambda: write_in_sequence(hit), tmp_path)
+    assert made < COMMITS
