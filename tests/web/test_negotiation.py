@@ -1,6 +1,7 @@
 """What concerns HTTP and JSON:API in every request and answer: contract §2, on both engines."""
 
 import json
+import time
 from collections.abc import AsyncIterator
 from ipaddress import ip_network
 from typing import Any
@@ -685,3 +686,13 @@ async def test_a_log_line_says_who_asked_for_what_and_no_secret(
     text = repr(log_lines)
     for secret in ("very-private", "untold", world.tokens["writer"], world.tokens["manager"]):
         assert secret not in text
+
+
+@pytest.mark.parametrize("unit", ['\\"', '"', ";", "a;q=", ';a="', ",", '"\\', "W/"])
+async def test_a_hostile_header_costs_no_time(world: World, unit: str) -> None:
+    made = await world.make_variable(uuid4().hex)
+    text = unit * (20_000 // len(unit))
+    headers = {"Accept": f"*/*, {text}", "If-None-Match": text}
+    begun = time.process_time()
+    await world.call("reader", "GET", f"{world.vars_path()}/{made['id']}", headers=headers)
+    assert time.process_time() - begun < 0.2

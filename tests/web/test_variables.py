@@ -1,5 +1,6 @@
 """Creating, listing and deleting variables: spec.md and contract §4, on both engines."""
 
+import asyncio
 import re
 from typing import Any
 from uuid import uuid4
@@ -438,14 +439,11 @@ async def test_a_value_is_kept_byte_for_byte(shared: World, value: str) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 async def test_any_text_is_kept_as_value_and_description(shared: World, text: str) -> None:
-    shown = await create(shared, value=text, description=text)
+    made = await shared.make_variable(uuid4().hex, value=text, description=text)
+    kept = await shared.call("reader", "GET", f"{shared.vars_path()}/{made['id']}")
+    assert kept.json()["data"] == made
+    shown = made["attributes"]
     assert (shown["value"], shown["description"]) == (text, text)
-    (kept,) = [
-        one["attributes"]
-        for one in await shared.variables()
-        if one["attributes"]["key"] == shown["key"]
-    ]
-    assert kept == shown
 
 
 @pytest.mark.parametrize(
@@ -557,3 +555,14 @@ async def test_the_workspace_of_the_path_must_own_the_variable(
     swapped = await shared.call(who, method, f"{shared.vars_path('payments')}/{made['id']}", body)
     assert (missing.status_code, foreign.status_code, swapped.status_code) == (404, 404, 404)
     assert faults(missing) == faults(foreign) == faults(swapped)
+
+
+async def test_of_racing_creations_of_one_key_exactly_one_wins(world: World) -> None:
+    document = variable_document(key="region")
+    answers = await asyncio.gather(
+        *(world.call("writer", "POST", world.vars_path(), document) for _ in range(8))
+    )
+    assert sorted(answer.status_code for answer in answers) == [201] + [422] * 7
+    refused_ones = [faults(answer) for answer in answers if answer.status_code == 422]
+    assert refused_ones == [[("422", "key_taken", "/data/attributes/key")]] * 7
+    assert len(await world.variables()) == 1

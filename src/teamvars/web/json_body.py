@@ -4,12 +4,16 @@ The standard library's parser, since msgspec lets the last of two members win in
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from teamvars.domain.errors import Code, Fault, Refusal
 
 MAX_DEPTH = 32
+
+# Half of a pair: the parser has put whole ones together.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _Duplicate(ValueError):
@@ -34,23 +38,35 @@ def parse(body: bytes) -> object:
         raise _malformed("The document is not JSON in UTF-8.") from None
     if _is_deeper(document, MAX_DEPTH):
         raise _malformed(f"The document is nested over {MAX_DEPTH} deep.")
-    if rb"\u" in body and any(_has_lone_surrogate(text) for _, text in strings(document)):
+    if rb"\u" in body and any(_SURROGATE.search(text) for _, text in strings(document)):
         raise _malformed("A string of the document has half of a surrogate pair.")
     return document
 
 
-def strings(value: object, at: str = "") -> Iterator[tuple[str, str]]:
-    """Every string of a document, names of members included, with its pointer."""
-    if isinstance(value, str):
-        yield at, value
-    elif isinstance(value, dict):
-        for name, member in value.items():
-            here = f"{at}/{pointer_token(name)}"
-            yield here, name
-            yield from strings(member, here)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from strings(item, f"{at}/{number}")
+def strings(document: object) -> Iterator[tuple[str, str]]:
+    """Every string of a document in its order, names of members included, with its pointer."""
+    # Not by recursion: a string deep down would be handed up through every level.
+    open_ = [iter([("", document)])]
+    while open_:
+        for at, value in open_[-1]:
+            if isinstance(value, str):
+                yield at, value
+            elif isinstance(value, (dict, list)):
+                open_.append(_children(value, at))
+                break
+        else:
+            open_.pop()
+
+
+def _children(parent: dict[str, object] | list[object], at: str) -> Iterator[tuple[str, object]]:
+    if isinstance(parent, list):
+        for number, item in enumerate(parent):
+            yield f"{at}/{number}", item
+        return
+    for name, member in parent.items():
+        here = f"{at}/{pointer_token(name)}"
+        yield here, name
+        yield here, member
 
 
 def pointer_token(name: str) -> str:
@@ -76,10 +92,6 @@ def _is_deeper(value: object, levels: int) -> bool:
         return True
     children = value.values() if isinstance(value, dict) else value
     return any(_is_deeper(child, levels - 1) for child in children)
-
-
-def _has_lone_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _malformed(detail: str) -> Refusal:

@@ -12,7 +12,8 @@ IF_MATCH = "If-Match"
 IF_NONE_MATCH = "If-None-Match"
 
 _MOST_CHARACTERS = 4096
-_QUOTED = r'"(?:[^"\\]|\\.)*"'
+# One that is not closed goes on to the end: else its every quote would be tried as a first one.
+_QUOTED = r'"(?:[^"\\]|\\.?)*(?:"|\Z)'
 _LIST_ITEM = re.compile(rf"(?:{_QUOTED}|[^,\"])+")
 _PARAMETER = re.compile(rf";\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*({_QUOTED}|[^;\s]*)\s*")
 _ENTITY_TAG = re.compile(r'\s*(W/)?"([^"]*)"\s*')

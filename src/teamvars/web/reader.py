@@ -1,10 +1,12 @@
 """Reading the members of a request document, with every fault found on the way."""
 
 from collections.abc import Mapping, Set
+from itertools import islice
 from typing import Any, TypeVar
 
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.teams import LinkageType
+from teamvars.web.errors import MOST_ERRORS
 from teamvars.web.json_body import pointer_token, strings
 
 _TYPE_NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
@@ -20,10 +22,10 @@ class Reader:
 
     def __init__(self, document: object) -> None:
         self.document = document
+        places = (pointer for pointer, text in strings(document) if "\0" in text)
         self.faults = [
             Fault(Code.INVALID_VALUE, "A string has no NUL character.", pointer=pointer)
-            for pointer, text in strings(document)
-            if "\0" in text
+            for pointer in islice(places, MOST_ERRORS)
         ]
 
     def data(self, type_: type[T]) -> T | None:
@@ -82,7 +84,8 @@ class Reader:
 
     def refuse_unknown(self, attributes: Mapping[str, Any] | None, known: Set[str]) -> None:
         """A mistyped attribute is not ignored: `sensitve` must not publish a secret."""
-        for name in (attributes or {}).keys() - known:
+        unknown = (name for name in attributes or {} if name not in known)
+        for name in islice(unknown, MOST_ERRORS):
             pointer = f"/data/attributes/{pointer_token(name)}"
             self.fault(Code.UNKNOWN_ATTRIBUTE, "There is no such attribute.", pointer)
 
