@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 import pytest
 
+from teamvars.security.tokens import new_token
 from tests.cli.conftest import Site
 from tests.commands import Host
 from tests.postgres import LocalPostgres
@@ -198,47 +199,52 @@ def served(host: Host) -> Iterator[Server]:
 
 
 class SlowRequest:
-    """A request whose body is sent in two parts, over a socket of its own."""
+    """A request in flight: the server has asked for its body, and has not got all of it."""
 
     def __init__(self, server: Server) -> None:
         self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=20)
-        self._socket.sendall(
-            b"DELETE /api/v2/workspaces/ws-0000000000000000/vars/var-0000000000000000 HTTP/1.1\r\n"
-            b"Host: t\r\nAuthorization: Bearer none\r\nContent-Length: 4\r\n\r\nnu"
+        self._answer = self._socket.makefile("rb")
+        head = (
+            "DELETE /api/v2/workspaces/ws-0000000000000000/vars/var-0000000000000000 HTTP/1.1",
+            f"Host: t\r\nAuthorization: Bearer {new_token('user')}",
+            "Content-Length: 4\r\nExpect: 100-continue\r\n\r\n",
         )
+        self._socket.sendall("\r\n".join(head).encode())
+        assert self._answer.readline() == b"HTTP/1.1 100 Continue\r\n"
+        assert self._answer.readline() == b"\r\n"
+        self._socket.sendall(b"nu")
 
-    def abandon(self) -> None:
-        """Gives up."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._answer.close()
         self._socket.close()
 
     def finish(self) -> bytes:
         """Sends the rest; the status line of the answer."""
         self._socket.sendall(b"ll")
-        with self._socket, self._socket.makefile("rb") as answer:
-            return answer.readline().strip()
+        return self._answer.readline().strip()
 
 
 def test_sigterm_lets_a_request_in_flight_finish(served: Server) -> None:
-    slow = SlowRequest(served)
-    time.sleep(0.2)
-    begun = time.monotonic()
-    served.signal(signal.SIGTERM)
-    time.sleep(0.5)
-    with pytest.raises(OSError, match=r"refused|reset"):
-        socket.create_connection(("127.0.0.1", served.port)).close()
-    assert slow.finish() == b"HTTP/1.1 401 Unauthorized"
-    assert served.wait() == 0
+    with SlowRequest(served) as slow:
+        begun = time.monotonic()
+        served.signal(signal.SIGTERM)
+        time.sleep(0.5)
+        with pytest.raises(OSError, match=r"refused|reset"):
+            socket.create_connection(("127.0.0.1", served.port)).close()
+        assert slow.finish() == b"HTTP/1.1 401 Unauthorized"
+        assert served.wait() == 0
     assert time.monotonic() - begun < 10
     assert "Traceback" not in served.log
 
 
 def test_sigterm_does_not_wait_longer_than_its_grace(served: Server) -> None:
-    slow = SlowRequest(served)
-    time.sleep(0.2)
-    begun = time.monotonic()
-    assert served.terminate() == 0
-    assert 9 < time.monotonic() - begun < 12
-    slow.abandon()
+    with SlowRequest(served):
+        begun = time.monotonic()
+        assert served.terminate() == 0
+        assert 9 < time.monotonic() - begun < 12
 
 
 def test_sigterm_does_not_wait_for_idle_connections(served: Server) -> None:
