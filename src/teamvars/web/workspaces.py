@@ -5,7 +5,7 @@ from functools import partial
 
 import msgspec
 
-from teamvars.domain.errors import not_found
+from teamvars.domain.errors import forbidden, not_found
 from teamvars.services.workspaces import Address, ByNames, Workspaces, WorkspaceView
 from teamvars.web import paging
 from teamvars.web import workspace_documents as documents
@@ -59,6 +59,7 @@ class WorkspaceRoutes:
             _action(f"{_BY_ID}/actions/unlock", self.unlock, _ONE),
             _action(f"{_BY_ID}/actions/force-unlock", partial(self.unlock, force=True), _ONE),
             Route("GET", f"{_BY_ID}/current-state-version", self.read_state, {}),
+            Route("POST", f"{_BY_ID}/state-versions", self.refuse_state, {}, may_forbid=True),
         ]
 
     def _changes(self, path: str) -> list[Route]:
@@ -117,6 +118,11 @@ class WorkspaceRoutes:
         """Say that there is no state here."""
         await self._workspaces.read(exchange.require_caller(), exchange.path("workspace_id"))
         raise not_found()
+
+    async def refuse_state(self, exchange: Exchange) -> Answer:
+        """Say that no state is kept here."""
+        await self._workspaces.read(exchange.require_caller(), exchange.path("workspace_id"))
+        raise forbidden("No state is kept here. Use a backend that keeps it.")
 
 
 def _action(path: str, handler: Handler, answers: Mapping[int, type | None]) -> Route:

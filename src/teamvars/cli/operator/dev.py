@@ -1,6 +1,7 @@
 """`dev`: a throw-away server with sample data."""
 
 import http.client
+import ssl
 import tempfile
 import threading
 import time
@@ -18,12 +19,14 @@ from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
 from teamvars.domain.variables import WorkspaceFilter
 from teamvars.security import keyring
+from teamvars.security.certificates import throw_away
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory import Options
 from teamvars.services.tokens import OwnerName
-from teamvars.settings import Settings
+from teamvars.settings import DialectName, Settings
 from teamvars.storage.engines import database_for
 
+_AUTHORITY, _CERTIFICATE, _KEY = "ca.pem", "server.pem", "server.key"
 _POLL_SECONDS = 0.1
 _START_SECONDS = 30
 
@@ -31,10 +34,14 @@ _START_SECONDS = 30
 def dev(
     context: typer.Context,
     port: Annotated[int, typer.Option(help="The port to listen on.")] = 8080,
+    tls: Annotated[
+        bool, typer.Option("--tls", help="Serve the terraform command line, which needs TLS.")
+    ] = False,
 ) -> None:
     """Try it: a server with sample data that is gone after Ctrl-C."""
     load_settings(context)
     with tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
+        authority = _write_certificates(Path(folder)) if tls else None
         # Flags win over the environment, so that a real store is never touched.
         config = settings.load(
             data_dir=Path(folder),
@@ -43,11 +50,20 @@ def dev(
             host="127.0.0.1",
             port=port,
             workers=1,
+            tls_cert=authority and authority.with_name(_CERTIFICATE),
+            tls_key=authority and authority.with_name(_KEY),
+            dialect=DialectName.TERRAFORM if tls else None,
         )
+        if not tls:  # nor are real certificates
+            config = config.model_copy(update={"tls_cert": None, "tls_key": None})
         free_address(config)
         applied, tokens = finish(_fill(config))
-        text = sample.tour(f"http://{config.host}:{config.port}", applied, tokens)
-        threading.Thread(target=_print_when_ready, args=(config, text), daemon=True).start()
+        url = f"https://localhost:{port}" if tls else f"http://{config.host}:{port}"
+        text = sample.tour(url, applied, tokens, authority)
+        waiting = threading.Thread(
+            target=_print_when_ready, args=(config, authority, text), daemon=True
+        )
+        waiting.start()
         listen(config)
 
 
@@ -72,18 +88,32 @@ async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
     return applied, tokens
 
 
-def _print_when_ready(config: Settings, text: str) -> None:
+def _write_certificates(folder: Path) -> Path:
+    """Makes an authority and the server's certificate; returns where the authority's is."""
+    made = throw_away()
+    contents = {_AUTHORITY: made.authority, _CERTIFICATE: made.certificate, _KEY: made.key}
+    for name, content in contents.items():
+        path = folder / name
+        path.touch(0o600)
+        path.write_bytes(content)
+    return folder / _AUTHORITY
+
+
+def _print_when_ready(config: Settings, authority: Path | None, text: str) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         # First of all: the server forks now, and this thread must not hold a lock meanwhile.
         time.sleep(_POLL_SECONDS)
-        if _is_ready(config):
+        if _is_ready(config, authority):
             typer.echo(text)
             return
 
 
-def _is_ready(config: Settings) -> bool:
+def _is_ready(config: Settings, authority: Path | None) -> bool:
     connection = http.client.HTTPConnection(config.host, config.port, timeout=1)
+    if authority is not None:
+        trust = ssl.create_default_context(cafile=str(authority))
+        connection = http.client.HTTPSConnection(config.host, config.port, timeout=1, context=trust)
     try:
         connection.request("GET", "/readyz")
         return connection.getresponse().status == 200

@@ -1,5 +1,7 @@
 """The sample data of `teamvars dev`: an organization as platform teams have it."""
 
+from pathlib import Path
+
 from teamvars.domain.directory import (
     Applied,
     Directory,
@@ -62,8 +64,12 @@ VARIABLES = {
 }
 
 
-def tour(url: str, applied: Applied, tokens: dict[str, str]) -> str:
-    """What `dev` prints: tokens, ids, and lines to paste."""
+def tour(url: str, applied: Applied, tokens: dict[str, str], authority: Path | None = None) -> str:
+    """What `dev` prints: tokens, ids, and lines to paste.
+
+    `authority` is the certificate to trust when the URL begins with https; then the terraform
+    command line can be tried as well.
+    """
     acme = applied.organizations["acme"]
     network, platform = acme.workspaces["network"], acme.teams["platform"]
     users = applied.users
@@ -75,6 +81,10 @@ def tour(url: str, applied: Applied, tokens: dict[str, str]) -> str:
     ids = "\n".join(f"    {name:<11} {id_}" for name, id_ in named)
     linkage = '{{"type":"users","id":"{}"}}'.format
     two = ",".join(linkage(users[name]) for name in ("dave", "erin"))
+    trust, terraform = "", ""
+    if authority is not None:
+        trust = f"export SSL_CERT_FILE={authority} CURL_CA_BUNDLE={authority}\n"
+        terraform = _TERRAFORM.format(host=url.removeprefix("https://"), token=tokens["alice"])
     return f"""
 teamvars serves sample data at {url} until Ctrl-C; nothing of it is kept.
 
@@ -88,7 +98,7 @@ teamvars serves sample data at {url} until Ctrl-C; nothing of it is kept.
 
   Paste these into another terminal:
 
-export API={url}/api/v2 TOKEN={tokens["alice"]}
+{trust}export API={url}/api/v2 TOKEN={tokens["alice"]}
 export WORKSPACE={network} TEAM={platform}
 export DAVE={users["dave"]} ERIN={users["erin"]} CAROL={users["carol"]}
 api() {{ curl -s -H "Authorization: Bearer $TOKEN" \
@@ -104,4 +114,38 @@ api {vars_url} -d '{{"data":{{"type":"vars","attributes":{{"key":"api_key","valu
 echo "== Two users into a team at once, then one who has not accepted the invitation yet"
 api -i {members_url} -d '{{"data":[{two}]}}'
 api -i {members_url} -d '{{"data":[{linkage(users["carol"])}]}}'
+{terraform}"""
+
+
+_TERRAFORM = """
+echo "== The terraform command line, in a workspace of ours"
+cd "$(mktemp -d)"
+cat > main.tf <<'END'
+terraform {{
+  cloud {{
+    hostname     = "{host}"
+    organization = "acme"
+    token        = "{token}"
+    workspaces {{ name = "network" }}
+  }}
+}}
+variable "region" {{ validation {{
+  condition     = var.region == ""
+  error_message = "region is ${{var.region}}."
+}} }}
+variable "subnets" {{ validation {{
+  condition     = length(var.subnets) == 0
+  error_message = "subnets is ${{jsonencode(var.subnets)}}."
+}} }}
+variable "vpn_psk" {{ validation {{
+  condition     = var.vpn_psk == ""
+  error_message = "vpn_psk is ${{var.vpn_psk}}."
+}} }}
+variable "availability_zones" {{}}
+variable "peer_count" {{}}
+resource "terraform_data" "any" {{}}
+END
+terraform init
+echo "== It refuses each value it knows, to show it; that of vpn_psk stays unknown"
+terraform import terraform_data.any 1
 """

@@ -1,6 +1,7 @@
 """`serve`: granian with the application of `wiring.worker` in each worker process."""
 
 import socket
+import ssl
 import sys
 from typing import Annotated
 
@@ -40,6 +41,7 @@ def serve(
 ) -> None:
     """Serve the API until SIGTERM; requests in flight are finished first."""
     config = load_settings(context, host=host, port=port, workers=workers, log_format=log_format)
+    _require_certificate(config)
     finish(_require_ready(config))
     listen(config)
 
@@ -64,6 +66,8 @@ def listen(config: Settings) -> None:
         http=HTTPModes.http1,
         websockets=False,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MILLISECONDS),
+        ssl_cert=config.tls_cert,
+        ssl_key=config.tls_key,
         log_access=False,
         log_level=LogLevels.warning,
         log_dictconfig=logs.TO_ROOT,
@@ -91,6 +95,22 @@ def _most_connections() -> int:
     limit = _MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, _MOST_CONNECTIONS)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     return max(limit - _OTHER_DESCRIPTORS, 1)
+
+
+def _require_certificate(config: Settings) -> None:
+    """Ends the command when TLS is asked for with files that do not serve."""
+    if config.tls_cert is None:
+        return
+    try:
+        # An empty password: nobody may be asked for one here.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            config.tls_cert, config.tls_key, password=""
+        )
+    except ssl.SSLError as error:
+        fail(f"TEAMVARS_TLS_CERT and TEAMVARS_TLS_KEY do not serve: {error.reason or 'no PEM'}.")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        fail(f"TEAMVARS_TLS_CERT or TEAMVARS_TLS_KEY cannot be read: {reason}.")
 
 
 def free_address(config: Settings) -> str:
