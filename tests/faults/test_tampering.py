@@ -1,0 +1,163 @@
+"""Someone with the database but not the keyring edits the trail: `audit verify` says where.
+
+The commands run as an operator runs them, on a copy of a store that a real server has filled.
+"""
+
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from teamvars.storage.database import Transaction
+from teamvars.storage.engines import database_for
+from tests.commands import Host
+from tests.faults.site import site
+from tests.postgres import Postgres
+from tests.world import JSON_API, variable_document
+
+ENTRIES = 12
+Statement = tuple[str, Sequence[object]]
+COLUMNS = {
+    "at": "at + 1",
+    "actor_kind": "'operator'",
+    "actor_id": "actor_id || 'x'",
+    "token_id": "NULL",
+    "request_id": "request_id || 'x'",
+    "action": "'variable.delete'",
+    "subject_type": "'teams'",
+    "subject_id": "subject_id || 'x'",
+    "details": "details || ' '",
+    "key_id": "key_id || 'x'",
+    "previous": "link",
+    "link": "previous",
+}
+_IN_STREAM = "FROM audit_entries WHERE stream_id = $1 AND sequence"
+_HERE = "WHERE stream_id = $1 AND sequence = $2"
+_MOVE = "UPDATE audit_entries SET sequence = $3 WHERE stream_id = $1 AND sequence = $2"
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A host whose workspace has a history of `ENTRIES` changes, and how to copy it."""
+
+    host: Host
+    stream: str
+    postgres: Postgres | None
+
+    def copy(self, folder: Path) -> Host:
+        """Another host with the same store and keyring."""
+        shutil.copytree(self.host.data, folder / "teamvars-data")
+        if self.postgres is None:
+            return Host(folder)
+        name, source = f"copy-{uuid4()}", self.host.settings["DATABASE_URL"].rpartition("/")[2]
+        self.postgres.create_database(name, template=source)
+        return Host(folder, {"DATABASE_URL": self.postgres.url(name)})
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Filled:
+    """Filled by a server that is gone."""
+    host, postgres = Host(tmp_path_factory.mktemp("filled")), None
+    if request.param == "postgres":
+        postgres = request.getfixturevalue("postgres")
+        name = f"filled-{uuid4()}"
+        postgres.create_database(name)
+        host = Host(host.folder, {"DATABASE_URL": postgres.url(name)})
+    with (hit := site(host)).server as server, server.client(hit.token) as client:
+        for n in range(ENTRIES):
+            _create(client, hit.path, f"key-{n}")
+        server.terminate()
+    return Filled(hit.server.host, hit.path.split("/")[4], postgres)
+
+
+def _create(client: httpx.Client, path: str, key: str) -> None:
+    document = variable_document(key=key)
+    answer = client.post(path, json=document, headers={"Content-Type": JSON_API})
+    assert answer.status_code == 201
+
+
+async def tamper(host: Host, statements: Sequence[Statement]) -> None:
+    """Does it to the host's store behind the service's back."""
+    default = f"sqlite:///{host.data / 'teamvars.db'}"
+    database = database_for(host.settings.get("DATABASE_URL", default))
+
+    async def body(tx: Transaction) -> None:
+        for sql, arguments in statements:
+            await tx.execute(sql, *arguments)
+
+    await database.open()
+    await database.write(body)
+    await database.close()
+
+
+def edited(stream: str, at: int) -> list[Statement]:
+    """One column of one entry is another."""
+    column = random.choice(sorted(COLUMNS))
+    sql = f"UPDATE audit_entries SET {column} = {COLUMNS[column]} "  # noqa: S608 - constants
+    return [(sql + _HERE, (stream, at))]
+
+
+def deleted(stream: str, at: int) -> list[Statement]:
+    """One entry is gone."""
+    return [(f"DELETE {_IN_STREAM} = $2", (stream, at))]
+
+
+def swapped(stream: str, at: int) -> list[Statement]:
+    """Two entries have changed places."""
+    steps = ((at, 1000), (at + 1, at), (1000, at + 1))
+    return [(_MOVE, (stream, *step)) for step in steps]
+
+
+def closed_up(stream: str, at: int) -> list[Statement]:
+    """One entry is gone, and all that can be known without the keyring was made to fit."""
+    joined = f"UPDATE audit_entries SET previous = (SELECT previous {_IN_STREAM} = $2)"  # noqa: S608 - constants
+    later = [(_MOVE, (stream, n + 1, n)) for n in range(at, ENTRIES)]
+    return [
+        (f"{joined} WHERE stream_id = $1 AND sequence = $3", (stream, at, at + 1)),
+        *deleted(stream, at),
+        *later,
+        ("UPDATE streams SET sequence = sequence - 1 WHERE id = $1", (stream,)),
+    ]
+
+
+def inserted(stream: str, at: int) -> list[Statement]:
+    """An entry was added in the middle, and the later ones moved on."""
+    columns = "stream_id, at, actor_kind, actor_id, token_id, request_id, action"
+    columns += ", subject_type, subject_id, details, key_id, previous, link"
+    later = [(_MOVE, (stream, n, n + 1)) for n in range(ENTRIES, at - 1, -1)]
+    copy = f"INSERT INTO audit_entries ({columns}, sequence) SELECT {columns}, sequence - 1 "
+    return [
+        *later,
+        (f"{copy}{_IN_STREAM} = $2", (stream, at + 1)),
+        (f"UPDATE audit_entries SET request_id = 'x' {_HERE}", (stream, at)),  # noqa: S608 - constants
+        ("UPDATE streams SET sequence = sequence + 1 WHERE id = $1", (stream,)),
+    ]
+
+
+def cut_off(stream: str, at: int) -> list[Statement]:
+    """The newest entries are gone, and the stream was moved back to what remains."""
+    link = f"UPDATE streams SET link = (SELECT previous {_IN_STREAM} = $2), sequence = $3"  # noqa: S608 - constants
+    return [
+        (f"{link} WHERE id = $1", (stream, at, at - 1)),
+        (f"DELETE {_IN_STREAM} >= $2", (stream, at)),
+    ]
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(50, id="long", marks=pytest.mark.long)])
+@pytest.mark.parametrize("how", [edited, deleted, swapped, closed_up, inserted, cut_off])
+async def test_a_store_that_was_tampered_with_is_found_out_at_the_first_broken_entry(
+    filled: Filled, tmp_path: Path, how: Callable[[str, int], list[Statement]], times: int
+) -> None:
+    for n in range(times):
+        (folder := tmp_path / str(n)).mkdir()
+        host, at = filled.copy(folder), random.randrange(1, ENTRIES)
+        assert host.run("audit", "verify").code == 0
+        await tamper(host, how(filled.stream, at))
+        found = host.run("audit", "verify")
+        assert found.code == 3, f"{how} at {at}"
+        assert f"{filled.stream} entry {at}:" in found.out, f"{how} at {at}: {found.out}"
