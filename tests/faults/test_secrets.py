@@ -1,0 +1,376 @@
+"""No value comes to light where it must not, and none opens anywhere but in its own row.
+
+Every write has a value of its own, a canary, that is searched for in every form it could take.
+"""
+
+import base64
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from teamvars.domain.variables import SourceCode, ValueDraft
+from teamvars.domain.workspaces import Workspace
+from teamvars.security.tokens import hash_token
+from teamvars.services.tokens import NewToken
+from teamvars.storage.database import Transaction
+from teamvars.storage.variables import StoredVariable
+from teamvars.web import decoding
+from teamvars.web.dialects import STANDARD
+from tests.commands import Host
+from tests.postgres import LocalPostgres
+from tests.served import ServedHouse, serve_house
+from tests.world import JSON_API, World, build_world, variable_document
+
+
+def canary() -> str:
+    """A value like no other, that every way of writing it down writes differently."""
+    return f'cänary "{uuid4().hex}" <&/+\\\n%>'
+
+
+def forms(secret: str) -> set[bytes]:
+    """Every form in which a value could be lying around."""
+    raw = secret.encode()
+    # In a longer text, base64 begins at any of three places; what the neighbours share is cut off.
+    shifted = {base64.b64encode(b"x" * n + raw)[4 * bool(n) : -4] for n in range(3)}
+    return {
+        raw,
+        raw.hex().encode(),
+        raw.hex().upper().encode(),
+        *shifted,
+        *(form.translate(bytes.maketrans(b"+/", b"-_")) for form in shifted),
+        quote(secret).encode(),
+        quote(secret, safe="").encode(),
+        json.dumps(secret)[1:-1].encode(),
+        json.dumps(secret, ensure_ascii=False)[1:-1].encode(),
+        json.dumps(json.dumps(secret))[3:-3].encode(),
+        repr(secret)[1:-1].encode(),
+        repr(raw)[2:-1].encode(),
+    }
+
+
+def finds(haystack: bytes, *secrets: str) -> set[str]:
+    """Those of the secrets that are in there, in whatever form."""
+    return {secret for secret in secrets if any(form in haystack for form in forms(secret))}
+
+
+@dataclass
+class Flock:
+    """The canaries that were let out, by where they may be seen."""
+
+    hidden: list[str] = field(default_factory=list)
+    """Sensitive, or refused: in no answer."""
+    shown: list[str] = field(default_factory=list)
+    """In the answers to readers, and nowhere else."""
+    known: list[str] = field(default_factory=list)
+    """The control: descriptions, which are stored as they are."""
+
+    def hide(self) -> str:
+        self.hidden.append(canary())
+        return self.hidden[-1]
+
+    def show(self) -> str:
+        self.shown.append(canary())
+        return self.shown[-1]
+
+    def know(self) -> str:
+        self.known.append(canary())
+        return self.known[-1]
+
+    @property
+    def values(self) -> list[str]:
+        return self.hidden + self.shown
+
+
+@dataclass(frozen=True)
+class Aviary:
+    """A served store on one engine, every folder that anything of it is written to, and a world."""
+
+    served: ServedHouse
+    world: World
+    folders: list[Path]
+
+    def files(self) -> Iterator[tuple[Path, bytes]]:
+        """What every file holds now."""
+        for folder in self.folders:
+            for path in folder.rglob("*"):
+                if path.is_file() and not path.is_symlink():
+                    yield path, path.read_bytes()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+async def aviary(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Aviary]:
+    host = Host(tmp_path_factory.mktemp("aviary")).having(log_format="json")
+    if request.param == "sqlite":
+        async with open_aviary(host, []) as aviary:
+            yield aviary
+        return
+    with LocalPostgres(durable=True) as server:  # or its log of changes would be behind
+        server.create_database("teamvars")
+        host = host.having(database_url=server.url("teamvars"))
+        async with open_aviary(host, [server.folder / "data", server.folder / "log"]) as aviary:
+            yield aviary
+
+
+@asynccontextmanager
+async def open_aviary(host: Host, folders: list[Path]) -> AsyncIterator[Aviary]:
+    async with serve_house(host) as served:
+        yield Aviary(served, await build_world(served), [host.folder, *folders])
+
+
+async def let_out(world: World, flock: Flock) -> list[httpx.Response]:
+    """Writes of every kind, accepted and refused; returns the answers."""
+    answers = []
+
+    async def send(method: str, path: str, document: Any, who: str = "owner") -> httpx.Response:
+        answers.append(await world.call(who, method, path, document))
+        return answers[-1]
+
+    async def create(key: str, value: object, **attributes: Any) -> str:
+        document = variable_document(key=key, value=value, **attributes)
+        made = await send("POST", world.vars_path(), document)
+        return made.json()["data"]["id"] if made.status_code == 201 else ""
+
+    def change(variable_id: str, **attributes: Any) -> Any:
+        return {"data": {"type": "vars", "id": variable_id, "attributes": attributes}}
+
+    plain = await create("plain", flock.show(), description=flock.know())
+    secret = await create("secret", flock.hide(), sensitive=True)
+    env = await create("env", flock.hide(), sensitive=True, category="env")
+    code = await create("code", json.dumps(flock.hide()), sensitive=True, hcl=True)
+    hidden_later = await create("later", flock.hide())
+    path = world.vars_path()
+    answers.clear()  # `later` was still shown
+    await send("PATCH", f"{path}/{hidden_later}", change(hidden_later, sensitive=True))
+    await send("PATCH", f"{path}/{secret}", change(secret, value=flock.hide()))
+    await send("PATCH", f"{path}/{plain}", change(plain, value=flock.hide(), sensitive=True))
+    await send("PATCH", f"{path}/{code}", change(code, value=json.dumps(flock.hide())))
+    # Refused, each for another reason.
+    await create("secret", flock.hide())
+    await create("bad key", flock.hide())
+    await create("bad", flock.hide(), category=flock.hide(), hcl="yes", more=flock.hide())
+    await create("long", flock.hide() * 10_000)
+    await create("syntax", flock.hide(), hcl=True)
+    await create("typed", [flock.hide()])
+    await send("PATCH", f"{path}/{secret}", change(secret, sensitive=False, value=flock.hide()))
+    await send("PATCH", f"{path}/{secret}", change(env, value=flock.hide()))
+    await send("POST", path, variable_document(value=flock.hide()), who="reader")
+    await send("POST", path, variable_document(value=flock.hide()), who="outsider")
+    await send("POST", world.linkage_path(), {"data": [{"type": "users", "id": flock.hide()}]})
+    for broken in ("{", '{"a":1,"a":%s}', "[%s" * 40):
+        content = broken.replace("%s", json.dumps(flock.hide()))
+        headers = {
+            "Authorization": f"Bearer {world.tokens['owner']}",
+            "Content-Type": JSON_API,
+        }
+        answers.append(await world.house.client.post(path, content=content, headers=headers))
+    await send("GET", f"{path}?value={quote(flock.hide())}", None)
+    for who in ("owner", "reader"):
+        await send("GET", path, None, who=who)
+        await send("GET", f"{path}/{secret}", None, who=who)
+        await send("GET", f"/workspaces/{world.workspaces['network']}/audit-events", None, who=who)
+    await send("DELETE", f"{path}/{env}", None)
+    return answers
+
+
+async def test_no_value_is_found_in_answers_logs_audit_or_any_file(aviary: Aviary) -> None:
+    flock, served = Flock(), aviary.served
+    answers = await let_out(aviary.world, flock)
+    assert {answer.status_code for answer in answers} >= {200, 204, 400, 403, 404, 409, 422}
+    for answer in answers:
+        told = answer.content + repr(answer.headers.raw).encode()
+        assert not finds(told, *flock.hidden), answer.request.url
+    audit = served.host.succeed("audit", "list").out + served.host.succeed("audit", "export").out
+    assert "variable.create" in audit
+    assert not finds(audit.encode(), *flock.values, *flock.known)
+    assert not finds(served.server.log.encode(), *flock.values, *flock.known)
+    tokens = list(aviary.world.tokens.values())
+    control: set[str] = set()
+    searched = ""
+    for path, content in aviary.files():
+        searched += f"{path}\n"
+        assert not finds(content, *flock.values, *tokens), path
+        control |= finds(content, *flock.known)
+    assert control == set(flock.known)
+    assert "-wal\n" in searched or "/pg_wal/" in searched
+
+
+@pytest.mark.parametrize("number", range(len(forms(canary()))))
+def test_the_search_finds_a_planted_value_in_each_form(number: int) -> None:
+    secret = canary()
+    planted = sorted(forms(secret))[number]
+    assert finds(b"before" + planted + b"after", secret, canary()) == {secret}
+    assert finds(base64.b64encode(f"a longer text with {secret} in it".encode()), secret)
+    assert not finds(b"before and after", secret)
+
+
+def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
+    secret = canary()
+    document = variable_document(value=secret)
+    draft, _ = decoding.variable_create(document, "ws-1", STANDARD)
+    variable = draft.build(Workspace("ws-1", "network", "org-1", "acme"), 0)
+    assert (draft.value, variable.value) == (secret, secret)
+    shown: list[object] = [
+        draft,
+        variable,
+        StoredVariable(variable, b"sealed", 1),
+        ValueDraft(secret),
+        SourceCode(secret, "/data"),
+        NewToken("at-1", secret),
+    ]
+    for one in shown:
+        assert not finds(f"{one!r} {one}".encode(), secret), type(one)
+    assert finds(repr(document).encode(), secret)  # the control: a plain dict hides nothing
+
+
+async def test_what_a_dump_of_the_tokens_holds_authenticates_nobody(world: World) -> None:
+    async def dump(tx: Transaction) -> list[bytes]:
+        return [bytes(row[0]) for row in await tx.fetch("SELECT hash FROM tokens")]
+
+    dumped = await world.house.services.database.read(dump)
+    assert hash_token(world.tokens["owner"]) in dumped
+    for hash_ in dumped:
+        for shown in (hash_.hex(), base64.b64encode(hash_).decode(), hash_.decode("latin-1")):
+            for token in (shown, f"tvu_{shown}", f"tvu_{shown[:49]}"):
+                headers = {b"Authorization": f"Bearer {token}".encode("latin-1")}
+                answer = await world.house.client.get(world.vars_path(), headers=headers)
+                assert answer.status_code == 401
+    good = await world.call("owner", "GET", world.vars_path())
+    assert good.status_code == 200
+
+
+@dataclass(frozen=True)
+class Row:
+    """A variable as one of the tests of tampering makes it."""
+
+    path: str
+    id: str
+    value: str
+
+
+async def make(world: World, path: str, who: str = "owner", **attributes: Any) -> Row:
+    value = canary()
+    document = variable_document(key=f"key-{uuid4()}", value=value, **attributes)
+    made = await world.call(who, "POST", path, document)
+    return Row(path, made.json()["data"]["id"], value)
+
+
+async def execute(world: World, statement: str, *args: object) -> None:
+    """Tampers with the store."""
+    await world.house.services.database.write(lambda tx: tx.execute(statement, *args))
+
+
+async def give_sealed_value(world: World, source: Row, target: Row) -> None:
+    await execute(
+        world,
+        "UPDATE variables SET sealed_value = "
+        "(SELECT sealed_value FROM variables WHERE id = $1) WHERE id = $2",
+        source.id,
+        target.id,
+    )
+
+
+async def refuses_to_show(world: World, row: Row, *secrets: str, who: str = "owner") -> None:
+    """Reading is an honest 500 that tells nothing; the log names the variable, and no value."""
+    for path in (f"{row.path}/{row.id}", row.path):
+        with capture_logs() as logged:
+            answer = await world.call(who, "GET", path)
+        assert answer.status_code == 500
+        assert [error["code"] for error in answer.json()["errors"]] == ["internal_error"]
+        told = answer.content + repr(logged).encode()
+        assert not finds(told, row.value, *secrets)
+        assert any(row.id in line["event"] or "data key" in line["event"] for line in logged)
+
+
+async def test_a_sealed_value_opens_in_no_other_row(world: World) -> None:
+    here = world.vars_path()
+    elsewhere = f"/workspaces/{world.other_workspace}/vars"
+    sources = [
+        await make(world, here),
+        await make(world, here, sensitive=True),
+        await make(world, world.vars_path("payments")),
+        await make(world, elsewhere, who="outsider"),
+    ]
+    for source in sources:
+        target = await make(world, here)
+        await give_sealed_value(world, source, target)
+        await refuses_to_show(world, target, source.value)
+        await execute(world, "DELETE FROM variables WHERE id = $1", target.id)
+
+
+async def test_a_flag_flipped_behind_our_back_shows_no_secret(world: World) -> None:
+    secret = await make(world, world.vars_path(), sensitive=True)
+    await execute(world, "UPDATE variables SET sensitive = 0 WHERE id = $1", secret.id)
+    await refuses_to_show(world, secret)
+
+
+async def test_a_row_moved_to_another_workspace_or_given_another_id_does_not_open(
+    world: World,
+) -> None:
+    moved = await make(world, world.vars_path("payments"))
+    await execute(
+        world,
+        "UPDATE variables SET workspace_id = $1 WHERE id = $2",
+        world.workspaces["network"],
+        moved.id,
+    )
+    await refuses_to_show(world, Row(world.vars_path(), moved.id, moved.value))
+    renamed = await make(world, world.vars_path("payments"))
+    await execute(world, "UPDATE variables SET id = $1 WHERE id = $2", "var-other", renamed.id)
+    await refuses_to_show(world, Row(renamed.path, "var-other", renamed.value))
+
+
+async def organization_of(world: World, workspace_id: str) -> str:
+    async def body(tx: Transaction) -> str:
+        sql = "SELECT organization_id FROM workspaces WHERE id = $1"
+        row = await tx.fetch_one(sql, workspace_id)
+        assert row is not None
+        found: str = row[0]
+        return found
+
+    return await world.house.services.database.read(body)
+
+
+async def test_a_data_key_opens_in_no_other_organization(world: World) -> None:
+    row = await make(world, world.vars_path())
+    await execute(
+        world,
+        "UPDATE data_keys SET wrapped = "
+        "(SELECT wrapped FROM data_keys WHERE organization_id = $1) WHERE organization_id = $2",
+        await organization_of(world, world.other_workspace),
+        await organization_of(world, world.workspaces["network"]),
+    )
+    await refuses_to_show(world, row)
+
+
+async def test_a_data_key_opens_under_no_other_version(world: World) -> None:
+    row = await make(world, world.vars_path())
+    mine = await organization_of(world, world.workspaces["network"])
+    await execute(world, "UPDATE data_keys SET version = 2 WHERE organization_id = $1", mine)
+    await execute(world, "UPDATE organizations SET data_key_version = 2 WHERE id = $1", mine)
+    await refuses_to_show(world, row)
+
+
+async def test_a_value_that_does_not_open_keeps_no_other_from_being_read_and_can_be_deleted(
+    world: World,
+) -> None:
+    """A list is whole or refused: one that leaves a variable out would be taken for the truth."""
+    path = world.vars_path()
+    good, broken = await make(world, path), await make(world, path)
+    await give_sealed_value(world, good, broken)
+    await refuses_to_show(world, broken, good.value)
+    answer = await world.call("reader", "GET", f"{path}/{good.id}")
+    assert answer.json()["data"]["attributes"]["value"] == good.value
+    assert (await world.call("owner", "DELETE", f"{path}/{broken.id}")).status_code == 204
+    listed = await world.variables()
+    assert [variable["attributes"]["value"] for variable in listed] == [good.value]
