@@ -101,7 +101,7 @@ class Counter:
 
     def __init__(self, database: Database) -> None:
         self.transactions = self.statements = 0
-        for name in ("read", "write"):
+        for name in ("read", "query", "write"):
             setattr(database, name, self._counted(getattr(database, name)))
 
     def _counted(
