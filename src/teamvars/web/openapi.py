@@ -209,6 +209,8 @@ def _error_statuses(one: Route) -> set[int]:
     if one.public:
         return {503} if one.template == "/readyz" else set()
     statuses = _ANY | set(one.refuses)
+    if "{" not in one.template:
+        statuses.discard(404)
     if one.takes is not None:
         statuses |= _DOCUMENT
     if one.may_forbid:
