@@ -118,12 +118,6 @@ class VariableDraft:
             version_id=new_version_id(),
         )
 
-    def concerns_code(self) -> bool:
-        """Whether an update with this could make a value code that was none, or other code."""
-        if self.hcl is False or self.category is Category.ENV:
-            return False
-        return any(said is not None for said in (self.value, self.hcl, self.category))
-
     def code(self, before: Variable | None) -> SourceCode | None:
         """The value that must parse as configuration-language code, if the request makes it one.
 

@@ -1,8 +1,8 @@
 """The variables of a workspace: list, create, read, update, delete."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
 from teamvars.domain.errors import Code, Fault, Refusal
@@ -15,8 +15,9 @@ from teamvars.domain.variables import (
 from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
-from teamvars.services import Clock, syntax
+from teamvars.services import Clock
 from teamvars.services.rendered import RenderedList, RenderedLists
+from teamvars.services.syntax import Verdicts, with_verdicts
 from teamvars.storage import access, streams, variables
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.variables import StoredVariable
@@ -64,10 +65,6 @@ _LISTS_BYTES = 16 * 1024 * 1024
 """How much rendered lists may take in one process."""
 
 ANY_VERSION = Versions(any_version=True)
-
-
-class _Moved(Exception):
-    """The variable is not at the version that was looked at any more."""
 
 
 class Variables:
@@ -134,12 +131,8 @@ class Variables:
         Refuses: every fault of the draft and the filter, a value that is to be code and does not
         parse, a full workspace, a taken key.
         """
-        if draft.code(None) is not None:
-            # Nothing is parsed for somebody who may not write it.
-            await self._require_writer(caller, workspace_id)
-            draft = await syntax.checked(draft, None)
 
-        async def body(tx: Transaction) -> VariableInWorkspace:
+        async def body(tx: Transaction, verdicts: Verdicts) -> VariableInWorkspace:
             now = self._clock()
             granted = await access.workspace(tx, caller, now, workspace_id, lock=True)
             granted.require(Permission.WRITE_VARIABLES)
@@ -148,6 +141,7 @@ class Variables:
             known = [
                 *deprecated_filter.faults(granted.workspace),
                 *self._quota.faults(granted.stream.usage, after),
+                *verdicts.faults(draft.code(None)),
             ]
             variable = replace(draft, faults=(*draft.faults, *known)).build(granted.workspace, now)
             sealed = self._sealer.data_key(granted.key).seal(draft.value or "", variable)
@@ -156,7 +150,7 @@ class Variables:
             await streams.append(tx, *self._chain.extend(granted.stream, event, after))
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
-        return await self._database.write(body)
+        return await self._write(body)
 
     async def update(
         self,
@@ -172,34 +166,13 @@ class Variables:
         be code and does not parse, making a sensitive variable readable, a full workspace, a taken
         key.
         """
-        place = workspace_id, variable_id
-        if not draft.concerns_code():
-            return await self._update(caller, place, draft, versions)
-        while True:
-            # Parsing may take long, so it happens between two transactions. When the variable
-            # changes meanwhile, what was parsed may not be what would be stored: once more.
-            seen = await self._seen(caller, place)
-            checked = await syntax.checked(draft, seen)
-            with suppress(_Moved):
-                return await self._update(caller, place, checked, versions, seen.version_id)
 
-    async def _update(
-        self,
-        caller: Caller,
-        place: tuple[str, str],
-        draft: VariableDraft,
-        versions: Versions,
-        seen: str | None = None,
-    ) -> VariableInWorkspace:
-        """Raises _Moved when the draft was checked against a version that is not the latest."""
-
-        async def body(tx: Transaction) -> VariableInWorkspace:
+        async def body(tx: Transaction, verdicts: Verdicts) -> VariableInWorkspace:
             now = self._clock()
+            place = workspace_id, variable_id
             granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
-            if seen not in (None, stored.variable.version_id):
-                raise _Moved
-            variable, updated = self._apply(draft, stored, granted)
+            variable, updated = self._apply(draft, stored, granted, verdicts)
             await variables.update(tx, updated)
             details = {**_summary(variable), "changed": draft.changed()}
             event = caller.event("variable.update", _subject(variable), details, now)
@@ -207,7 +180,7 @@ class Variables:
             await streams.append(tx, *self._chain.extend(granted.stream, event, usage))
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
-        return await self._database.write(body)
+        return await self._write(body)
 
     async def delete(
         self, caller: Caller, workspace_id: str, variable_id: str, versions: Versions
@@ -243,40 +216,29 @@ class Variables:
         key = self._sealer.data_key(granted.key)
         return VariableList(workspace, [_shown(one, key) for one in stored], head)
 
+    async def _write(
+        self, body: Callable[[Transaction, Verdicts], Coroutine[Any, Any, VariableInWorkspace]]
+    ) -> VariableInWorkspace:
+        return await with_verdicts(
+            lambda verdicts: self._database.write(lambda tx: body(tx, verdicts))
+        )
+
     async def _writable(
-        self,
-        tx: Transaction,
-        caller: Caller,
-        place: tuple[str, str],
-        now: int,
-        *,
-        lock: bool = True,
+        self, tx: Transaction, caller: Caller, place: tuple[str, str], now: int
     ) -> tuple[WorkspaceAccess, StoredVariable]:
         """The locked workspace and the variable; that it is missing goes before a missing right."""
-        granted = await access.workspace(tx, caller, now, place[0], lock=lock)
+        granted = await access.workspace(tx, caller, now, place[0], lock=True)
         granted.require(Permission.READ_VARIABLES)
         stored = await variables.get(tx, *place)
         granted.require(Permission.WRITE_VARIABLES)
         return granted, stored
 
-    async def _seen(self, caller: Caller, place: tuple[str, str]) -> Variable:
-        """The variable as its readers see it, once it is settled that the caller may change it."""
-
-        async def body(tx: Transaction) -> Variable:
-            granted, stored = await self._writable(tx, caller, place, self._clock(), lock=False)
-            return _shown(stored, self._sealer.data_key(granted.key))
-
-        return await self._database.read(body)
-
-    async def _require_writer(self, caller: Caller, workspace_id: str) -> None:
-        async def body(tx: Transaction) -> None:
-            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
-            granted.require(Permission.WRITE_VARIABLES)
-
-        await self._database.read(body)
-
     def _apply(
-        self, draft: VariableDraft, stored: StoredVariable, granted: WorkspaceAccess
+        self,
+        draft: VariableDraft,
+        stored: StoredVariable,
+        granted: WorkspaceAccess,
+        verdicts: Verdicts,
     ) -> tuple[Variable, StoredVariable]:
         """The variable as the draft makes it, with its value where it is readable, and its row.
 
@@ -288,7 +250,8 @@ class Variables:
         size = stored.value_bytes if draft.value is None else value_size(draft.value)
         usage = granted.stream.usage
         full = self._quota.faults(usage, usage.plus(0, size - stored.value_bytes))
-        variable = replace(draft, faults=(*draft.faults, *full)).applied_to(before)
+        broken = verdicts.faults(draft.code(before))
+        variable = replace(draft, faults=(*draft.faults, *full, *broken)).applied_to(before)
         sealed = stored.sealed
         if draft.value is not None or variable.sensitive != before.sensitive:
             assert variable.value is not None  # said now, or shown until now
