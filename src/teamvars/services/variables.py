@@ -80,18 +80,7 @@ class Variables:
         self._quota = quota
         self._lists = RenderedLists(_LISTS_BYTES)
 
-    async def list(self, caller: Caller, workspace_id: str) -> VariableList:
-        """All variables of a workspace."""
-
-        async def body(tx: Transaction) -> VariableList:
-            while True:
-                granted = await self._readable(tx, caller, workspace_id)
-                if (found := await self._find_all(tx, granted)) is not None:
-                    return found
-
-        return await self._database.query(body)
-
-    async def rendered(self, caller: Caller, workspace_id: str, render: Render) -> RenderedList:
+    async def list(self, caller: Caller, workspace_id: str, render: Render) -> RenderedList:
         """All variables of a workspace, rendered now or when they were last the same."""
 
         async def body(tx: Transaction) -> RenderedList:

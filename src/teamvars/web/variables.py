@@ -61,7 +61,7 @@ class VariableRoutes:
 
     async def list(self, exchange: Exchange) -> Answer:
         """List variables (spec.md)."""
-        found = await self._variables.rendered(
+        found = await self._variables.list(
             exchange.require_caller(), exchange.path("workspace_id"), self._render
         )
         return _conditional(exchange, found.entity_tag, found.body)
