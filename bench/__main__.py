@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench import growth, plot, programs, report, stage
+from bench import growth, plot, profile, programs, report, stage
 from bench.outcome import Outcome
 from bench.rounds import QUICK, THOROUGH, Pair, Results
 from bench.stage import Stage
@@ -24,6 +24,9 @@ def main() -> None:
     """Measures what was asked for and writes table, plot and samples to bench/results/."""
     wanted = _arguments()
     programs.require()
+    if wanted.profile:
+        profile.run([work for work in WORKS if work.name in wanted.only])
+        return
     effort = QUICK if wanted.quick else THOROUGH
     results, begun = Results(), time.monotonic()
     print("Making stores and starting servers …", flush=True)
@@ -69,6 +72,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="dev.py bench", description="Measure the service.")
     parser.add_argument("--quick", action="store_true", help="3 rounds of 1 s, to look around")
     parser.add_argument("--scale", action="store_true", help="1,000,000 variables against none")
+    parser.add_argument("--profile", action="store_true", help="where the time of each goes")
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME")
     return parser.parse_args()
 

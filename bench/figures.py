@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from bench import growth
 from bench.outcome import Outcome
 from bench.references import COMMITS, HTTP_ALONE, INSERT, NGINX, SELECT
-from bench.rounds import Results
+from bench.rounds import Results, middle
 from bench.stage import EMPTIED, FILLED, POSTGRES, SQLITE
 from bench.works import CREATE, CREATE_HOT, LIST, LIST_WRITTEN, MIXED, WORKS
+from bench.writer import ENOUGH
 
 Side = tuple[str, str]
 """A work and the beginning of a subject's name: the fastest of those is taken."""
@@ -36,12 +37,19 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line; `how` says what it was taken from."""
+    """One line; `how` says what it was taken from. One that was taken under less work than it must
+    be reaches no bar."""
 
     text: str
     bars: Bars
     reached: float
     how: str
+    short: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """Which of the bars is reached, as a word; none where there are no bars."""
+        return "below" if self.short else self.bars.verdict(self.reached)
 
 
 _ENGINES = (SQLITE, POSTGRES)
@@ -91,4 +99,8 @@ def _ratio(results: Results, text: str, sides: tuple[Side, Side], bars: Bars) ->
     if one is not None and other is not None:
         ratio = results.ratio(one, other)
         how = f"{one[1]} / {other[1]}, {ratio.low:.2f}–{ratio.high:.2f}"  # noqa: RUF001
-        yield Figure(text, bars, ratio.value, how)
+        written = middle(sample.written for sample in results.rows[one])
+        short = written is not None and written < ENOUGH
+        if short:
+            how += f", though written only {written:.0f} times a second"
+        yield Figure(text, bars, ratio.value, how, short)

@@ -21,7 +21,7 @@ def draw(outcome: Outcome, path: Path) -> None:
         goal, first = figure.bars.goal or 1.0, figure.bars.first or 1.0
         less = figure.bars.at_most
         reached = goal / figure.reached if less else figure.reached / goal
-        axes.barh(at, reached, color=_COLOURS[figure.bars.verdict(figure.reached)], height=0.6)
+        axes.barh(at, reached, color=_COLOURS[figure.verdict], height=0.6)
         bar = goal / first if less else first / goal
         axes.plot([bar, bar], [at - 0.4, at + 0.4], color="black", linewidth=2)
         axes.text(reached, at, f" {figure.reached:.3g}", va="center", fontsize=8)

@@ -10,6 +10,7 @@ from tests.postgres import PACKAGES, PROGRAMS
 
 PGBENCH = str(PACKAGES / PROGRAMS / "pgbench")
 PSQL = str(PACKAGES / PROGRAMS / "psql")
+PY_SPY = str(Path(sys.executable).with_name("py-spy"))
 _FROM_DEBIAN = ("wrk", "nginx")
 # Debian's nginx is where ordinary users do not look for programs.
 _PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))

@@ -6,11 +6,10 @@ from bench import machine
 from bench.figures import figures
 from bench.outcome import Outcome
 from bench.rounds import Key, Results, middle
-from bench.writer import PER_SECOND
+from bench.writer import ENOUGH
 
 _WRK_IS_FULL = 0.9
 _LOUD = 0.15
-_LATE = 0.9 * PER_SECOND
 
 
 def markdown(outcome: Outcome) -> str:
@@ -27,7 +26,7 @@ def markdown(outcome: Outcome) -> str:
 def _figures(outcome: Outcome) -> str:
     head = ("figure", "first bar", "goal", "reached", "holds", "from (lowest and highest round)")
     numbers = ((f, map(_of, (f.bars.first, f.bars.goal, f.reached))) for f in figures(outcome))
-    found = [(f.text, *three, f.bars.verdict(f.reached), f.how) for f, three in numbers]
+    found = [(f.text, *three, f.verdict, f.how) for f, three in numbers]
     return _table(head, found)
 
 
@@ -44,7 +43,7 @@ def _row(key: Key, results: Results) -> tuple[str, ...]:
     remarks = [
         *(["wrk is the bottleneck"] if (cores or 0) > _WRK_IS_FULL else []),
         *(["others are loud"] if (others or 0) > _LOUD else []),
-        *([f"written only {written:.0f} times"] if (written or PER_SECOND) < _LATE else []),
+        *([f"written only {written:.0f} times"] if (written or ENOUGH) < ENOUGH else []),
     ]
     return (
         *key,

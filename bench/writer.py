@@ -11,6 +11,9 @@ from urllib.parse import urlsplit
 from bench.wrk import NUMBER, Request, fresh_number
 
 PER_SECOND = 50
+ENOUGH = 0.9 * PER_SECOND
+"""With less, what was measured was another thing."""
+
 _CONNECTIONS = 10
 """So many that the rate is kept also where a write takes a fifth of a second."""
 

@@ -78,9 +78,10 @@ def run(url: str, plan: Plan, seconds: int, connections: int = CONNECTIONS) -> L
         said = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    last = said.splitlines()[-1:]
+    if process.returncode or not last or not last[0].startswith("{"):
         raise LoadFailed(f"wrk failed: {said}")
-    report = json.loads(said.splitlines()[-1])
+    report = json.loads(last[0])
     if report["refused"] or report["broken"] or not report["requests"]:
         raise LoadFailed(f"{plan.requests[0].line().strip()}: {report}")
     return Load(
