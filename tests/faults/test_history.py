@@ -135,3 +135,23 @@ async def test_two_winners_of_one_version_make_a_history_impossible(nodes: list[
     )
     again = replace(won, version=uuid4().hex)
     assert not is_linearizable([*history, again])
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(100, id="long", marks=pytest.mark.long)])
+async def test_of_fifty_who_update_one_version_through_two_nodes_one_does(
+    nodes: list[House], rounds: int
+) -> None:
+    world = await build_world(nodes[0])
+    callers = [replace(world, house=house) for house in nodes]
+    for n in range(rounds):
+        made = await world.make_variable(key=f"key-{n}")
+        data = {"type": "vars", "id": made["id"], "attributes": {"description": "mine"}}
+        headers = {"If-Match": f'"{_version(made)}"'}
+        path = f"{world.vars_path()}/{made['id']}"
+        answers = await asyncio.gather(
+            *(
+                callers[caller % len(nodes)].call("owner", "PATCH", path, {"data": data}, headers)
+                for caller in range(50)
+            )
+        )
+        assert sorted(answer.status_code for answer in answers) == [200, *[412] * 49]

@@ -148,7 +148,7 @@ def cut_off(stream: str, at: int) -> list[Statement]:
     ]
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(50, id="long", marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [1, pytest.param(20, id="long", marks=pytest.mark.long)])
 @pytest.mark.parametrize("how", [edited, deleted, swapped, closed_up, inserted, cut_off])
 async def test_a_store_that_was_tampered_with_is_found_out_at_the_first_broken_entry(
     filled: Filled, tmp_path: Path, how: Callable[[str, int], list[Statement]], times: int
