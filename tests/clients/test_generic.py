@@ -71,10 +71,14 @@ def test_jsonapi_client_manages_variables(served: ServedHouse, served_world: Wor
         assert [(one.key, one.value) for one in listed] == [("region", "us")]
         one = api.get("vars", listed[0].id).resource
         assert one.description == "where"
-    with session(served, served_world) as api:
-        (one,) = api.get("vars").resources
-        one.delete()
+    api = session(served, served_world)
+    (one,) = api.get("vars").resources
+    one.delete()
+    # It looks for JSON in every answer, in the empty one to a DELETE too: a mistake of its own.
+    with pytest.raises(requests.JSONDecodeError):
         one.commit()
+    api.close()
+    with session(served, served_world) as api:
         assert api.get("vars").resources == []
 
 

@@ -108,5 +108,5 @@ def test_migrations_are_numbered_without_a_gap_and_named() -> None:
 
 def test_fragments_take_the_place_of_their_markers_and_of_nothing_else() -> None:
     fragments = Fragments(text="T", bytes_="B", lock=r"L(\1)", each=r"E(\1)")
-    sql = "a {text} b {bytes} c {lock streams} d {each $12} e {} {unknown} $1"
+    sql = "a {text} b {bytes} c {lock streams} d IN {each $12} e {} {unknown} $1"
     assert fragments.render(sql) == "a T b B c L(streams) d E($12) e {} {unknown} $1"

@@ -102,7 +102,7 @@ class Fragments:
     """The only SQL that differs between engines; `render` puts it in the place of the markers.
 
     `{text}`, `{bytes}`: column types. `{lock a}`: locks the rows of table alias `a` until the end
-    of the transaction. `{each $1}`: the strings of the JSON array `$1`, for `IN`.
+    of the transaction. `IN {each $1}`: among the strings of the JSON array `$1`.
     """
 
     def __init__(self, text: str, bytes_: str, lock: str, each: str) -> None:
@@ -110,7 +110,7 @@ class Fragments:
             (re.compile(r"\{text\}"), text),
             (re.compile(r"\{bytes\}"), bytes_),
             (re.compile(r"\{lock (\w+)\}"), lock),
-            (re.compile(r"\{each (\$\d+)\}"), each),
+            (re.compile(r"IN \{each (\$\d+)\}"), each),
         )
         self.render = lru_cache(maxsize=None)(self._render)
 

@@ -22,7 +22,7 @@ from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.database import Body, Fragments, MissingReference, MissingTable, Row, T, Taken
 
 FRAGMENTS = Fragments(
-    text="TEXT", bytes_="BLOB", lock="", each=r"(SELECT value FROM json_each(\1))"
+    text="TEXT", bytes_="BLOB", lock="", each=r"IN (SELECT value FROM json_each(\1))"
 )
 LOCK_WAIT_SECONDS = 5.0
 """How long a write waits for another process before it is refused."""

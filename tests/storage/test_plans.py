@@ -1,0 +1,328 @@
+"""On a large store every statement of the hot routes uses an index, on both engines."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from teamvars import wiring
+from teamvars.storage.database import Body, Database, Row, T, Transaction
+from teamvars.web.frame import Frame
+from tests.house import BASE, House, open_house
+from tests.storage.stores import fresh_postgres, fresh_sqlite
+from tests.world import World, build_world, linkage_document, variable_document
+
+ORGANIZATIONS, WORKSPACES, TEAMS, USERS = 100, 5_000, 1_000, 5_000
+VARIABLES, TOKENS, ENTRIES = 100_000, 20_000, 50_000
+
+
+def named(kind: str, *columns: str) -> dict[str, str]:
+    """Columns that hold the kind's letter and the number of the row."""
+    return dict.fromkeys(columns, f"'{kind}' || n")
+
+
+def zero(*columns: str) -> dict[str, str]:
+    return dict.fromkeys(columns, "0")
+
+
+IN_ORGANIZATION = {"organization_id": "'o' || (n % 100)"}
+IN_TEAM = {"team_id": "'t' || (n % 1000)"}
+STREAM = {"sequence": "0", "link": "$2", "head": "$2"}
+
+# How many rows, of which table, and each column's value in row n, from 0 on; $2 is some bytes.
+LOADING: list[tuple[int, str, dict[str, str]]] = [
+    (ORGANIZATIONS, "streams", {**named("o", "id"), **STREAM}),
+    (WORKSPACES, "streams", {**named("w", "id"), **STREAM}),
+    (TEAMS, "streams", {**named("t", "id"), **STREAM}),
+    (
+        ORGANIZATIONS,
+        "organizations",
+        {**named("o", "id", "name", "name_folded"), **zero("data_key_version", "created_at")},
+    ),
+    (
+        WORKSPACES,
+        "workspaces",
+        {**named("w", "id", "name", "name_folded"), **IN_ORGANIZATION, **zero("created_at")},
+    ),
+    (
+        TEAMS,
+        "teams",
+        {
+            **named("t", "id", "name", "name_folded"),
+            **IN_ORGANIZATION,
+            "visibility": "'organization'",
+            "is_owners": "CASE WHEN n < 100 THEN 1 ELSE 0 END",
+            **zero("manage_membership", "created_at"),
+        },
+    ),
+    (
+        USERS,
+        "users",
+        {**named("u", "id", "username", "username_folded"), **zero("site_admin", "created_at")},
+    ),
+    (
+        USERS,
+        "memberships",
+        {
+            **named("m", "id"),
+            **named("u", "user_id"),
+            **IN_ORGANIZATION,
+            "status": "'active'",
+            **zero("created_at"),
+        },
+    ),
+    (USERS, "team_members", {**named("m", "membership_id"), **IN_TEAM, **IN_ORGANIZATION}),
+    (
+        WORKSPACES,
+        "grants",
+        {
+            **named("g", "id"),
+            **named("w", "workspace_id"),
+            **IN_TEAM,
+            **IN_ORGANIZATION,
+            "access": "'read'",
+            "level": "1",
+        },
+    ),
+    (
+        VARIABLES,
+        "variables",
+        {
+            **named("v", "id", "key", "version_id", "description"),
+            "workspace_id": "'w' || (n % 5000)",
+            "category": "'env'",
+            "sealed_value": "$2",
+            **zero("hcl", "sensitive", "value_bytes", "created_at"),
+        },
+    ),
+    (
+        ENTRIES,
+        "audit_entries",
+        {
+            "stream_id": "'w' || (n % 5000)",
+            "sequence": "1 + n / 5000",
+            "at": "n",
+            **named("x", "actor_kind", "actor_id", "request_id", "action", "key_id"),
+            **named("x", "subject_type", "subject_id", "details"),
+            "previous": "$2",
+            "link": "$2",
+        },
+    ),
+]
+
+LARGE_TABLES = {"tokens", *(table for count, table, _ in LOADING if count >= 1000)}
+"""Those in which looking at every row would be felt."""
+
+
+async def load(tx: Transaction) -> None:
+    for count, table, columns in LOADING:
+        await tx.execute(
+            "WITH RECURSIVE numbers (n) AS "  # noqa: S608
+            "(SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < $1) "
+            f"INSERT INTO {table} ({', '.join(columns)}) "
+            f"SELECT {', '.join(columns.values())} FROM numbers "
+            # PostgreSQL wants to know the type of a parameter also where it has no use.
+            "WHERE CAST($2 AS {bytes}) IS NOT NULL",
+            count - 1,
+            b"x" * 40,
+        )
+    for number in range(TOKENS):
+        await tx.execute(
+            "INSERT INTO tokens (id, hash, user_id, created_at) VALUES ($1, $2, $3, 0)",
+            f"a{number}",
+            number.to_bytes(32),
+            f"u{number % USERS}",
+        )
+
+
+class Statement(NamedTuple):
+    """A statement as a route sent it."""
+
+    sql: str
+    args: tuple[object, ...]
+
+
+class Watched:
+    """A `Database` that remembers what is asked of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.seen: dict[str, Statement] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    async def read(self, body: Body[T]) -> T:
+        return await self._database.read(self._watched(body))
+
+    async def query(self, body: Body[T]) -> T:
+        return await self._database.query(self._watched(body))
+
+    async def write(self, body: Body[T]) -> T:
+        return await self._database.write(self._watched(body))
+
+    def _watched(self, body: Body[T]) -> Body[T]:
+        async def run(tx: Transaction) -> T:
+            return await body(Listening(tx, self.seen))
+
+        return run
+
+
+class Listening:
+    """A `Transaction` whose statements are noted."""
+
+    def __init__(self, tx: Transaction, seen: dict[str, Statement]) -> None:
+        self._tx = tx
+        self._seen = seen
+
+    async def fetch(self, sql: str, *args: object) -> Any:
+        self._seen[sql] = Statement(sql, args)
+        return await self._tx.fetch(sql, *args)
+
+    async def fetch_one(self, sql: str, *args: object) -> Row | None:
+        self._seen[sql] = Statement(sql, args)
+        return await self._tx.fetch_one(sql, *args)
+
+    async def execute(self, sql: str, *args: object) -> None:
+        self._seen[sql] = Statement(sql, args)
+        await self._tx.execute(sql, *args)
+
+    async def script(self, sql: str) -> None:
+        await self._tx.script(sql)
+
+
+class Large(NamedTuple):
+    """A world in a large store, and who watches what its calls ask of it."""
+
+    world: World
+    watched: Watched
+
+
+@contextmanager
+def own_store(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield fresh_sqlite(folder)
+        return
+    with fresh_postgres(request.getfixturevalue("postgres")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+async def large(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Large]:
+    with own_store(request, tmp_path_factory.mktemp("large")) as url:
+        async with open_house(url) as house:
+            await house.services.database.write(load)
+            if request.param == "postgres":
+                await house.services.database.write(lambda tx: tx.script("ANALYZE"))
+            watched = Watched(house.services.database)
+            async with watching(house, watched) as watching_house:
+                world = await build_world(watching_house)
+                watched.seen.clear()
+                yield Large(world, watched)
+
+
+@asynccontextmanager
+async def watching(house: House, watched: Watched) -> AsyncIterator[House]:
+    """The same house, served from a store that is watched."""
+    services = wiring.services(watched, house.keys, house.config.quota)
+    frame = Frame(
+        wiring.routes(services, house.keys), services.sessions, house.config.trusted_proxies
+    )
+    transport = httpx.ASGITransport(frame, raise_app_exceptions=True)
+    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+        yield replace(house, services=services, client=client)
+
+
+async def use_every_hot_route(world: World) -> None:
+    """As callers of every kind; what the owner asks for succeeds."""
+    workspace, team = world.workspaces["network"], world.teams["crew"]
+    made = await world.make_variable("planned")
+    one = f"{world.vars_path()}/{made['id']}"
+    change = {"data": {"type": "vars", "id": made["id"], "attributes": {"value": "new"}}}
+    calls: list[tuple[str, str, Any]] = [
+        ("GET", world.vars_path(), None),
+        ("GET", one, None),
+        ("PATCH", one, change),
+        ("POST", world.vars_path(), variable_document(key="code", value="[1]", hcl=True)),
+        ("DELETE", one, None),
+        ("GET", f"/organizations/{world.organization}/workspaces/network", None),
+        ("GET", f"/workspaces/{workspace}/audit-events", None),
+        ("GET", f"/teams/{team}/audit-events", None),
+        ("OPTIONS", world.vars_path(), None),
+    ]
+    for by, ids in (
+        ("users", world.users),
+        ("organization-memberships", world.memberships),
+    ):
+        several = linkage_document(ids["plain"], ids["reader"], type_=by)
+        path = world.linkage_path(by=by)
+        owners = world.linkage_path("owners", by)
+        calls += [("POST", path, several), ("GET", path, None), ("DELETE", path, several)]
+        calls += [("POST", owners, several), ("DELETE", owners, several)]
+    for who in ("owner", "organization-token", "owners-token"):
+        for method, path, document in calls[:2] if who != "owner" else calls:
+            answer = await world.call(who, method, path, document)
+            assert answer.status_code < 300 or who != "owner", answer.text
+    await world.house.services.sessions.store_uses()
+
+
+def scanned_by_sqlite(statement: Statement, plan: list[Row]) -> set[str]:
+    """The tables of which every row, or every entry of an index, is looked at."""
+    scanned = {row[3].split()[1] for row in plan if row[3].startswith("SCAN ")}
+    aliases = {"caller": "tokens"} if "tokens AS caller" in statement.sql else {}
+    return {aliases.get(name, name) for name in scanned} & LARGE_TABLES
+
+
+def scanned_by_postgres(_: Statement, plan: list[Row]) -> set[str]:
+    (found,) = plan
+    (tree,) = json.loads(found[0])
+    waiting, scanned = [tree["Plan"]], set()
+    while waiting:
+        node = waiting.pop()
+        waiting += node.get("Plans", ())
+        kind = node["Node Type"]
+        if kind == "Seq Scan" or (kind.startswith("Index") and "Index Cond" not in node):
+            scanned.add(node["Relation Name"])
+    return scanned & LARGE_TABLES
+
+
+async def scanned(large: Large, statement: Statement) -> set[str]:
+    """The large tables that the statement goes through from end to end."""
+    is_sqlite = large.world.house.config.url.startswith("sqlite")
+    explain = "EXPLAIN QUERY PLAN " if is_sqlite else "EXPLAIN (FORMAT JSON) "
+
+    async def body(tx: Transaction) -> list[Row]:
+        return list(await tx.fetch(explain + statement.sql, *statement.args))
+
+    plan = await large.world.house.services.database.write(body)
+    find = scanned_by_sqlite if is_sqlite else scanned_by_postgres
+    return find(statement, plan)
+
+
+async def test_no_statement_of_a_hot_route_goes_through_a_table(large: Large) -> None:
+    await use_every_hot_route(large.world)
+    assert len(large.watched.seen) >= 15
+    found = {}
+    for statement in list(large.watched.seen.values()):
+        if names := await scanned(large, statement):
+            found[statement.sql] = names
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id FROM variables WHERE description = $1",
+        "UPDATE tokens SET last_used_at = 1 WHERE last_used_at = length($1)",
+        "SELECT count(*) FROM audit_entries WHERE request_id = $1",
+    ],
+)
+async def test_a_statement_that_goes_through_a_table_is_found_out(large: Large, sql: str) -> None:
+    assert await scanned(large, Statement(sql, ("nothing",)))
