@@ -19,9 +19,13 @@ from teamvars.services.audit import Audit
 from teamvars.services.directory import DirectoryFiles
 from teamvars.services.installation import Installation
 from teamvars.services.members import Members
+from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.sessions import Sessions
+from teamvars.services.team_workspaces import TeamWorkspaces
+from teamvars.services.teams import Teams
 from teamvars.services.tokens import Tokens
+from teamvars.services.users import Users
 from teamvars.services.value_checks import ValueChecks
 from teamvars.services.variables import Variables
 from teamvars.services.workspaces import Workspaces
@@ -35,8 +39,13 @@ from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.frame import Frame
 from teamvars.web.health import HealthRoutes
 from teamvars.web.members import MemberRoutes
+from teamvars.web.memberships import MembershipRoutes
 from teamvars.web.organizations import OrganizationRoutes
 from teamvars.web.resources import Route
+from teamvars.web.team_workspaces import TeamWorkspaceRoutes
+from teamvars.web.teams import TeamRoutes
+from teamvars.web.tokens import TokenRoutes
+from teamvars.web.users import UserRoutes
 from teamvars.web.value_checks import ValueCheckRoutes
 from teamvars.web.variables import VariableRoutes
 from teamvars.web.workspaces import WorkspaceRoutes
@@ -55,6 +64,10 @@ class Services:
     sessions: Sessions
     variables: Variables
     members: Members
+    memberships: Memberships
+    teams: Teams
+    team_workspaces: TeamWorkspaces
+    users: Users
     organizations: Organizations
     workspaces: Workspaces
     value_checks: ValueChecks
@@ -79,6 +92,10 @@ def services(
         sessions=Sessions(database, clock),
         variables=Variables(database, sealer, chain, clock, quota),
         members=Members(database, chain, clock, usernames=dialect.usernames),
+        memberships=Memberships(database, chain, clock),
+        teams=Teams(database, chain, clock),
+        team_workspaces=TeamWorkspaces(database, chain, clock),
+        users=Users(database, clock),
         organizations=Organizations(database, sealer, chain, clock),
         workspaces=Workspaces(database, chain, clock),
         value_checks=ValueChecks(database, clock),
@@ -99,6 +116,7 @@ def routes(
     listed = [
         *VariableRoutes(all_services.variables, dialect).routes(),
         *MemberRoutes(all_services.members).routes(),
+        *MembershipRoutes(all_services.memberships).routes(),
         *WorkspaceRoutes(all_services.workspaces).routes(),
         *ValueCheckRoutes(all_services.value_checks).routes(),
         *AuditRoutes(all_services.audit).routes(),
@@ -116,6 +134,11 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *OrganizationRoutes(all_services.organizations).routes(),
         *WorkspaceRoutes(all_services.workspaces).directory_routes(),
         *VariableRoutes(all_services.variables, dialect).directory_routes(),
+        *UserRoutes(all_services.users).routes(),
+        *TeamRoutes(all_services.teams).routes(),
+        *MembershipRoutes(all_services.memberships).directory_routes(),
+        *TeamWorkspaceRoutes(all_services.team_workspaces).routes(),
+        *TokenRoutes(all_services.tokens).routes(),
     ]
 
 

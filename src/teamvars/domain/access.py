@@ -95,13 +95,15 @@ class WorkspaceAccess:
 class OrganizationAccess:
     """What a caller may do with an organization, read in the transaction that acts on it.
 
-    `team_ids` are the teams of it whose rights the caller has.
+    `team_ids` are the teams of it whose rights the caller has; one of them may let the caller
+    manage membership.
     """
 
     organization: Organization
     is_owner: bool
     is_member: bool
     team_ids: frozenset[str]
+    manages_membership: bool
     stream: Stream
 
     def require_visible(self) -> None:

@@ -72,6 +72,9 @@ class Code(Enum):
         "Invitation not accepted",
     )
     LAST_OWNER = ("last_owner", Kind.INVALID, "Last owner")
+    OWNERS_IS_PERMANENT = ("owners_is_permanent", Kind.INVALID, "The owners team stays as it is")
+    ALREADY_MEMBER = ("already_member", Kind.INVALID, "Already a member")
+    GRANT_TAKEN = ("grant_taken", Kind.INVALID, "The team has a grant on the workspace")
     STORAGE_UNAVAILABLE = ("storage_unavailable", Kind.UNAVAILABLE, "Storage unavailable")
     OUTCOME_UNKNOWN = ("outcome_unknown", Kind.UNAVAILABLE, "Outcome unknown")
     INTERNAL_ERROR = ("internal_error", Kind.BUG, "Internal error")

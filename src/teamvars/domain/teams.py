@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from teamvars.domain.errors import Code, Fault
+from teamvars.domain.names import NAME_POINTER, name_faults
 
 MAX_ITEMS = 1000
 OWNERS = "owners"
@@ -111,6 +112,50 @@ class MembersDraft:
             for n, id_ in enumerate(self.ids)
             if id_ in ids
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class TeamFilter:
+    """Which teams are wanted; None lets all through. `search` is a part of the name."""
+
+    names: tuple[str, ...] | None = None
+    search: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TeamDraft:
+    """What a request says of a team; None where it says nothing usable.
+
+    `id` is that of the document, when it has one.
+    """
+
+    id: str | None = None
+    name: str | None = None
+    visibility: str | None = None
+    manage_membership: bool | None = None
+    faults: tuple[Fault, ...] = ()
+
+    def all_faults(self) -> list[Fault]:
+        """Those of the document, and every rule it breaks."""
+        return [*self.faults, *name_faults(self.name), *self._visibility_faults()]
+
+    def conflicts(self, team: Team) -> list[Fault]:
+        """A fault for another id than the path's, and one for a new name of the owners team."""
+        faults = []
+        if self.id not in (None, team.id):
+            detail = "This is not the id of the path's team."
+            faults.append(Fault(Code.ID_CONFLICT, detail, pointer="/data/id"))
+        if team.is_owners and self.name not in (None, team.name):
+            detail = "The owners team keeps its name."
+            faults.append(Fault(Code.OWNERS_IS_PERMANENT, detail, pointer=NAME_POINTER))
+        return faults
+
+    def _visibility_faults(self) -> list[Fault]:
+        words = [word.value for word in Visibility]
+        if self.visibility is None or self.visibility in words:
+            return []
+        detail = f"A visibility is one of {', '.join(words)}."
+        return [Fault(Code.INVALID_VALUE, detail, pointer="/data/attributes/visibility")]
 
 
 def owners_lost(active_owners: Iterable[str], removed: Iterable[str]) -> set[str]:

@@ -1,14 +1,18 @@
-"""Tokens, as the operator makes, lists and revokes them."""
+"""Tokens: made, shown and revoked by the operator, by their owners and by their users."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from teamvars.domain.access import Caller
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.errors import forbidden, not_found, refuse_all
 from teamvars.domain.ids import new_id
-from teamvars.domain.tokens import Token
+from teamvars.domain.tokens import Token, TokenDraft, TokenOwner
 from teamvars.security.chain import Chain
-from teamvars.security.tokens import hash_token, new_token
 from teamvars.services import Clock
-from teamvars.storage import streams, tokens
+from teamvars.services.changes import tokens as token_changes
+from teamvars.services.changes.ledger import Ledger
+from teamvars.storage import access, organizations, tokens
 from teamvars.storage.database import Database, Transaction
 
 
@@ -29,8 +33,46 @@ class NewToken:
     secret: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class OfOrganization:
+    """The token of an organization, by the organization's name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfTeam:
+    """The token of a team."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfUser:
+    """The tokens of a user."""
+
+    id: str
+
+
+Whose = OfOrganization | OfTeam | OfUser
+"""Whose tokens a caller speaks of. A user has any number, a team and an organization one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeToken:
+    """A token just made by a caller, with the token itself: shown once, stored nowhere."""
+
+    token: Token
+    secret: str = field(repr=False)
+
+
 class Tokens:
-    """What an operator does with tokens."""
+    """What an operator does with tokens, and what callers do with those they manage.
+
+    Owners and the organization's token manage those of the organization and of its teams; a user
+    those of their own, with one of them. To callers all methods refuse unauthenticated and not
+    found.
+    """
 
     def __init__(self, database: Database, chain: Chain, clock: Clock) -> None:
         self._database = database
@@ -41,21 +83,17 @@ class Tokens:
         """A token that lives `lifetime` µs, or until it is revoked. Refuses: not found."""
 
         async def body(tx: Transaction) -> NewToken:
-            now = self._clock()
+            ledger = self._ledger(tx, caller)
             if owner.user is not None:
                 whose = await tokens.find_user(tx, owner.user)
             elif owner.team is None:
                 whose = await tokens.find_organization(tx, owner.organization or "")
             else:
                 whose = await tokens.find_team(tx, owner.organization or "", owner.team)
-            stream = (await streams.lock(tx, [whose.stream_id]))[whose.stream_id]
-            secret = new_token(whose.kind)
-            expires_at = None if lifetime is None else now + lifetime
-            token = Token(new_id("at"), whose.kind, whose.id, now, expires_at, None)
-            await tokens.insert(tx, token, hash_token(secret))
-            event = caller.event("token.create", _subject(token), _summary(token), now)
-            await streams.append(tx, *self._chain.extend(stream, event))
-            return NewToken(token.id, secret)
+            await ledger.lock([whose.stream_id])
+            expires_at = None if lifetime is None else ledger.now + lifetime
+            token = Token(new_id("at"), whose.kind, whose.id, ledger.now, expires_at, None)
+            return NewToken(token.id, await token_changes.create(ledger, token))
 
         return await self._database.write(body)
 
@@ -70,19 +108,128 @@ class Tokens:
         """
 
         async def body(tx: Transaction) -> None:
-            stream_id = tokens.stream_of(await tokens.get(tx, token_id))
-            stream = (await streams.lock(tx, [stream_id]))[stream_id]
-            token = await tokens.get(tx, token_id)
-            await tokens.delete(tx, token_id)
-            event = caller.event("token.revoke", _subject(token), _summary(token), self._clock())
-            await streams.append(tx, *self._chain.extend(stream, event))
+            ledger = self._ledger(tx, caller)
+            await ledger.lock([tokens.stream_of(await tokens.get(tx, token_id))])
+            await token_changes.revoke(ledger, await tokens.get(tx, token_id))
 
         await self._database.write(body)
 
+    async def make(self, caller: Caller, whose: Whose, draft: TokenDraft) -> MadeToken:
+        """A new token; of a team or organization it takes the place of all there were.
 
-def _subject(token: Token) -> tuple[str, str]:
-    return "authentication-tokens", token.id
+        Refuses: forbidden, every fault of the draft.
+        """
+
+        async def body(tx: Transaction) -> MadeToken:
+            ledger = self._ledger(tx, caller)
+            owner = await self._locked(ledger, caller, whose)
+            refuse_all(draft.all_faults(ledger.now))
+            if owner.kind != "user":
+                for former in await tokens.of_owner(tx, owner):
+                    await token_changes.revoke(ledger, former)
+            token = Token(
+                id=new_id("at"),
+                owner_kind=owner.kind,
+                owner_id=owner.id,
+                created_at=ledger.now,
+                expires_at=draft.expires_at(),
+                last_used_at=None,
+                description=draft.description or "",
+            )
+            return MadeToken(token, await token_changes.create(ledger, token))
+
+        return await self._database.write(body)
+
+    async def show_all(self, caller: Caller, whose: Whose) -> Sequence[Token]:
+        """Somebody's tokens, oldest first. Refuses: forbidden."""
+
+        async def body(tx: Transaction) -> Sequence[Token]:
+            owner = await _managed(tx, caller, self._clock(), whose)
+            return await tokens.of_owner(tx, owner)
+
+        return await self._database.read(body)
+
+    async def show(self, caller: Caller, token_id: str) -> Token:
+        """One token, shown to whoever manages it."""
+
+        async def body(tx: Transaction) -> Token:
+            return await _own(tx, caller, self._clock(), token_id)
+
+        return await self._database.read(body)
+
+    async def end_all(self, caller: Caller, whose: Whose) -> None:
+        """Revokes the token of a team or organization. Refuses: forbidden, there is none."""
+
+        async def body(tx: Transaction) -> None:
+            ledger = self._ledger(tx, caller)
+            found = await tokens.of_owner(tx, await self._locked(ledger, caller, whose))
+            if not found:
+                raise not_found()
+            for token in found:
+                await token_changes.revoke(ledger, token)
+
+        await self._database.write(body)
+
+    async def end(self, caller: Caller, token_id: str) -> None:
+        """Revokes one token, be it the caller's own."""
+
+        async def body(tx: Transaction) -> None:
+            ledger = self._ledger(tx, caller)
+            seen = await _own(tx, caller, ledger.now, token_id)
+            await ledger.lock([tokens.stream_of(seen)])
+            await token_changes.revoke(ledger, await _own(tx, caller, ledger.now, token_id))
+
+        await self._database.write(body)
+
+    async def _locked(self, ledger: Ledger, caller: Caller, whose: Whose) -> TokenOwner:
+        """Whose tokens they are, once their stream is locked, for a caller who manages them."""
+        seen = await _managed(ledger.tx, caller, ledger.now, whose)
+        await ledger.lock([seen.stream_id])
+        owner = await _managed(ledger.tx, caller, ledger.now, whose)
+        if owner != seen:  # another organization of that name by now
+            raise not_found()
+        return owner
+
+    def _ledger(self, tx: Transaction, caller: Caller) -> Ledger:
+        return Ledger(tx, caller, self._chain, self._clock())
 
 
-def _summary(token: Token) -> dict[str, object]:
-    return {"owner": f"{token.owner_kind} {token.owner_id}", "expires-at": token.expires_at}
+async def _managed(tx: Transaction, caller: Caller, now: int, whose: Whose) -> TokenOwner:
+    """Whose tokens they are. Refuses: not found, forbidden to whoever does not manage them."""
+    match whose:
+        case OfOrganization(name):
+            granted = await access.organization(tx, caller, now, name)
+            granted.require_owner()
+            id_ = granted.organization.id
+            return TokenOwner("organization", id_, id_)
+        case OfTeam(id_):
+            seen = await access.team(tx, caller, now, id_)
+            seen.require_visible()
+            if not seen.is_owner:
+                raise forbidden("Only owners and the organization's token manage team tokens.")
+            return TokenOwner("team", id_, id_)
+        case OfUser(id_):
+            await access.authenticate(tx, caller, now)
+            actor = caller.actor
+            if actor is None or (actor.kind, actor.id) != ("user", id_):
+                raise not_found()
+            return TokenOwner("user", id_, SYSTEM_STREAM)
+
+
+async def _own(tx: Transaction, caller: Caller, now: int, token_id: str) -> Token:
+    """A token that the caller manages. Refuses: not found, for every other one as well."""
+    await access.authenticate(tx, caller, now)
+    token = await tokens.get(tx, token_id)
+    if token.owner_kind == "user":
+        await _managed(tx, caller, now, OfUser(token.owner_id))
+    elif token.owner_kind == "team":
+        if not (await access.team(tx, caller, now, token.owner_id)).is_owner:
+            raise not_found()
+    elif not await _owns(tx, caller, now, token.owner_id):
+        raise not_found()
+    return token
+
+
+async def _owns(tx: Transaction, caller: Caller, now: int, organization_id: str) -> bool:
+    name = await organizations.name_of(tx, organization_id)
+    return (await access.organization(tx, caller, now, name)).is_owner

@@ -122,7 +122,9 @@ FROM caller
 {{join}} streams ON streams.id = organizations.id
 """
 
-_ACTING_TEAMS = "SELECT acting.id FROM acting WHERE acting.organization_id = $3"
+_ACTING_TEAMS = """
+SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
+"""
 
 _BY_ID = "workspaces.id = $3"
 _BY_NAME = """workspaces.name_folded = $4 AND workspaces.organization_id = (
@@ -196,6 +198,7 @@ async def organization(
         is_owner=bool(row[8]),
         is_member=bool(row[9]),
         team_ids=frozenset(team[0] for team in acting),
+        manages_membership=any(team[1] for team in acting),
         stream=_stream(row),
     )
 

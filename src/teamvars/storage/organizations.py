@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Actor, Page
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.names import fold, name_taken
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Status
@@ -45,6 +45,15 @@ async def find(tx: Transaction, name: str) -> tuple[str, str] | None:
         "SELECT id, name FROM organizations WHERE name_folded = $1", fold(name)
     )
     return None if row is None else (row[0], row[1])
+
+
+async def name_of(tx: Transaction, organization_id: str) -> str:
+    """The name of an organization. Refuses: not found."""
+    row = await tx.fetch_one("SELECT name FROM organizations WHERE id = $1", organization_id)
+    if row is None:
+        raise not_found()
+    name: str = row[0]
+    return name
 
 
 async def find_visible(

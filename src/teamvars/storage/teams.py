@@ -1,14 +1,18 @@
 """Teams, their members and their grants as rows."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from teamvars.domain.audit import Page
 from teamvars.domain.directory import Grant
-from teamvars.domain.names import fold
-from teamvars.domain.teams import LinkageType, Membership, Status, Visibility
-from teamvars.storage.database import Transaction
+from teamvars.domain.errors import Refusal
+from teamvars.domain.names import fold, name_taken
+from teamvars.domain.teams import LinkageType, Membership, Status, TeamFilter, Visibility
+from teamvars.storage.database import Row, Taken, Transaction
+from teamvars.storage.patterns import containing
 
+_COLUMNS = "id, organization_id, name, visibility, manage_membership, is_owners"
 _NAMED_BY = {
     LinkageType.USERS: "memberships.user_id",
     LinkageType.ORGANIZATION_MEMBERSHIPS: "memberships.id",
@@ -95,40 +99,96 @@ async def remove_members(tx: Transaction, team_id: str, membership_ids: Sequence
 async def of_organization(tx: Transaction, organization_id: str) -> list[TeamRow]:
     """An organization's teams by id."""
     rows = await tx.fetch(
-        "SELECT id, organization_id, name, visibility, manage_membership, is_owners FROM teams "
-        "WHERE organization_id = $1 ORDER BY id",
-        organization_id,
+        f"SELECT {_COLUMNS} FROM teams WHERE organization_id = $1 ORDER BY id", organization_id
     )
-    return [
-        TeamRow(row[0], row[1], row[2], Visibility(row[3]), bool(row[4]), bool(row[5]))
-        for row in rows
-    ]
+    return [_team(row) for row in rows]
+
+
+async def find_visible(
+    tx: Transaction,
+    organization_id: str,
+    team_ids: Collection[str] | None,
+    wanted: TeamFilter,
+    page: Page,
+) -> tuple[list[TeamRow], int]:
+    """A page of an organization's teams, by name, and how many there are in all.
+
+    Secret ones are left out unless they are among `team_ids`; without those everything is seen.
+    """
+    conditions, args = ["organization_id = $1"], [organization_id]
+    if team_ids is not None:
+        args.append(json.dumps(sorted(team_ids)))
+        conditions.append(f"(visibility = 'organization' OR id IN {{each ${len(args)}}})")
+    if wanted.names is not None:
+        args.append(json.dumps([fold(name) for name in wanted.names]))
+        conditions.append(f"name_folded IN {{each ${len(args)}}}")
+    if wanted.search is not None:
+        args.append(containing(wanted.search))
+        conditions.append(f"name_folded LIKE ${len(args)} ESCAPE '!'")
+    where = " AND ".join(conditions)
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM teams WHERE {where} ORDER BY name_folded "
+        f"LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}",
+        *args,
+        page.size,
+        (page.number - 1) * page.size,
+    )
+    count = await tx.fetch_one(f"SELECT count(*) FROM teams WHERE {where}", *args)
+    assert count is not None
+    return [_team(row) for row in rows], count[0]
+
+
+async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[TeamRow]:
+    """The teams with these ids, by name; absent ones are left out."""
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM teams WHERE id IN {{each $1}} ORDER BY name_folded, id",
+        json.dumps(sorted(team_ids)),
+    )
+    return [_team(row) for row in rows]
+
+
+async def count_members(tx: Transaction, team_ids: Iterable[str]) -> dict[str, int]:
+    """How many members each team has, invited ones included; empty teams are left out."""
+    rows = await tx.fetch(
+        "SELECT team_id, count(*) FROM team_members WHERE team_id IN {each $1} GROUP BY team_id",
+        json.dumps(sorted(team_ids)),
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 async def insert(tx: Transaction, team: TeamRow, now: int) -> None:
-    """Adds a team."""
-    await tx.execute(
-        "INSERT INTO teams (id, organization_id, name, name_folded, visibility, "
-        "manage_membership, is_owners, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-        team.id,
-        team.organization_id,
-        team.name,
-        fold(team.name),
-        team.visibility,
-        int(team.manage_membership),
-        int(team.is_owners),
-        now,
-    )
+    """Adds a team. Refuses: name_taken."""
+    try:
+        await tx.execute(
+            "INSERT INTO teams (id, organization_id, name, name_folded, visibility, "
+            "manage_membership, is_owners, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            team.id,
+            team.organization_id,
+            team.name,
+            fold(team.name),
+            team.visibility,
+            int(team.manage_membership),
+            int(team.is_owners),
+            now,
+        )
+    except Taken:
+        raise Refusal(name_taken("a team")) from None
 
 
 async def update(tx: Transaction, team: TeamRow) -> None:
-    """Stores a team's settings as they are now."""
-    await tx.execute(
-        "UPDATE teams SET visibility = $2, manage_membership = $3 WHERE id = $1",
-        team.id,
-        team.visibility,
-        int(team.manage_membership),
-    )
+    """Stores a team's name and settings as they are now. Refuses: name_taken."""
+    try:
+        await tx.execute(
+            "UPDATE teams SET name = $2, name_folded = $3, visibility = $4, "
+            "manage_membership = $5 WHERE id = $1",
+            team.id,
+            team.name,
+            fold(team.name),
+            team.visibility,
+            int(team.manage_membership),
+        )
+    except Taken:
+        raise Refusal(name_taken("a team")) from None
 
 
 async def delete(tx: Transaction, team_id: str) -> None:
@@ -166,3 +226,7 @@ async def remove_grants(tx: Transaction, team_id: str, workspace_ids: Iterable[s
         team_id,
         json.dumps(list(workspace_ids)),
     )
+
+
+def _team(row: Row) -> TeamRow:
+    return TeamRow(row[0], row[1], row[2], Visibility(row[3]), bool(row[4]), bool(row[5]))

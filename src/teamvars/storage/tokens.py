@@ -8,7 +8,9 @@ from teamvars.domain.names import fold
 from teamvars.domain.tokens import Token, TokenOwner
 from teamvars.storage.database import Row, Transaction
 
-_COLUMNS = "id, user_id, team_id, organization_id, created_at, expires_at, last_used_at"
+_COLUMNS = (
+    "id, user_id, team_id, organization_id, created_at, expires_at, last_used_at, description"
+)
 
 
 async def find_user(tx: Transaction, username: str) -> TokenOwner:
@@ -38,8 +40,8 @@ async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
     """Adds a token."""
     owners = {"user": None, "team": None, "organization": None, token.owner_kind: token.owner_id}
     await tx.execute(
-        "INSERT INTO tokens (id, hash, user_id, team_id, organization_id, created_at, expires_at) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "INSERT INTO tokens (id, hash, user_id, team_id, organization_id, created_at, expires_at, "
+        "description) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         token.id,
         hash_,
         owners["user"],
@@ -47,12 +49,22 @@ async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
         owners["organization"],
         token.created_at,
         token.expires_at,
+        token.description,
     )
 
 
 async def find_all(tx: Transaction) -> list[Token]:
     """All tokens that were not revoked, expired ones included, oldest first."""
     rows = await tx.fetch(f"SELECT {_COLUMNS} FROM tokens ORDER BY created_at, id")
+    return [_token(row) for row in rows]
+
+
+async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
+    """All tokens of one owner, expired ones included, oldest first."""
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM tokens WHERE {owner.kind}_id = $1 ORDER BY created_at, id",
+        owner.id,
+    )
     return [_token(row) for row in rows]
 
 
@@ -95,4 +107,4 @@ def _id(row: Row | None) -> str:
 def _token(row: Row) -> Token:
     kinds = ("user", "team", "organization")
     kind, owner_id = next((k, id_) for k, id_ in zip(kinds, row[1:4], strict=True) if id_)
-    return Token(row[0], kind, owner_id, row[4], row[5], row[6])
+    return Token(row[0], kind, owner_id, *row[4:8])

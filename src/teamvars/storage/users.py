@@ -4,8 +4,17 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from teamvars.domain.audit import Actor
 from teamvars.domain.names import fold
 from teamvars.storage.database import Transaction
+
+# $1: the actor; the organizations they are in.
+_INSIDE = {
+    "user": "SELECT mine.organization_id FROM memberships AS mine "
+    "WHERE mine.user_id = $1 AND mine.status = 'active'",
+    "team": "SELECT teams.organization_id FROM teams WHERE teams.id = $1",
+    "organization": "SELECT organizations.id FROM organizations WHERE organizations.id = $1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,26 @@ async def find(tx: Transaction, user_id: str) -> UserRow | None:
     """A user by id."""
     row = await tx.fetch_one(
         "SELECT id, username, email, site_admin FROM users WHERE id = $1", user_id
+    )
+    return None if row is None else UserRow(row[0], row[1], row[2], bool(row[3]))
+
+
+async def find_by_email(tx: Transaction, email: str) -> UserRow | None:
+    """A user by e-mail address, however it is capitalised."""
+    row = await tx.fetch_one(
+        "SELECT id, username, email, site_admin FROM users WHERE email_folded = $1", fold(email)
+    )
+    return None if row is None else UserRow(row[0], row[1], row[2], bool(row[3]))
+
+
+async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> UserRow | None:
+    """A user by id, if it is the actor or is in, or invited to, an organization the actor is in."""
+    row = await tx.fetch_one(
+        "SELECT id, username, email, site_admin FROM users "
+        "WHERE id = $2 AND (id = $1 OR EXISTS (SELECT 1 FROM memberships "
+        f"WHERE memberships.user_id = users.id AND organization_id IN ({_INSIDE[actor.kind]})))",
+        actor.id,
+        user_id,
     )
     return None if row is None else UserRow(row[0], row[1], row[2], bool(row[3]))
 

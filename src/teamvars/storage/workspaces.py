@@ -14,6 +14,7 @@ from teamvars.domain.workspaces import (
     WorkspaceSettings,
 )
 from teamvars.storage.database import Taken, Transaction
+from teamvars.storage.patterns import containing
 
 # $1: organization, $2: pattern of the name, $3: ids of teams. Owners see all.
 _SEEN_BY_OWNERS = f"""
@@ -49,7 +50,7 @@ async def find_visible(
     `organization` is its id and name; without `team_ids` everything is seen. `search` is a part of
     the name.
     """
-    visible, args = _SEEN_BY_OWNERS, [organization[0], _containing(search)]
+    visible, args = _SEEN_BY_OWNERS, [organization[0], containing(search)]
     if team_ids is not None:
         visible, args = _SEEN_BY_TEAMS, [*args, json.dumps(sorted(team_ids))]
     rows = await tx.fetch(
@@ -137,9 +138,3 @@ async def set_lock(tx: Transaction, workspace_id: str, locked_by: str | None) ->
 async def delete(tx: Transaction, workspace_id: str) -> None:
     """Removes a workspace with its variables and the grants on it."""
     await tx.execute("DELETE FROM workspaces WHERE id = $1", workspace_id)
-
-
-def _containing(text: str) -> str:
-    """The pattern of every name that has the text in it."""
-    escaped = "".join(f"!{char}" if char in "!%_" else char for char in fold(text))
-    return f"%{escaped}%"

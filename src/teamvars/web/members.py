@@ -20,28 +20,32 @@ _TAKES: dict[LinkageType, type[msgspec.Struct]] = {
 
 
 class MemberRoutes:
-    """The four operations of spec.md on team membership, and the reading of both linkages."""
+    """The four operations of spec.md on team membership, and the reading of users' linkage.
+
+    That of memberships is read as full resources: `web/memberships.py`.
+    """
 
     def __init__(self, members: Members) -> None:
         self._members = members
 
     def routes(self) -> list[Route]:
         """The same three operations for each way of naming a member."""
-        rows = []
+        by_users = f"/api/v2/teams/{{team_id}}/relationships/{LinkageType.USERS}"
+        rows = [Route("GET", by_users, self.list, {200: LinkageDocument})]
         for linkage in LinkageType:
             path = f"/api/v2/teams/{{team_id}}/relationships/{linkage}"
             takes = _TAKES[linkage]
             add = partial(self.change, linkage=linkage, change="add")
             remove = partial(self.change, linkage=linkage, change="remove")
             rows += [
-                Route("GET", path, partial(self.list, linkage=linkage), {200: LinkageDocument}),
                 Route("POST", path, add, {204: None}, takes=takes, may_forbid=True),
                 Route("DELETE", path, remove, {204: None}, takes=takes, may_forbid=True),
             ]
         return rows
 
-    async def list(self, exchange: Exchange, linkage: LinkageType) -> Answer:
+    async def list(self, exchange: Exchange) -> Answer:
         """The linkage objects of all members."""
+        linkage = LinkageType.USERS
         ids = await self._members.list(exchange.require_caller(), exchange.path("team_id"), linkage)
         body = msgspec.json.encode(documents.linkage(ids, linkage))
         return Answer(200, body, {"Content-Type": MEDIA_TYPE})

@@ -152,7 +152,7 @@ def _operation(one: Route, dialect: Dialect) -> dict[str, Any]:
         content: dict[str, Any] = {"schema": _schema(one.takes)}
         if (example := example_of(one.takes, dialect)) is not None:
             content["example"] = example
-        operation["requestBody"] = {"required": True, "content": {MEDIA_TYPE: content}}
+        operation["requestBody"] = {"required": not one.may_lack, "content": {MEDIA_TYPE: content}}
     return operation
 
 

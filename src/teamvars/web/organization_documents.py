@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.services.organizations import OrganizationPage, OrganizationView
 from teamvars.web import paging
-from teamvars.web.documents import SelfLink
+from teamvars.web.documents import Identifier, SelfLink
 from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
 
@@ -112,6 +112,12 @@ class EntitlementSetDocument(msgspec.Struct):
     """The entitlements of one organization."""
 
     data: EntitlementSetResource
+
+
+class OrganizationLinkage(msgspec.Struct):
+    """The organization that something belongs to; its id on the wire is its name."""
+
+    data: Identifier
 
 
 def draft(document: object) -> OrganizationDraft:

@@ -89,13 +89,33 @@ class Reader:
             pointer = f"/data/attributes/{pointer_token(name)}"
             self.fault(Code.UNKNOWN_ATTRIBUTE, "There is no such attribute.", pointer)
 
+    def at_most(self, most: int, items: list[Any], at: str) -> list[Any]:
+        """The items, or none when there are more than that."""
+        if len(items) <= most:
+            return items
+        self.fault(Code.TOO_MANY_ITEMS, f"A request has at most {most} items.", at)
+        return []
+
+    def related_id(
+        self, relationships: Mapping[str, Any] | None, name: str, type_: str
+    ) -> str | None:
+        """The id of a required relationship to one resource of that type."""
+        at = f"/data/relationships/{name}"
+        relation = self.member(relationships, name, dict, "/data/relationships")
+        item = self.member(relation, "data", dict, at)
+        return None if item is None else self.identifier(item, type_, f"{at}/data")
+
     def linkage_id(self, item: object, linkage: LinkageType, at: str) -> str | None:
         """The id of a linkage object of the endpoint's type; None when it is at fault."""
+        return self.identifier(item, linkage, at)
+
+    def identifier(self, item: object, type_: str, at: str) -> str | None:
+        """The id of a resource identifier of that type; None when it is at fault."""
         if not isinstance(item, dict):
             self.wrong_type(at, dict)
             return None
         before = len(self.faults)
-        self.require_type(item, linkage, at)
+        self.require_type(item, type_, at)
         id_ = self.member(item, "id", str, at)
         at_fault = len(self.faults) > before or "\0" in (id_ or "")
         return None if at_fault else id_

@@ -20,9 +20,10 @@ class Route:
 
     `answers` has the type of the document for each success, None where there is no document, and
     `media_type` is that of the documents. A request's body is ignored unless the route `takes` a
-    document. `reads` names the headers and query parameters its handler looks at, `sends` the
-    headers of its own. `may_forbid` says that some who see the target may not do this, `refuses`
-    which other statuses there are besides those of every route. A `public` route asks for no token.
+    document, which it `may_lack`. `reads` names the headers and query parameters its handler looks
+    at, `sends` the headers of its own. `may_forbid` says that some who see the target may not do
+    this, `refuses` which other statuses there are besides those of every route. A `public` route
+    asks for no token.
     """
 
     method: str
@@ -30,6 +31,7 @@ class Route:
     handler: Handler
     answers: Mapping[int, type | None]
     takes: type[msgspec.Struct] | None = None
+    may_lack: bool = False
     reads: tuple[str, ...] = ()
     sends: tuple[str, ...] = ()
     may_forbid: bool = False
@@ -79,6 +81,7 @@ async def _read(exchange: Exchange, route: Route) -> None:
         body = await exchange.read_body()
         if body:  # HTTP/2 need not announce it
             require_document_type(exchange.header("content-type"))
-        exchange.document = json_body.parse(body)
+        if body or not route.may_lack:
+            exchange.document = json_body.parse(body)
     elif exchange.has_body:
         await exchange.read_body()

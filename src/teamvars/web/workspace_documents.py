@@ -10,7 +10,7 @@ from teamvars.domain.workspaces import ExecutionMode, WorkspaceDraft
 from teamvars.services.workspaces import WorkspacePage, WorkspaceView
 from teamvars.web import paging
 from teamvars.web.documents import Identifier, RelatedLink, SelfLink, workspace_path
-from teamvars.web.organization_documents import NAME
+from teamvars.web.organization_documents import NAME, OrganizationLinkage
 from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
 
@@ -108,12 +108,6 @@ class WorkspaceAttributes(msgspec.Struct, rename="kebab"):
     file_triggers_enabled: bool = False
     queue_all_runs: bool = False
     speculative_enabled: bool = False
-
-
-class OrganizationLinkage(msgspec.Struct):
-    """The organization of a workspace; its id on the wire is its name."""
-
-    data: Identifier
 
 
 class VariablesLinkage(msgspec.Struct):

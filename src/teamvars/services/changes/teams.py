@@ -10,17 +10,24 @@ from teamvars.storage.teams import TeamRow
 
 
 async def create(ledger: Ledger, team: TeamRow) -> None:
-    """Adds a team."""
+    """Adds a team. Refuses: name_taken."""
     opened = await ledger.open(team.id)
     await teams.insert(ledger.tx, team, ledger.now)
     details = {**_settings(team), **opened}
     await ledger.record(team.organization_id, "team.create", ("teams", team.id), details)
 
 
-async def update(ledger: Ledger, team: TeamRow) -> None:
-    """Changes a team's settings."""
+async def update(ledger: Ledger, team: TeamRow, *, renamed_from: str | None = None) -> None:
+    """Changes a team's settings, and its name when `renamed_from` is another.
+
+    The organization's stream must be locked for that as well. Refuses: name_taken.
+    """
     await teams.update(ledger.tx, team)
-    await ledger.record(team.id, "team.update", ("teams", team.id), _settings(team))
+    subject = ("teams", team.id)
+    await ledger.record(team.id, "team.update", subject, _settings(team))
+    if renamed_from not in (None, team.name):
+        details = {"name": team.name, "from": renamed_from}
+        await ledger.record(team.organization_id, "team.rename", subject, details)
 
 
 async def delete(ledger: Ledger, team: TeamRow) -> None:

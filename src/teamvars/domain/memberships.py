@@ -1,0 +1,84 @@
+"""Memberships of organizations as clients of the directory see them, and invitations."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from teamvars.domain.errors import Code, Fault
+from teamvars.domain.names import email_faults, is_username
+from teamvars.domain.teams import Status
+
+EMAIL_POINTER = "/data/attributes/email"
+_NOT_IN_USERNAMES = re.compile(r"[^A-Za-z0-9_.@+-]+")
+_MOST_OF_USERNAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipView:
+    """A membership with its user, and those of its teams that the one who looks may see.
+
+    `created_at` in µs UTC.
+    """
+
+    id: str
+    organization_name: str
+    user_id: str
+    username: str
+    email: str | None
+    status: Status
+    created_at: int
+    team_ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipFilter:
+    """Which memberships are wanted; None lets all through.
+
+    `search` is a part of the username or e-mail address; `emails` are whole ones.
+    """
+
+    search: str | None = None
+    emails: tuple[str, ...] | None = None
+    status: Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InvitationDraft:
+    """Whom a request invites, and into which teams: `team_ids[n]` is None where it is at fault."""
+
+    email: str | None = None
+    team_ids: Sequence[str | None] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def all_faults(self) -> list[Fault]:
+        """Those of the document, and every rule it breaks."""
+        return [*self.faults, *email_faults(self.email)]
+
+    def wanted(self) -> list[str]:
+        """Each team once, in order."""
+        return list(dict.fromkeys(id_ for id_ in self.team_ids if id_ is not None))
+
+    def missing(self, found: Iterable[str]) -> list[Fault]:
+        """A fault for each item that names no team of the organization."""
+        known = {None, *found}
+        return [
+            Fault(
+                Code.NOT_FOUND,
+                "No team of the organization has this id.",
+                pointer=f"/data/relationships/teams/data/{n}/id",
+            )
+            for n, id_ in enumerate(self.team_ids)
+            if id_ not in known
+        ]
+
+    def already_member(self) -> Fault:
+        """The address belongs to somebody who is in the organization or invited to it."""
+        detail = "The user with this address is in the organization or invited to it already."
+        return Fault(Code.ALREADY_MEMBER, detail, pointer=EMAIL_POINTER)
+
+
+def username_for(email: str) -> str:
+    """The name of a user who was invited by that address: the address, if it may be one."""
+    if is_username(email):
+        return email
+    return _NOT_IN_USERNAMES.sub("-", email)[:_MOST_OF_USERNAME]

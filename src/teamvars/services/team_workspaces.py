@@ -1,0 +1,171 @@
+"""Teams' accesses to workspaces: show, create, change and delete them."""
+
+from dataclasses import dataclass, replace
+
+from teamvars.domain.access import Caller, TeamAccess
+from teamvars.domain.audit import Page
+from teamvars.domain.errors import Fault, Kind, Refusal, forbidden, not_found, refuse_all
+from teamvars.domain.ids import new_id
+from teamvars.domain.team_workspaces import (
+    AccessType,
+    TeamWorkspace,
+    TeamWorkspaceDraft,
+    VariableLevel,
+    no_such_team,
+    no_such_workspace,
+    owners_need_none,
+)
+from teamvars.security.chain import Chain
+from teamvars.services import Clock
+from teamvars.services.changes import team_workspaces as changes
+from teamvars.services.changes.ledger import Ledger
+from teamvars.storage import access, team_workspaces
+from teamvars.storage.database import Database, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class TeamWorkspacePage:
+    """Some of the accesses to a workspace, by id, and how many there are in all."""
+
+    accesses: list[TeamWorkspace]
+    total: int
+
+
+class TeamWorkspaces:
+    """What callers do with accesses. All methods refuse unauthenticated and not found.
+
+    An access is seen by whoever sees the team and may read the workspace's variables.
+    """
+
+    def __init__(self, database: Database, chain: Chain, clock: Clock) -> None:
+        self._database = database
+        self._chain = chain
+        self._clock = clock
+
+    async def list(self, caller: Caller, workspace_id: str, page: Page) -> TeamWorkspacePage:
+        """The accesses to a workspace."""
+
+        async def body(tx: Transaction) -> TeamWorkspacePage:
+            now = self._clock()
+            granted = await access.workspace(tx, caller, now, workspace_id)
+            granted.require_visible()
+            whole = await access.organization(tx, caller, now, granted.workspace.organization_name)
+            seen = None if whole.is_owner else whole.team_ids
+            found = await team_workspaces.of_workspace(tx, workspace_id, seen, page)
+            return TeamWorkspacePage(*found)
+
+        return await self._database.read(body)
+
+    async def read(self, caller: Caller, id_: str) -> TeamWorkspace:
+        """One access."""
+
+        async def body(tx: Transaction) -> TeamWorkspace:
+            found, _ = await _seen(tx, caller, self._clock(), id_)
+            return found
+
+        return await self._database.read(body)
+
+    async def create(self, caller: Caller, draft: TeamWorkspaceDraft) -> TeamWorkspace:
+        """Gives a team access to a workspace of its organization.
+
+        Refuses: forbidden, every fault of the draft, the owners team, a team that has access.
+        """
+
+        async def body(tx: Transaction) -> TeamWorkspace:
+            ledger = Ledger(tx, caller, self._chain, self._clock())
+            team_id, workspace_id = draft.team_id, draft.workspace_id
+            await access.authenticate(tx, caller, ledger.now)
+            if team_id is None or workspace_id is None:
+                refuse_all(draft.all_faults())
+                raise not_found()
+            await _named(ledger, caller, team_id, workspace_id)
+            await ledger.lock([team_id, workspace_id])
+            granted = await _named(ledger, caller, team_id, workspace_id)
+            faults = draft.all_faults()
+            if granted.team.is_owners:
+                faults.append(owners_need_none())
+            refuse_all(faults)
+            rights = draft.rights(AccessType.CUSTOM, VariableLevel.NONE)
+            made = TeamWorkspace(new_id("tws"), team_id, workspace_id, *rights)
+            await changes.create(ledger, made, granted.team.organization_id)
+            return made
+
+        return await self._database.write(body)
+
+    async def update(self, caller: Caller, id_: str, draft: TeamWorkspaceDraft) -> TeamWorkspace:
+        """Changes an access; changes nothing when the draft says nothing new.
+
+        Refuses: forbidden, every fault of the draft, another id than the path's.
+        """
+
+        async def body(tx: Transaction) -> TeamWorkspace:
+            ledger = Ledger(tx, caller, self._chain, self._clock())
+            before = await _locked(ledger, caller, id_)
+            refuse_all([*draft.all_faults(), *draft.conflicts(id_)])
+            type_, level = draft.rights(before.access, before.level)
+            after = replace(before, access=type_, level=level)
+            if after != before:
+                await changes.update(ledger, after)
+            return after
+
+        return await self._database.write(body)
+
+    async def delete(self, caller: Caller, id_: str) -> None:
+        """Takes a team's access to a workspace away. Refuses: forbidden."""
+
+        async def body(tx: Transaction) -> None:
+            ledger = Ledger(tx, caller, self._chain, self._clock())
+            await changes.delete(ledger, await _locked(ledger, caller, id_))
+
+        await self._database.write(body)
+
+
+async def _seen(
+    tx: Transaction, caller: Caller, now: int, id_: str
+) -> tuple[TeamWorkspace, TeamAccess]:
+    """An access that the caller sees, and what they may do with its team."""
+    await access.authenticate(tx, caller, now)
+    found = await team_workspaces.find(tx, id_)
+    if found is None:
+        raise not_found()
+    granted = await access.team(tx, caller, now, found.team_id)
+    granted.require_visible()
+    (await access.workspace(tx, caller, now, found.workspace_id)).require_visible()
+    return found, granted
+
+
+async def _locked(ledger: Ledger, caller: Caller, id_: str) -> TeamWorkspace:
+    """An access that the caller may change, once its team is locked."""
+    found, granted = await _seen(ledger.tx, caller, ledger.now, id_)
+    _require_owner(granted)
+    await ledger.lock([found.team_id])
+    found, granted = await _seen(ledger.tx, caller, ledger.now, id_)
+    _require_owner(granted)
+    return found
+
+
+async def _named(ledger: Ledger, caller: Caller, team_id: str, workspace_id: str) -> TeamAccess:
+    """What the caller may do with the team; the workspace is of the same organization."""
+    try:
+        granted = await access.team(ledger.tx, caller, ledger.now, team_id)
+        granted.require_visible()
+    except Refusal as refusal:
+        raise _pointing(refusal, no_such_team()) from None
+    _require_owner(granted)
+    try:
+        beside = await access.workspace(ledger.tx, caller, ledger.now, workspace_id)
+    except Refusal as refusal:
+        raise _pointing(refusal, no_such_workspace()) from None
+    if beside.workspace.organization_id != granted.team.organization_id:
+        raise Refusal(no_such_workspace())
+    return granted
+
+
+def _pointing(refusal: Refusal, fault: Fault) -> Refusal:
+    """The refusal, with the place in the document when the thing was not found."""
+    return Refusal(fault) if refusal.kind is Kind.NOT_FOUND else refusal
+
+
+def _require_owner(granted: TeamAccess) -> None:
+    if not granted.is_owner:
+        raise forbidden("Only owners and the organization's token may change access.")

@@ -1,0 +1,201 @@
+"""Teams: show, create, change and delete them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from teamvars.domain.access import Caller, TeamAccess
+from teamvars.domain.audit import Page
+from teamvars.domain.errors import Code, Fault, Refusal, forbidden, refuse_all
+from teamvars.domain.ids import new_id
+from teamvars.domain.memberships import MembershipView
+from teamvars.domain.teams import TeamDraft, TeamFilter, Visibility
+from teamvars.security.chain import Chain
+from teamvars.services import Clock
+from teamvars.services.changes import teams as team_changes
+from teamvars.services.changes.ledger import Ledger
+from teamvars.storage import access, memberships, teams
+from teamvars.storage.database import Database, Transaction
+from teamvars.storage.teams import TeamRow
+
+
+@dataclass(frozen=True, slots=True)
+class TeamView:
+    """A team, and what the one who looks may do with it.
+
+    `member_ids` are its memberships, in order; None unless they were asked for.
+    """
+
+    team: TeamRow
+    organization_name: str
+    members_count: int
+    may_manage: bool
+    may_change_members: bool
+    member_ids: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TeamPage:
+    """Some of the teams a caller sees, by name, how many there are in all, and their members."""
+
+    teams: list[TeamView]
+    total: int
+    members: Mapping[str, MembershipView]
+
+
+class Teams:
+    """What callers do with teams. All methods refuse unauthenticated and not found.
+
+    Members of an organization see its teams, a secret one only if they are in it.
+    """
+
+    def __init__(self, database: Database, chain: Chain, clock: Clock) -> None:
+        self._database = database
+        self._chain = chain
+        self._clock = clock
+
+    async def list(
+        self, caller: Caller, organization: str, wanted: TeamFilter, page: Page, *, members: bool
+    ) -> TeamPage:
+        """The organization's teams that the caller sees, on request with their members."""
+
+        async def body(tx: Transaction) -> TeamPage:
+            granted = await access.organization(tx, caller, self._clock(), organization)
+            granted.require_visible()
+            seen = None if granted.is_owner else granted.team_ids
+            owner = granted.organization
+            rows, total = await teams.find_visible(tx, owner.id, seen, wanted, page)
+            ids = [row.id for row in rows]
+            counts = await teams.count_members(tx, ids)
+            of, people = await memberships.by_team(tx, ids) if members else ({}, {})
+            views = [
+                TeamView(
+                    row,
+                    owner.name,
+                    counts.get(row.id, 0),
+                    granted.is_owner,
+                    granted.is_owner or (granted.manages_membership and not row.is_owners),
+                    of.get(row.id),
+                )
+                for row in rows
+            ]
+            return TeamPage(views, total, people)
+
+        return await self._database.read(body)
+
+    async def read(self, caller: Caller, team_id: str, *, members: bool) -> TeamPage:
+        """One team, on request with its members."""
+
+        async def body(tx: Transaction) -> TeamPage:
+            granted = await access.team(tx, caller, self._clock(), team_id)
+            granted.require_visible()
+            view = await _view(tx, granted)
+            if not members:
+                return TeamPage([view], 1, {})
+            of, people = await memberships.by_team(tx, [team_id])
+            return TeamPage([replace(view, member_ids=of[team_id])], 1, people)
+
+        return await self._database.read(body)
+
+    async def create(self, caller: Caller, organization: str, draft: TeamDraft) -> TeamView:
+        """Adds a team, a secret one unless the draft says otherwise.
+
+        Refuses: forbidden, every fault of the draft, a taken name.
+        """
+
+        async def body(tx: Transaction) -> TeamView:
+            ledger = self._ledger(tx, caller)
+            granted = await access.organization(tx, caller, ledger.now, organization, lock=True)
+            granted.require_owner()
+            refuse_all(draft.all_faults())
+            owner = granted.organization
+            await ledger.lock([owner.id])
+            made = TeamRow(
+                id=new_id("team"),
+                organization_id=owner.id,
+                name=draft.name or "",
+                visibility=Visibility(draft.visibility or Visibility.SECRET),
+                manage_membership=bool(draft.manage_membership),
+                is_owners=False,
+            )
+            await team_changes.create(ledger, made)
+            return TeamView(made, owner.name, 0, True, True)
+
+        return await self._database.write(body)
+
+    async def update(self, caller: Caller, team_id: str, draft: TeamDraft) -> TeamView:
+        """Changes what the draft names; changes nothing when that is nothing.
+
+        Refuses: forbidden, every fault of the draft, another id than the path's, another name for
+        the owners team, a taken name.
+        """
+
+        async def body(tx: Transaction) -> TeamView:
+            ledger = self._ledger(tx, caller)
+            granted = await _locked(ledger, caller, team_id)
+            refuse_all([*draft.all_faults(), *draft.conflicts(granted.team)])
+            before = await _view(tx, granted)
+            after = _applied(draft, before.team)
+            if after != before.team:
+                await team_changes.update(ledger, after, renamed_from=before.team.name)
+            return replace(before, team=after)
+
+        return await self._database.write(body)
+
+    async def delete(self, caller: Caller, team_id: str) -> None:
+        """Removes a team with its grants and tokens; its members stay in the organization.
+
+        Refuses: forbidden, the owners team.
+        """
+
+        async def body(tx: Transaction) -> None:
+            ledger = self._ledger(tx, caller)
+            granted = await _locked(ledger, caller, team_id)
+            if granted.team.is_owners:
+                detail = "The owners team cannot be deleted."
+                raise Refusal(Fault(Code.OWNERS_IS_PERMANENT, detail))
+            (row,) = await teams.find_by_ids(tx, [team_id])
+            await team_changes.delete(ledger, row)
+
+        await self._database.write(body)
+
+    def _ledger(self, tx: Transaction, caller: Caller) -> Ledger:
+        return Ledger(tx, caller, self._chain, self._clock())
+
+
+async def _locked(ledger: Ledger, caller: Caller, team_id: str) -> TeamAccess:
+    """The team once it and its organization are locked; what was seen before may be old."""
+    seen = await access.team(ledger.tx, caller, ledger.now, team_id)
+    _require_owner(seen)
+    await ledger.lock([seen.team.organization_id, team_id])
+    granted = await access.team(ledger.tx, caller, ledger.now, team_id)
+    _require_owner(granted)
+    return granted
+
+
+def _require_owner(granted: TeamAccess) -> None:
+    granted.require_visible()
+    if not granted.is_owner:
+        raise forbidden("Only owners and the organization's token may change teams.")
+
+
+async def _view(tx: Transaction, granted: TeamAccess) -> TeamView:
+    team_id = granted.team.id
+    (row,) = await teams.find_by_ids(tx, [team_id])
+    counts = await teams.count_members(tx, [team_id])
+    return TeamView(
+        row,
+        granted.team.organization_name,
+        counts.get(team_id, 0),
+        granted.is_owner,
+        granted.is_owner or (granted.manages_membership and not row.is_owners),
+    )
+
+
+def _applied(draft: TeamDraft, team: TeamRow) -> TeamRow:
+    if draft.name is not None:
+        team = replace(team, name=draft.name)
+    if draft.visibility is not None:
+        team = replace(team, visibility=Visibility(draft.visibility))
+    if draft.manage_membership is not None:
+        team = replace(team, manage_membership=draft.manage_membership)
+    return team

@@ -1,0 +1,257 @@
+"""The documents of teams: what the service takes and what it answers with."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from teamvars.domain.teams import TeamDraft, Visibility
+from teamvars.services.teams import TeamPage, TeamView
+from teamvars.web import membership_documents, paging
+from teamvars.web.documents import Identifier, SelfLink
+from teamvars.web.membership_documents import MembershipResource
+from teamvars.web.organization_documents import NAME, OrganizationLinkage
+from teamvars.web.reader import Reader
+from teamvars.web.user_documents import UserResource
+
+USERS, MEMBERSHIPS = "users", membership_documents.TYPE
+INCLUDES = (USERS, MEMBERSHIPS)
+
+
+class GivenOrganizationAccess(msgspec.Struct, rename="kebab"):
+    """What the team may do in its organization; whatever is not here is ignored."""
+
+    manage_membership: bool | UnsetType = UNSET
+
+
+class NewTeamAttributes(msgspec.Struct, rename="kebab", kw_only=True):
+    """What a create says about a team; attributes that are not here are ignored."""
+
+    name: Annotated[str, NAME]
+    visibility: Visibility = Visibility.SECRET
+    organization_access: GivenOrganizationAccess | UnsetType = UNSET
+
+
+class NewTeamResource(msgspec.Struct):
+    """A team to create."""
+
+    type: Literal["teams"]
+    attributes: NewTeamAttributes
+
+
+class NewTeamDocument(msgspec.Struct):
+    """Creates a team."""
+
+    data: NewTeamResource
+
+
+class TeamChanges(msgspec.Struct, rename="kebab", kw_only=True):
+    """What an update says about a team; what is left out stays."""
+
+    name: Annotated[str, NAME] | UnsetType = UNSET
+    visibility: Visibility | UnsetType = UNSET
+    organization_access: GivenOrganizationAccess | UnsetType = UNSET
+
+
+class ChangedTeamResource(msgspec.Struct):
+    """A team to update; an `id`, when there is one, is the path's."""
+
+    type: Literal["teams"]
+    id: str | UnsetType = UNSET
+    attributes: TeamChanges | UnsetType = UNSET
+
+
+class ChangedTeamDocument(msgspec.Struct):
+    """Updates a team."""
+
+    data: ChangedTeamResource
+
+
+class OrganizationAccess(msgspec.Struct, rename="kebab"):
+    """What the team may do in its organization; what has a default is the same for all."""
+
+    manage_membership: bool
+    manage_policies: bool = False
+    manage_policy_overrides: bool = False
+    manage_workspaces: bool = False
+    manage_vcs_settings: bool = False
+    manage_providers: bool = False
+    manage_modules: bool = False
+    manage_run_tasks: bool = False
+    manage_projects: bool = False
+    read_workspaces: bool = False
+    read_projects: bool = False
+    manage_teams: bool = False
+    manage_organization_access: bool = False
+    access_secret_teams: bool = False
+    manage_agent_pools: bool = False
+
+
+class TeamPermissions(msgspec.Struct, rename="kebab"):
+    """What the caller may do, as clients ask before they offer it."""
+
+    can_destroy: bool
+    can_update_membership: bool
+    can_update_organization_access: bool
+    can_update_visibility: bool
+    can_update_name: bool
+    can_update_api_token: bool
+
+
+class TeamAttributes(msgspec.Struct, rename="kebab"):
+    """A team's attributes."""
+
+    name: str
+    users_count: int
+    visibility: str
+    organization_access: OrganizationAccess
+    permissions: TeamPermissions
+    sso_team_id: str | None = None
+    allow_member_token_management: bool = False
+
+
+class MembersLinkage(msgspec.Struct):
+    """The members of a team."""
+
+    data: list[Identifier]
+
+
+class TeamRelationships(msgspec.Struct, rename="kebab"):
+    """What a team belongs to, and on request who belongs to it."""
+
+    organization: OrganizationLinkage
+    users: MembersLinkage | UnsetType = UNSET
+    organization_memberships: MembersLinkage | UnsetType = UNSET
+
+
+class TeamResource(msgspec.Struct):
+    """A team."""
+
+    id: str
+    type: str
+    attributes: TeamAttributes
+    relationships: TeamRelationships
+    links: SelfLink
+
+
+Included = list[UserResource | MembershipResource]
+
+
+class TeamDocument(msgspec.Struct):
+    """One team."""
+
+    data: TeamResource
+    included: Included | UnsetType = UNSET
+
+
+class TeamListDocument(msgspec.Struct, kw_only=True):
+    """One page of the teams a caller sees."""
+
+    data: list[TeamResource]
+    included: Included | UnsetType = UNSET
+    links: paging.PageLinks
+    meta: paging.PageMeta
+
+
+def new_draft(document: object) -> TeamDraft:
+    """What a create asks for, with every fault of the document."""
+    read = Reader(document)
+    data = read.data(dict)
+    read.require_type(data, "teams")
+    read.refuse_client_id(data)
+    attributes = read.member(data, "attributes", dict, "/data")
+    return _draft(read, attributes, id_=None, required=True)
+
+
+def changed_draft(document: object) -> TeamDraft:
+    """What an update asks for; clients may leave out both `id` and `attributes`."""
+    read = Reader(document)
+    data = read.data(dict)
+    read.require_type(data, "teams")
+    id_ = read.member(data, "id", str, "/data", required=False)
+    attributes = read.member(data, "attributes", dict, "/data", required=False)
+    return _draft(read, attributes, id_=id_, required=False)
+
+
+def path(view: TeamView) -> str:
+    """`links.self` of a team."""
+    return f"/api/v2/teams/{view.team.id}"
+
+
+def made(view: TeamView) -> TeamDocument:
+    """The document of one team, without its members."""
+    return TeamDocument(_resource(view, TeamPage([view], 1, {}), frozenset()))
+
+
+def team(found: TeamPage, includes: frozenset[str]) -> TeamDocument:
+    """The document of one team."""
+    return TeamDocument(_resource(found.teams[0], found, includes), _included(found, includes))
+
+
+def team_list(
+    found: TeamPage, includes: frozenset[str], links: paging.PageLinks, meta: paging.PageMeta
+) -> TeamListDocument:
+    """The document of one page."""
+    data = [_resource(view, found, includes) for view in found.teams]
+    return TeamListDocument(data=data, included=_included(found, includes), links=links, meta=meta)
+
+
+def _draft(
+    read: Reader, attributes: dict[str, Any] | None, *, id_: str | None, required: bool
+) -> TeamDraft:
+    at = "/data/attributes"
+    name = read.member(attributes, "name", str, at, required=required)
+    visibility = read.member(attributes, "visibility", str, at, required=False)
+    access = read.member(attributes, "organization-access", dict, at, required=False)
+    at = f"{at}/organization-access"
+    manages = read.member(access, "manage-membership", bool, at, required=False)
+    return TeamDraft(id_, name, visibility, manages, tuple(read.faults))
+
+
+def _resource(view: TeamView, found: TeamPage, includes: frozenset[str]) -> TeamResource:
+    row, members = view.team, [found.members[id_] for id_ in view.member_ids or ()]
+    relationships = TeamRelationships(
+        OrganizationLinkage(Identifier(view.organization_name, "organizations"))
+    )
+    if USERS in includes:
+        linkage = [Identifier(member.user_id, USERS) for member in members]
+        relationships.users = MembersLinkage(linkage)
+    if MEMBERSHIPS in includes:
+        linkage = [Identifier(member.id, MEMBERSHIPS) for member in members]
+        relationships.organization_memberships = MembersLinkage(linkage)
+    return TeamResource(
+        id=row.id,
+        type="teams",
+        attributes=TeamAttributes(
+            name=row.name,
+            users_count=view.members_count,
+            visibility=row.visibility,
+            organization_access=OrganizationAccess(row.manage_membership or row.is_owners),
+            permissions=_permissions(view),
+        ),
+        relationships=relationships,
+        links=SelfLink(path(view)),
+    )
+
+
+def _permissions(view: TeamView) -> TeamPermissions:
+    may_manage, is_owners = view.may_manage, view.team.is_owners
+    return TeamPermissions(
+        can_destroy=may_manage and not is_owners,
+        can_update_membership=view.may_change_members,
+        can_update_organization_access=may_manage,
+        can_update_visibility=may_manage,
+        can_update_name=may_manage and not is_owners,
+        can_update_api_token=may_manage,
+    )
+
+
+def _included(found: TeamPage, includes: frozenset[str]) -> Included | UnsetType:
+    if not includes:
+        return UNSET
+    included: Included = []
+    if USERS in includes:
+        included += membership_documents.users_of(found.members.values())
+    if MEMBERSHIPS in includes:
+        included += [membership_documents.resource(view) for view in found.members.values()]
+    return included

@@ -1,0 +1,90 @@
+"""The routes of teams: decode, call, encode."""
+
+import msgspec
+
+from teamvars.domain.teams import TeamFilter
+from teamvars.services.teams import Teams
+from teamvars.web import paging
+from teamvars.web import team_documents as documents
+from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.includes import INCLUDE, requested_includes, words_of
+from teamvars.web.negotiation import MEDIA_TYPE
+from teamvars.web.resources import Route
+from teamvars.web.team_documents import (
+    INCLUDES,
+    ChangedTeamDocument,
+    NewTeamDocument,
+    TeamDocument,
+    TeamListDocument,
+)
+
+_ALL = "/api/v2/organizations/{organization}/teams"
+_ONE = "/api/v2/teams/{team_id}"
+_NAMES = "filter[names]"
+_SEARCH = "q"
+_JSON_API = {"Content-Type": MEDIA_TYPE}
+
+
+class TeamRoutes:
+    """Teams as HCP Terraform's clients know them."""
+
+    def __init__(self, teams: Teams) -> None:
+        self._teams = teams
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        one, page = {200: TeamDocument}, {200: TeamListDocument}
+        reads = (*paging.PARAMETERS, INCLUDE, _NAMES, _SEARCH)
+        create = Route(
+            "POST",
+            _ALL,
+            self.create,
+            {201: TeamDocument},
+            takes=NewTeamDocument,
+            may_forbid=True,
+        )
+        return [
+            Route("GET", _ALL, self.list, page, reads=reads),
+            create,
+            Route("GET", _ONE, self.read, one, reads=(INCLUDE,)),
+            Route("PATCH", _ONE, self.update, one, takes=ChangedTeamDocument, may_forbid=True),
+            Route("DELETE", _ONE, self.delete, {204: None}, may_forbid=True, refuses=(422,)),
+        ]
+
+    async def list(self, exchange: Exchange) -> Answer:
+        """List the teams of an organization that the caller sees, by name."""
+        includes = requested_includes(exchange, INCLUDES)
+        wanted = TeamFilter(words_of(exchange, _NAMES), exchange.query.get(_SEARCH) or None)
+        page = paging.requested_page(exchange)
+        caller, organization = exchange.require_caller(), exchange.path("organization")
+        found = await self._teams.list(caller, organization, wanted, page, members=bool(includes))
+        links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
+        document = documents.team_list(found, includes, links, meta)
+        return Answer(200, msgspec.json.encode(document), _JSON_API)
+
+    async def create(self, exchange: Exchange) -> Answer:
+        """Create a team; it is secret unless the request says otherwise."""
+        draft = documents.new_draft(exchange.document)
+        caller, organization = exchange.require_caller(), exchange.path("organization")
+        made = await self._teams.create(caller, organization, draft)
+        headers = {**_JSON_API, "Location": documents.path(made)}
+        return Answer(201, msgspec.json.encode(documents.made(made)), headers)
+
+    async def read(self, exchange: Exchange) -> Answer:
+        """Read a team."""
+        includes = requested_includes(exchange, INCLUDES)
+        caller, team_id = exchange.require_caller(), exchange.path("team_id")
+        found = await self._teams.read(caller, team_id, members=bool(includes))
+        return Answer(200, msgspec.json.encode(documents.team(found, includes)), _JSON_API)
+
+    async def update(self, exchange: Exchange) -> Answer:
+        """Update a team: its name, visibility or right to manage membership."""
+        draft = documents.changed_draft(exchange.document)
+        caller, team_id = exchange.require_caller(), exchange.path("team_id")
+        changed = await self._teams.update(caller, team_id, draft)
+        return Answer(200, msgspec.json.encode(documents.made(changed)), _JSON_API)
+
+    async def delete(self, exchange: Exchange) -> Answer:
+        """Delete a team with its grants and tokens; its members stay in the organization."""
+        await self._teams.delete(exchange.require_caller(), exchange.path("team_id"))
+        return Answer(204)

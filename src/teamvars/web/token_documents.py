@@ -1,0 +1,120 @@
+"""The documents of authentication tokens: what the service takes and what it answers with."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from teamvars.domain.tokens import MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
+from teamvars.services.tokens import MadeToken
+from teamvars.web.reader import Reader
+from teamvars.web.times import timestamp
+
+TYPE = "authentication-tokens"
+_DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
+_EXPIRY = Meta(description="A time to come (RFC 3339); a token without it lives until revoked.")
+
+
+class NewTokenAttributes(msgspec.Struct, rename="kebab", kw_only=True):
+    """What a create says about a token; attributes that are not here are ignored."""
+
+    description: Annotated[str, _DESCRIPTION] | UnsetType | None = UNSET
+    expired_at: Annotated[str, _EXPIRY] | UnsetType | None = UNSET
+
+
+class NewTokenResource(msgspec.Struct):
+    """A token to create; clients use both words."""
+
+    type: Literal["authentication-tokens", "authentication-token"]
+    attributes: NewTokenAttributes | UnsetType = UNSET
+
+
+class NewTokenDocument(msgspec.Struct):
+    """Creates a token."""
+
+    data: NewTokenResource
+
+
+class TokenAttributes(msgspec.Struct, rename="kebab"):
+    """A token's attributes; `token` is there once, when it was made."""
+
+    created_at: str
+    last_used_at: str | None
+    expired_at: str | None
+    description: str
+    token: str | UnsetType = UNSET
+
+
+class TokenResource(msgspec.Struct):
+    """A token, without the token itself unless it was just made."""
+
+    id: str
+    type: str
+    attributes: TokenAttributes
+
+
+class TokenDocument(msgspec.Struct):
+    """One token."""
+
+    data: TokenResource
+
+
+class TokenListDocument(msgspec.Struct):
+    """All tokens of a user."""
+
+    data: list[TokenResource]
+
+
+def draft(document: object) -> TokenDraft:
+    """What a create asks for; a request may have no document, or `null`."""
+    if document is None:
+        return TokenDraft()
+    read = Reader(document)
+    data = read.data(dict)
+    if data is None or data.get("type") != "authentication-token":
+        read.require_type(data, TYPE)
+    read.refuse_client_id(data)
+    attributes = read.member(data, "attributes", dict, "/data", required=False)
+    given = {name: value for name, value in (attributes or {}).items() if value is not None}
+    description = read.member(given, "description", str, "/data/attributes", required=False)
+    expired_at = read.member(given, "expired-at", str, "/data/attributes", required=False)
+    return TokenDraft(description, expired_at, tuple(read.faults))
+
+
+def path(token: Token) -> str:
+    """Where a token is."""
+    return f"/api/v2/authentication-tokens/{token.id}"
+
+
+def made(new: MadeToken) -> TokenDocument:
+    """The document of a token just made, with the token itself."""
+    return TokenDocument(_resource(new.token, new.secret))
+
+
+def token(found: Token) -> TokenDocument:
+    """The document of one token."""
+    return TokenDocument(_resource(found))
+
+
+def token_list(found: Sequence[Token]) -> TokenListDocument:
+    """The document of several tokens."""
+    return TokenListDocument([_resource(one) for one in found])
+
+
+def _resource(shown: Token, secret: str | UnsetType = UNSET) -> TokenResource:
+    return TokenResource(
+        id=shown.id,
+        type=TYPE,
+        attributes=TokenAttributes(
+            created_at=timestamp(shown.created_at),
+            last_used_at=_time(shown.last_used_at),
+            expired_at=_time(shown.expires_at),
+            description=shown.description,
+            token=secret,
+        ),
+    )
+
+
+def _time(at: int | None) -> str | None:
+    return None if at is None else timestamp(at)

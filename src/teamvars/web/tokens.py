@@ -1,0 +1,108 @@
+"""The routes of authentication tokens: decode, call, encode."""
+
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from teamvars.domain.errors import not_found
+from teamvars.services.tokens import OfOrganization, OfTeam, OfUser, Tokens, Whose
+from teamvars.web import token_documents as documents
+from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.negotiation import MEDIA_TYPE
+from teamvars.web.resources import Route
+from teamvars.web.token_documents import NewTokenDocument, TokenDocument, TokenListDocument
+
+_OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
+_OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"
+_OF_USER = "/api/v2/users/{user_id}/authentication-tokens"
+_ONE = "/api/v2/authentication-tokens/{token_id}"
+_JSON_API = {"Content-Type": MEDIA_TYPE}
+
+Named = Callable[[Exchange], Whose]
+
+
+class TokenRoutes:
+    """Tokens as HCP Terraform's clients know them."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    def routes(self) -> list[Route]:
+        """One row an operation; organizations and teams have one token, users any number."""
+        one = {200: TokenDocument}
+        return [
+            *self._single(_OF_ORGANIZATION, _organization),
+            *self._single(_OF_TEAM, _team),
+            Route("GET", _OF_USER, self.list, {200: TokenListDocument}),
+            self._creation(_OF_USER, _user, may_forbid=False),
+            Route("GET", _ONE, self.read, one),
+            Route("DELETE", _ONE, self.delete, {204: None}),
+        ]
+
+    def _single(self, path: str, whose: Named) -> list[Route]:
+        read = partial(self.read_newest, whose=whose)
+        delete = partial(self.delete_all, whose=whose)
+        return [
+            self._creation(path, whose, may_forbid=True),
+            Route("GET", path, read, {200: TokenDocument}, may_forbid=True),
+            Route("DELETE", path, delete, {204: None}, may_forbid=True),
+        ]
+
+    def _creation(self, path: str, whose: Named, *, may_forbid: bool) -> Route:
+        return Route(
+            "POST",
+            path,
+            partial(self.create, whose=whose),
+            {201: TokenDocument},
+            takes=NewTokenDocument,
+            may_lack=True,
+            may_forbid=may_forbid,
+        )
+
+    async def create(self, exchange: Exchange, whose: Named) -> Answer:
+        """Create a token, shown this once; a team's or organization's replaces the former."""
+        draft = documents.draft(exchange.document)
+        made = await self._tokens.make(exchange.require_caller(), whose(exchange), draft)
+        headers = {**_JSON_API, "Location": documents.path(made.token)}
+        return Answer(201, msgspec.json.encode(documents.made(made)), headers)
+
+    async def read_newest(self, exchange: Exchange, whose: Named) -> Answer:
+        """Read about the token of a team or organization; the token itself is not shown."""
+        found = await self._tokens.show_all(exchange.require_caller(), whose(exchange))
+        if not found:
+            raise not_found()
+        return Answer(200, msgspec.json.encode(documents.token(found[-1])), _JSON_API)
+
+    async def delete_all(self, exchange: Exchange, whose: Named) -> Answer:
+        """Revoke the token of a team or organization."""
+        await self._tokens.end_all(exchange.require_caller(), whose(exchange))
+        return Answer(204)
+
+    async def list(self, exchange: Exchange) -> Answer:
+        """List the caller's own tokens; the tokens themselves are not shown."""
+        found = await self._tokens.show_all(exchange.require_caller(), _user(exchange))
+        return Answer(200, msgspec.json.encode(documents.token_list(found)), _JSON_API)
+
+    async def read(self, exchange: Exchange) -> Answer:
+        """Read about a token; the token itself is not shown."""
+        caller, token_id = exchange.require_caller(), exchange.path("token_id")
+        found = await self._tokens.show(caller, token_id)
+        return Answer(200, msgspec.json.encode(documents.token(found)), _JSON_API)
+
+    async def delete(self, exchange: Exchange) -> Answer:
+        """Revoke a token."""
+        await self._tokens.end(exchange.require_caller(), exchange.path("token_id"))
+        return Answer(204)
+
+
+def _organization(exchange: Exchange) -> Whose:
+    return OfOrganization(exchange.path("organization"))
+
+
+def _team(exchange: Exchange) -> Whose:
+    return OfTeam(exchange.path("team_id"))
+
+
+def _user(exchange: Exchange) -> Whose:
+    return OfUser(exchange.path("user_id"))
