@@ -4,9 +4,11 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Self
 
 import httpx
@@ -23,10 +25,17 @@ class Server:
     `url` stays the same from `kill` or `terminate` to the next `start`.
     """
 
-    def __init__(self, host: Host, *options: object, workers: int = 1) -> None:
+    def __init__(
+        self, host: Host, *options: object, workers: int = 1, authority: Path | None = None
+    ) -> None:
+        """`authority`: the certificate to trust, when the host is set to speak TLS."""
         self.host = host
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.trust: ssl.SSLContext | bool = True
+        if authority is not None:
+            self.url = f"https://localhost:{self.port}"
+            self.trust = ssl.create_default_context(cafile=str(authority))
         self._words = ("serve", "--port", self.port, "--workers", workers, *options)
         self._log = host.folder / f"serve-{self.port}.log"
         self._process: subprocess.Popen[str] | None = None
@@ -43,7 +52,7 @@ class Server:
         with self._log.open("a") as log:
             self._process = self.host.start(*self._words, out=log, err=log)
         deadline = time.monotonic() + START_SECONDS
-        while not is_ready(self.url):
+        while not is_ready(self.url, self.trust):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"teamvars serve does not start:\n{self.log}")
             time.sleep(0.02)
@@ -86,13 +95,14 @@ class Server:
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
         """An HTTP client for it."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30, **options)
+        options = {"timeout": 30, "verify": self.trust, **options}
+        return httpx.Client(base_url=self.url, headers=headers, **options)
 
 
-def is_ready(url: str) -> bool:
+def is_ready(url: str, trust: ssl.SSLContext | bool = True) -> bool:
     """Whether a server there can do its work."""
     try:
-        return httpx.get(f"{url}/readyz", timeout=10).status_code == 200
+        return httpx.get(f"{url}/readyz", timeout=10, verify=trust).status_code == 200
     except httpx.TransportError:
         return False
 

@@ -1,0 +1,128 @@
+"""What real clients send that a careful reader of the documents would not: one test each."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.world import JSON_API, World, faults, variable_document
+
+
+async def raw(
+    world: World, method: str, path: str, headers: dict[str, str], content: bytes | None = None
+) -> httpx.Response:
+    """A request with exactly these headers and that body."""
+    sent = {"Authorization": f"Bearer {world.tokens['owner']}", **headers}
+    return await world.house.client.request(method, path, headers=sent, content=content)
+
+
+def workspace(world: World) -> str:
+    return f"/workspaces/{world.workspaces['network']}"
+
+
+@pytest.mark.parametrize("content_type", [JSON_API, "application/json", "text/plain"])
+async def test_a_content_type_without_a_body_says_nothing(world: World, content_type: str) -> None:
+    headers = {"Content-Type": content_type}
+    assert (await raw(world, "GET", workspace(world), headers)).status_code == 200
+    lock = await raw(world, "POST", f"{workspace(world)}/actions/lock", headers)
+    assert lock.status_code == 200
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json", "application/*", JSON_API])
+async def test_these_accept_headers_admit_the_answer(world: World, accept: str) -> None:
+    answer = await raw(world, "GET", "/organizations", {"Accept": accept})
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == JSON_API
+
+
+async def test_a_trailing_slash_is_as_none(world: World) -> None:
+    for path in (workspace(world), f"/organizations/{world.organization}", "/ping"):
+        with_slash = await raw(world, "GET", f"{path}/", {})
+        without = await raw(world, "GET", path, {})
+        assert without.is_success
+        assert (with_slash.status_code, with_slash.content) == (
+            without.status_code,
+            without.content,
+        )
+
+
+@pytest.mark.parametrize("content", [None, b"", b"null"])
+async def test_a_delete_may_have_an_empty_body_or_null(world: World, content: bytes | None) -> None:
+    made = await world.make_variable()
+    headers = {"Content-Type": JSON_API}
+    if not content:
+        headers["Content-Length"] = "0"
+    for path in (made["links"]["self"].removeprefix("/api/v2"), workspace(world)):
+        answer = await raw(world, "DELETE", path, headers, content)
+        assert answer.status_code == 204
+
+
+async def test_a_patch_of_a_workspace_may_have_neither_id_nor_attributes(world: World) -> None:
+    answer = await world.call("owner", "PATCH", workspace(world), {"data": {"type": "workspaces"}})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("text", ["false", "true", ""])
+@pytest.mark.parametrize("attribute", ["hcl", "sensitive"])
+async def test_a_string_is_no_boolean(world: World, attribute: str, text: str) -> None:
+    document = variable_document(**{attribute: text})
+    answer = await world.call("owner", "POST", world.vars_path(), document)
+    assert faults(answer) == [("422", "wrong_type", f"/data/attributes/{attribute}")]
+
+
+async def test_a_user_without_an_id_is_the_clients_fault(world: World) -> None:
+    """Clients repeat a request that was answered 5xx for minutes."""
+    document = {"data": [{"type": "users"}]}
+    answer = await world.call("owner", "POST", world.linkage_path(), document)
+    assert faults(answer) == [("422", "missing_member", "/data/0/id")]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "document"),
+    [
+        ("GET", "/nothing", None),
+        ("PUT", "/organizations", None),
+        ("GET", "/workspaces/ws-1", None),
+        ("POST", "/organizations", {}),
+        ("GET", "/organizations?page[size]=x", None),
+    ],
+)
+async def test_every_error_has_a_json_body_and_its_status_is_a_string(
+    world: World, method: str, path: str, document: Any
+) -> None:
+    answer = await world.call("admin", method, path, document)
+    errors = answer.json()["errors"]
+    assert answer.headers["Content-Type"] == JSON_API
+    assert {type(one["status"]) for one in errors} == {str}
+    assert {one["status"] for one in errors} == {str(answer.status_code)}
+
+
+async def test_headers_that_clients_read_as_numbers_are_numbers(world: World) -> None:
+    """A word there ends go-tfe; a limit of 3 or less stalls it."""
+    answers = [
+        await raw(world, "GET", path, {}) for path in ("/ping", "/organizations", "/nothing")
+    ]
+    for answer in answers:
+        for name, value in answer.headers.items():
+            if name.startswith("x-ratelimit") or name == "retry-after":
+                assert float(value) >= 0
+        assert int(answer.headers.get("x-ratelimit-limit", "30")) >= 30
+
+
+async def test_the_ping_says_which_version_of_the_api_this_is_and_needs_no_token(
+    world: World,
+) -> None:
+    answer = await world.call(None, "GET", "/ping")
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert answer.headers["TFP-API-Version"] == "2.6"
+    assert answer.headers["TFP-AppName"] == "teamvars"
+
+
+async def test_discovery_needs_no_token_and_every_path_ends_in_a_slash(world: World) -> None:
+    origin = str(world.house.client.base_url).removesuffix("/api/v2/")
+    answer = await world.house.client.get(f"{origin}/.well-known/terraform.json")
+    assert answer.headers["Content-Type"] == "application/json"
+    found = answer.json()
+    assert found.keys() == {"tfe.v2", "tfe.v2.1", "tfe.v2.2", "modules.v1"}
+    assert all(path.startswith("/") and path.endswith("/") for path in found.values())
+    assert found["tfe.v2"] == "/api/v2/"
