@@ -1,0 +1,185 @@
+"""`doctor` names each thing that is wrong, says what to do, and changes nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from teamvars.domain.diagnosis import CLOCK_TOLERANCE, Engine, Severity, engine_findings
+from tests.cli.conftest import DIRECTORY, Site
+from tests.cli.store import execute
+from tests.commands import Host
+
+OK, ADVICE, PROBLEM = "ok", "advice", "problem"
+
+
+@pytest.fixture
+def ready(host: Host) -> Host:
+    """An initialised host with a SQLite store."""
+    host.succeed("init")
+    return host
+
+
+def findings(host: Host, code: int) -> list[tuple[str, str, str]]:
+    """What it finds that is not well, in JSON and in words alike; it exits with that code."""
+    done = host.run("doctor", "--json")
+    assert done.code == code, done.err
+    told: list[dict[str, Any]] = done.json
+    in_words = host.run("doctor")
+    assert in_words.code == code
+    assert len(in_words.out.splitlines()) == len(told)
+    for line, one in zip(in_words.out.splitlines(), told, strict=True):
+        assert line.split(maxsplit=1) == [one["severity"], f"{one['subject']}: {one['text']}"]
+    return [(one["severity"], one["subject"], one["text"]) for one in told if one["severity"] != OK]
+
+
+def test_a_sound_installation_has_no_findings_and_exits_with_0(ready: Host) -> None:
+    assert findings(ready, 0) == []
+    assert {"permissions", "engine", "keyring", "schema"} <= {
+        one["subject"] for one in ready.run("doctor", "--json").json
+    }
+
+
+def test_a_mistyped_setting_is_named_without_its_value(ready: Host) -> None:
+    ((severity, subject, text),) = findings(ready.having(databse_url="secret"), 1)
+    assert (severity, subject) == (PROBLEM, "configuration")
+    assert text == "TEAMVARS_DATABSE_URL is no setting of teamvars. Correct or unset it."
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "wanted"), [(".", 0o755, 700), ("teamvars.db", 0o640, 600)]
+)
+def test_files_that_others_can_read_are_named_with_the_command_that_closes_them(
+    ready: Host, name: str, mode: int, wanted: int
+) -> None:
+    path: Path = ready.data / name
+    path.chmod(mode)
+    ((severity, subject, text),) = findings(ready, 1)
+    assert (severity, subject) == (PROBLEM, "permissions")
+    command, _, named = text.rpartition(" ")
+    assert command.endswith(f"Run: chmod {wanted}")
+    assert ready.folder / named == path
+
+
+def test_a_keyring_that_others_can_read_is_named_with_the_command(ready: Host) -> None:
+    (ready.data / "keyring.json").chmod(0o644)
+    ((severity, _, text),) = findings(ready, 1)
+    assert severity == PROBLEM
+    assert "Others can read the keyring" in text
+    assert "Run: chmod 600" in text
+
+
+def test_a_keyring_that_is_gone_is_told_with_what_to_do(ready: Host) -> None:
+    (ready.data / "keyring.json").unlink()
+    ((severity, _, text),) = findings(ready, 1)
+    assert severity == PROBLEM
+    assert "There is no keyring at" in text
+    assert "Restore it" in text
+
+
+def test_a_keyring_of_another_installation_is_found_out(ready: Host, tmp_path: Path) -> None:
+    other = Host(tmp_path / "other")
+    other.folder.mkdir()
+    other.succeed("init")
+    ((severity, _, text),) = findings(ready.having(keyring=other.data / "keyring.json"), 1)
+    assert severity == PROBLEM
+    assert "The keyring is not this database's" in text
+
+
+def test_a_store_that_is_not_there_is_told_with_the_setting_to_check(host: Host) -> None:
+    found = findings(host, 1)
+    assert [(severity, subject) for severity, subject, _ in found] == [(PROBLEM, "database")]
+    assert "Check TEAMVARS_DATABASE_URL." in found[0][2]
+
+
+def test_a_store_without_its_schema_is_told_with_the_command(ready: Host) -> None:
+    (ready.data / "teamvars.db").unlink()
+    (ready.data / "teamvars.db").touch(mode=0o600)
+    ((severity, _, text),) = findings(ready, 1)
+    assert severity == PROBLEM
+    assert "Run: teamvars migrate up" in text
+    ready.succeed("migrate", "up")
+    ((_, _, text),) = findings(ready, 1)
+    assert "Run: teamvars init" in text
+
+
+def test_entries_from_the_future_tell_of_a_wrong_clock(ready: Host) -> None:
+    (ready.folder / "directory.yaml").write_text(DIRECTORY)
+    ready.succeed("directory", "apply", "directory.yaml")
+    execute(ready, "UPDATE audit_entries SET at = at + 3600000000")
+    found = [one for one in findings(ready, 1) if one[1] == "clock"]
+    assert [severity for severity, _, _ in found] == [PROBLEM]
+    assert "s in the future. Set the clock." in found[0][2]
+
+
+def test_teams_that_manage_membership_and_single_owners_are_pointed_out(ready: Host) -> None:
+    (ready.folder / "directory.yaml").write_text(DIRECTORY)
+    ready.succeed("directory", "apply", "directory.yaml")
+    found = {subject: (severity, text) for severity, subject, text in findings(ready, 0)}
+    assert set(found) == {"manage-membership", "owners"}
+    severity, text = found["manage-membership"]
+    assert severity == ADVICE
+    assert "acme/platform" in text
+    assert "Keep that team small." in text
+    severity, text = found["owners"]
+    assert severity == ADVICE
+    assert text == "Organization acme has one active owner. Add another before they leave."
+
+
+def test_an_organization_without_an_active_owner_is_a_problem(ready: Host) -> None:
+    (ready.folder / "directory.yaml").write_text(DIRECTORY)
+    ready.succeed("directory", "apply", "directory.yaml")
+    execute(ready, "UPDATE memberships SET status = 'invited'")
+    found = [one for one in findings(ready, 1) if one[1] == "owners"]
+    assert [severity for severity, _, _ in found] == [PROBLEM]
+    assert "acme has no active owner. Name one with 'directory apply'." in found[0][2]
+
+
+def test_it_changes_nothing(site: Site) -> None:
+    before = site.host.succeed("audit", "head").out
+    site.host.run("doctor")
+    assert site.host.succeed("audit", "head").out == before
+
+
+VERSIONS = [
+    ("SQLite", (3, 51, 2), PROBLEM, "can corrupt a database with two writers. Update apsw."),
+    ("SQLite", (3, 51, 3), OK, ""),
+    ("SQLite", (3, 54, 0), OK, ""),
+    ("PostgreSQL", (14, 3), PROBLEM, "can corrupt indexes. Update to 14.4 or later, and reindex."),
+    ("PostgreSQL", (14, 4), ADVICE, "gets no fixes any more. Plan an upgrade."),
+    ("PostgreSQL", (13, 22), ADVICE, "gets no fixes any more. Plan an upgrade."),
+    ("PostgreSQL", (15, 0), OK, ""),
+]
+
+
+@pytest.mark.parametrize(("name", "version", "severity", "text"), VERSIONS)
+def test_versions_that_corrupt_data_are_told_apart(
+    name: str, version: tuple[int, ...], severity: str, text: str
+) -> None:
+    (found,) = engine_findings(Engine(name, version), 0)
+    assert found.severity == severity
+    assert found.subject == "engine"
+    assert text in found.text
+
+
+def test_settings_that_lose_acknowledged_changes_are_problems() -> None:
+    engine = Engine("PostgreSQL", (17, 0), ("fsync off", "synchronous_commit off"))
+    found = engine_findings(engine, 0)[1:]
+    assert [one.severity for one in found] == [Severity.PROBLEM] * 2
+    assert all("acknowledged changes can be lost. Turn it on." in one.text for one in found)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_clocks_that_are_apart_are_a_problem_beyond_the_tolerance(sign: int) -> None:
+    now = 10 * CLOCK_TOLERANCE
+    apart = Engine("PostgreSQL", (17, 0), clock=now + sign * (CLOCK_TOLERANCE + 1))
+    assert [one.subject for one in engine_findings(apart, now)] == ["engine", "clock"]
+    within = Engine("PostgreSQL", (17, 0), clock=now + sign * CLOCK_TOLERANCE)
+    assert [one.subject for one in engine_findings(within, now)] == ["engine"]
+
+
+def test_a_postgres_that_does_not_sync_is_found_out(site: Site) -> None:
+    """The PostgreSQL of the tests is one: nobody reads its data after a crash."""
+    told = site.host.run("doctor", "--json").json
+    durability = [one for one in told if one["subject"] == "durability"]
+    assert bool(durability) == ("DATABASE_URL" in site.host.settings)

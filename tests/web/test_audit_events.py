@@ -1,0 +1,131 @@
+"""`GET …/audit-events`: who sees which changes, newest first and paged (contract §7)."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.world import World, faults, linkage_document
+
+
+async def events(world: World, who: str, path: str, query: str = "") -> httpx.Response:
+    return await world.call(who, "GET", f"{path}/audit-events{query}")
+
+
+def of_workspace(world: World) -> str:
+    return f"/workspaces/{world.workspaces['network']}"
+
+
+def of_team(world: World, team: str = "crew") -> str:
+    return f"/teams/{world.teams[team]}"
+
+
+async def test_a_change_of_a_variable_is_shown_with_who_did_it_and_never_with_a_value(
+    world: World,
+) -> None:
+    made = await world.make_variable("told", value="s3cr3t-value")
+    answer = await events(world, "reader", of_workspace(world))
+    assert answer.status_code == 200
+    assert "s3cr3t-value" not in answer.text
+    (event,) = answer.json()["data"]
+    assert event["type"] == "audit-events"
+    attributes = event["attributes"]
+    assert attributes["action"] == "variable.create"
+    assert attributes["actor"] == {"type": "user", "id": world.users["owner"]}
+    assert attributes["subject"] == {"type": "vars", "id": made["id"]}
+    assert attributes["sequence"] == 1
+    assert attributes["details"]["key"] == "told"
+
+
+async def test_pages_are_numbered_from_the_newest_and_say_how_many_there_are(world: World) -> None:
+    for number in range(5):
+        await world.make_variable(f"key-{number}")
+    found: list[Any] = []
+    for page in (1, 2, 3):
+        query = f"?page[number]={page}&page[size]=2"
+        document = (await events(world, "owner", of_workspace(world), query)).json()
+        assert document["meta"]["pagination"] == {
+            "current-page": page,
+            "page-size": 2,
+            "prev-page": page - 1 or None,
+            "next-page": page + 1 if page < 3 else None,
+            "total-pages": 3,
+            "total-count": 5,
+        }
+        found += [one["attributes"]["details"]["key"] for one in document["data"]]
+    assert found == [f"key-{number}" for number in (4, 3, 2, 1, 0)]
+    beyond = await events(world, "owner", of_workspace(world), "?page[number]=9")
+    assert beyond.json()["data"] == []
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", "²", "9" * 30])
+async def test_what_is_no_page_is_refused_by_the_name_of_its_parameter(
+    world: World, number: str
+) -> None:
+    for name in ("page[number]", "page[size]"):
+        answer = await events(world, "owner", of_workspace(world), f"?{name}={number}")
+        assert answer.status_code == 400
+        assert faults(answer) == [("400", "invalid_parameter", None)]
+        assert answer.json()["errors"][0]["source"] == {"parameter": name}
+
+
+WORKSPACE_READERS = {
+    "owner": 200,
+    "organization-token": 200,
+    "owners-token": 200,
+    "writer": 200,
+    "writers-token": 200,
+    "reader": 200,
+    "manager": 404,
+    "plain": 404,
+    "invited_writer": 404,
+    "outsider": 404,
+    "admin": 404,
+    None: 401,
+}
+
+
+@pytest.mark.parametrize("who", WORKSPACE_READERS)
+async def test_whoever_reads_the_variables_sees_the_changes_of_a_workspace(
+    world: World, who: str | None
+) -> None:
+    answer = await world.call(who, "GET", f"{of_workspace(world)}/audit-events")
+    assert answer.status_code == WORKSPACE_READERS[who]
+
+
+TEAM_READERS = {
+    "owner": 200,
+    "organization-token": 200,
+    "owners-token": 200,
+    "manager": 200,
+    "writer": 403,
+    "plain": 403,
+    "writers-token": 403,
+    "invited": 404,
+    "outsider": 404,
+    None: 401,
+}
+
+
+@pytest.mark.parametrize("who", TEAM_READERS)
+async def test_owners_and_who_manages_membership_see_the_changes_of_a_team(
+    world: World, who: str | None
+) -> None:
+    answer = await world.call(who, "GET", f"{of_team(world)}/audit-events")
+    assert answer.status_code == TEAM_READERS[who]
+
+
+async def test_a_secret_team_s_changes_are_hidden_like_the_team(world: World) -> None:
+    expected = {"owner": 200, "hidden": 403, "manager": 404, "plain": 404}
+    for who, status in expected.items():
+        answer = await events(world, who, of_team(world, "secret"))
+        assert answer.status_code == status, who
+
+
+async def test_a_team_s_changes_name_the_memberships(world: World) -> None:
+    document = linkage_document(world.users["plain"])
+    await world.call("manager", "POST", world.linkage_path(), document)
+    newest = (await events(world, "manager", of_team(world))).json()["data"][0]["attributes"]
+    assert newest["action"] == "member.add"
+    assert newest["actor"]["id"] == world.users["manager"]
+    assert newest["details"] == {"organization-memberships": [world.memberships["plain"]]}
