@@ -53,21 +53,22 @@ class Figure:
 
 
 _ENGINES = (SQLITE, POSTGRES)
+_SERVERS = _ON_SQLITE, _ON_POSTGRES = f"{SQLITE} x", f"{POSTGRES} x"
 _SCALE = Bars(0.8, 0.95)
 _RATIOS: tuple[tuple[str, Side, Side, Bars], ...] = (
-    ("list of 20 / nginx", (LIST.name, SQLITE), (LIST.name, NGINX), Bars(0.15, 0.30)),
-    ("list of 20 / nginx", (LIST.name, POSTGRES), (LIST.name, NGINX), Bars(0.08, 0.20)),
+    ("list of 20 / nginx", (LIST.name, _ON_SQLITE), (LIST.name, NGINX), Bars(0.15, 0.30)),
+    ("list of 20 / nginx", (LIST.name, _ON_POSTGRES), (LIST.name, NGINX), Bars(0.08, 0.20)),
     *(
         ("list written / unwritten", (LIST_WRITTEN.name, e), (LIST.name, e), Bars(0.6, 0.85))
-        for e in _ENGINES
+        for e in _SERVERS
     ),
-    ("create / raw commits", (CREATE.name, SQLITE), (CREATE.name, COMMITS), Bars(0.8, 1.3)),
-    ("create / one INSERT", (CREATE.name, POSTGRES), (CREATE.name, INSERT), Bars(0.18, 0.40)),
-    ("list / HTTP alone", (LIST.name, SQLITE), (LIST.name, HTTP_ALONE), Bars(0.5, 0.8)),
-    ("list / HTTP alone", (LIST.name, POSTGRES), (LIST.name, HTTP_ALONE), Bars()),
-    ("list / access SELECT", (LIST.name, POSTGRES), (LIST.name, SELECT), Bars()),
-    *(("create in one / in 64", (CREATE_HOT.name, e), (CREATE.name, e), Bars()) for e in _ENGINES),
-    *(("mixed day / list", (MIXED.name, e), (LIST.name, e), Bars()) for e in _ENGINES),
+    ("create / raw commits", (CREATE.name, _ON_SQLITE), (CREATE.name, COMMITS), Bars(0.8, 1.3)),
+    ("create / one INSERT", (CREATE.name, _ON_POSTGRES), (CREATE.name, INSERT), Bars(0.18, 0.40)),
+    ("list / HTTP alone", (LIST.name, _ON_SQLITE), (LIST.name, HTTP_ALONE), Bars(0.5, 0.8)),
+    ("list / HTTP alone", (LIST.name, _ON_POSTGRES), (LIST.name, HTTP_ALONE), Bars()),
+    ("list / access SELECT", (LIST.name, _ON_POSTGRES), (LIST.name, SELECT), Bars()),
+    *(("create in one / in 64", (CREATE_HOT.name, e), (CREATE.name, e), Bars()) for e in _SERVERS),
+    *(("mixed day / list", (MIXED.name, e), (LIST.name, e), Bars()) for e in _SERVERS),
     *(
         ("full / empty: " + w.text, (w.name, f"{e} {FILLED}"), (w.name, f"{e} {EMPTIED}"), _SCALE)
         for e in _ENGINES
