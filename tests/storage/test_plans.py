@@ -5,19 +5,19 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import httpx
 import pytest
 
 from teamvars import wiring
-from teamvars.storage.database import Body, Database, Row, T, Transaction
+from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
 from teamvars.web.frame import Frame
 from tests.house import BASE, House, open_house
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.world import World, build_world, linkage_document, variable_document
 
-ORGANIZATIONS, WORKSPACES, TEAMS, USERS = 100, 5_000, 1_000, 5_000
+ORGANIZATIONS, WORKSPACES, TEAMS, USERS = 1_000, 5_000, 5_000, 5_000
 VARIABLES, TOKENS, ENTRIES = 100_000, 20_000, 50_000
 
 
@@ -30,8 +30,8 @@ def zero(*columns: str) -> dict[str, str]:
     return dict.fromkeys(columns, "0")
 
 
-IN_ORGANIZATION = {"organization_id": "'o' || (n % 100)"}
-IN_TEAM = {"team_id": "'t' || (n % 1000)"}
+IN_ORGANIZATION = {"organization_id": "'o' || (n % 1000)"}
+IN_TEAM = {"team_id": "'t' || (n % 5000)"}
 STREAM = {"sequence": "0", "link": "$2", "head": "$2"}
 
 # How many rows, of which table, and each column's value in row n, from 0 on; $2 is some bytes.
@@ -56,7 +56,7 @@ LOADING: list[tuple[int, str, dict[str, str]]] = [
             **named("t", "id", "name", "name_folded"),
             **IN_ORGANIZATION,
             "visibility": "'organization'",
-            "is_owners": "CASE WHEN n < 100 THEN 1 ELSE 0 END",
+            "is_owners": "CASE WHEN n < 1000 THEN 1 ELSE 0 END",
             **zero("manage_membership", "created_at"),
         },
     ),
@@ -155,20 +155,12 @@ class Watched:
         self.seen: dict[str, Statement] = {}
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._database, name)
-
-    async def read(self, body: Body[T]) -> T:
-        return await self._database.read(self._watched(body))
-
-    async def query(self, body: Body[T]) -> T:
-        return await self._database.query(self._watched(body))
-
-    async def write(self, body: Body[T]) -> T:
-        return await self._database.write(self._watched(body))
+        method = getattr(self._database, name)
+        return lambda *bodies: method(*map(self._watched, bodies))
 
     def _watched(self, body: Body[T]) -> Body[T]:
         async def run(tx: Transaction) -> T:
-            return await body(Listening(tx, self.seen))
+            return await body(cast(Transaction, Listening(tx, self.seen)))
 
         return run
 
@@ -188,12 +180,13 @@ class Listening:
         self._seen[sql] = Statement(sql, args)
         return await self._tx.fetch_one(sql, *args)
 
+    async def ask(self, question: Question, *args: object) -> Row | None:
+        self._seen[question.one] = Statement(question.one, args)
+        return await self._tx.ask(question, *args)
+
     async def execute(self, sql: str, *args: object) -> None:
         self._seen[sql] = Statement(sql, args)
         await self._tx.execute(sql, *args)
-
-    async def script(self, sql: str) -> None:
-        await self._tx.script(sql)
 
 
 class Large(NamedTuple):
@@ -231,7 +224,7 @@ async def large(
 @asynccontextmanager
 async def watching(house: House, watched: Watched) -> AsyncIterator[House]:
     """The same house, served from a store that is watched."""
-    services = wiring.services(watched, house.keys, house.config.quota)
+    services = wiring.services(cast(Database, watched), house.keys, house.config.quota)
     frame = Frame(
         wiring.routes(services, house.keys), services.sessions, house.config.trusted_proxies
     )
