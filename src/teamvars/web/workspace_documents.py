@@ -91,7 +91,11 @@ class WorkspaceActions(msgspec.Struct, rename="kebab"):
 
 
 class WorkspaceAttributes(msgspec.Struct, rename="kebab"):
-    """A workspace's attributes; those with a default are the same for all."""
+    """A workspace's attributes.
+
+    Those with a default are the same for all, and what the tfe provider takes for its own defaults,
+    so that it finds nothing to change.
+    """
 
     name: str
     execution_mode: str
@@ -104,10 +108,15 @@ class WorkspaceAttributes(msgspec.Struct, rename="kebab"):
     description: str = ""
     environment: str = "default"
     working_directory: str = ""
+    resource_count: int = 0
+    allow_destroy_plan: bool = True
+    assessments_enabled: bool = False
     auto_apply: bool = False
-    file_triggers_enabled: bool = False
-    queue_all_runs: bool = False
-    speculative_enabled: bool = False
+    file_triggers_enabled: bool = True
+    global_remote_state: bool = True
+    queue_all_runs: bool = True
+    speculative_enabled: bool = True
+    structured_run_output_enabled: bool = True
 
 
 class VariablesLinkage(msgspec.Struct):
