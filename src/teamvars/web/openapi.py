@@ -208,9 +208,7 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
 def _error_statuses(one: Route) -> set[int]:
     if one.public:
         return {503} if one.template == "/readyz" else set()
-    statuses = _ANY | set(one.refuses)
-    if "{" not in one.template:
-        statuses.discard(404)
+    statuses = (_ANY if "{" in one.template else _ANY - {404}) | set(one.refuses)
     if one.takes is not None:
         statuses |= _DOCUMENT
     if one.may_forbid:
