@@ -72,6 +72,12 @@ REFUSE_STATE = table(
     [(NOBODY, 401), ((*OUTSIDE, *PLAIN), 404), (("reader", *WRITERS, *OWNERS), 403)]
 )
 WHATEVER_IS_VISIBLE = table([(EVERYONE, 200), (NOBODY, 401)])
+MEMBERS_ALONE = (*PLAIN, "reader", *WRITERS)
+OWN_INVITATION = table(
+    [(NOBODY, 401), (OUTSIDE, 404), ((*MEMBERS_ALONE, *OWNERS), 403), (["plain"], 200)]
+)
+OWN_TOKENS = table([(EVERYONE, 404), (NOBODY, 401), (["plain"], 200)])
+TOKENS_OF_TEAMS = table([(EVERYONE, 404), (NOBODY, 401), (OWNERS, 200)])
 SITE_ADMINS = table([(EVERYONE, 403), (NOBODY, 401), (["admin"], 200)])
 
 # The statuses of §6; 200 stands for whichever success the route has.
@@ -83,6 +89,15 @@ ORGANIZATION = ORGANIZATIONS + "/{organization}"
 WORKSPACES = ORGANIZATION + "/workspaces"
 WORKSPACE_BY_NAME = WORKSPACES + "/{workspace}"
 WORKSPACE = "/api/v2/workspaces/{workspace_id}"
+TEAMS = ORGANIZATION + "/teams"
+TEAM = "/api/v2/teams/{team_id}"
+MEMBERSHIPS = ORGANIZATION + "/organization-memberships"
+MEMBERSHIP = "/api/v2/organization-memberships/{membership_id}"
+ACCESSES = "/api/v2/team-workspaces"
+ACCESS = ACCESSES + "/{team_workspace_id}"
+USER = "/api/v2/users/{user_id}"
+TOKEN_OF = "/authentication-token"
+TOKEN = "/api/v2/authentication-tokens/{token_id}"
 MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", VARS): READ_VARIABLES,
     ("POST", VARS): CHANGE_VARIABLES,
@@ -125,9 +140,45 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", WORKSPACE + "/all-vars"): READ_VARIABLES,
     ("GET", WORKSPACE + "/current-state-version"): NO_STATE,
     ("POST", WORKSPACE + "/state-versions"): REFUSE_STATE,
+    ("GET", "/api/v2/account/details"): WHATEVER_IS_VISIBLE,
+    ("GET", USER): SEE_MEMBERS,
+    ("GET", TEAMS): SEE_MEMBERS,
+    ("POST", TEAMS): OWN_ORGANIZATION,
+    ("GET", TEAM): SEE_MEMBERS,
+    ("PATCH", TEAM): OWN_ORGANIZATION,
+    ("DELETE", TEAM): OWN_ORGANIZATION,
+    ("GET", MEMBERSHIPS): SEE_MEMBERS,
+    ("POST", MEMBERSHIPS): OWN_ORGANIZATION,
+    ("GET", "/api/v2/organization-memberships"): WHATEVER_IS_VISIBLE,
+    ("GET", MEMBERSHIP): SEE_MEMBERS,
+    ("DELETE", MEMBERSHIP): OWN_ORGANIZATION,
+    ("POST", MEMBERSHIP + "/actions/accept"): OWN_INVITATION,
+    ("GET", ACCESSES): READ_VARIABLES,
+    ("POST", ACCESSES): OWN_ORGANIZATION,
+    ("GET", ACCESS): READ_VARIABLES,
+    ("PATCH", ACCESS): MANAGE_WORKSPACE,
+    ("DELETE", ACCESS): MANAGE_WORKSPACE,
+    ("GET", ORGANIZATION + TOKEN_OF): OWN_ORGANIZATION,
+    ("POST", ORGANIZATION + TOKEN_OF): OWN_ORGANIZATION,
+    ("DELETE", ORGANIZATION + TOKEN_OF): OWN_ORGANIZATION,
+    ("GET", TEAM + TOKEN_OF): OWN_ORGANIZATION,
+    ("POST", TEAM + TOKEN_OF): OWN_ORGANIZATION,
+    ("DELETE", TEAM + TOKEN_OF): OWN_ORGANIZATION,
+    ("GET", USER + "/authentication-tokens"): OWN_TOKENS,
+    ("POST", USER + "/authentication-tokens"): OWN_TOKENS,
+    ("GET", TOKEN): TOKENS_OF_TEAMS,
+    ("DELETE", TOKEN): TOKENS_OF_TEAMS,
 }
 # Whoever may do this leaves nothing behind for the next one who asks.
 DESTRUCTIVE = {
+    ("DELETE", TEAM),
+    ("DELETE", MEMBERSHIP),
+    ("POST", ACCESSES),
+    ("DELETE", ACCESS),
+    ("POST", ORGANIZATION + TOKEN_OF),
+    ("DELETE", ORGANIZATION + TOKEN_OF),
+    ("DELETE", TOKEN),
+} | {
     (method, template)
     for method, template in MATRIX
     if (method, template.removesuffix("/actions/safe-delete"))
@@ -145,6 +196,8 @@ def all_routes() -> list[tuple[str, str]]:
 ROUTES = all_routes()
 WITH_ROWS = [route for route in ROUTES if route in MATRIX]
 TARGETED = [route for route in WITH_ROWS if "{" in route[1]]
+# What somebody's own is: owners have no say in it.
+BEYOND_OWNERS = [route for route in TARGETED if MATRIX[route] is OWN_TOKENS]
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +215,10 @@ class Target:
     workspace_id: str
     variable_id: str
     team_id: str
+    user_id: str = "user-1111111111111111"
+    membership_id: str = "ou-1111111111111111"
+    team_workspace_id: str = "tws-1111111111111111"
+    token_id: str = "at-1111111111111111"
 
 
 MISSING = Target(
@@ -173,19 +230,96 @@ MISSING = Target(
 )
 
 
-async def own(world: World) -> Target:
+async def own(world: World, template: str = "") -> Target:
     made = await world.make_variable(uuid4().hex)
-    network = world.workspaces["network"]
-    return Target(world.organization, "network", network, made["id"], world.teams["crew"])
+    network, crew = world.workspaces["network"], world.teams["crew"]
+    path = f"{ACCESSES}?filter[workspace][id]={network}".removeprefix("/api/v2")
+    return Target(
+        world.organization,
+        "network",
+        network,
+        made["id"],
+        crew,
+        world.users["plain"],
+        world.memberships["plain"],
+        (await world.call("owner", "GET", path)).json()["data"][0]["id"],
+        await token_of(world, "owner", crew) if needs_token(template) else "none",
+    )
 
 
-async def elsewhere(world: World) -> Target:
+def needs_token(template: str) -> bool:
+    return "{token_id}" in template or template == TEAM + TOKEN_OF
+
+
+async def token_of(world: World, owner: str, team_id: str) -> str:
+    """A new token of the team."""
+    made = await world.call(owner, "POST", f"/teams/{team_id}/authentication-token")
+    id_: str = made.json()["data"]["id"]
+    return id_
+
+
+async def elsewhere(world: World, template: str = "") -> Target:
     """The same in the other organization."""
+    if "vars" not in template and template.startswith((TEAM, MEMBERSHIP, ACCESS, TOKEN, USER)):
+        return await elsewhere_in_the_directory(world, template)
     path = f"/workspaces/{world.other_workspace}/vars"
     document = variable_document(key=uuid4().hex)
     made = (await world.call("outsider", "POST", path, document)).json()["data"]["id"]
     organization, workspace_id = world.other_organization, world.other_workspace
     return Target(organization, "elsewhere", workspace_id, made, world.other_team)
+
+
+async def elsewhere_in_the_directory(world: World, template: str) -> Target:
+    async def make(path: str, document: object) -> str:
+        made = await world.call("outsider", "POST", path, document)
+        id_: str = made.json()["data"]["id"]
+        return id_
+
+    organization = f"/organizations/{world.other_organization}"
+    attributes = {"name": uuid4().hex, "visibility": "organization"}
+    new_team = {"data": {"type": "teams", "attributes": attributes}}
+    team_id = await make(f"{organization}/teams", new_team)
+    return Target(
+        world.other_organization,
+        "elsewhere",
+        world.other_workspace,
+        "none",
+        team_id,
+        world.users["outsider"],
+        await make(f"{organization}/organization-memberships", invitation()),
+        await make("/team-workspaces", access_document(team_id, world.other_workspace)),
+        await token_of(world, "outsider", team_id) if needs_token(template) else "none",
+    )
+
+
+def invitation() -> object:
+    attributes = {"email": f"{uuid4().hex}@example.com"}
+    return {"data": {"type": "organization-memberships", "attributes": attributes}}
+
+
+def access_document(team_id: str, workspace_id: str) -> object:
+    relationships = {
+        "team": {"data": {"type": "teams", "id": team_id}},
+        "workspace": {"data": {"type": "workspaces", "id": workspace_id}},
+    }
+    attributes = {"access": "read"}
+    data = {"type": "team-workspaces", "attributes": attributes, "relationships": relationships}
+    return {"data": data}
+
+
+def directory_document(method: str, template: str, target: Target) -> object:
+    """As `document`, for what the directory API takes."""
+    if method == "POST" and template == TEAMS:
+        return {"data": {"type": "teams", "attributes": {"name": uuid4().hex}}}
+    if method == "PATCH" and template == TEAM:
+        return {"data": {"type": "teams"}}
+    if method == "POST" and template == MEMBERSHIPS:
+        return invitation()
+    if method == "POST" and template == ACCESSES:
+        return access_document(target.team_id, target.workspace_id)
+    if method == "PATCH" and template == ACCESS:
+        return {"data": {"type": "team-workspaces"}}
+    return None
 
 
 def document(method: str, template: str, target: Target, member: str) -> object:
@@ -204,7 +338,7 @@ def document(method: str, template: str, target: Target, member: str) -> object:
     if template.endswith("/check-value"):
         attributes = {"value": "1", "hcl": True}
         return {"data": {"type": "value-checks", "attributes": attributes}}
-    return None
+    return directory_document(method, template, target)
 
 
 async def ask(
@@ -212,6 +346,8 @@ async def ask(
 ) -> httpx.Response:
     method, template = route
     path = template.format(**asdict(target))
+    if route == ("GET", ACCESSES):
+        path += f"?filter[workspace][id]={target.workspace_id}"
     body = document(method, template, target, member)
     headers = {}
     if who == "a bad token":
@@ -259,7 +395,7 @@ async def test_in_an_organization_each_caller_may_do_what_the_table_says(
         await locked_as_needed(world, who, "owner", route)
         by = "memberships" if route[1].endswith("memberships") else "users"
         member = (world.memberships if by == "memberships" else world.users)["plain"]
-        found[who] = outcome(await ask(world, who, route, await own(world), member))
+        found[who] = outcome(await ask(world, who, route, await own(world, route[1]), member))
     assert found == MATRIX[route]
 
 
@@ -278,7 +414,9 @@ async def test_in_another_organization_only_its_own_owners_may_do_anything(
         if route in DESTRUCTIVE and expected[who] == 200:
             world = await build_world(shared.house)
         await locked_as_needed(world, who, "outsider", route)
-        found[who] = outcome(await ask(world, who, route, await elsewhere(world)))
+        found[who] = outcome(await ask(world, who, route, await elsewhere(world, route[1])))
+    if route in BEYOND_OWNERS:
+        expected["outsider"] = 200  # the one whose tokens they are
     assert found == expected
 
 
@@ -288,7 +426,7 @@ async def test_what_a_caller_may_not_see_looks_like_what_is_not_there(
 ) -> None:
     hidden = [
         await ask(shared, who, route, target)
-        for target in (await own(shared), await elsewhere(shared))
+        for target in (await own(shared, route[1]), await elsewhere(shared, route[1]))
         for who in ("invited", "admin")
     ]
     missing = [await ask(shared, who, route, MISSING) for who in ("invited", "admin", "owner")]

@@ -57,7 +57,7 @@ class Fuzzer:
         def one(data: some.DataObject) -> None:
             mode = data.draw(some.sampled_from(list(GenerationMode)))
             case = data.draw(operation.as_strategy(generation_mode=mode))
-            for name in case.path_parameters or {}:
+            for name in self.ids.keys() & (case.path_parameters or {}):
                 # Mostly of something real: the rest would end at 404.
                 if data.draw(some.integers(0, 9)):
                     case.path_parameters[name] = data.draw(some.sampled_from(self.ids[name]))
@@ -75,6 +75,10 @@ async def fuzzer(served: ServedHouse, served_world: World) -> Fuzzer:
     world = served_world
     made = [await world.make_variable(f"key-{number}") for number in range(5)]
     hidden = await world.make_variable("secret", sensitive=True)
+    path = f"/team-workspaces?filter[workspace][id]={world.workspaces['network']}"
+    accesses = (await world.call("owner", "GET", path)).json()["data"]
+    own = f"/users/{world.users['owner']}/authentication-tokens"
+    tokens = (await world.call("owner", "GET", own)).json()["data"]
     return Fuzzer(
         url=served.server.url,
         tokens=[world.tokens[role] for role in ROLES],
@@ -84,6 +88,9 @@ async def fuzzer(served: ServedHouse, served_world: World) -> Fuzzer:
             "team_id": [*world.teams.values(), world.other_team],
             "organization": [world.organization, world.other_organization],
             "workspace": ["network", "payments", "elsewhere"],
+            "membership_id": [*world.memberships.values(), world.other_membership],
+            "team_workspace_id": [access["id"] for access in accesses],
+            "token_id": [token["id"] for token in tokens],
         },
         session=requests.Session(),
     )

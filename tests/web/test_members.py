@@ -73,7 +73,9 @@ async def test_the_linkage_of_a_team_can_be_read(world: World, by: str) -> None:
     ids = sorted(ids_of(world, by, "plain", "reader", "invited", "writer"))
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == JSON_API
-    assert answer.json() == {"data": [{"id": id_, "type": by} for id_ in ids]}
+    linkage = [{"id": item["id"], "type": item["type"]} for item in answer.json()["data"]]
+    assert linkage == [{"id": id_, "type": by} for id_ in ids]
+    assert answer.json().keys() == {"data"}
 
 
 @BOTH

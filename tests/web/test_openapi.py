@@ -25,6 +25,8 @@ OF_HTTP_ITSELF = {"connection", "content-length", "content-type", "date", "serve
 NOT_TO_BE_HAD_HERE = {"408", "503"}
 # An answer of these to whatever has nothing to decode is the server's own, to broken HTTP.
 TO_DOCUMENTS_ALONE = {"400"}
+# Nobody does these for another, owners included.
+FOR_ONESELF = ("/actions/accept", "/users/{user_id}/authentication-tokens")
 
 
 @dataclass(frozen=True)
@@ -199,9 +201,17 @@ async def every_kind_of_answer(world: World, operation: Operation) -> Any:
         yield await send(world, operation, ids, content_type="text/plain")
         yield await send(world, operation, ids, document={})
         yield await send(world, operation, ids, document=with_another_type(operation.example))
-    async for answer in with_locks(world, operation, ids):
-        yield answer
+    for special in (of_owners, with_locks):
+        async for answer in special(world, operation, ids):
+            yield answer
     yield await send(world, operation, ids)
+
+
+async def of_owners(world: World, operation: Operation, ids: Mapping[str, str]) -> Any:
+    """The answer where the last owner, or their team, would go."""
+    if "422" in operation.responses and operation.body is None:
+        owners = {"team_id": world.teams["owners"], "membership_id": world.memberships["owner"]}
+        yield await send(world, operation, {**ids, **owners})
 
 
 async def with_locks(world: World, operation: Operation, ids: Mapping[str, str]) -> Any:
@@ -238,15 +248,23 @@ async def send(
         sent.setdefault("content-type", JSON_API)
     if who == "owner" and operation.template.endswith("/organizations"):
         who = "admin"  # for all the others there is only one answer
+    if who == "owner" and operation.template.endswith(FOR_ONESELF):
+        who = "plain"
     if who is not None:
         sent["authorization"] = f"Bearer {world.tokens[who]}"
     origin = str(world.house.client.base_url).removesuffix("/api/v2/")
     return await world.house.client.request(
         method or operation.method,
-        origin + filled(operation.template, ids) + query,
+        origin + filled(operation.template, ids) + (query or needed(operation, ids)),
         content=content,
         headers=sent,
     )
+
+
+def needed(operation: Operation, ids: Mapping[str, str]) -> str:
+    """The query without which the operation has nothing to show."""
+    name = "filter[workspace][id]"
+    return f"?{name}={ids['workspace_id']}" if operation.has(name) else ""
 
 
 def filled(text: str, ids: Mapping[str, str]) -> str:
@@ -265,7 +283,16 @@ async def ids_for(world: World) -> dict[str, str]:
     for taken in await world.variables():  # the examples' own keys stay free
         if taken["attributes"]["key"] in ("some_key", "OTHER_KEY"):
             await world.call("owner", "DELETE", taken["links"]["self"].removeprefix("/api/v2"))
+    crew = f"/teams/{world.teams['crew']}/authentication-token"
+    await world.call("owner", "POST", crew)
+    own = f"/users/{world.users['owner']}/authentication-tokens"
+    token = (await world.call("owner", "POST", own)).json()["data"]
+    path = f"/team-workspaces?filter[workspace][id]={world.workspaces['network']}"
+    accesses = (await world.call("owner", "GET", path)).json()["data"]
     return {
+        "membership_id": world.memberships["plain"],
+        "team_workspace_id": accesses[0]["id"],
+        "token_id": token["id"],
         "workspace_id": world.workspaces["network"],
         "variable_id": variable["id"],
         "team_id": world.teams["crew"],

@@ -15,6 +15,7 @@ from teamvars.web import paging
 from teamvars.web.dialects import Dialect
 from teamvars.web.documents import VariableDocument
 from teamvars.web.errors import STATUS, ErrorDocument
+from teamvars.web.examples import OF_THE_DIRECTORY
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
 from teamvars.web.organization_documents import NewOrganizationDocument
@@ -77,6 +78,7 @@ def example_of(document: type[msgspec.Struct], dialect: Dialect) -> dict[str, An
         ChangedWorkspaceDocument: {
             "data": {"type": "workspaces", "attributes": {"terraform-version": "1.11.4"}},
         },
+        **OF_THE_DIRECTORY,
     }
     return examples.get(document)
 

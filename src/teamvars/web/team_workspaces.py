@@ -39,10 +39,11 @@ class TeamWorkspaceRoutes:
             {201: TeamWorkspaceDocument},
             takes=NewTeamWorkspaceDocument,
             may_forbid=True,
+            refuses=(404,),
         )
-        takes = ChangedTeamWorkspaceDocument
+        takes, reads = ChangedTeamWorkspaceDocument, (*paging.PARAMETERS, _WORKSPACE)
         return [
-            Route("GET", _ALL, self.list, page, reads=(*paging.PARAMETERS, _WORKSPACE)),
+            Route("GET", _ALL, self.list, page, reads=reads, refuses=(404,)),
             create,
             Route("GET", _ONE, self.read, one),
             Route("PATCH", _ONE, self.update, one, takes=takes, may_forbid=True),
