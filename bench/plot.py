@@ -8,6 +8,8 @@ from bench.figures import figures
 from bench.outcome import Outcome
 
 _COLOURS = {"goal": "#2e7d32", "first bar": "#f9a825", "below": "#c62828"}
+_MOST = 2.0
+"""A bar that reaches twice its goal is not drawn further."""
 
 
 def draw(outcome: Outcome, path: Path) -> None:
@@ -20,7 +22,7 @@ def draw(outcome: Outcome, path: Path) -> None:
     for at, figure in enumerate(reversed(shown)):
         goal, first = figure.bars.goal or 1.0, figure.bars.first or 1.0
         less = figure.bars.at_most
-        reached = goal / figure.reached if less else figure.reached / goal
+        reached = min(_MOST, goal / figure.reached if less else figure.reached / goal)
         axes.barh(at, reached, color=_COLOURS[figure.verdict], height=0.6)
         bar = goal / first if less else first / goal
         axes.plot([bar, bar], [at - 0.4, at + 0.4], color="black", linewidth=2)
