@@ -20,7 +20,7 @@ import httpx
 import psutil
 import structlog
 
-from teamvars.storage.database import Body, Database, Row, T, Transaction
+from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
 from tests.commands import Host
 from tests.house import open_house
 from tests.postgres import LocalPostgres
@@ -132,6 +132,10 @@ class _Counting:
     async def fetch_one(self, sql: str, *args: object) -> Row | None:
         self._counter.statements += 1
         return await self._tx.fetch_one(sql, *args)
+
+    async def ask(self, question: Question, *args: object) -> Row | None:
+        self._counter.statements += 1
+        return await self._tx.ask(question, *args)
 
     async def execute(self, sql: str, *args: object) -> None:
         self._counter.statements += 1

@@ -19,7 +19,7 @@ from teamvars import wiring
 from teamvars.domain.access import Caller
 from teamvars.security.tokens import hash_token
 from teamvars.storage import access
-from teamvars.storage.database import Row
+from teamvars.storage.database import Question, Row
 from teamvars.storage.postgres import FRAGMENTS
 from tests.server import START_SECONDS, end_group, free_port
 
@@ -156,6 +156,10 @@ class _Recorder:
 
     async def fetch_one(self, sql: str, *args: object) -> Row | None:
         self.sql, self.args = sql, args
+        raise _Recorded
+
+    async def ask(self, question: Question, *args: object) -> Row | None:
+        self.sql, self.args = question.one, args
         raise _Recorded
 
     async def execute(self, sql: str, *args: object) -> None:

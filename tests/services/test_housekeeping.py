@@ -18,7 +18,7 @@ from teamvars.services.installation import Installation, NotReady
 from teamvars.services.tokens import OwnerName
 from teamvars.services.variables import ANY_VERSION
 from teamvars.storage import migrations
-from teamvars.storage.database import Body, Database, Row, T, Transaction
+from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
 from teamvars.storage.engines import database_for
 from tests.house import House, open_house, operator
 from tests.services.people import Desk, caller, caller_with, count, dump, refusal_of
@@ -64,6 +64,10 @@ class WatchedTransaction:
     async def fetch_one(self, sql: str, *args: object) -> Row | None:
         rows = await self.fetch(sql, *args)
         return rows[0] if rows else None
+
+    async def ask(self, question: Question, *args: object) -> Row | None:
+        self._statements.append(f"{question.one} -- {args[:1]}")
+        return await self._tx.ask(question, *args)
 
     async def execute(self, sql: str, *args: object) -> None:
         await self.fetch(sql, *args)

@@ -17,7 +17,7 @@ from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility
 from teamvars.domain.workspaces import Usage, Workspace
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Question, Row, Transaction
 
 # $1: hash of the token, $2: now. `acting`: every team whose rights the caller has.
 _CALLER = """
@@ -73,21 +73,21 @@ _LEVEL = """
 """
 
 _WORKSPACE = f"""
-SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
+SELECT {{number}}caller.id, caller.user_id, caller.team_id, caller.organization_id,
     workspaces.id, workspaces.name, organizations.id, organizations.name,
     {_LEVEL},
     data_keys.version, data_keys.master_key_id, data_keys.wrapped,
     unlocked.sequence,
     streams.id, streams.sequence, streams.link, streams.head,
     streams.variables, streams.value_bytes
-FROM tokens AS caller
+FROM {{askers}}tokens AS caller
 {{join}} workspaces ON {{target}}
 {{join}} organizations ON organizations.id = workspaces.organization_id
 {{join}} data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
 {{join}} streams AS unlocked ON unlocked.id = workspaces.id
 {{join}} streams ON streams.id = workspaces.id
-WHERE caller.hash = $1 AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+WHERE caller.hash = {{hash}} AND (caller.expires_at IS NULL OR caller.expires_at > {{now}})
 """
 
 _TEAM = f"""
@@ -104,8 +104,8 @@ SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
 FROM caller
 {{join}} teams ON teams.id = $3
 {{join}} organizations ON organizations.id = teams.organization_id
-{{join}} streams AS unlocked ON unlocked.id = teams.id
-{{join}} streams ON streams.id = teams.id
+{{join}} streams AS unlocked ON unlocked.id = $3
+{{join}} streams ON streams.id = $3
 """
 
 _ORGANIZATION = f"""
@@ -126,21 +126,34 @@ _ACTING_TEAMS = """
 SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
 """
 
+_ONE_ASKER = {"number": "", "askers": "", "hash": "$1", "now": "$2"}
+# Of PostgreSQL alone, since only there it pays; the arrays are those of `Question.many`.
+_MANY_ASKERS = {
+    "number": "asker.number, ",
+    "askers": "unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[])) "
+    "WITH ORDINALITY AS asker (hash, now, workspace_id, number) CROSS JOIN ",
+    "hash": "asker.hash",
+    "now": "asker.now",
+    "target": "workspaces.id = asker.workspace_id",
+}
+
 _BY_ID = "workspaces.id = $3"
 _BY_NAME = """workspaces.name_folded = $4 AND workspaces.organization_id = (
     SELECT id FROM organizations WHERE name_folded = $3)"""
 
 
 def _reading(select: str, target: str = "") -> str:
-    return select.format(join="LEFT JOIN", target=target)
+    return select.format(join="LEFT JOIN", target=target, **_ONE_ASKER)
 
 
 def _locking(select: str, target: str = "") -> str:
     # Inner joins: PostgreSQL locks no row of the nullable side of an outer one.
-    return select.format(join="JOIN", target=target) + "{lock streams}"
+    return select.format(join="JOIN", target=target, **_ONE_ASKER) + "{lock streams}"
 
 
-_READ_WORKSPACE = _reading(_WORKSPACE, _BY_ID)
+_READ_WORKSPACE = Question(
+    one=_reading(_WORKSPACE, _BY_ID), many=_WORKSPACE.format(join="LEFT JOIN", **_MANY_ASKERS)
+)
 _READ_WORKSPACE_BY_NAME = _reading(_WORKSPACE, _BY_NAME)
 _LOCK_WORKSPACE = _locking(_WORKSPACE, _BY_ID)
 _READ_ORGANIZATION = _CALLER + _reading(_ORGANIZATION)
@@ -167,7 +180,7 @@ async def workspace(
     """
     args = (caller.token_hash, now, workspace_id)
     row = await _locked(tx, _LOCK_WORKSPACE, args) if lock else None
-    return _workspace(caller, row or await tx.fetch_one(_READ_WORKSPACE, *args))
+    return _workspace(caller, row or await tx.ask(_READ_WORKSPACE, *args))
 
 
 async def workspace_by_name(

@@ -6,6 +6,7 @@ a deadlock or a failover. It awaits nothing but the transaction, and keeps no st
 
 import re
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
@@ -14,6 +15,18 @@ from teamvars.domain.errors import Refusal, storage_unavailable
 
 Row = Sequence[Any]
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A statement with one row for one asker, and its twin for many askers at once.
+
+    `many` takes each parameter as an array with an item an asker, and its first column is the
+    asker's number, from 1.
+    """
+
+    one: str
+    many: str
 
 
 class Transaction(Protocol):
@@ -29,6 +42,14 @@ class Transaction(Protocol):
 
     async def fetch_one(self, sql: str, *args: object) -> Row | None:
         """The first row of a statement, None when there is none."""
+        ...
+
+    async def ask(self, question: Question, *args: object) -> Row | None:
+        """The row of a question, None when there is none.
+
+        In a `query`, those who wait at the same time may share a statement, which begins after
+        the last of them has asked.
+        """
         ...
 
     async def execute(self, sql: str, *args: object) -> None:

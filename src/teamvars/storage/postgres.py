@@ -17,11 +17,13 @@ from teamvars.storage.database import (
     Fragments,
     MissingReference,
     MissingTable,
+    Question,
     Row,
     T,
     Taken,
     Transaction,
 )
+from teamvars.storage.sharing import Sharing
 
 FRAGMENTS = Fragments(
     text='TEXT COLLATE "C"',
@@ -99,11 +101,40 @@ class PostgresTransaction:
         rows = await self.fetch(sql, *args)
         return rows[0] if rows else None
 
+    async def ask(self, question: Question, *args: object) -> Row | None:
+        return await self.fetch_one(question.one, *args)
+
     async def execute(self, sql: str, *args: object) -> None:
         await self.fetch(sql, *args)
 
     async def script(self, sql: str) -> None:
         await self._connection.execute(FRAGMENTS.render(sql))
+
+
+class _Queries:
+    """A `Transaction` in which each statement is one of its own, on whatever connection is free."""
+
+    def __init__(self, database: "PostgresDatabase") -> None:
+        self._database = database
+        self._sharing = Sharing(self.fetch)
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        return await self._database.attempt(
+            lambda connection: PostgresTransaction(connection).fetch(sql, *args)
+        )
+
+    async def fetch_one(self, sql: str, *args: object) -> Row | None:
+        rows = await self.fetch(sql, *args)
+        return rows[0] if rows else None
+
+    async def ask(self, question: Question, *args: object) -> Row | None:
+        return await self._sharing.ask(question, args)
+
+    async def execute(self, sql: str, *args: object) -> None:
+        await self.fetch(sql, *args)
+
+    async def script(self, sql: str) -> None:
+        raise NotImplementedError("a script is for a transaction")
 
 
 class PostgresDatabase:
@@ -121,6 +152,7 @@ class PostgresDatabase:
         self._server_settings = None if pooled else _SERVER_SETTINGS
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
         self._writes: set[asyncio.Task[Any]] = set()
+        self._queries = _Queries(self)
         self._pool: Any = None
 
     async def open(self) -> None:
@@ -140,14 +172,14 @@ class PostgresDatabase:
 
     async def read(self, body: Body[T]) -> T:
         begin = _READ + self._timeouts
-        return await self._attempt(lambda connection: _read(connection, body, begin))
+        return await self.attempt(lambda connection: _read(connection, body, begin))
 
     async def query(self, body: Body[T]) -> T:
-        return await self._attempt(lambda connection: body(PostgresTransaction(connection)))
+        return await body(self._queries)
 
     async def write(self, body: Body[T]) -> T:
         begin = _WRITE + self._timeouts
-        attempt = self._attempt(lambda connection: _write(connection, body, begin))
+        attempt = self.attempt(lambda connection: _write(connection, body, begin))
         # A task of its own: a client that goes away must not cancel a statement that commits.
         task = asyncio.ensure_future(attempt)
         self._writes.add(task)
@@ -174,7 +206,7 @@ class PostgresDatabase:
         if not task.cancelled():
             task.exception()  # retrieved: nobody may be waiting any more
 
-    async def _attempt(self, run: Callable[[Connection], Awaitable[T]]) -> T:
+    async def attempt(self, run: Callable[[Connection], Awaitable[T]]) -> T:
         """Runs the transaction; again, up to five times, while that is certain to be safe."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:

@@ -19,7 +19,16 @@ import apsw
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
-from teamvars.storage.database import Body, Fragments, MissingReference, MissingTable, Row, T, Taken
+from teamvars.storage.database import (
+    Body,
+    Fragments,
+    MissingReference,
+    MissingTable,
+    Question,
+    Row,
+    T,
+    Taken,
+)
 
 FRAGMENTS = Fragments(
     text="TEXT", bytes_="BLOB", lock="", each=r"IN (SELECT value FROM json_each(\1))"
@@ -66,6 +75,9 @@ class SqliteTransaction:
     async def fetch_one(self, sql: str, *args: object) -> Row | None:
         rows = self._run(sql, args)
         return rows[0] if rows else None
+
+    async def ask(self, question: Question, *args: object) -> Row | None:
+        return await self.fetch_one(question.one, *args)
 
     async def execute(self, sql: str, *args: object) -> None:
         self._run(sql, args)

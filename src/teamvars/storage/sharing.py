@@ -1,0 +1,67 @@
+"""Askers who wait at the same time share one statement."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from teamvars.storage.database import Question, Row
+
+MOST_IN_A_STATEMENT = 64
+
+Fetch = Callable[..., Awaitable[Sequence[Row]]]
+_Asker = tuple[tuple[object, ...], "asyncio.Future[Row | None]"]
+
+
+class Sharing:
+    """Puts questions to the database, one statement at a time for each.
+
+    Whoever asks while a statement is under way goes into the next one. So nobody is answered by a
+    statement that began before they asked, and the more they are, the fewer statements each costs.
+    """
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+        self._waiting: dict[Question, list[_Asker]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def ask(self, question: Question, args: tuple[object, ...]) -> Row | None:
+        """The row of the question for these arguments, None when there is none."""
+        answer: asyncio.Future[Row | None] = asyncio.get_running_loop().create_future()
+        if question in self._waiting:
+            self._waiting[question].append((args, answer))
+        else:
+            self._waiting[question] = [(args, answer)]
+            task = asyncio.ensure_future(self._answer_all(question))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await answer
+
+    async def _answer_all(self, question: Question) -> None:
+        """Answers until nobody waits; those who gave up meanwhile are passed over."""
+        while self._waiting[question]:
+            askers = self._waiting[question][:MOST_IN_A_STATEMENT]
+            del self._waiting[question][:MOST_IN_A_STATEMENT]
+            try:
+                rows = await self._rows(question, [args for args, _ in askers])
+            except Exception as error:
+                _fail(askers, error)
+            else:
+                for number, (_, answer) in enumerate(askers, start=1):
+                    if not answer.done():
+                        answer.set_result(rows.get(number))
+        del self._waiting[question]
+
+    async def _rows(
+        self, question: Question, asked: Sequence[tuple[object, ...]]
+    ) -> dict[int, Any]:
+        """The row, if any, of each asker by number."""
+        if len(asked) == 1:
+            return dict(enumerate(await self._fetch(question.one, *asked[0]), start=1))
+        rows = await self._fetch(question.many, *map(list, zip(*asked, strict=True)))
+        return {row[0]: row[1:] for row in rows}
+
+
+def _fail(askers: Sequence[_Asker], error: Exception) -> None:
+    for _, answer in askers:
+        if not answer.done():
+            answer.set_exception(error)

@@ -1,0 +1,114 @@
+"""Askers who share a statement: each has its own answer, and none an old one."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from teamvars.storage.database import Question, Row
+from teamvars.storage.sharing import MOST_IN_A_STATEMENT, Sharing
+from tests.world import World
+
+QUESTION = Question("one", "many")
+
+
+class Slow:
+    """A store of doubles that answers when it is told to, and notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+        self.go = asyncio.Event()
+        self.failure: Exception | None = None
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        self.statements.append(sql)
+        await self.go.wait()
+        if self.failure is not None:
+            raise self.failure
+        if sql == "one":
+            return [] if args[0] == 0 else [(args[0], "doubled")]
+        (asked,) = args
+        assert isinstance(asked, list)
+        return [(n, number, "doubled") for n, number in enumerate(asked, start=1) if number]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
+        await asyncio.sleep(0)
+
+
+async def test_everybody_who_waits_shares_the_next_statement() -> None:
+    store = Slow()
+    sharing = Sharing(store.fetch)
+    first = asyncio.ensure_future(sharing.ask(QUESTION, (7,)))
+    await until(lambda: store.statements == ["one"])
+    others = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(20)]
+    await asyncio.sleep(0)
+    store.go.set()
+    assert await first == (7, "doubled")
+    answers = await asyncio.gather(*others)
+    assert answers == [None, *((n, "doubled") for n in range(1, 20))]
+    assert store.statements == ["one", "many"]
+
+
+async def test_nobody_is_answered_by_a_statement_that_began_before_they_asked() -> None:
+    store = Slow()
+    sharing = Sharing(store.fetch)
+    early = asyncio.ensure_future(sharing.ask(QUESTION, (1,)))
+    await until(lambda: store.statements == ["one"])
+    late = asyncio.ensure_future(sharing.ask(QUESTION, (1,)))
+    store.go.set()
+    await asyncio.gather(early, late)
+    assert store.statements == ["one", "one"]
+
+
+async def test_a_statement_that_fails_fails_its_askers_and_no_others() -> None:
+    store = Slow()
+    sharing = Sharing(store.fetch)
+    store.failure = ConnectionResetError()
+    askers = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(3)]
+    await until(lambda: store.statements != [])
+    store.go.set()
+    for asker in askers:
+        with pytest.raises(ConnectionResetError):
+            await asker
+    store.failure = None
+    assert await sharing.ask(QUESTION, (5,)) == (5, "doubled")
+
+
+async def test_an_asker_who_goes_away_leaves_the_others_their_answers() -> None:
+    store = Slow()
+    sharing = Sharing(store.fetch)
+    askers = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(1, 4)]
+    await until(lambda: store.statements != [])
+    askers[0].cancel()
+    askers[1].cancel()
+    store.go.set()
+    assert await askers[2] == (3, "doubled")
+
+
+async def test_more_askers_than_fit_go_into_several_statements() -> None:
+    store = Slow()
+    store.go.set()
+    sharing = Sharing(store.fetch)
+    many = 2 * MOST_IN_A_STATEMENT + 1
+    answers = await asyncio.gather(*(sharing.ask(QUESTION, (n,)) for n in range(1, many + 1)))
+    assert answers == [(n, "doubled") for n in range(1, many + 1)]
+    assert store.statements == ["many", "many", "one"]
+
+
+async def test_callers_who_list_at_the_same_time_each_get_what_they_may_see(world: World) -> None:
+    await world.make_variable("region")
+    callers = ["owner", "writer", "reader", "plain", "outsider", "owners-token", None] * 15
+    answers = await asyncio.gather(*(world.call(w, "GET", world.vars_path()) for w in callers))
+    expected = {"plain": 404, "outsider": 404, None: 401}
+    for who, answer in zip(callers, answers, strict=True):
+        assert answer.status_code == expected.get(who, 200)
+    elsewhere = f"/workspaces/{world.other_workspace}/vars"
+    mixed = await asyncio.gather(
+        *(
+            world.call("outsider", "GET", path)
+            for path in (world.vars_path(), elsewhere, "/workspaces/ws-none/vars") * 20
+        )
+    )
+    assert [answer.status_code for answer in mixed] == [404, 200, 404] * 20
