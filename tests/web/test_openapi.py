@@ -196,15 +196,20 @@ async def every_kind_of_answer(world: World, operation: Operation) -> Any:
     if operation.has("page[number]"):
         yield await send(world, operation, ids, query="?page[number]=0")
         yield await send(world, operation, ids, query="?page[number]=2&page[size]=1")
-    if operation.body is not None:
-        yield await send(world, operation, ids, content=b"{")
-        yield await send(world, operation, ids, content_type="text/plain")
-        yield await send(world, operation, ids, document={})
-        yield await send(world, operation, ids, document=with_another_type(operation.example))
-    for special in (of_owners, with_locks):
+    for special in (with_bad_documents, of_owners, with_locks):
         async for answer in special(world, operation, ids):
             yield answer
     yield await send(world, operation, ids)
+
+
+async def with_bad_documents(world: World, operation: Operation, ids: Mapping[str, str]) -> Any:
+    """Answers to what is no document, or not one of the operation's."""
+    if operation.body is None:
+        return
+    yield await send(world, operation, ids, content=b"{")
+    yield await send(world, operation, ids, content_type="text/plain")
+    yield await send(world, operation, ids, document={})
+    yield await send(world, operation, ids, document=with_another_type(operation.example))
 
 
 async def of_owners(world: World, operation: Operation, ids: Mapping[str, str]) -> Any:

@@ -1,0 +1,230 @@
+"""Teams over HTTP: contract §5 and §6, on both engines."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
+from teamvars.domain.teams import Status
+from teamvars.services.directory import Options
+from tests.house import operator
+from tests.world import World, faults
+
+INVALID = "invalid_value"
+NAME = "/data/attributes/name"
+
+
+def team_document(**attributes: object) -> dict[str, Any]:
+    """A document about a team."""
+    return {"data": {"type": "teams", "attributes": attributes}}
+
+
+def teams_path(world: World) -> str:
+    return f"/organizations/{world.organization}/teams"
+
+
+async def make(world: World, name: str = "new", **attributes: object) -> dict[str, Any]:
+    """A new team, made by the owner; returns its resource object."""
+    document = team_document(name=name, **attributes)
+    answer = await world.call("owner", "POST", teams_path(world), document)
+    assert answer.status_code == 201, answer.text
+    data: dict[str, Any] = answer.json()["data"]
+    return data
+
+
+async def names(world: World, who: str = "owner", query: str = "") -> list[str]:
+    """The names of the teams a caller sees."""
+    answer = await world.call(who, "GET", teams_path(world) + query)
+    return [team["attributes"]["name"] for team in answer.json()["data"]]
+
+
+async def test_a_new_team_is_secret_and_empty_unless_the_request_says_otherwise(
+    world: World,
+) -> None:
+    made = await make(world)
+    attributes = made["attributes"]
+    assert (attributes["visibility"], attributes["users-count"]) == ("secret", 0)
+    assert attributes["organization-access"]["manage-membership"] is False
+    other = await make(
+        world,
+        "other",
+        visibility="organization",
+        **{"organization-access": {"manage-membership": True, "manage-policies": True}},
+    )
+    assert other["attributes"]["visibility"] == "organization"
+    assert other["attributes"]["organization-access"]["manage-membership"] is True
+    assert other["attributes"]["organization-access"]["manage-policies"] is False
+    assert await world.house.audit_holds()
+
+
+async def test_location_leads_to_the_team_that_was_made(world: World) -> None:
+    document = team_document(name="new", nonsense=1)
+    answer = await world.call("organization-token", "POST", teams_path(world), document)
+    location = answer.headers["Location"].removeprefix("/api/v2")
+    read = await world.call("owner", "GET", location)
+    assert read.json() == answer.json()
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({}, [("422", "missing_member", "/data")]),
+        ({"data": {"type": "teams"}}, [("422", "missing_member", "/data/attributes")]),
+        (team_document(), [("422", "missing_member", NAME)]),
+        (team_document(name=None), [("422", "wrong_type", NAME)]),
+        (team_document(name="a/b"), [("422", INVALID, NAME)]),
+        (team_document(name="ü"), [("422", INVALID, NAME)]),
+        (team_document(name="a" * 91), [("422", INVALID, NAME)]),
+        (team_document(name="Owners"), [("422", "name_taken", NAME)]),
+        (team_document(name="CREW"), [("422", "name_taken", NAME)]),
+        (
+            {"data": {"type": "users", "id": "team-1", "attributes": {"name": "x"}}},
+            [
+                ("409", "type_conflict", "/data/type"),
+                ("403", "client_id_not_supported", "/data/id"),
+            ],
+        ),
+        (
+            team_document(
+                name=1, visibility="open", **{"organization-access": {"manage-membership": "false"}}
+            ),
+            [
+                ("422", "wrong_type", NAME),
+                ("422", INVALID, "/data/attributes/visibility"),
+                (
+                    "422",
+                    "wrong_type",
+                    "/data/attributes/organization-access/manage-membership",
+                ),
+            ],
+        ),
+    ],
+)
+async def test_every_fault_of_a_new_team_is_named_at_once(
+    world: World, document: object, expected: list[object]
+) -> None:
+    before = await names(world)
+    answer = await world.call("owner", "POST", teams_path(world), document)
+    assert faults(answer) == expected
+    assert await names(world) == before
+
+
+async def test_a_team_can_be_renamed_and_shown_to_all(world: World) -> None:
+    path = f"/teams/{(await make(world))['id']}"
+    assert (await world.call("plain", "GET", path)).status_code == 404
+    document = team_document(name="newer", visibility="organization")
+    answer = await world.call("owner", "PATCH", path, document)
+    assert answer.json()["data"]["attributes"]["name"] == "newer"
+    read = await world.call("plain", "GET", path)
+    assert read.json()["data"]["attributes"]["name"] == "newer"
+    assert await world.house.audit_holds()
+
+
+async def test_an_update_that_says_nothing_new_writes_nothing(world: World) -> None:
+    path = f"/teams/{world.teams['crew']}"
+    events = f"{path}/audit-events"
+    before = (await world.call("owner", "GET", events)).json()["meta"]
+    for document in ({"data": {"type": "teams"}}, team_document(name="crew")):
+        assert (await world.call("owner", "PATCH", path, document)).status_code == 200
+    assert (await world.call("owner", "GET", events)).json()["meta"] == before
+
+
+async def test_the_owners_team_is_neither_renamed_nor_deleted(world: World) -> None:
+    path = f"/teams/{world.teams['owners']}"
+    renamed = await world.call("owner", "PATCH", path, team_document(name="bosses"))
+    assert faults(renamed) == [("422", "owners_is_permanent", NAME)]
+    deleted = await world.call("owner", "DELETE", path)
+    assert faults(deleted) == [("422", "owners_is_permanent", None)]
+    assert "owners" in await names(world)
+
+
+async def test_another_id_than_the_paths_is_a_conflict(world: World) -> None:
+    document = {"data": {"type": "teams", "id": world.teams["owners"]}}
+    answer = await world.call("owner", "PATCH", f"/teams/{world.teams['crew']}", document)
+    assert faults(answer) == [("409", "id_conflict", "/data/id")]
+
+
+async def test_a_deleted_team_takes_its_rights_with_it_and_leaves_its_members(
+    world: World,
+) -> None:
+    path = f"/teams/{world.teams['writers']}"
+    assert (await world.call("owner", "DELETE", path)).status_code == 204
+    assert (await world.call("owner", "DELETE", path)).status_code == 404
+    assert (await world.call("writers-token", "GET", world.vars_path())).status_code == 401
+    assert (await world.call("writer", "GET", world.vars_path())).status_code == 404
+    assert (await world.call("writer", "GET", f"/users/{world.users['writer']}")).is_success
+    assert await world.house.audit_holds()
+
+
+async def test_secret_teams_are_listed_to_their_members_and_owners_alone(world: World) -> None:
+    everything = ["crew", "managers", "owners", "readers", "secret", "writers"]
+    assert await names(world) == await names(world, "hidden") == everything
+    everything.remove("secret")
+    assert await names(world, "plain") == await names(world, "manager") == everything
+    assert await names(world, "writers-token") == everything
+
+
+async def test_teams_are_found_by_name_and_paged(world: World) -> None:
+    assert await names(world, query="?filter[names]=CREW,owners,nobody") == ["crew", "owners"]
+    assert await names(world, query="?q=ER") == ["managers", "owners", "readers", "writers"]
+    assert await names(world, query="?page[size]=2&page[number]=2") == ["owners", "readers"]
+    answer = await world.call("owner", "GET", teams_path(world) + "?page[number]=99")
+    said = answer.json()["meta"]["pagination"]
+    assert (answer.json()["data"], said["current-page"], said["total-count"]) == ([], 99, 6)
+
+
+async def test_members_come_with_a_team_when_they_are_asked_for(world: World) -> None:
+    path = f"/teams/{world.teams['writers']}"
+    bare = (await world.call("plain", "GET", f"{path}?include=")).json()
+    assert "included" not in bare
+    assert "users" not in bare["data"]["relationships"]
+    assert bare["data"]["attributes"]["users-count"] == 2
+    full = await world.call("plain", "GET", f"{path}?include=users,organization-memberships")
+    document = full.json()
+    people = ("writer", "invited_writer")
+    linkage = document["data"]["relationships"]
+    assert {one["id"] for one in linkage["users"]["data"]} == {world.users[who] for who in people}
+    assert {one["id"] for one in linkage["organization-memberships"]["data"]} == {
+        world.memberships[who] for who in people
+    }
+    statuses = {
+        one["id"]: one["attributes"]["status"]
+        for one in document["included"]
+        if one["type"] == "organization-memberships"
+    }
+    assert statuses[world.memberships["invited_writer"]] == "invited"
+    assert {
+        one["attributes"]["username"].partition("-")[0]
+        for one in document["included"]
+        if one["type"] == "users"
+    } == set(people)
+
+
+async def test_an_unknown_include_is_refused(world: World) -> None:
+    answer = await world.call("plain", "GET", teams_path(world) + "?include=users,nonsense")
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["source"]) == (400, {"parameter": "include"})
+    assert "include parameter" in error["detail"]
+
+
+async def test_a_thousand_teams_with_their_members_cost_a_bounded_number_of_statements(
+    world: World, statements: list[str]
+) -> None:
+    people = [f"{uuid4().hex}" for _ in range(40)]
+    entry = OrganizationEntry(
+        world.organization,
+        members=dict.fromkeys(people, Status.ACTIVE),
+        teams=tuple(TeamEntry(f"team-{n}", members=tuple(people[: n % 40])) for n in range(1000)),
+    )
+    directory = Directory(tuple(UserEntry(name) for name in people), (entry,))
+    await world.house.services.directory.apply(operator(), directory, Options())
+    costs = set()
+    for query in ("?page[size]=1", "?page[size]=100", "?page[size]=100&page[number]=9"):
+        statements.clear()
+        path = f"{teams_path(world)}{query}&include=users,organization-memberships"
+        answer = await world.call("owner", "GET", path)
+        assert answer.json()["meta"]["pagination"]["total-count"] == 1006
+        costs.add(len(statements))
+    assert len(costs) == 1
+    assert costs.pop() <= 8
