@@ -268,6 +268,9 @@ class _Link:
 
 def _connect(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    # One plan a statement, whatever its parameters: else a statement is planned anew each time it
+    # is bound, which costs the access statement eight times as much as running it.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for pragma, wanted in _PRAGMAS.items():
         connection.pragma(pragma, wanted)
         if connection.pragma(pragma) != wanted:
