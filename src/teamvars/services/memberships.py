@@ -14,6 +14,7 @@ from teamvars.domain.memberships import (
     MembershipView,
     username_for,
 )
+from teamvars.domain.names import is_email
 from teamvars.domain.teams import Status, owners_lost
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
@@ -118,7 +119,7 @@ class Memberships:
             organization_id = granted.organization.id
             faults = [*draft.all_faults(), *draft.missing(team.id for team in into)]
             email = draft.email or ""
-            user = await users.find_by_email(tx, email)
+            user = await users.find_by_email(tx, email) if is_email(email) else None
             if user and await memberships.find_of_user(tx, organization_id, user.id):
                 faults.append(draft.already_member())
             refuse_all(faults)

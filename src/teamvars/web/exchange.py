@@ -62,6 +62,11 @@ class Exchange:
         """The query parameters; of a repeated one the last."""
         return dict(parse_qsl(self._query.decode("latin-1"), keep_blank_values=True))
 
+    def values(self, name: str) -> list[str]:
+        """Every value of a query parameter that may be repeated."""
+        given = parse_qsl(self._query.decode("latin-1"), keep_blank_values=True)
+        return [value for key, value in given if key == name]
+
     def path(self, name: str) -> str:
         """A parameter of the path."""
         value: str = self.parameters[name]

@@ -32,8 +32,23 @@ def requested_status(exchange: Exchange) -> Status | None:
         raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=STATUS)) from None
 
 
+def text_of(exchange: Exchange, name: str) -> str | None:
+    """What a parameter says; None when it is absent or empty. Refuses a NUL, which nothing has."""
+    return _without_nul(name, exchange.query.get(name, "")) or None
+
+
 def words_of(exchange: Exchange, name: str) -> tuple[str, ...] | None:
-    """The words of a list with commas; None when the parameter is absent or empty."""
-    text = exchange.query.get(name, "")
+    """The words of a list with commas, or of a parameter that is repeated; None when it is empty.
+
+    Refuses a NUL.
+    """
+    text = _without_nul(name, ",".join(exchange.values(name)))
     words = tuple(word.strip() for word in text.split(",") if word.strip())
     return words or None
+
+
+def _without_nul(name: str, text: str) -> str:
+    if "\0" in text:
+        detail = f"{name} has no NUL character."
+        raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=name))
+    return text

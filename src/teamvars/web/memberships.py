@@ -13,6 +13,7 @@ from teamvars.web.includes import (
     STATUS,
     requested_includes,
     requested_status,
+    text_of,
     words_of,
 )
 from teamvars.web.membership_documents import (
@@ -71,7 +72,7 @@ class MembershipRoutes:
         """List the memberships of an organization, invitations included."""
         includes = requested_includes(exchange, INCLUDES)
         emails, status = words_of(exchange, _EMAILS), requested_status(exchange)
-        wanted = MembershipFilter(exchange.query.get(_SEARCH) or None, emails, status)
+        wanted = MembershipFilter(text_of(exchange, _SEARCH), emails, status)
         page = paging.requested_page(exchange)
         caller, organization = exchange.require_caller(), exchange.path("organization")
         found = await self._memberships.list(caller, organization, wanted, page)

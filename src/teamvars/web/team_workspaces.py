@@ -8,6 +8,7 @@ from teamvars.services.team_workspaces import TeamWorkspaces
 from teamvars.web import paging
 from teamvars.web import team_workspace_documents as documents
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.includes import text_of
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.resources import Route
 from teamvars.web.team_workspace_documents import (
@@ -52,8 +53,8 @@ class TeamWorkspaceRoutes:
 
     async def list(self, exchange: Exchange) -> Answer:
         """List the teams' accesses to a workspace."""
-        workspace_id = exchange.query.get(_WORKSPACE, "")
-        if not workspace_id:
+        workspace_id = text_of(exchange, _WORKSPACE)
+        if workspace_id is None:
             detail = f"{_WORKSPACE} says which workspace."
             raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=_WORKSPACE))
         page = paging.requested_page(exchange)

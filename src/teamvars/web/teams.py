@@ -7,7 +7,7 @@ from teamvars.services.teams import Teams
 from teamvars.web import paging
 from teamvars.web import team_documents as documents
 from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.includes import INCLUDE, requested_includes, words_of
+from teamvars.web.includes import INCLUDE, requested_includes, text_of, words_of
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.resources import Route
 from teamvars.web.team_documents import (
@@ -54,7 +54,7 @@ class TeamRoutes:
     async def list(self, exchange: Exchange) -> Answer:
         """List the teams of an organization that the caller sees, by name."""
         includes = requested_includes(exchange, INCLUDES)
-        wanted = TeamFilter(words_of(exchange, _NAMES), exchange.query.get(_SEARCH) or None)
+        wanted = TeamFilter(words_of(exchange, _NAMES), text_of(exchange, _SEARCH))
         page = paging.requested_page(exchange)
         caller, organization = exchange.require_caller(), exchange.path("organization")
         found = await self._teams.list(caller, organization, wanted, page, members=bool(includes))

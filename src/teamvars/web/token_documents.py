@@ -67,8 +67,8 @@ class TokenListDocument(msgspec.Struct):
 
 
 def draft(document: object) -> TokenDraft:
-    """What a create asks for; a request may have no document, or `null`."""
-    if document is None:
+    """What a create asks for; a request may have no document, `null` or `{}`."""
+    if document in (None, {}):
         return TokenDraft()
     read = Reader(document)
     data = read.data(dict)

@@ -11,6 +11,7 @@ from teamvars.web import paging
 from teamvars.web import workspace_documents as documents
 from teamvars.web.documents import workspace_path
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.includes import text_of
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.resources import Handler, Route
 from teamvars.web.workspace_documents import (
@@ -73,7 +74,7 @@ class WorkspaceRoutes:
     async def list(self, exchange: Exchange) -> Answer:
         """List the workspaces of an organization that the caller sees, by name."""
         page = paging.requested_page(exchange)
-        search = exchange.query.get(_SEARCH, "")
+        search = text_of(exchange, _SEARCH) or ""
         caller, organization = exchange.require_caller(), exchange.path("organization")
         found = await self._workspaces.list(caller, organization, search, page)
         links = paging.links(exchange, page, found.total)
