@@ -1,14 +1,13 @@
 """What tests of the HTTP side may ask for besides."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import structlog
 from structlog.testing import LogCapture
 from structlog.typing import EventDict
 
-from teamvars.storage.database import Body, Row, Transaction
+from teamvars.storage.database import Body, Transaction
 from teamvars.web import frame
 from tests.house import House
 
@@ -30,7 +29,7 @@ def statements(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     async def counted(body: Body[Any]) -> Any:
         async def watched(tx: Transaction) -> Any:
-            return await body(Counting(tx, seen))
+            return await body(cast(Transaction, Counting(tx, seen)))
 
         return await read(watched)
 
@@ -39,24 +38,17 @@ def statements(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class Counting:
-    """A transaction that notes what it is asked."""
+    """A transaction that notes each statement it is asked for."""
 
     def __init__(self, tx: Transaction, seen: list[str]) -> None:
         self._tx = tx
         self._seen = seen
 
-    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        self._seen.append(sql)
-        return await self._tx.fetch(sql, *args)
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._tx, name)
 
-    async def fetch_one(self, sql: str, *args: object) -> Row | None:
-        self._seen.append(sql)
-        return await self._tx.fetch_one(sql, *args)
+        async def counted(*args: Any) -> Any:
+            self._seen.append(str(args[0]))
+            return await method(*args)
 
-    async def execute(self, sql: str, *args: object) -> None:
-        self._seen.append(sql)
-        await self._tx.execute(sql, *args)
-
-    async def script(self, sql: str) -> None:
-        self._seen.append(sql)
-        await self._tx.script(sql)
+        return counted

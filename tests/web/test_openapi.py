@@ -208,7 +208,7 @@ async def with_bad_documents(world: World, operation: Operation, ids: Mapping[st
         return
     yield await send(world, operation, ids, content=b"{")
     yield await send(world, operation, ids, content_type="text/plain")
-    yield await send(world, operation, ids, document={})
+    yield await send(world, operation, ids, document={"data": {}})
     yield await send(world, operation, ids, document=with_another_type(operation.example))
 
 

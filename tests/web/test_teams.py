@@ -167,6 +167,8 @@ async def test_secret_teams_are_listed_to_their_members_and_owners_alone(world: 
 
 async def test_teams_are_found_by_name_and_paged(world: World) -> None:
     assert await names(world, query="?filter[names]=CREW,owners,nobody") == ["crew", "owners"]
+    repeated = "?filter[names]=crew&filter[names]=owners"
+    assert await names(world, query=repeated) == ["crew", "owners"]
     assert await names(world, query="?q=ER") == ["managers", "owners", "readers", "writers"]
     assert await names(world, query="?page[size]=2&page[number]=2") == ["owners", "readers"]
     answer = await world.call("owner", "GET", teams_path(world) + "?page[number]=99")
