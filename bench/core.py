@@ -20,6 +20,7 @@ import httpx
 import psutil
 import structlog
 
+from teamvars.storage import database
 from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
 from tests.commands import Host
 from tests.house import open_house
@@ -136,6 +137,10 @@ class _Counting:
     async def ask(self, question: Question, *args: object) -> Row | None:
         self._counter.statements += 1
         return await self._tx.ask(question, *args)
+
+    async def together(self, *statements: database.Statement) -> None:
+        self._counter.statements += len(statements)
+        await self._tx.together(*statements)
 
     async def execute(self, sql: str, *args: object) -> None:
         self._counter.statements += 1

@@ -18,7 +18,7 @@ from bench.wrk import CONNECTIONS
 from teamvars import wiring
 from teamvars.domain.access import Caller
 from teamvars.security.tokens import hash_token
-from teamvars.storage import access
+from teamvars.storage import access, database
 from teamvars.storage.database import Question, Row
 from teamvars.storage.postgres import FRAGMENTS
 from tests.server import START_SECONDS, end_group, free_port
@@ -161,6 +161,9 @@ class _Recorder:
     async def ask(self, question: Question, *args: object) -> Row | None:
         self.sql, self.args = question.one, args
         raise _Recorded
+
+    async def together(self, *statements: database.Statement) -> None:
+        raise AssertionError("nothing is written")
 
     async def execute(self, sql: str, *args: object) -> None:
         raise AssertionError("nothing is written")

@@ -17,7 +17,7 @@ from teamvars.security.sealing import SealBroken
 from teamvars.services.installation import Installation, NotReady
 from teamvars.services.tokens import OwnerName
 from teamvars.services.variables import ANY_VERSION
-from teamvars.storage import migrations
+from teamvars.storage import database, migrations
 from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
 from teamvars.storage.engines import database_for
 from tests.house import House, open_house, operator
@@ -68,6 +68,10 @@ class WatchedTransaction:
     async def ask(self, question: Question, *args: object) -> Row | None:
         self._statements.append(f"{question.one} -- {args[:1]}")
         return await self._tx.ask(question, *args)
+
+    async def together(self, *statements: database.Statement) -> None:
+        self._statements += [f"{one.sql} -- {one.args[:1]}" for one in statements]
+        await self._tx.together(*statements)
 
     async def execute(self, sql: str, *args: object) -> None:
         await self.fetch(sql, *args)

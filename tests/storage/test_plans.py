@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from teamvars import wiring
+from teamvars.storage import database
 from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
 from teamvars.web.frame import Frame
 from tests.house import BASE, House, open_house
@@ -183,6 +184,10 @@ class Listening:
     async def ask(self, question: Question, *args: object) -> Row | None:
         self._seen[question.one] = Statement(question.one, args)
         return await self._tx.ask(question, *args)
+
+    async def together(self, *statements: database.Statement) -> None:
+        self._seen |= {one.sql: Statement(one.sql, one.args) for one in statements}
+        await self._tx.together(*statements)
 
     async def execute(self, sql: str, *args: object) -> None:
         self._seen[sql] = Statement(sql, args)

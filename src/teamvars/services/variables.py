@@ -134,9 +134,9 @@ class Variables:
             ]
             variable = replace(draft, faults=(*draft.faults, *known)).build(granted.workspace, now)
             sealed = self._sealer.data_key(granted.key).seal(draft.value or "", variable)
-            await variables.insert(tx, StoredVariable(variable, sealed, size))
             event = caller.event("variable.create", _subject(variable), _summary(variable), now)
-            await streams.append(tx, *self._chain.extend(granted.stream, event, after))
+            record = streams.appending(*self._chain.extend(granted.stream, event, after))
+            await variables.insert(tx, StoredVariable(variable, sealed, size), *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
         return await self._write(body)
@@ -162,11 +162,11 @@ class Variables:
             granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
             variable, updated = self._apply(draft, stored, granted, verdicts)
-            await variables.update(tx, updated)
             details = {**_summary(variable), "changed": draft.changed()}
             event = caller.event("variable.update", _subject(variable), details, now)
             usage = granted.stream.usage.plus(0, updated.value_bytes - stored.value_bytes)
-            await streams.append(tx, *self._chain.extend(granted.stream, event, usage))
+            record = streams.appending(*self._chain.extend(granted.stream, event, usage))
+            await variables.update(tx, updated, *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
         return await self._write(body)
@@ -181,11 +181,11 @@ class Variables:
             place = workspace_id, variable_id
             granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
-            await variables.delete(tx, variable_id)
             summary = _summary(stored.variable)
             event = caller.event("variable.delete", _subject(stored.variable), summary, now)
             usage = granted.stream.usage.plus(-1, -stored.value_bytes)
-            await streams.append(tx, *self._chain.extend(granted.stream, event, usage))
+            record = streams.appending(*self._chain.extend(granted.stream, event, usage))
+            await variables.delete(tx, variable_id, *record)
 
         await self._database.write(body)
 

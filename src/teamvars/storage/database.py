@@ -17,6 +17,14 @@ Row = Sequence[Any]
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement whose rows nobody wants, and its parameters."""
+
+    sql: str
+    args: tuple[object, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
     """A statement with one row for one asker, and its twin for many askers at once.
@@ -54,6 +62,10 @@ class Transaction(Protocol):
 
     async def execute(self, sql: str, *args: object) -> None:
         """Runs a statement whose rows nobody wants."""
+        ...
+
+    async def together(self, *statements: Statement) -> None:
+        """Runs statements of which none sees what another does, in one round trip where it pays."""
         ...
 
     async def script(self, sql: str) -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import random
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -19,6 +21,7 @@ from teamvars.storage.database import (
     MissingTable,
     Question,
     Row,
+    Statement,
     T,
     Taken,
     Transaction,
@@ -107,6 +110,11 @@ class PostgresTransaction:
     async def execute(self, sql: str, *args: object) -> None:
         await self.fetch(sql, *args)
 
+    async def together(self, *statements: Statement) -> None:
+        args = [arg for statement in statements for arg in statement.args]
+        shape = tuple((statement.sql, len(statement.args)) for statement in statements)
+        await self.fetch(_in_one(shape), *args)
+
     async def script(self, sql: str) -> None:
         await self._connection.execute(FRAGMENTS.render(sql))
 
@@ -132,6 +140,9 @@ class _Queries:
 
     async def execute(self, sql: str, *args: object) -> None:
         await self.fetch(sql, *args)
+
+    async def together(self, *statements: Statement) -> None:
+        raise NotImplementedError("changes are for a transaction")
 
     async def script(self, sql: str) -> None:
         raise NotImplementedError("a script is for a transaction")
@@ -249,6 +260,24 @@ async def _engine(tx: Transaction) -> Engine:
     names = ("fsync", "full_page_writes", "synchronous_commit")
     unsafe = (f"{name} off" for name, value in zip(names, settings, strict=True) if value == "off")
     return Engine("PostgreSQL", divmod(int(number), 10000), tuple(unsafe), clock)
+
+
+@cache
+def _in_one(shape: tuple[tuple[str, int], ...]) -> str:
+    """One statement that does what several do, given each text and its number of parameters.
+
+    All parts of it see the same snapshot (PostgreSQL, WITH Queries, 7.8.4).
+    """
+    numbered = []
+    before = 0
+    for sql, parameters in shape:
+        numbered.append(
+            re.sub(r"\$(\d+)", lambda found, n=before: f"${int(found[1]) + n}", sql)  # type: ignore[misc]
+        )
+        before += parameters
+    *first, last = numbered
+    parts = ", ".join(f"part_{n} AS ({sql})" for n, sql in enumerate(first))
+    return f"WITH {parts} {last}" if parts else last
 
 
 def _explained(error: Exception, connection: Connection) -> Exception:

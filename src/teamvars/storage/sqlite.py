@@ -26,6 +26,7 @@ from teamvars.storage.database import (
     MissingTable,
     Question,
     Row,
+    Statement,
     T,
     Taken,
 )
@@ -81,6 +82,10 @@ class SqliteTransaction:
 
     async def execute(self, sql: str, *args: object) -> None:
         self._run(sql, args)
+
+    async def together(self, *statements: Statement) -> None:
+        for statement in statements:
+            self._run(statement.sql, statement.args)
 
     async def script(self, sql: str) -> None:
         self._connection.execute(_render(sql))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from teamvars.domain.audit import AuditEntry, AuditFilter, Stream
 from teamvars.domain.errors import not_found
 from teamvars.domain.workspaces import Usage
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Row, Statement, Transaction
 
 _STREAM = "id, sequence, link, head, variables, value_bytes"
 _ENTRY = (
@@ -14,6 +14,14 @@ _ENTRY = (
     "subject_type, subject_id, details, key_id, previous, link"
 )
 _PAGE = 1000
+_INSERT_ENTRY = (
+    f"INSERT INTO audit_entries ({_ENTRY}) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+)
+_MOVE = (
+    "UPDATE streams SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6 "
+    "WHERE id = $1"
+)
 
 
 async def insert(tx: Transaction, stream: Stream) -> None:
@@ -52,20 +60,16 @@ async def every(tx: Transaction) -> list[Stream]:
 
 async def append(tx: Transaction, entry: AuditEntry, after: Stream) -> None:
     """Writes the entry and moves its stream to where it is after it."""
-    await tx.execute(
-        f"INSERT INTO audit_entries ({_ENTRY}) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
-        *(getattr(entry, name) for name in AuditEntry.__slots__),
-    )
-    await tx.execute(
-        "UPDATE streams SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6 "
-        "WHERE id = $1",
-        after.id,
-        after.sequence,
-        after.link,
-        after.head,
-        after.usage.variables,
-        after.usage.value_bytes,
+    await tx.together(*appending(entry, after))
+
+
+def appending(entry: AuditEntry, after: Stream) -> tuple[Statement, Statement]:
+    """What `append` does, for a change of one row to take along."""
+    usage = after.usage
+    place = (after.sequence, after.link, after.head, usage.variables, usage.value_bytes)
+    return (
+        Statement(_INSERT_ENTRY, tuple(getattr(entry, name) for name in AuditEntry.__slots__)),
+        Statement(_MOVE, (after.id, *place)),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.variables import Category, Variable, key_taken
-from teamvars.storage.database import Row, Taken, Transaction
+from teamvars.storage.database import Row, Statement, Taken, Transaction
 
 _PLAIN = (
     "id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at, "
@@ -13,6 +13,15 @@ _PLAIN = (
 )
 
 _LISTED = ", ".join(f"variables.{column}" for column in _PLAIN.split(", "))
+
+_INSERT = (
+    f"INSERT INTO variables ({_PLAIN}, sealed_value) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+)
+_UPDATE = (
+    "UPDATE variables SET key = $2, description = $3, category = $4, hcl = $5, "
+    "sensitive = $6, version_id = $7, value_bytes = $8, sealed_value = $9 WHERE id = $1"
+)
 
 _CATEGORIES = {category.value: category for category in Category}
 
@@ -60,53 +69,52 @@ async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVar
     return _stored(row)
 
 
-async def insert(tx: Transaction, stored: StoredVariable) -> None:
-    """Adds a variable. Refuses: key_taken."""
+async def insert(tx: Transaction, stored: StoredVariable, *record: Statement) -> None:
+    """Adds a variable, together with the statements that record it. Refuses: key_taken."""
     variable = stored.variable
+    args = (
+        variable.id,
+        variable.workspace_id,
+        variable.key,
+        variable.description,
+        variable.category,
+        int(variable.hcl),
+        int(variable.sensitive),
+        variable.version_id,
+        variable.created_at,
+        stored.value_bytes,
+        stored.sealed,
+    )
+    await _change(tx, Statement(_INSERT, args), *record)
+
+
+async def update(tx: Transaction, stored: StoredVariable, *record: Statement) -> None:
+    """Stores a variable as it is now, with the statements that record it. Refuses: key_taken."""
+    variable = stored.variable
+    args = (
+        variable.id,
+        variable.key,
+        variable.description,
+        variable.category,
+        int(variable.hcl),
+        int(variable.sensitive),
+        variable.version_id,
+        stored.value_bytes,
+        stored.sealed,
+    )
+    await _change(tx, Statement(_UPDATE, args), *record)
+
+
+async def delete(tx: Transaction, variable_id: str, *record: Statement) -> None:
+    """Removes a variable, together with the statements that record it."""
+    await tx.together(Statement("DELETE FROM variables WHERE id = $1", (variable_id,)), *record)
+
+
+async def _change(tx: Transaction, *statements: Statement) -> None:
     try:
-        await tx.execute(
-            f"INSERT INTO variables ({_PLAIN}, sealed_value) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-            variable.id,
-            variable.workspace_id,
-            variable.key,
-            variable.description,
-            variable.category,
-            int(variable.hcl),
-            int(variable.sensitive),
-            variable.version_id,
-            variable.created_at,
-            stored.value_bytes,
-            stored.sealed,
-        )
+        await tx.together(*statements)
     except Taken:
         raise Refusal(key_taken()) from None
-
-
-async def update(tx: Transaction, stored: StoredVariable) -> None:
-    """Stores a variable as it is now. Refuses: key_taken."""
-    variable = stored.variable
-    try:
-        await tx.execute(
-            "UPDATE variables SET key = $2, description = $3, category = $4, hcl = $5, "
-            "sensitive = $6, version_id = $7, value_bytes = $8, sealed_value = $9 WHERE id = $1",
-            variable.id,
-            variable.key,
-            variable.description,
-            variable.category,
-            int(variable.hcl),
-            int(variable.sensitive),
-            variable.version_id,
-            stored.value_bytes,
-            stored.sealed,
-        )
-    except Taken:
-        raise Refusal(key_taken()) from None
-
-
-async def delete(tx: Transaction, variable_id: str) -> None:
-    """Removes a variable."""
-    await tx.execute("DELETE FROM variables WHERE id = $1", variable_id)
 
 
 def _stored(row: Row) -> StoredVariable:
