@@ -7,8 +7,8 @@ import pytest
 
 from teamvars import settings
 from teamvars.settings import SettingsError
-from tests.cli.conftest import Site
 from tests.commands import Host
+from tests.postgres import Postgres
 
 
 @pytest.fixture
@@ -194,10 +194,7 @@ def test_a_server_that_cannot_be_reached_never_has_its_password_shown(host: Host
         assert "Traceback" not in done.err
 
 
-def test_a_database_that_is_missing_is_named(site: Site) -> None:
-    if "DATABASE_URL" not in site.host.settings:
-        pytest.skip("a file is made by init, and that has a test of its own")
-    other = site.host.settings["DATABASE_URL"].rpartition("/")[0] + "/nosuchdatabase"
-    done = site.host.having(database_url=other).run("migrate", "check")
+def test_a_database_that_is_missing_is_named(host: Host, postgres: Postgres) -> None:
+    done = host.having(database_url=postgres.url("nosuchdatabase")).run("migrate", "check")
     assert done.code == 1
     assert 'database "nosuchdatabase" does not exist' in done.err

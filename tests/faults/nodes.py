@@ -188,7 +188,10 @@ class Nodes:
             # In the order of ids, which is another in each store.
             ids = [item["id"] for item in json.loads(answer.text)["data"]]
             assert ids == sorted(ids)
-            data.sort(key=lambda item: str(item["id"]))
+            # Of members, the rest of the resource holds times and addresses of each store's own.
+            data = [{"type": item["type"], "id": item["id"]} for item in data]
+            document["data"] = sorted(data, key=lambda item: str(item["id"]))
+            data = document["data"]
         hidden = {"x-request-id", "content-length"}
         headers = {k: self._named(v) for k, v in answer.headers.items() if k not in hidden}
         faults = [(e["status"], e["code"], e.get("source", {}).get("pointer")) for e in errors]

@@ -177,7 +177,10 @@ def test_a_mutated_source_has_the_syntax_verdict_of_the_go_parser(seed: int) -> 
         assert parses_here(source) == parses_in_go(source)
 
 
-@pytest.mark.parametrize("source", [source for source in SOURCES if "\0" not in source])
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(source, id=str(n)) for n, source in enumerate(SOURCES) if "\0" not in source],
+)
 def test_a_recorded_source_has_the_syntax_verdict_of_the_go_parser(source: str) -> None:
     if not differs_for_a_known_reason(source):
         assert parses_here(source) == parses_in_go(source)

@@ -524,7 +524,8 @@ OPTIONS = {
     "/workspaces/{workspace}/vars/var-1111111111111111": "DELETE, GET, HEAD, OPTIONS, PATCH",
     "/teams/{team}/relationships/users": "DELETE, GET, HEAD, OPTIONS, POST",
     "/teams/{team}/relationships/organization-memberships": "DELETE, GET, HEAD, OPTIONS, POST",
-    "/organizations/{organization}/workspaces/network": "GET, HEAD, OPTIONS",
+    "/organizations/{organization}/workspaces/network": "DELETE, GET, HEAD, OPTIONS, PATCH",
+    "/workspaces/{workspace}/audit-events": "GET, HEAD, OPTIONS",
 }
 
 
