@@ -11,12 +11,13 @@ from teamvars.domain.access import (
     WorkspaceAccess,
     WrappedKey,
 )
-from teamvars.domain.audit import Actor, Stream
+from teamvars.domain.audit import Actor
 from teamvars.domain.errors import not_found, unauthenticated
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility
-from teamvars.domain.workspaces import Usage, Workspace
+from teamvars.domain.workspaces import Workspace
+from teamvars.storage import streams
 from teamvars.storage.database import Question, Row, Transaction
 
 # $1: hash of the token, $2: now. `acting`: every team whose rights the caller has.
@@ -212,7 +213,7 @@ async def organization(
         is_member=bool(row[9]),
         team_ids=frozenset(team[0] for team in acting),
         manages_membership=any(team[1] for team in acting),
-        stream=_stream(row),
+        stream=streams.from_row(row[-6:]),
     )
 
 
@@ -236,7 +237,7 @@ async def team(
         in_organization=bool(row[11]),
         in_team=bool(row[12]),
         manages_membership=bool(row[13]),
-        stream=_stream(row),
+        stream=streams.from_row(row[-6:]),
     )
 
 
@@ -274,10 +275,5 @@ def _workspace(caller: Caller, row: Row | None) -> WorkspaceAccess:
         workspace=Workspace(row[4], row[5], row[6], row[7]),
         level=Level(row[8]),
         key=WrappedKey(row[6], row[9], row[10], row[11]),
-        stream=_stream(row),
+        stream=streams.from_row(row[-6:]),
     )
-
-
-def _stream(row: Row) -> Stream:
-    id_, sequence, link, head, variables, value_bytes = row[-6:]
-    return Stream(id_, sequence, link, head, Usage(variables, value_bytes))
