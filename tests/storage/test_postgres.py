@@ -169,7 +169,8 @@ async def test_idle_connections_that_were_lost_are_no_loss(store: Database, admi
         "WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
     answers = await asyncio.gather(*(store.read(ids) for _ in range(5)), store.write(adding("5")))
-    assert answers[:5] == [["0", "1", "2", "3", "4"]] * 5
+    for answer in answers[:5]:  # a read may begin after the write
+        assert answer in (["0", "1", "2", "3", "4"], ["0", "1", "2", "3", "4", "5"])
     assert await store.read(ids) == ["0", "1", "2", "3", "4", "5"]
 
 
