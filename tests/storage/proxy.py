@@ -7,15 +7,20 @@ from urllib.parse import urlsplit
 
 COMMITTED = b"COMMIT\x00"
 """How the server says that it has committed."""
+_ENDED = b"C57P01\x00"
+"""How the server says that an administrator ends the connection."""
 
 
 class Way:
     """Between client and server. Once `cut` is set, the next answer to a COMMIT breaks it:
-    `before` it reaches the client, or right `after`."""
+    `before` it reaches the client, or right `after`. While `half_open`, what the server says last
+    arrives, and that it has hung up does not.
+    """
 
     def __init__(self, server_url: str) -> None:
         self._target = urlsplit(server_url)
         self.cut: str | None = None
+        self.half_open = False
         self.url = ""
 
     async def serve(self) -> asyncio.Server:
@@ -46,6 +51,8 @@ class Way:
                 await target.drain()
             if cut:
                 return
+            if self.half_open and _ENDED in data:
+                await asyncio.Event().wait()
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ import pytest
 
 from teamvars.domain.errors import Refusal
 from teamvars.storage import migrations, postgres
-from teamvars.storage.database import Database, Taken, Transaction
+from teamvars.storage.database import Body, Database, Taken, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from tests.postgres import LocalPostgres
 from tests.storage.proxy import way_to
@@ -145,8 +145,8 @@ async def test_a_statement_prepared_before_a_migration_works_after_it(
 # Losing the connection
 
 
-async def test_a_connection_lost_before_the_commit_is_no_loss(store: Database, admin: Any) -> None:
-    runs: list[int] = []
+def terminated_in_between(admin: Any, runs: list[int]) -> Body[None]:
+    """What adds two things; before the second, the first run's connection is ended."""
 
     async def body(tx: Transaction) -> None:
         runs.append(0)
@@ -155,10 +155,27 @@ async def test_a_connection_lost_before_the_commit_is_no_loss(store: Database, a
             row = await tx.fetch_one("SELECT pg_backend_pid()")
             assert row is not None
             await admin.execute("SELECT pg_terminate_backend($1, 5000)", row[0])
+            await asyncio.sleep(0.05)  # what the server says arrives
         await adding("b")(tx)
 
-    await store.write(body)
+    return body
+
+
+async def test_a_connection_lost_before_the_commit_is_no_loss(store: Database, admin: Any) -> None:
+    runs: list[int] = []
+    await store.write(terminated_in_between(admin, runs))
     assert len(runs) == 2
+    assert await store.read(ids) == ["a", "b"]
+
+
+async def test_neither_is_one_whose_end_was_announced_and_has_not_come_yet(
+    store: Database, postgres_url: str, admin: Any
+) -> None:
+    async with way_to(postgres_url) as way, opened(way.url) as database:
+        way.half_open = True
+        runs: list[int] = []
+        await database.write(terminated_in_between(admin, runs))
+        assert len(runs) == 2
     assert await store.read(ids) == ["a", "b"]
 
 

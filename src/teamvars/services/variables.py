@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
@@ -83,17 +84,16 @@ class Variables:
     async def list(self, caller: Caller, workspace_id: str, render: Render) -> RenderedList:
         """All variables of a workspace, rendered now or when they were last the same."""
 
-        async def body(tx: Transaction) -> RenderedList:
-            while True:
-                granted = await self._readable(tx, caller, workspace_id)
-                head = granted.stream.head
-                if (known := self._lists.find(workspace_id, head)) is not None:
-                    return known
-                if (found := await self._find_all(tx, granted)) is not None:
-                    self._lists.keep(workspace_id, head, rendered := render(found))
-                    return rendered
-
-        return await self._database.query(body)
+        while True:
+            granted = await self._database.query(
+                lambda tx: self._readable(tx, caller, workspace_id)
+            )
+            head = granted.stream.head
+            listed = self._lists.find(workspace_id, head) or await self._lists.make(
+                workspace_id, head, partial(self._rendered, granted, render)
+            )
+            if listed is not None:
+                return listed
 
     async def read(
         self, caller: Caller, workspace_id: str, variable_id: str
@@ -196,14 +196,14 @@ class Variables:
         granted.require(Permission.READ_VARIABLES)
         return granted
 
-    async def _find_all(self, tx: Transaction, granted: WorkspaceAccess) -> VariableList | None:
-        """The variables at the head that was read with the access; None: somebody has moved it."""
+    async def _rendered(self, granted: WorkspaceAccess, render: Render) -> RenderedList | None:
+        """The list at the head that was read with the access; None: somebody has moved it."""
         workspace, head = granted.workspace, granted.stream.head
-        stored = await variables.find_all(tx, workspace.id, head)
+        stored = await self._database.query(lambda tx: variables.find_all(tx, workspace.id, head))
         if stored is None:
             return None
         key = self._sealer.data_key(granted.key)
-        return VariableList(workspace, [_shown(one, key) for one in stored], head)
+        return render(VariableList(workspace, [_shown(one, key) for one in stored], head))
 
     async def _write(
         self, body: Callable[[Transaction, Verdicts], Coroutine[Any, Any, VariableInWorkspace]]

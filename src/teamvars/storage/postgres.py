@@ -74,6 +74,7 @@ _BUSY_OR_BROKEN = (
     pg.PostgresIOError,
 )
 _UNUSABLE = (*_LOST, *_BUSY_OR_BROKEN)
+_DRIVER = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 Connection = Any
 """A pooled asyncpg connection; the driver's own types are partial."""
@@ -96,7 +97,7 @@ class PostgresTransaction:
             raise MissingReference from None
         except pg.UndefinedTableError:
             raise MissingTable from None
-        except asyncpg.InterfaceError as error:
+        except _DRIVER as error:
             raise _explained(error, self._connection) from error
         return rows
 
@@ -281,8 +282,14 @@ def _in_one(shape: tuple[tuple[str, int], ...]) -> str:
 
 
 def _explained(error: Exception, connection: Connection) -> Exception:
-    """asyncpg has one class for a closed connection and for a caller's mistake; we need two."""
-    return ConnectionResetError("the connection was closed") if _is_gone(connection) else error
+    """asyncpg has one class for a closed connection and for a caller's mistake; we need two.
+
+    To a server that has said it hangs up, and has not yet done so, it can send nothing any more.
+    """
+    if isinstance(error, asyncpg.InternalClientError) and not _is_gone(connection):
+        connection.terminate()
+    lost = ConnectionResetError("the connection was closed")
+    return lost if _is_gone(connection) else error
 
 
 def _is_gone(connection: Connection) -> bool:
@@ -296,7 +303,7 @@ def _is_gone(connection: Connection) -> bool:
 async def _execute(connection: Connection, sql: str) -> str:
     try:
         tag: str = await connection.execute(sql)
-    except asyncpg.InterfaceError as error:
+    except _DRIVER as error:
         raise _explained(error, connection) from error
     return tag
 

@@ -1,0 +1,130 @@
+"""Rendered lists in memory: shared while they are made, bounded when they are kept."""
+
+import asyncio
+
+import pytest
+
+from teamvars.services.rendered import RenderedList, RenderedLists
+
+HEAD, NEXT_HEAD = b"head", b"next"
+
+
+def of(size: int) -> RenderedList:
+    """A list whose body has so many bytes."""
+    return RenderedList('"tag"', bytes(size))
+
+
+class Renderer:
+    """Renders when it is told to, and counts."""
+
+    def __init__(self, outcome: RenderedList | Exception | None) -> None:
+        self._outcome = outcome
+        self.done = asyncio.Event()
+        self.times = 0
+
+    async def __call__(self) -> RenderedList | None:
+        self.times += 1
+        await self.done.wait()
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+
+async def waiting_for(
+    lists: RenderedLists, render: Renderer, count: int
+) -> list[asyncio.Task[RenderedList | None]]:
+    """Callers that all wait for the same list."""
+    callers = [asyncio.create_task(lists.make("ws-1", HEAD, render)) for _ in range(count)]
+    await asyncio.sleep(0)
+    return callers
+
+
+async def test_those_who_want_a_list_at_the_same_head_render_it_once() -> None:
+    lists, render = RenderedLists(100), Renderer(of(10))
+    callers = await waiting_for(lists, render, 5)
+    render.done.set()
+    assert await asyncio.gather(*callers) == [of(10)] * 5
+    assert render.times == 1
+    assert lists.find("ws-1", HEAD) == of(10)
+
+
+async def test_a_list_at_another_head_is_another_list() -> None:
+    lists, old, new = RenderedLists(100), Renderer(of(10)), Renderer(of(20))
+    (caller,) = await waiting_for(lists, old, 1)
+    new.done.set()
+    assert await lists.make("ws-1", NEXT_HEAD, new) == of(20)
+    assert lists.find("ws-1", HEAD) is None
+    old.done.set()
+    assert await caller == of(10)
+
+
+async def test_one_who_goes_away_takes_nobody_along() -> None:
+    lists, render = RenderedLists(100), Renderer(of(10))
+    first, second, third = await waiting_for(lists, render, 3)
+    first.cancel()
+    third.cancel()
+    await asyncio.sleep(0)
+    render.done.set()
+    assert await second == of(10)
+    assert render.times == 1
+
+
+async def test_a_failure_is_everybodys_and_is_not_kept() -> None:
+    lists, broken, whole = RenderedLists(100), Renderer(OSError("down")), Renderer(of(10))
+    callers = await waiting_for(lists, broken, 3)
+    broken.done.set()
+    whole.done.set()
+    outcomes = await asyncio.gather(*callers, return_exceptions=True)
+    assert [str(outcome) for outcome in outcomes] == ["down"] * 3
+    assert await lists.make("ws-1", HEAD, whole) == of(10)
+
+
+async def test_a_failure_nobody_waits_for_any_more_is_not_complained_of() -> None:
+    lists, broken = RenderedLists(100), Renderer(OSError("down"))
+    (caller,) = await waiting_for(lists, broken, 1)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    broken.done.set()
+    await asyncio.sleep(0)
+    assert lists.find("ws-1", HEAD) is None
+
+
+async def test_a_list_of_a_stream_that_has_moved_is_not_kept() -> None:
+    lists, moved = RenderedLists(100), Renderer(None)
+    moved.done.set()
+    assert await lists.make("ws-1", HEAD, moved) is None
+    assert lists.find("ws-1", HEAD) is None
+
+
+async def keep(lists: RenderedLists, name: str, size: int) -> None:
+    render = Renderer(of(size))
+    render.done.set()
+    await lists.make(name, HEAD, render)
+
+
+async def test_when_full_it_forgets_the_list_that_was_not_used_for_longest() -> None:
+    lists = RenderedLists(100)
+    await keep(lists, "ws-1", 50)
+    await keep(lists, "ws-2", 50)
+    assert lists.find("ws-1", HEAD)
+    await keep(lists, "ws-3", 50)
+    kept = [name for name in ("ws-1", "ws-2", "ws-3") if lists.find(name, HEAD)]
+    assert kept == ["ws-1", "ws-3"]
+
+
+async def test_a_workspace_takes_the_room_of_its_newest_list_alone() -> None:
+    lists = RenderedLists(100)
+    await keep(lists, "ws-1", 50)
+    for size in (10, 20, 30, 40, 50):
+        await keep(lists, "ws-2", size)
+    assert lists.find("ws-1", HEAD)
+    assert lists.find("ws-2", HEAD) == of(50)
+
+
+async def test_a_list_larger_than_all_room_displaces_nothing() -> None:
+    lists = RenderedLists(100)
+    await keep(lists, "ws-1", 50)
+    await keep(lists, "ws-2", 101)
+    assert lists.find("ws-1", HEAD)
+    assert lists.find("ws-2", HEAD) is None
