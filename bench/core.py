@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,8 +20,7 @@ import httpx
 import psutil
 import structlog
 
-from teamvars.storage import database
-from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
+from teamvars.storage.database import Body, Database, Row, T, Transaction
 from tests.commands import Host
 from tests.house import open_house
 from tests.postgres import LocalPostgres
@@ -119,32 +118,16 @@ class Counter:
         return counted
 
 
-class _Counting:
+class _Counting(Transaction):
     """A transaction that counts."""
 
     def __init__(self, tx: Transaction, counter: Counter) -> None:
         self._tx = tx
         self._counter = counter
 
-    async def fetch(self, sql: str, *args: object) -> Any:
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         self._counter.statements += 1
         return await self._tx.fetch(sql, *args)
-
-    async def fetch_one(self, sql: str, *args: object) -> Row | None:
-        self._counter.statements += 1
-        return await self._tx.fetch_one(sql, *args)
-
-    async def ask(self, question: Question, *args: object) -> Row | None:
-        self._counter.statements += 1
-        return await self._tx.ask(question, *args)
-
-    async def together(self, *statements: database.Statement) -> None:
-        self._counter.statements += len(statements)
-        await self._tx.together(*statements)
-
-    async def execute(self, sql: str, *args: object) -> None:
-        self._counter.statements += 1
-        await self._tx.execute(sql, *args)
 
     async def script(self, sql: str) -> None:
         await self._tx.script(sql)

@@ -18,8 +18,8 @@ from bench.wrk import CONNECTIONS
 from teamvars import wiring
 from teamvars.domain.access import Caller
 from teamvars.security.tokens import hash_token
-from teamvars.storage import access, database
-from teamvars.storage.database import Question, Row
+from teamvars.storage import access
+from teamvars.storage.database import Row, Transaction
 from teamvars.storage.postgres import FRAGMENTS
 from tests.server import START_SECONDS, end_group, free_port
 
@@ -144,7 +144,7 @@ class _Recorded(Exception):
     """The statement is known: nothing more is wanted."""
 
 
-class _Recorder:
+class _Recorder(Transaction):
     """A transaction that notes the first statement it is given, and ends there."""
 
     sql = ""
@@ -153,20 +153,6 @@ class _Recorder:
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         self.sql, self.args = sql, args
         raise _Recorded
-
-    async def fetch_one(self, sql: str, *args: object) -> Row | None:
-        self.sql, self.args = sql, args
-        raise _Recorded
-
-    async def ask(self, question: Question, *args: object) -> Row | None:
-        self.sql, self.args = question.one, args
-        raise _Recorded
-
-    async def together(self, *statements: database.Statement) -> None:
-        raise AssertionError("nothing is written")
-
-    async def execute(self, sql: str, *args: object) -> None:
-        raise AssertionError("nothing is written")
 
     async def script(self, sql: str) -> None:
         raise AssertionError("nothing is written")

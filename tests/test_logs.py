@@ -1,8 +1,11 @@
 """Log lines hold no stack trace and nothing of an error's text, whoever writes them."""
 
 import json
+import os
 import subprocess
 import sys
+import time
+from collections import Counter
 
 import pytest
 
@@ -58,3 +61,68 @@ def test_every_json_line_is_one_document() -> None:
     assert [line["level"] for line in lines] == ["error", "error", "error", "warning", "info"]
     assert lines[1]["logger"] == "theirs"
     assert all(line["timestamp"].endswith("Z") for line in lines)
+
+
+LOOP = """
+import asyncio, sys
+from teamvars import logs
+import structlog
+
+logs.configure(logs.LogFormat.JSON)
+log = structlog.get_logger("ours")
+
+async def main():
+    log.info("first")
+    await asyncio.sleep(0)
+    await asyncio.to_thread(log.info, "of a thread")
+    for number in range(40):
+        log.info("many", number=number, room="x" * 300)
+    print("after", file=sys.stderr, flush=True)
+    await asyncio.sleep(0.01)
+    log.info("last")
+    sys.exit(3)
+
+asyncio.run(main())
+"""
+
+
+def test_lines_of_a_loop_are_whole_in_order_and_none_is_lost_at_the_end() -> None:
+    done = subprocess.run([sys.executable, "-c", LOOP], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    lines = done.stderr.splitlines()
+    # In one piece at the end of the turn: what is written past the log comes before.
+    assert lines.index("after") == 2
+    events = [json.loads(line) for line in lines if line != "after"]
+    assert [line["event"] for line in events] == ["first", "of a thread", *["many"] * 40, "last"]
+    assert [line["number"] for line in events if "number" in line] == list(range(40))
+
+
+WORKERS = """
+import asyncio, sys
+from teamvars import logs
+import structlog
+
+logs.configure(logs.LogFormat.JSON)
+
+async def main():
+    for turn in range(50):
+        for number in range(40):
+            structlog.get_logger().info("many", worker=sys.argv[1], room="x" * (number * 10))
+        await asyncio.sleep(0)
+
+asyncio.run(main())
+"""
+
+
+def test_lines_of_workers_that_share_a_pipe_do_not_mix() -> None:
+    read, write = os.pipe()
+    with os.fdopen(read) as lines:
+        workers = [
+            subprocess.Popen([sys.executable, "-c", WORKERS, name], stderr=write)
+            for name in ("one", "two", "three")
+        ]
+        os.close(write)
+        time.sleep(0.5)  # the pipe fills, so that what is written has to wait in the middle
+        counted = Counter(json.loads(line)["worker"] for line in lines)
+    assert [worker.wait() for worker in workers] == [0, 0, 0]
+    assert counted == {"one": 2000, "two": 2000, "three": 2000}

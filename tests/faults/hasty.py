@@ -21,14 +21,14 @@ class HastyDatabase(SqliteDatabase):
 
     _begun = 0
 
-    def _begin(self) -> apsw.Connection:
+    async def _begin(self) -> apsw.Connection:
         self._begun += 1
         connection = self._writer.connection()
         if connection.in_transaction and self._begun % 10:
             return connection
         if connection.in_transaction:
             connection.execute("COMMIT")
-        return super()._begin()
+        return await super()._begin()
 
     async def _commit(self, connection: apsw.Connection) -> Refusal | None:
         return None

@@ -17,8 +17,8 @@ from teamvars.security.sealing import SealBroken
 from teamvars.services.installation import Installation, NotReady
 from teamvars.services.tokens import OwnerName
 from teamvars.services.variables import ANY_VERSION
-from teamvars.storage import database, migrations
-from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
+from teamvars.storage import migrations
+from teamvars.storage.database import Body, Database, Row, T, Transaction
 from teamvars.storage.engines import database_for
 from tests.house import House, open_house, operator
 from tests.services.people import Desk, caller, caller_with, count, dump, refusal_of
@@ -44,13 +44,12 @@ class Watched:
     def _noting(self, body: Body[T], transactions: list[list[str]]) -> Body[T]:
         async def noting(tx: Transaction) -> T:
             transactions.append([])
-            noted: Any = WatchedTransaction(tx, transactions[-1])
-            return await body(noted)
+            return await body(WatchedTransaction(tx, transactions[-1]))
 
         return noting
 
 
-class WatchedTransaction:
+class WatchedTransaction(Transaction):
     """A transaction that notes its statements, with their first parameter."""
 
     def __init__(self, tx: Transaction, statements: list[str]) -> None:
@@ -61,20 +60,8 @@ class WatchedTransaction:
         self._statements.append(f"{sql} -- {args[:1]}")
         return await self._tx.fetch(sql, *args)
 
-    async def fetch_one(self, sql: str, *args: object) -> Row | None:
-        rows = await self.fetch(sql, *args)
-        return rows[0] if rows else None
-
-    async def ask(self, question: Question, *args: object) -> Row | None:
-        self._statements.append(f"{question.one} -- {args[:1]}")
-        return await self._tx.ask(question, *args)
-
-    async def together(self, *statements: database.Statement) -> None:
-        self._statements += [f"{one.sql} -- {one.args[:1]}" for one in statements]
-        await self._tx.together(*statements)
-
-    async def execute(self, sql: str, *args: object) -> None:
-        await self.fetch(sql, *args)
+    async def script(self, sql: str) -> None:
+        await self._tx.script(sql)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """On a large store every statement of the hot routes uses an index, on both engines."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +11,7 @@ import httpx
 import pytest
 
 from teamvars import wiring
-from teamvars.storage import database
-from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
+from teamvars.storage.database import Body, Database, Row, T, Transaction
 from teamvars.web.frame import Frame
 from tests.house import BASE, House, open_house
 from tests.storage.stores import fresh_postgres, fresh_sqlite
@@ -161,37 +160,24 @@ class Watched:
 
     def _watched(self, body: Body[T]) -> Body[T]:
         async def run(tx: Transaction) -> T:
-            return await body(cast(Transaction, Listening(tx, self.seen)))
+            return await body(Listening(tx, self.seen))
 
         return run
 
 
-class Listening:
+class Listening(Transaction):
     """A `Transaction` whose statements are noted."""
 
     def __init__(self, tx: Transaction, seen: dict[str, Statement]) -> None:
         self._tx = tx
         self._seen = seen
 
-    async def fetch(self, sql: str, *args: object) -> Any:
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         self._seen[sql] = Statement(sql, args)
         return await self._tx.fetch(sql, *args)
 
-    async def fetch_one(self, sql: str, *args: object) -> Row | None:
-        self._seen[sql] = Statement(sql, args)
-        return await self._tx.fetch_one(sql, *args)
-
-    async def ask(self, question: Question, *args: object) -> Row | None:
-        self._seen[question.one] = Statement(question.one, args)
-        return await self._tx.ask(question, *args)
-
-    async def together(self, *statements: database.Statement) -> None:
-        self._seen |= {one.sql: Statement(one.sql, one.args) for one in statements}
-        await self._tx.together(*statements)
-
-    async def execute(self, sql: str, *args: object) -> None:
-        self._seen[sql] = Statement(sql, args)
-        await self._tx.execute(sql, *args)
+    async def script(self, sql: str) -> None:
+        await self._tx.script(sql)
 
 
 class Large(NamedTuple):

@@ -326,6 +326,56 @@ async def test_a_read_changes_nothing(store: Database) -> None:
 # The file
 
 
+# Queries, whose statements run together
+
+
+async def test_a_query_sees_what_was_committed_before_it_was_asked(store: Database) -> None:
+    asked = asyncio.create_task(store.query(ids))
+    await store.write(adding("a"))
+    late = asyncio.create_task(store.query(ids))
+    assert await late == ["a"]
+    assert await asked in ([], ["a"])
+
+
+async def test_a_query_that_fails_takes_no_other_along(store: Database) -> None:
+    async def wrong(tx: Transaction) -> None:
+        await tx.fetch("SELECT nothing FROM things")
+
+    async def nowhere(tx: Transaction) -> None:
+        await tx.fetch("SELECT id FROM nowhere")
+
+    await store.write(adding("a"))
+    *good, missing, bug = await asyncio.gather(
+        store.query(ids), store.query(ids), store.query(nowhere), store.query(wrong),
+        return_exceptions=True,
+    )  # fmt: skip
+    assert good == [["a"], ["a"]]
+    assert words(missing) == ["storage_unavailable"]
+    assert isinstance(bug, apsw.SQLError)
+
+
+async def test_one_who_gives_up_a_query_takes_no_other_along(store: Database) -> None:
+    await store.write(adding("a"))
+    gone, there = (asyncio.create_task(store.query(ids)) for _ in range(2))
+    await asyncio.sleep(0)
+    gone.cancel()
+    assert await there == ["a"]
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+
+
+async def test_queries_are_refused_while_the_file_is_away_and_answered_when_it_is_back(
+    store: Database, path: Path
+) -> None:
+    await store.write(adding("a"))
+    away = path.with_name("away")
+    path.rename(away)
+    outcomes = await asyncio.gather(*(store.query(ids) for _ in range(3)), return_exceptions=True)
+    assert words(*outcomes) == ["storage_unavailable"] * 3
+    away.rename(path)
+    assert await store.query(ids) == ["a"]
+
+
 async def test_the_protection_that_was_asked_of_sqlite_is_on(store: Database) -> None:
     wanted = {
         "journal_mode": "wal",

@@ -1,13 +1,14 @@
 """What tests of the HTTP side may ask for besides."""
 
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import structlog
 from structlog.testing import LogCapture
 from structlog.typing import EventDict
 
-from teamvars.storage.database import Body, Transaction
+from teamvars.storage.database import Body, Row, Transaction
 from teamvars.web import frame
 from tests.house import House
 
@@ -29,7 +30,7 @@ def statements(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     async def counted(body: Body[Any]) -> Any:
         async def watched(tx: Transaction) -> Any:
-            return await body(cast(Transaction, Counting(tx, seen)))
+            return await body(Counting(tx, seen))
 
         return await read(watched)
 
@@ -37,18 +38,16 @@ def statements(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-class Counting:
+class Counting(Transaction):
     """A transaction that notes each statement it is asked for."""
 
     def __init__(self, tx: Transaction, seen: list[str]) -> None:
         self._tx = tx
         self._seen = seen
 
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._tx, name)
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        self._seen.append(sql)
+        return await self._tx.fetch(sql, *args)
 
-        async def counted(*args: Any) -> Any:
-            self._seen.append(str(args[0]))
-            return await method(*args)
-
-        return counted
+    async def script(self, sql: str) -> None:
+        await self._tx.script(sql)

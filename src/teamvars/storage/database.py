@@ -50,7 +50,8 @@ class Transaction(Protocol):
 
     async def fetch_one(self, sql: str, *args: object) -> Row | None:
         """The first row of a statement, None when there is none."""
-        ...
+        rows = await self.fetch(sql, *args)
+        return rows[0] if rows else None
 
     async def ask(self, question: Question, *args: object) -> Row | None:
         """The row of a question, None when there is none.
@@ -58,15 +59,16 @@ class Transaction(Protocol):
         In a `query`, those who wait at the same time may share a statement, which begins after
         the last of them has asked.
         """
-        ...
+        return await self.fetch_one(question.one, *args)
 
     async def execute(self, sql: str, *args: object) -> None:
         """Runs a statement whose rows nobody wants."""
-        ...
+        await self.fetch(sql, *args)
 
     async def together(self, *statements: Statement) -> None:
         """Runs statements of which none sees what another does, in one round trip where it pays."""
-        ...
+        for statement in statements:
+            await self.execute(statement.sql, *statement.args)
 
     async def script(self, sql: str) -> None:
         """Runs several statements without parameters, for migrations."""

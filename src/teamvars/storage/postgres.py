@@ -80,7 +80,7 @@ Connection = Any
 """A pooled asyncpg connection; the driver's own types are partial."""
 
 
-class PostgresTransaction:
+class PostgresTransaction(Transaction):
     """A `Transaction` on one connection."""
 
     __slots__ = ("_connection",)
@@ -101,16 +101,6 @@ class PostgresTransaction:
             raise _explained(error, self._connection) from error
         return rows
 
-    async def fetch_one(self, sql: str, *args: object) -> Row | None:
-        rows = await self.fetch(sql, *args)
-        return rows[0] if rows else None
-
-    async def ask(self, question: Question, *args: object) -> Row | None:
-        return await self.fetch_one(question.one, *args)
-
-    async def execute(self, sql: str, *args: object) -> None:
-        await self.fetch(sql, *args)
-
     async def together(self, *statements: Statement) -> None:
         args = [arg for statement in statements for arg in statement.args]
         shape = tuple((statement.sql, len(statement.args)) for statement in statements)
@@ -120,7 +110,7 @@ class PostgresTransaction:
         await self._connection.execute(FRAGMENTS.render(sql))
 
 
-class _Queries:
+class _Queries(Transaction):
     """A `Transaction` in which each statement is one of its own, on whatever connection is free."""
 
     def __init__(self, database: "PostgresDatabase") -> None:
@@ -132,18 +122,8 @@ class _Queries:
             lambda connection: PostgresTransaction(connection).fetch(sql, *args)
         )
 
-    async def fetch_one(self, sql: str, *args: object) -> Row | None:
-        rows = await self.fetch(sql, *args)
-        return rows[0] if rows else None
-
     async def ask(self, question: Question, *args: object) -> Row | None:
         return await self._sharing.ask(question, args)
-
-    async def execute(self, sql: str, *args: object) -> None:
-        await self.fetch(sql, *args)
-
-    async def together(self, *statements: Statement) -> None:
-        raise NotImplementedError("changes are for a transaction")
 
     async def script(self, sql: str) -> None:
         raise NotImplementedError("a script is for a transaction")

@@ -9,11 +9,11 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 import apsw
 
@@ -24,11 +24,10 @@ from teamvars.storage.database import (
     Fragments,
     MissingReference,
     MissingTable,
-    Question,
     Row,
-    Statement,
     T,
     Taken,
+    Transaction,
 )
 
 FRAGMENTS = Fragments(
@@ -48,6 +47,7 @@ _PRAGMAS = {
 }
 _UNUSABLE = (
     apsw.CantOpenError,
+    apsw.ConnectionClosedError,
     apsw.CorruptError,
     apsw.FullError,
     apsw.IOError,
@@ -62,7 +62,7 @@ class StorageMisconfigured(Exception):
     """The store cannot be used as it is; the text says why."""
 
 
-class SqliteTransaction:
+class SqliteTransaction(Transaction):
     """A `Transaction` whose statements never suspend."""
 
     __slots__ = ("_connection",)
@@ -71,26 +71,13 @@ class SqliteTransaction:
         self._connection = connection
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        return self._run(sql, args)
-
-    async def fetch_one(self, sql: str, *args: object) -> Row | None:
-        rows = self._run(sql, args)
-        return rows[0] if rows else None
-
-    async def ask(self, question: Question, *args: object) -> Row | None:
-        return await self.fetch_one(question.one, *args)
-
-    async def execute(self, sql: str, *args: object) -> None:
-        self._run(sql, args)
-
-    async def together(self, *statements: Statement) -> None:
-        for statement in statements:
-            self._run(statement.sql, statement.args)
+        return self.run(sql, args)
 
     async def script(self, sql: str) -> None:
         self._connection.execute(_render(sql))
 
-    def _run(self, sql: str, args: tuple[Any, ...]) -> Sequence[Row]:
+    def run(self, sql: str, args: tuple[Any, ...]) -> Sequence[Row]:
+        """The same as `fetch`, without a coroutine."""
         try:
             return self._connection.execute(_render(sql), args).fetchall()
         except apsw.ConstraintError as error:
@@ -99,6 +86,56 @@ class SqliteTransaction:
             if "no such table" in str(error):
                 raise MissingTable from None
             raise
+
+
+class _Asker(NamedTuple):
+    """A statement that waits for its turn to end."""
+
+    sql: str
+    args: tuple[object, ...]
+    answer: "asyncio.Future[Sequence[Row]]"
+
+
+class _Queries(Transaction):
+    """A `Transaction` in which each statement is one of its own; those of a turn run together.
+
+    At each step of a statement the driver lets other threads have the interpreter, and they come
+    for it: alone, a statement costs several times what it does among others.
+    """
+
+    def __init__(self, reader: "_Link") -> None:
+        self._reader = reader
+        self._askers: list[_Asker] = []
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        return await _patiently(lambda: self._ask(sql, args))
+
+    async def script(self, sql: str) -> None:
+        raise NotImplementedError("a script is for a transaction")
+
+    async def _ask(self, sql: str, args: tuple[object, ...]) -> Sequence[Row]:
+        loop = asyncio.get_running_loop()
+        if not self._askers:
+            loop.call_soon(self._answer_all)
+        answer: asyncio.Future[Sequence[Row]] = loop.create_future()
+        self._askers.append(_Asker(sql, args, answer))
+        return await answer
+
+    def _answer_all(self) -> None:
+        """Answers those who asked in the turn before, but for those who have gone since."""
+        askers, self._askers = self._askers, []
+        waiting = [asker for asker in askers if not asker.answer.done()]
+        try:
+            transaction = SqliteTransaction(self._reader.connection())
+        except Exception as error:
+            for asker in waiting:
+                asker.answer.set_exception(error)
+            return
+        for asker in waiting:
+            try:
+                asker.answer.set_result(transaction.run(asker.sql, asker.args))
+            except Exception as error:
+                asker.answer.set_exception(self._reader.failed(error))
 
 
 class _Job(Generic[T]):
@@ -135,37 +172,32 @@ class SqliteDatabase:
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         self._writer = _Link(path)
         self._reader = _Link(path)
+        self._queries = _Queries(self._reader)
 
     async def open(self) -> None:
         """Opens the file. Raises StorageMisconfigured when SQLite does not grant what we need."""
         if self._create:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        # The writer comes first: it turns a new file's journal into a WAL.
-        await _patiently(self._writer.connection)
-        await _patiently(self._reader.connection)
+        await _patiently(self._connect)
 
     async def read(self, body: Body[T]) -> T:
         return await _patiently(lambda: self._read_once(body))
 
     async def query(self, body: Body[T]) -> T:
-        return await _patiently(lambda: self._query_once(body))
+        return await body(self._queries)
 
-    def _query_once(self, body: Body[T]) -> T:
-        connection = self._reader.connection()
-        try:
-            return _run_through(body, SqliteTransaction(connection))
-        except _UNUSABLE as error:
-            self._reader.drop()
-            raise storage_unavailable() from error
+    async def _connect(self) -> None:
+        # The writer comes first: it turns a new file's journal into a WAL.
+        self._writer.connection()
+        self._reader.connection()
 
-    def _read_once(self, body: Body[T]) -> T:
+    async def _read_once(self, body: Body[T]) -> T:
         connection = self._reader.connection()
         try:
             connection.execute("BEGIN")
             return _run_through(body, SqliteTransaction(connection))
         except _UNUSABLE as error:
-            self._reader.drop()
-            raise storage_unavailable() from error
+            raise self._reader.failed(error) from error
         finally:
             self._reader.end_transaction()
 
@@ -214,13 +246,12 @@ class SqliteDatabase:
         for job in batch:
             job.give(failure or job.error)
 
-    def _begin(self) -> apsw.Connection:
+    async def _begin(self) -> apsw.Connection:
         connection = self._writer.connection()
         try:
             connection.execute("BEGIN IMMEDIATE")
         except _UNUSABLE as error:
-            self._writer.drop()
-            raise storage_unavailable() from error
+            raise self._writer.failed(error) from error
         return connection
 
     async def _commit(self, connection: apsw.Connection) -> Refusal | None:
@@ -263,6 +294,13 @@ class _Link:
         """Ends a reader's transaction, if the connection is still there and in one."""
         if self._connection is not None and self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
+
+    def failed(self, error: Exception) -> Exception:
+        """What to raise for an error. Lets go of a connection that cannot be used any more."""
+        if not isinstance(error, _UNUSABLE):
+            return error
+        self.drop()
+        return storage_unavailable()
 
     def drop(self) -> None:
         """Closes the connection, which rolls back what it had not committed."""
@@ -308,12 +346,12 @@ def _run_through(body: Body[T], transaction: SqliteTransaction) -> T:
     raise RuntimeError("A transaction may await nothing but its own statements.")
 
 
-async def _patiently(step: Callable[[], T]) -> T:
+async def _patiently(step: Callable[[], Awaitable[T]]) -> T:
     """Takes the step again and again while another process's lock is in its way."""
     deadline = time.monotonic() + LOCK_WAIT_SECONDS
     while True:
         try:
-            return step()
+            return await step()
         except apsw.BusyError as error:
             if time.monotonic() > deadline:
                 raise storage_unavailable() from error
