@@ -103,6 +103,8 @@ class Counter:
         self.transactions = self.statements = 0
         for name in ("read", "query", "write"):
             setattr(database, name, self._counted(getattr(database, name), name != "query"))
+        change: Any = self._counted(database.write, is_transaction=True)
+        setattr(database, "change", lambda _, body: change(body))  # noqa: B010
 
     def _counted(
         self, run: Callable[[Body[T]], Coroutine[Any, Any, T]], is_transaction: bool

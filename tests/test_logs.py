@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from datetime import datetime
 
 import pytest
 
@@ -60,7 +61,10 @@ def test_every_json_line_is_one_document() -> None:
     ]
     assert [line["level"] for line in lines] == ["error", "error", "error", "warning", "info"]
     assert lines[1]["logger"] == "theirs"
-    assert all(line["timestamp"].endswith("Z") for line in lines)
+    for line in lines:
+        assert line["timestamp"].endswith("Z")
+        written_at = datetime.fromisoformat(line["timestamp"])
+        assert written_at.isoformat() == line["timestamp"].replace("Z", "+00:00")
 
 
 LOOP = """

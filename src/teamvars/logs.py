@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import traceback
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TextIO
@@ -32,21 +33,25 @@ TO_ROOT: dict[str, dict[str, object]] = {
 """What granian is told about logging: to leave it to the handler `configure` sets."""
 
 
+_ENCODER = msgspec.json.Encoder(enc_hook=str)
+
 _TRACE = "Traceback (most recent call last)"
 
 
 def configure(log_format: LogFormat) -> None:
     """Sets up structlog for this process, and Python's own logging to write through it."""
+    stamp: Processor
     renderer: Processor
     if log_format is LogFormat.JSON:
-        renderer = structlog.processors.JSONRenderer(serializer=_to_json)
+        stamp, renderer = _stamp, _to_json
     else:
+        stamp = structlog.processors.TimeStamper("iso", utc=True)
         colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         renderer = structlog.dev.ConsoleRenderer(colors=colors)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper("iso", utc=True),
+            stamp,
             _name_error,
             renderer,
         ],
@@ -126,6 +131,12 @@ class _Relay(logging.Handler):
         structlog.get_logger().log(level, text, logger=record.name, **more)
 
 
+def _stamp(_: object, __: str, event: EventDict) -> EventDict:
+    """Puts the time, to be written as `TimeStamper` writes it: that takes four times as long."""
+    event["timestamp"] = datetime.now(UTC)
+    return event
+
+
 def _name_error(_: object, __: str, event: EventDict) -> EventDict:
     """Puts where an exception came from in the place of the exception."""
     given = event.pop("exc_info", None)
@@ -135,5 +146,5 @@ def _name_error(_: object, __: str, event: EventDict) -> EventDict:
     return event
 
 
-def _to_json(event: object, **_: object) -> str:
-    return msgspec.json.encode(event, enc_hook=str).decode()
+def _to_json(_: object, __: str, event: EventDict) -> str:
+    return _ENCODER.encode(event).decode()

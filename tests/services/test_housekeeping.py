@@ -41,6 +41,9 @@ class Watched:
         transactions = self.writes if name == "write" else self.reads
         return lambda body: method(self._noting(body, transactions))
 
+    async def change(self, _: str, body: Body[T]) -> T:
+        return await self._database.write(self._noting(body, self.writes))
+
     def _noting(self, body: Body[T], transactions: list[list[str]]) -> Body[T]:
         async def noting(tx: Transaction) -> T:
             transactions.append([])

@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from teamvars import wiring
-from teamvars.storage.database import Body, Database, Row, T, Transaction
+from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
+from teamvars.storage.postgres import PostgresDatabase
 from teamvars.web.frame import Frame
 from tests.house import BASE, House, open_house
 from tests.storage.stores import fresh_postgres, fresh_sqlite
@@ -158,9 +159,15 @@ class Watched:
         method = getattr(self._database, name)
         return lambda *bodies: method(*map(self._watched, bodies))
 
+    async def change(self, _: str, body: Body[T]) -> T:
+        # As if each were alone: a batch's statements are those of `Question.many`.
+        return await self._database.write(self._watched(body))
+
     def _watched(self, body: Body[T]) -> Body[T]:
+        has_many = isinstance(self._database, PostgresDatabase)
+
         async def run(tx: Transaction) -> T:
-            return await body(Listening(tx, self.seen))
+            return await body(Listening(tx, self.seen, has_many=has_many))
 
         return run
 
@@ -168,13 +175,19 @@ class Watched:
 class Listening(Transaction):
     """A `Transaction` whose statements are noted."""
 
-    def __init__(self, tx: Transaction, seen: dict[str, Statement]) -> None:
+    def __init__(self, tx: Transaction, seen: dict[str, Statement], *, has_many: bool) -> None:
         self._tx = tx
         self._seen = seen
+        self._has_many = has_many
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         self._seen[sql] = Statement(sql, args)
         return await self._tx.fetch(sql, *args)
+
+    async def ask(self, question: Question, *args: object) -> Row | None:
+        if self._has_many:
+            self._seen[question.many] = Statement(question.many, tuple([arg] * 32 for arg in args))
+        return await self.fetch_one(question.one, *args)
 
     async def script(self, sql: str) -> None:
         await self._tx.script(sql)

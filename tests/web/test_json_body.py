@@ -4,13 +4,16 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
 from teamvars.web import json_body
+from teamvars.web.reader import Reader
 
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
+    ["\0", "a\0", r"\u0000"]
+)
 documents = st.recursive(
     st.none() | st.booleans() | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
@@ -67,3 +70,26 @@ def test_any_bytes_are_a_document_or_refused(body: bytes) -> None:
 def test_half_of_a_pair_is_refused(text: str) -> None:
     with pytest.raises(Refusal):
         json_body.parse(text.encode())
+
+
+@example(depth=json_body.MAX_DEPTH, width=0, text="")
+@example(depth=json_body.MAX_DEPTH + 1, width=0, text="")
+@given(depth=st.integers(1, 40), width=st.integers(0, 40), text=st.sampled_from(["", "[" * 40]))
+def test_only_depth_counts_not_how_many_brackets_there_are(
+    depth: int, width: int, text: str
+) -> None:
+    innermost = ",".join([*(["[]", "{}"] * width), json.dumps(text)])
+    body = "[" * depth + innermost + "]" * depth
+    levels = depth + (1 if width else 0)
+    if levels <= json_body.MAX_DEPTH:
+        assert json_body.parse(body.encode()) == json.loads(body)
+    else:
+        with pytest.raises(Refusal):
+            json_body.parse(body.encode())
+
+
+@given(document=documents)
+def test_no_nul_is_overlooked(document: Any) -> None:
+    places = {fault.pointer for fault in Reader(document).faults}
+    texts = json_body.strings(document)
+    assert places == {pointer for pointer, text in texts if "\0" in text}

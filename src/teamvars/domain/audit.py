@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from teamvars.domain.workspaces import Usage
 
@@ -51,11 +52,11 @@ class Event:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
+class AuditEntry(NamedTuple):
     """An event in its place: `link` authenticates every other field and the link before it.
 
-    `details` is the JSON text that was authenticated, byte for byte; `at` is in µs UTC.
+    `details` is the JSON text that was authenticated, byte for byte; `at` is in µs UTC. Its fields
+    are authenticated and stored in this order.
     """
 
     stream_id: str

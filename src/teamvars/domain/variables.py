@@ -1,6 +1,7 @@
 """Variables of a workspace: what they are, what may be asked of them, and the sensitive rules."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -82,9 +83,9 @@ class VariableDraft:
     sensitive: bool | None = None
     faults: tuple[Fault, ...] = ()
 
-    def build(self, workspace: Workspace, now: int) -> Variable:
-        """The new variable. Refuses with every fault of the draft."""
-        refuse_all([*self.faults, *self._attribute_faults()])
+    def build(self, workspace: Workspace, now: int, more: Sequence[Fault] = ()) -> Variable:
+        """The new variable. Refuses with every fault of the draft, and those `more`."""
+        refuse_all([*self.faults, *more, *self._attribute_faults()])
         assert self.key is not None and self.category is not None  # decoding requires both
         return Variable(
             id=new_id("var"),
@@ -99,14 +100,17 @@ class VariableDraft:
             created_at=now,
         )
 
-    def applied_to(self, variable: Variable) -> Variable:
-        """The variable as it will be, with a new version. Refuses with every fault of the draft.
+    def applied_to(self, variable: Variable, more: Sequence[Fault] = ()) -> Variable:
+        """The variable as it will be, with a new version.
+
+        Refuses with every fault of the draft, and those `more`.
 
         `value` stays None where neither side says it: a stored sensitive value is not needed to
         change what surrounds it.
         """
         permanent = variable.sensitive and self.sensitive is False
-        refuse_all([*self.faults, *self._attribute_faults(), *([_PERMANENT] if permanent else [])])
+        last = [_PERMANENT] if permanent else []
+        refuse_all([*self.faults, *more, *self._attribute_faults(), *last])
         return replace(
             variable,
             key=variable.key if self.key is None else self.key,

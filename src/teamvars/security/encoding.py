@@ -7,18 +7,17 @@ def length_prefixed(*fields: str | bytes | int | None) -> bytes:
     A field is a kind byte (none, text, bytes, integer), its length in 8 bytes, and its content.
     Anything else, such as a number with a fraction, is a TypeError: it must not pass for another.
     """
-    return b"".join(map(_field, fields))
-
-
-def _field(value: str | bytes | int | None) -> bytes:
-    if value is None:
-        kind, content = b"n", b""
-    elif isinstance(value, str):
-        kind, content = b"t", value.encode()
-    elif isinstance(value, bytes):
-        kind, content = b"b", value
-    elif isinstance(value, int):
-        kind, content = b"i", str(int(value)).encode()
-    else:
-        raise TypeError(type(value).__name__)
-    return kind + len(content).to_bytes(8) + content
+    parts: list[bytes] = []
+    for value in fields:
+        if isinstance(value, str):
+            kind, content = b"t", value.encode()
+        elif isinstance(value, bytes):
+            kind, content = b"b", value
+        elif isinstance(value, int):
+            kind, content = b"i", b"%d" % value
+        elif value is None:
+            kind, content = b"n", b""
+        else:
+            raise TypeError(type(value).__name__)
+        parts += (kind, len(content).to_bytes(8), content)
+    return b"".join(parts)

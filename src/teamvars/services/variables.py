@@ -1,7 +1,7 @@
 """The variables of a workspace: list, create, read, update, delete."""
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -132,14 +132,14 @@ class Variables:
                 *self._quota.faults(granted.stream.usage, after),
                 *verdicts.faults(draft.code(None)),
             ]
-            variable = replace(draft, faults=(*draft.faults, *known)).build(granted.workspace, now)
+            variable = draft.build(granted.workspace, now, known)
             sealed = self._sealer.data_key(granted.key).seal(draft.value or "", variable)
             event = caller.event("variable.create", _subject(variable), _summary(variable), now)
             record = streams.appending(*self._chain.extend(granted.stream, event, after))
             await variables.insert(tx, StoredVariable(variable, sealed, size), *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
-        return await self._write(body)
+        return await self._write(workspace_id, body)
 
     async def update(
         self,
@@ -169,7 +169,7 @@ class Variables:
             await variables.update(tx, updated, *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
-        return await self._write(body)
+        return await self._write(workspace_id, body)
 
     async def delete(
         self, caller: Caller, workspace_id: str, variable_id: str, versions: Versions
@@ -187,7 +187,7 @@ class Variables:
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
             await variables.delete(tx, variable_id, *record)
 
-        await self._database.write(body)
+        await self._database.change(workspace_id, body)
 
     async def _readable(
         self, tx: Transaction, caller: Caller, workspace_id: str
@@ -206,10 +206,12 @@ class Variables:
         return render(VariableList(workspace, [_shown(one, key) for one in stored], head))
 
     async def _write(
-        self, body: Callable[[Transaction, Verdicts], Coroutine[Any, Any, VariableInWorkspace]]
+        self,
+        workspace_id: str,
+        body: Callable[[Transaction, Verdicts], Coroutine[Any, Any, VariableInWorkspace]],
     ) -> VariableInWorkspace:
         return await with_verdicts(
-            lambda verdicts: self._database.write(lambda tx: body(tx, verdicts))
+            lambda verdicts: self._database.change(workspace_id, lambda tx: body(tx, verdicts))
         )
 
     async def _writable(
@@ -240,7 +242,7 @@ class Variables:
         usage = granted.stream.usage
         full = self._quota.faults(usage, usage.plus(0, size - stored.value_bytes))
         broken = verdicts.faults(draft.code(before))
-        variable = replace(draft, faults=(*draft.faults, *full, *broken)).applied_to(before)
+        variable = draft.applied_to(before, [*full, *broken])
         sealed = stored.sealed
         if draft.value is not None or variable.sensitive != before.sensitive:
             assert variable.value is not None  # said now, or shown until now

@@ -3,6 +3,8 @@
 Tokens, memberships and grants are read on every request and trusted for none but that one.
 """
 
+from collections.abc import Awaitable, Callable
+
 from teamvars.domain.access import (
     Caller,
     Level,
@@ -156,7 +158,11 @@ _READ_WORKSPACE = Question(
     one=_reading(_WORKSPACE, _BY_ID), many=_WORKSPACE.format(join="LEFT JOIN", **_MANY_ASKERS)
 )
 _READ_WORKSPACE_BY_NAME = _reading(_WORKSPACE, _BY_NAME)
-_LOCK_WORKSPACE = _locking(_WORKSPACE, _BY_ID)
+# Who would have to wait for another's lock asks again alone, with the first of the two.
+_LOCK_WORKSPACE = Question(
+    one=_locking(_WORKSPACE, _BY_ID),
+    many=_WORKSPACE.format(join="JOIN", **_MANY_ASKERS) + "{lock streams} SKIP LOCKED",
+)
 _READ_ORGANIZATION = _CALLER + _reading(_ORGANIZATION)
 _LOCK_ORGANIZATION = _CALLER + _locking(_ORGANIZATION)
 _FIND_ACTING_TEAMS = _CALLER + _ACTING_TEAMS
@@ -180,7 +186,7 @@ async def workspace(
     With `lock`, the workspace's stream is locked first and all else is read after that.
     """
     args = (caller.token_hash, now, workspace_id)
-    row = await _locked(tx, _LOCK_WORKSPACE, args) if lock else None
+    row = await _locked(lambda: tx.ask(_LOCK_WORKSPACE, *args)) if lock else None
     return _workspace(caller, row or await tx.ask(_READ_WORKSPACE, *args))
 
 
@@ -200,7 +206,7 @@ async def organization(
     With `lock`, the organization's stream is locked first and all else is read after that.
     """
     args = (caller.token_hash, now, fold(name))
-    row = await _locked(tx, _LOCK_ORGANIZATION, args) if lock else None
+    row = await _locked(lambda: tx.fetch_one(_LOCK_ORGANIZATION, *args)) if lock else None
     row = row or await tx.fetch_one(_READ_ORGANIZATION, *args)
     _settle(caller, row)
     assert row is not None
@@ -225,7 +231,7 @@ async def team(
     With `lock`, the team's stream is locked first and all else is read after that.
     """
     args = (caller.token_hash, now, team_id)
-    row = await _locked(tx, _LOCK_TEAM, args) if lock else None
+    row = await _locked(lambda: tx.fetch_one(_LOCK_TEAM, *args)) if lock else None
     row = row or await tx.fetch_one(_READ_TEAM, *args)
     _settle(caller, row)
     assert row is not None
@@ -241,15 +247,15 @@ async def team(
     )
 
 
-async def _locked(tx: Transaction, sql: str, args: tuple[object, ...]) -> Row | None:
+async def _locked(ask: Callable[[], Awaitable[Row | None]]) -> Row | None:
     """The row, read entirely after the lock was had; None when there is nothing to lock.
 
     PostgreSQL takes the locked stream from after the wait and everything else from before it. When
     the two sequence numbers differ, someone changed the subject meanwhile, so it is read again.
     """
-    row = await tx.fetch_one(sql, *args)
+    row = await ask()
     if row is not None and row[-7] != row[-5]:
-        row = await tx.fetch_one(sql, *args)
+        row = await ask()
     return row
 
 

@@ -105,6 +105,13 @@ class Database(Protocol):
         """
         ...
 
+    async def change(self, subject: str, body: Body[T]) -> T:
+        """As `write`, for functions that ask questions and then write, once, `together`.
+
+        Those that wait at the same time may share a transaction, of each subject one.
+        """
+        ...
+
     async def migrate(self, body: Body[T]) -> T:
         """As `write`, with nobody else migrating at the same time, on this node or another."""
         ...

@@ -14,6 +14,7 @@ from asyncpg import exceptions as pg
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import outcome_unknown, storage_unavailable
+from teamvars.storage.batches import Batches
 from teamvars.storage.database import (
     Body,
     Fragments,
@@ -44,7 +45,9 @@ _MIGRATION_LOCK = 7_833_462_115
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _TIMEOUTS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "15s"}
-_SERVER_SETTINGS = {"application_name": "teamvars", "jit": "off", **_TIMEOUTS}
+# Every statement looks up keys. A batch of them would else go through whole tables to join them.
+_PLANNING = {"jit": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+_SERVER_SETTINGS = {"application_name": "teamvars", **_PLANNING, **_TIMEOUTS}
 _IN_EACH_TRANSACTION = "".join(
     f"; SET LOCAL {name} = '{value}'" for name, value in _TIMEOUTS.items()
 )
@@ -89,8 +92,20 @@ class PostgresTransaction(Transaction):
         self._connection = connection
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        rows: Sequence[Row] = await self._run(self._connection.fetch, FRAGMENTS.render(sql), *args)
+        return rows
+
+    async def together(self, *statements: Statement) -> None:
+        sqls = tuple(statement.sql for statement in statements)
+        args = [arg for statement in statements for arg in statement.args]
+        await self.fetch(_in_one(sqls), *args)
+
+    async def for_each(self, sqls: tuple[str, ...], args: Sequence[Sequence[object]]) -> None:
+        await self._run(self._connection.executemany, FRAGMENTS.render(_in_one(sqls)), args)
+
+    async def _run(self, call: Callable[..., Awaitable[Any]], *args: object) -> Any:
         try:
-            rows: Sequence[Row] = await self._connection.fetch(FRAGMENTS.render(sql), *args)
+            return await call(*args)
         except pg.UniqueViolationError:
             raise Taken from None
         except pg.ForeignKeyViolationError:
@@ -99,12 +114,6 @@ class PostgresTransaction(Transaction):
             raise MissingTable from None
         except _DRIVER as error:
             raise _explained(error, self._connection) from error
-        return rows
-
-    async def together(self, *statements: Statement) -> None:
-        args = [arg for statement in statements for arg in statement.args]
-        shape = tuple((statement.sql, len(statement.args)) for statement in statements)
-        await self.fetch(_in_one(shape), *args)
 
     async def script(self, sql: str) -> None:
         await self._connection.execute(FRAGMENTS.render(sql))
@@ -145,6 +154,7 @@ class PostgresDatabase:
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
         self._writes: set[asyncio.Task[Any]] = set()
         self._queries = _Queries(self)
+        self._batches = Batches(self.write)
         self._pool: Any = None
 
     async def open(self) -> None:
@@ -178,6 +188,9 @@ class PostgresDatabase:
         task.add_done_callback(self._forget)
         return await asyncio.shield(task)
 
+    async def change(self, subject: str, body: Body[T]) -> T:
+        return await self._batches.change(subject, body)
+
     async def migrate(self, body: Body[T]) -> T:
         async def alone(tx: Transaction) -> T:
             await tx.execute("SELECT pg_advisory_xact_lock(CAST($1 AS BIGINT))", _MIGRATION_LOCK)
@@ -189,6 +202,7 @@ class PostgresDatabase:
         return await self.read(_engine)
 
     async def close(self) -> None:
+        await self._batches.close()
         while self._writes:
             await asyncio.wait(set(self._writes))
         await self._pool.close()
@@ -244,18 +258,19 @@ async def _engine(tx: Transaction) -> Engine:
 
 
 @cache
-def _in_one(shape: tuple[tuple[str, int], ...]) -> str:
-    """One statement that does what several do, given each text and its number of parameters.
+def _in_one(sqls: tuple[str, ...]) -> str:
+    """One statement that does what several do, and takes the parameters of all, one by one.
 
     All parts of it see the same snapshot (PostgreSQL, WITH Queries, 7.8.4).
     """
     numbered = []
     before = 0
-    for sql, parameters in shape:
+    for sql in sqls:
+        parameters = [int(found) for found in re.findall(r"\$(\d+)", sql)]
         numbered.append(
             re.sub(r"\$(\d+)", lambda found, n=before: f"${int(found[1]) + n}", sql)  # type: ignore[misc]
         )
-        before += parameters
+        before += max(parameters, default=0)
     *first, last = numbered
     parts = ", ".join(f"part_{n} AS ({sql})" for n, sql in enumerate(first))
     return f"WITH {parts} {last}" if parts else last

@@ -57,8 +57,15 @@ class Sharing:
         """The row, if any, of each asker by number."""
         if len(asked) == 1:
             return dict(enumerate(await self._fetch(question.one, *asked[0]), start=1))
-        rows = await self._fetch(question.many, *map(list, zip(*asked, strict=True)))
-        return {row[0]: row[1:] for row in rows}
+        return await answers(self._fetch, question, asked)
+
+
+async def answers(
+    fetch: Fetch, question: Question, asked: Sequence[tuple[object, ...]]
+) -> dict[int, Any]:
+    """The row, if any, of each asker by number, from 1."""
+    rows = await fetch(question.many, *map(list, zip(*asked, strict=True)))
+    return {row[0]: row[1:] for row in rows}
 
 
 def _fail(askers: Sequence[_Asker], error: Exception) -> None:

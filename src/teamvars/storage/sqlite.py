@@ -25,6 +25,7 @@ from teamvars.storage.database import (
     MissingReference,
     MissingTable,
     Row,
+    Statement,
     T,
     Taken,
     Transaction,
@@ -72,6 +73,10 @@ class SqliteTransaction(Transaction):
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         return self.run(sql, args)
+
+    async def together(self, *statements: Statement) -> None:
+        for statement in statements:
+            self.run(statement.sql, statement.args)
 
     async def script(self, sql: str) -> None:
         self._connection.execute(_render(sql))
@@ -203,11 +208,14 @@ class SqliteDatabase:
 
     async def write(self, body: Body[T]) -> T:
         loop = asyncio.get_running_loop()
-        job = _Job(body, loop.create_future())
+        job: _Job[T] = _Job(body, loop.create_future())
         self._waiting.append(job)
         if self._leader is None:
             self._leader = loop.create_task(self._lead())
-        return await asyncio.shield(job.answer)
+        return await job.answer
+
+    async def change(self, subject: str, body: Body[T]) -> T:
+        return await self.write(body)
 
     # SQLite has one writer at a time anyway.
     migrate = write

@@ -68,7 +68,7 @@ def appending(entry: AuditEntry, after: Stream) -> tuple[Statement, Statement]:
     usage = after.usage
     place = (after.sequence, after.link, after.head, usage.variables, usage.value_bytes)
     return (
-        Statement(_INSERT_ENTRY, tuple(getattr(entry, name) for name in AuditEntry.__slots__)),
+        Statement(_INSERT_ENTRY, entry),
         Statement(_MOVE, (after.id, *place)),
     )
 

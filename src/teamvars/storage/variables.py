@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.variables import Category, Variable, key_taken
-from teamvars.storage.database import Row, Statement, Taken, Transaction
+from teamvars.storage.database import Question, Row, Statement, Taken, Transaction
 
 _PLAIN = (
     "id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at, "
@@ -21,6 +21,14 @@ _INSERT = (
 _UPDATE = (
     "UPDATE variables SET key = $2, description = $3, category = $4, hcl = $5, "
     "sensitive = $6, version_id = $7, value_bytes = $8, sealed_value = $9 WHERE id = $1"
+)
+
+_GET = Question(
+    one=f"SELECT {_PLAIN}, sealed_value FROM variables WHERE id = $1 AND workspace_id = $2",
+    many=f"SELECT asker.number, {_LISTED}, variables.sealed_value "
+    "FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) "
+    "WITH ORDINALITY AS asker (id, workspace_id, number) "
+    "JOIN variables ON variables.id = asker.id AND variables.workspace_id = asker.workspace_id",
 )
 
 _CATEGORIES = {category.value: category for category in Category}
@@ -59,11 +67,7 @@ async def find_all(
 
 async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVariable:
     """One variable of a workspace, with its sealed value. Refuses: not found."""
-    row = await tx.fetch_one(
-        f"SELECT {_PLAIN}, sealed_value FROM variables WHERE id = $1 AND workspace_id = $2",
-        variable_id,
-        workspace_id,
-    )
+    row = await tx.ask(_GET, variable_id, workspace_id)
     if row is None:
         raise not_found()
     return _stored(row)

@@ -15,7 +15,7 @@ from teamvars.web.reader import Reader
 from teamvars.web.requests import NewVariableAttributes
 
 _ATTRIBUTES: Mapping[str, type] = get_type_hints(NewVariableAttributes)
-_ASSIGNED_BY_SERVICE = {"version-id", "created-at"}
+_KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the service assigns
 
 
 def variable_create(
@@ -78,6 +78,8 @@ def has_deprecated_filter(document: object) -> bool:
 def _require_workspace(read: Reader, data: Mapping[str, Any] | None, workspace_id: str) -> None:
     """A relationship to a workspace, when there is one, must be to the path's."""
     relationships = read.member(data, "relationships", dict, "/data", required=False)
+    if relationships is None:
+        return
     for name in ("configurable", "workspace"):
         at = f"/data/relationships/{name}"
         relation = read.member(relationships, name, dict, "/data/relationships", required=False)
@@ -109,7 +111,7 @@ def _draft(
 ) -> VariableDraft:
     """The attributes of a variable, and all faults of the document."""
     at = "/data/attributes"
-    read.refuse_unknown(attributes, known=_ATTRIBUTES.keys() | _ASSIGNED_BY_SERVICE)
+    read.refuse_unknown(attributes, known=_KNOWN)
     given: dict[str, Any] = {
         name: read.member(attributes, name, type_, at, required=name in required)
         for name, type_ in _ATTRIBUTES.items()

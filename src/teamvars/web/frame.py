@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
 import msgspec
@@ -19,6 +20,7 @@ from teamvars.web.resources import Resource, Route
 
 _PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Authorization, Accept"}
 _CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
+_REMEMBERED_ADDRESSES = 1024
 
 log = structlog.get_logger("teamvars.requests")
 
@@ -40,6 +42,7 @@ class Frame:
             self._paths.add(template, Resource(group, sessions))
         self._sessions = sessions
         self._trusted_proxies = trusted_proxies
+        self._is_trusted = lru_cache(_REMEMBERED_ADDRESSES)(self._is_of_trusted_network)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
@@ -113,7 +116,7 @@ class Frame:
             address = forwarded.pop().strip()[:45]
         return address
 
-    def _is_trusted(self, address: str) -> bool:
+    def _is_of_trusted_network(self, address: str) -> bool:
         try:
             parsed = ip_address(address)
         except ValueError:

@@ -23,12 +23,7 @@ class _Duplicate(ValueError):
 def parse(body: bytes) -> object:
     """The document. Refuses what is none, or not one that every client reads alike."""
     try:
-        document: object = json.loads(
-            body.decode(),
-            object_pairs_hook=_object,
-            parse_constant=_refuse_constant,
-            parse_int=float,  # no number means anything here, so none is too long to read
-        )
+        document: object = _DECODER.decode(body.decode())
     except RecursionError:
         raise _malformed(f"The document is nested over {MAX_DEPTH} deep.") from None
     except _Duplicate:
@@ -36,7 +31,8 @@ def parse(body: bytes) -> object:
     except ValueError:
         # The parser's own text may quote the document.
         raise _malformed("The document is not JSON in UTF-8.") from None
-    if _is_deeper(document, MAX_DEPTH):
+    # Each level takes a bracket, so a document with few of them need not be walked.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _is_deeper(document, MAX_DEPTH):
         raise _malformed(f"The document is nested over {MAX_DEPTH} deep.")
     if rb"\u" in body and any(_SURROGATE.search(text) for _, text in strings(document)):
         raise _malformed("A string of the document has half of a surrogate pair.")
@@ -83,6 +79,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(_: str) -> None:
     raise ValueError  # NaN and Infinity are not JSON
+
+
+# Made once: `json.loads` makes one for each document.
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_constant=_refuse_constant,
+    parse_int=float,  # no number means anything here, so none is too long to read
+)
 
 
 def _is_deeper(value: object, levels: int) -> bool:

@@ -25,7 +25,7 @@ _RANGES = {MEDIA_TYPE: 3, "application/json": 2, "application/*": 1, "*/*": 0}
 
 def require_acceptable(accept: str | None) -> None:
     """Refuses a request whose `Accept` does not admit what we answer with."""
-    if not accept:
+    if not accept or accept in _RANGES:  # almost every request
         return
     best = (-1, 0.0)
     for item in _items(accept):
@@ -45,6 +45,8 @@ def require_acceptable(accept: str | None) -> None:
 
 def require_document_type(content_type: str | None) -> None:
     """Refuses a body that does not say it is JSON:API, or asks for an extension we do not have."""
+    if content_type == MEDIA_TYPE:  # almost every body
+        return
     media_type, parameters = _media_type(content_type or "")
     if media_type != MEDIA_TYPE or parameters.keys() - {"profile"}:
         detail = f"Send the body as Content-Type: {MEDIA_TYPE}, without ext."

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Set
 from itertools import islice
 from typing import Any, TypeVar
 
+import msgspec
+
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.teams import LinkageType
 from teamvars.web.errors import MOST_ERRORS
@@ -22,11 +24,11 @@ class Reader:
 
     def __init__(self, document: object) -> None:
         self.document = document
-        places = (pointer for pointer, text in strings(document) if "\0" in text)
-        self.faults = [
-            Fault(Code.INVALID_VALUE, "A string has no NUL character.", pointer=pointer)
-            for pointer in islice(places, MOST_ERRORS)
-        ]
+        self.faults: list[Fault] = []
+        if _may_have_nul(document):
+            places = (pointer for pointer, text in strings(document) if "\0" in text)
+            for pointer in islice(places, MOST_ERRORS):
+                self.fault(Code.INVALID_VALUE, "A string has no NUL character.", pointer)
 
     def data(self, type_: type[T]) -> T | None:
         """The document's `data`."""
@@ -127,3 +129,11 @@ class Reader:
     def fault(self, code: Code, detail: str, pointer: str) -> None:
         """Notes a fault of the member there."""
         self.faults.append(Fault(code, detail, pointer=pointer))
+
+
+def _may_have_nul(document: object) -> bool:
+    """Whether a string of it may hold a NUL, in a tenth of the time it takes to look at each.
+
+    True as well for some that hold none, such as a backslash before `u0000`.
+    """
+    return rb"\u0000" in msgspec.json.encode(document)

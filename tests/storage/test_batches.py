@@ -1,0 +1,224 @@
+"""Changes that share a transaction on PostgreSQL: each has its own outcome, whatever others do."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from teamvars.domain.errors import not_found
+from teamvars.storage.batches import MOST_IN_A_BATCH
+from teamvars.storage.database import Body, Database, Question, Statement, Taken, Transaction
+from tests.storage.proxy import way_to
+from tests.storage.stores import adding, ids, make_things, opened, words
+
+SUBJECTS = [f"s{number}" for number in range(8)]
+LOCK = Question(
+    one="SELECT note, CAST(pg_current_xact_id() AS TEXT) FROM things WHERE id = $1 {lock things}",
+    many="SELECT asker.number, things.note, CAST(pg_current_xact_id() AS TEXT) "
+    "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS asker (id, number) "
+    "JOIN things ON things.id = asker.id {lock things} SKIP LOCKED",
+)
+APPEND = "UPDATE things SET note = note || $2 WHERE id = $1"
+ADD = "INSERT INTO things (id, note) VALUES ($1, $2)"
+
+
+@pytest.fixture
+async def store(postgres_url: str) -> AsyncIterator[Database]:
+    async with opened(postgres_url) as database:
+        await make_things(database)
+        for subject in SUBJECTS:
+            await database.write(adding(subject))
+        yield database
+
+
+@pytest.fixture
+async def admin(postgres_url: str) -> AsyncIterator[Any]:
+    connection = await asyncpg.connect(postgres_url)
+    yield connection
+    await connection.close()
+
+
+def appending(subject: str, text: str = "x", new: str | None = None) -> Body[str]:
+    """What appends to a thing and adds another; its answer is the transaction."""
+
+    async def body(tx: Transaction) -> str:
+        row = await tx.ask(LOCK, subject)
+        if row is None:
+            raise not_found()
+        transaction: str = row[1]
+        added = Statement(ADD, (new or f"of {subject}", ""))
+        await tx.together(Statement(APPEND, (subject, text)), added)
+        return transaction
+
+    return body
+
+
+def changes(database: Database, subjects: list[str]) -> "list[asyncio.Task[str]]":
+    """One under way for each subject."""
+    return [asyncio.create_task(database.change(each, appending(each))) for each in subjects]
+
+
+async def notes(tx: Transaction) -> dict[str, str]:
+    """The notes of the subjects."""
+    rows = await tx.fetch("SELECT id, note FROM things WHERE id LIKE 's%'")
+    return {id_: note for id_, note in rows if note}
+
+
+async def test_those_that_wait_at_the_same_time_share_a_transaction(store: Database) -> None:
+    transactions = await asyncio.gather(*changes(store, SUBJECTS))
+    assert len(set(transactions)) == 1
+    assert await store.read(notes) == dict.fromkeys(SUBJECTS, "x")
+
+
+async def test_no_batch_is_larger_than_it_may_be(store: Database) -> None:
+    many = [f"s-{number}" for number in range(MOST_IN_A_BATCH + 1)]
+    for subject in many:
+        await store.write(adding(subject))
+    transactions = await asyncio.gather(*changes(store, many))
+    assert len(set(transactions)) == 2
+
+
+async def test_two_about_one_subject_come_one_after_the_other(store: Database) -> None:
+    letters = "abcdefgh"
+    texts = [appending("s0", letter, new=letter) for letter in letters]
+    transactions = await asyncio.gather(
+        *(store.change("s0", text) for text in texts), *changes(store, ["s1"])
+    )
+    assert len(set(transactions)) == len(letters)  # the other subject goes with the first
+    assert await store.read(notes) == {"s0": letters, "s1": "x"}
+
+
+async def test_a_taken_id_is_refused_to_one_and_the_others_are_done_once(store: Database) -> None:
+    await store.write(adding("taken"))
+    *others, taken = await asyncio.gather(
+        *changes(store, SUBJECTS[1:]),
+        store.change("s0", appending("s0", new="taken")),
+        return_exceptions=True,
+    )
+    assert isinstance(taken, Taken)
+    assert words(*others) == ["done"] * 7
+    assert await store.read(notes) == dict.fromkeys(SUBJECTS[1:], "x")
+
+
+async def test_a_statement_that_is_wrong_is_one_functions_own(store: Database) -> None:
+    async def wrong(tx: Transaction) -> None:
+        await tx.ask(LOCK, "s0")
+        await tx.together(Statement("UPDATE things SET nothing = $1", ("x",)))
+
+    *others, bug = await asyncio.gather(
+        *changes(store, SUBJECTS[1:]), store.change("s0", wrong), return_exceptions=True
+    )
+    assert isinstance(bug, asyncpg.UndefinedColumnError)
+    assert words(*others) == ["done"] * 7
+    assert await store.read(notes) == dict.fromkeys(SUBJECTS[1:], "x")
+
+
+@pytest.mark.parametrize("after_writing", [False, True])
+async def test_a_refusal_is_one_functions_own_and_nothing_of_it_stays(
+    store: Database, after_writing: bool
+) -> None:
+    async def refused(tx: Transaction) -> None:
+        await tx.ask(LOCK, "s0")
+        if after_writing:
+            await tx.together(Statement(APPEND, ("s0", "of the refused")))
+        raise not_found()
+
+    *others, refusal = await asyncio.gather(
+        *changes(store, SUBJECTS[1:]), store.change("s0", refused), return_exceptions=True
+    )
+    assert words(refusal) == ["not_found"]
+    assert words(*others) == ["done"] * 7
+    assert await store.read(notes) == dict.fromkeys(SUBJECTS[1:], "x")
+
+
+async def test_what_cannot_be_shared_is_done_alone(store: Database) -> None:
+    async def counting(tx: Transaction) -> int:
+        rows = await tx.fetch("SELECT id FROM things WHERE id LIKE 's%'")
+        await tx.execute(APPEND, "s0", "counted")
+        return len(rows)
+
+    async def asking_twice(tx: Transaction) -> str:
+        await tx.ask(LOCK, "s1")
+        await tx.together(Statement(APPEND, ("s1", "written")))
+        row = await tx.ask(LOCK, "s1")
+        assert row is not None
+        note: str = row[0]
+        return note
+
+    async def sleeping(tx: Transaction) -> None:
+        await tx.ask(LOCK, "s2")
+        await asyncio.sleep(0.01)
+        await tx.together(Statement(APPEND, ("s2", "slept")))
+
+    *others, counted, seen, _ = await asyncio.gather(
+        *changes(store, SUBJECTS[3:]),
+        store.change("s0", counting),
+        store.change("s1", asking_twice),
+        store.change("s2", sleeping),
+    )
+    assert (counted, seen) == (8, "written")
+    assert len(others) == 5
+    expected = {"s0": "counted", "s1": "written", "s2": "slept"}
+    assert await store.read(notes) == {**dict.fromkeys(SUBJECTS[3:], "x"), **expected}
+
+
+async def test_a_row_that_another_has_locked_keeps_nobody_else_waiting(
+    store: Database, admin: Any
+) -> None:
+    transaction = admin.transaction()
+    await transaction.start()
+    await admin.execute("UPDATE things SET note = 'first ' WHERE id = 's0'")
+    waiting, *others = changes(store, SUBJECTS)
+    await asyncio.gather(*others)
+    later = changes(store, ["s1"])  # fails for the id it adds, and does not wait
+    assert words(*await asyncio.gather(*later, return_exceptions=True)) != ["done"]
+    assert not waiting.done()
+    await transaction.commit()
+    await waiting
+    assert (await store.read(notes))["s0"] == "first x"
+
+
+async def test_a_client_that_goes_away_takes_nobody_along(store: Database) -> None:
+    gone, *others = changes(store, SUBJECTS)
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.gather(*others)
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    assert await store.read(notes) == dict.fromkeys(SUBJECTS, "x")
+
+
+async def test_a_connection_lost_before_the_commit_is_no_loss_to_anyone(store: Database) -> None:
+    runs: list[int] = []
+
+    async def cutting(tx: Transaction) -> None:
+        runs.append(0)
+        await tx.ask(LOCK, "s0")
+        cut = "SELECT CAST(pg_terminate_backend(pg_backend_pid()) AS TEXT) WHERE $1 <> $2"
+        await tx.together(Statement(cut if len(runs) == 1 else APPEND, ("s0", "x")))
+
+    await asyncio.gather(store.change("s0", cutting), *changes(store, SUBJECTS[1:]))
+    assert len(runs) == 2
+    assert await store.read(notes) == dict.fromkeys(SUBJECTS, "x")
+
+
+async def test_a_commit_whose_answer_is_lost_has_an_unknown_outcome_for_all_in_it(
+    store: Database, postgres_url: str
+) -> None:
+    async with way_to(postgres_url) as way, opened(way.url) as database:
+        await database.change("s0", appending("s0"))
+        way.cut = "before"
+        outcomes = await asyncio.gather(*changes(database, SUBJECTS[1:]), return_exceptions=True)
+        assert words(*outcomes) == ["outcome_unknown"] * 7
+    assert await store.read(notes) == dict.fromkeys(SUBJECTS, "x")
+
+
+async def test_closing_waits_for_the_changes_under_way(store: Database, postgres_url: str) -> None:
+    async with opened(postgres_url) as other:
+        under_way = changes(other, SUBJECTS)
+        await asyncio.sleep(0)
+    assert all(task.done() for task in under_way)
+    assert await store.read(notes) == dict.fromkeys(SUBJECTS, "x")
+    assert len(await store.read(ids)) == 16

@@ -1,0 +1,80 @@
+"""A body that takes its time, without a server that does the same."""
+
+import asyncio
+from typing import NoReturn
+
+import pytest
+from starlette.types import Message, Scope
+
+from teamvars.domain.errors import Refusal
+from teamvars.web import exchange
+from teamvars.web.exchange import Exchange
+
+LIMIT = 0.05
+SCOPE: Scope = {
+    "method": "POST",
+    "path": "/",
+    "query_string": b"",
+    "headers": [(b"content-length", b"2")],
+}
+
+
+@pytest.fixture(autouse=True)
+def short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "BODY_SECONDS", LIMIT)
+
+
+async def never() -> NoReturn:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def test_a_body_that_does_not_come_in_time_is_refused_and_the_task_goes_on() -> None:
+    with pytest.raises(Refusal) as refused:
+        await Exchange(SCOPE, never).read_body()
+    assert [fault.code.word for fault in refused.value.faults] == ["request_timeout"]
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+    await asyncio.sleep(0)
+
+
+async def test_the_limit_is_for_the_whole_body_and_not_for_each_piece() -> None:
+    async def trickle() -> Message:
+        await asyncio.sleep(LIMIT / 4)
+        return {"type": "http.request", "body": b"", "more_body": True}
+
+    with pytest.raises(Refusal) as refused:
+        await asyncio.wait_for(Exchange(SCOPE, trickle).read_body(), LIMIT * 20)
+    assert [fault.code.word for fault in refused.value.faults] == ["request_timeout"]
+
+
+async def test_after_a_body_in_time_the_limit_is_forgotten() -> None:
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    assert await Exchange(SCOPE, receive).read_body() == b"{}"
+    await asyncio.sleep(LIMIT * 2)
+
+
+async def test_who_cancels_a_request_that_waits_for_its_body_ends_it() -> None:
+    task = asyncio.create_task(Exchange(SCOPE, never).read_body())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_who_cancels_a_request_just_as_its_time_is_over_ends_it_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exchange, "BODY_SECONDS", 0)
+
+    async def cancelled() -> NoReturn:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().call_soon(task.cancel)
+        await never()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(Exchange(SCOPE, cancelled).read_body())
