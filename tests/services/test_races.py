@@ -1,15 +1,24 @@
 """Two nodes on one store: of those who want the same thing at once, one gets it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 
+import asyncpg
+import pytest
+
+from teamvars import wiring
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.teams import Status
 from teamvars.domain.variables import VariableDraft
 from teamvars.services.directory import Options
 from teamvars.services.variables import ANY_VERSION, Versions
-from tests.house import operator
+from teamvars.storage import access
+from teamvars.storage.database import Row, Transaction
+from tests.house import open_house, operator
+from tests.postgres import Postgres
 from tests.services.people import Desk, caller, count
-from tests.storage.stores import words
+from tests.storage.stores import fresh_postgres, words
+from tests.world import build_world
 
 CALLERS = 16
 
@@ -148,3 +157,51 @@ async def test_of_files_that_create_one_organization_at_once_one_creates_it(
     assert sorted(bool(one.changes) for one in applied) == [False, False, False, True]
     assert len({one.organizations[name].id for one in applied}) == 1
     assert await desks[0].world.house.audit_holds()
+
+
+class Interrupted(Transaction):
+    """A transaction in which something happens elsewhere after the first statement."""
+
+    def __init__(self, tx: Transaction, happen: Callable[[], Awaitable[object]]) -> None:
+        self._tx = tx
+        self._happen: Callable[[], Awaitable[object]] | None = happen
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        rows = await self._tx.fetch(sql, *args)
+        if self._happen is not None:
+            happen, self._happen = self._happen, None
+            await happen()
+        return rows
+
+    async def script(self, sql: str) -> None:
+        await self._tx.script(sql)
+
+
+async def test_what_is_made_while_its_lock_is_asked_for_is_locked_all_the_same(
+    postgres: Postgres,
+) -> None:
+    with fresh_postgres(postgres) as url:
+        async with open_house(url) as house:
+            desk = Desk(await build_world(house))
+            (owner,) = desk.named("owner")
+            entry = OrganizationEntry("late", {owner: Status.ACTIVE})
+
+            async def make_it() -> None:
+                await desk.services.directory.apply(
+                    operator(), Directory(organizations=(entry,)), Options()
+                )
+
+            async def lock_it(tx: Transaction) -> None:
+                who, now = caller(desk.world, "owner"), wiring.clock()
+                granted = await access.organization(
+                    Interrupted(tx, make_it), who, now, "late", lock=True
+                )
+                rival = await asyncpg.connect(url)
+                with pytest.raises(asyncpg.LockNotAvailableError):
+                    await rival.execute(
+                        "SELECT id FROM streams WHERE id = $1 FOR UPDATE NOWAIT",
+                        granted.organization.id,
+                    )
+                await rival.close()
+
+            await house.services.database.write(lock_it)

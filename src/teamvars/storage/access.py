@@ -186,8 +186,13 @@ async def workspace(
     With `lock`, the workspace's stream is locked first and all else is read after that.
     """
     args = (caller.token_hash, now, workspace_id)
-    row = await _locked(lambda: tx.ask(_LOCK_WORKSPACE, *args)) if lock else None
-    return _workspace(caller, row or await tx.ask(_READ_WORKSPACE, *args))
+    return _workspace(
+        caller,
+        await _row(
+            lambda: tx.ask(_READ_WORKSPACE, *args),
+            (lambda: tx.ask(_LOCK_WORKSPACE, *args)) if lock else None,
+        ),
+    )
 
 
 async def workspace_by_name(
@@ -206,8 +211,10 @@ async def organization(
     With `lock`, the organization's stream is locked first and all else is read after that.
     """
     args = (caller.token_hash, now, fold(name))
-    row = await _locked(lambda: tx.fetch_one(_LOCK_ORGANIZATION, *args)) if lock else None
-    row = row or await tx.fetch_one(_READ_ORGANIZATION, *args)
+    row = await _row(
+        lambda: tx.fetch_one(_READ_ORGANIZATION, *args),
+        (lambda: tx.fetch_one(_LOCK_ORGANIZATION, *args)) if lock else None,
+    )
     _settle(caller, row)
     assert row is not None
     if row[4] is None:
@@ -231,8 +238,10 @@ async def team(
     With `lock`, the team's stream is locked first and all else is read after that.
     """
     args = (caller.token_hash, now, team_id)
-    row = await _locked(lambda: tx.fetch_one(_LOCK_TEAM, *args)) if lock else None
-    row = row or await tx.fetch_one(_READ_TEAM, *args)
+    row = await _row(
+        lambda: tx.fetch_one(_READ_TEAM, *args),
+        (lambda: tx.fetch_one(_LOCK_TEAM, *args)) if lock else None,
+    )
     _settle(caller, row)
     assert row is not None
     if row[4] is None:
@@ -247,15 +256,26 @@ async def team(
     )
 
 
-async def _locked(ask: Callable[[], Awaitable[Row | None]]) -> Row | None:
-    """The row, read entirely after the lock was had; None when there is nothing to lock.
+_Ask = Callable[[], Awaitable[Row | None]]
+
+
+async def _row(read: _Ask, lock: _Ask | None) -> Row | None:
+    """The row; with `lock` its stream is locked, and all of it was read after the lock was had.
 
     PostgreSQL takes the locked stream from after the wait and everything else from before it. When
     the two sequence numbers differ, someone changed the subject meanwhile, so it is read again.
     """
-    row = await ask()
+    if lock is None:
+        return await read()
+    row = await lock()
+    if row is None:
+        # There was nothing to lock: the other statement says what is missing, if it still is.
+        row = await read()
+        if row is None or row[4] is None:
+            return row
+        row = await lock()
     if row is not None and row[-7] != row[-5]:
-        row = await ask()
+        row = await lock()
     return row
 
 
