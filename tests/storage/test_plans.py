@@ -1,6 +1,7 @@
 """On a large store every statement of the hot routes uses an index, on both engines."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -323,3 +324,26 @@ async def test_no_statement_of_a_hot_route_goes_through_a_table(large: Large) ->
 )
 async def test_a_statement_that_goes_through_a_table_is_found_out(large: Large, sql: str) -> None:
     assert await scanned(large, Statement(sql, ("nothing",)))
+
+
+async def test_nobody_is_looked_for_among_all_members_of_a_team(tmp_path: Path) -> None:
+    async with open_house(fresh_sqlite(tmp_path)) as house:
+        watched = Watched(house.services.database)
+        async with watching(house, watched) as watching_house:
+            world = await build_world(watching_house)
+            watched.seen.clear()
+            await use_every_hot_route(world)
+        found = []
+
+        async def explain(tx: Transaction) -> None:
+            for statement in watched.seen.values():
+                plan = await tx.fetch("EXPLAIN QUERY PLAN " + statement.sql, *statement.args)
+                steps = [
+                    row[3] for row in plan if re.search(r"team_members .*\(team_id=\?\)", row[3])
+                ]
+                if steps:
+                    found.append(statement.sql)
+
+        await house.services.database.read(explain)
+    assert found  # to list a team takes all of it
+    assert [sql for sql in found if "hash = $1" in sql] == []

@@ -22,17 +22,17 @@ from teamvars.domain.workspaces import Workspace
 from teamvars.storage import streams
 from teamvars.storage.database import Question, Row, Transaction
 
-# $1: hash of the token, $2: now. `acting`: every team whose rights the caller has.
+# $1: hash of the token, $2: now. `acting`: every team whose rights the caller has. SQLite joins in
+# the order of CROSS JOIN: it would else look for the caller among all members of a team.
 _CALLER = """
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens
     WHERE hash = $1 AND (expires_at IS NULL OR expires_at > $2)
 ), acting AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
-    FROM caller
-    JOIN memberships ON memberships.user_id = caller.user_id AND memberships.status = 'active'
-    JOIN team_members ON team_members.membership_id = memberships.id
-    JOIN teams ON teams.id = team_members.team_id
+    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
     UNION ALL
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
     FROM caller
