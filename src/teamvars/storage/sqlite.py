@@ -45,6 +45,7 @@ _PRAGMAS = {
     "foreign_keys": 1,
     "trusted_schema": 0,
     "secure_delete": 1,
+    "cache_size": -16384,  # KiB: the paths into the indexes of a million variables
 }
 _UNUSABLE = (
     apsw.CantOpenError,
