@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,11 +20,12 @@ import httpx
 import psutil
 import structlog
 
-from teamvars.storage.database import Body, Database, Row, T, Transaction
+from teamvars.storage.database import Body, Database, T, Transaction
 from tests.commands import Host
 from tests.house import open_house
 from tests.postgres import LocalPostgres
 from tests.server import Server, free_port
+from tests.storage.noting import NotingTransaction
 from tests.world import JSON_API, World, build_world, variable_document
 
 POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
@@ -113,26 +114,14 @@ class Counter:
             self.transactions += is_transaction
 
             async def with_counting(tx: Transaction) -> T:
-                return await body(_Counting(tx, self))
+                return await body(NotingTransaction(tx, self._count))
 
             return await run(with_counting)
 
         return counted
 
-
-class _Counting(Transaction):
-    """A transaction that counts."""
-
-    def __init__(self, tx: Transaction, counter: Counter) -> None:
-        self._tx = tx
-        self._counter = counter
-
-    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        self._counter.statements += 1
-        return await self._tx.fetch(sql, *args)
-
-    async def script(self, sql: str) -> None:
-        await self._tx.script(sql)
+    def _count(self, *_: object) -> None:
+        self.statements += 1
 
 
 async def statements(url: str) -> list[Figure]:

@@ -95,8 +95,7 @@ class _Lines:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # also in a thread beside the loop's
-            self._stream.write(line + "\n")
-            self._stream.flush()
+            self._put(line + "\n")
             return
         if not self._waiting:
             loop.call_soon(self._write)
@@ -110,11 +109,13 @@ class _Lines:
         for line in lines:
             # Beyond that a pipe may mix what several workers write.
             if len(block) + len(line) > _WHOLE_BYTES:
-                self._stream.write(block)
-                self._stream.flush()
+                self._put(block)
                 block = ""
             block += line
-        self._stream.write(block)
+        self._put(block)
+
+    def _put(self, text: str) -> None:
+        self._stream.write(text)
         self._stream.flush()
 
 

@@ -1,7 +1,7 @@
 """What is kept beside the requests: last uses, workspace usage, readiness, few statements."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,10 +18,11 @@ from teamvars.services.installation import Installation, NotReady
 from teamvars.services.tokens import OwnerName
 from teamvars.services.variables import ANY_VERSION
 from teamvars.storage import migrations
-from teamvars.storage.database import Body, Database, Row, T, Transaction
+from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.engines import database_for
 from tests.house import House, open_house, operator
 from tests.services.people import Desk, caller, caller_with, count, dump, refusal_of
+from tests.storage.noting import NotingTransaction
 from tests.storage.stores import opened
 from tests.world import World, build_world
 
@@ -46,25 +47,15 @@ class Watched:
 
     def _noting(self, body: Body[T], transactions: list[list[str]]) -> Body[T]:
         async def noting(tx: Transaction) -> T:
-            transactions.append([])
-            return await body(WatchedTransaction(tx, transactions[-1]))
+            statements: list[str] = []
+            transactions.append(statements)
+
+            def note(sql: str, args: tuple[object, ...]) -> None:
+                statements.append(f"{sql} -- {args[:1]}")
+
+            return await body(NotingTransaction(tx, note))
 
         return noting
-
-
-class WatchedTransaction(Transaction):
-    """A transaction that notes its statements, with their first parameter."""
-
-    def __init__(self, tx: Transaction, statements: list[str]) -> None:
-        self._tx = tx
-        self._statements = statements
-
-    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        self._statements.append(f"{sql} -- {args[:1]}")
-        return await self._tx.fetch(sql, *args)
-
-    async def script(self, sql: str) -> None:
-        await self._tx.script(sql)
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
+import asyncpg
 import pytest
 
 from teamvars.storage.database import Database
@@ -25,6 +27,14 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
     """An empty PostgreSQL database of this test's own."""
     with fresh_postgres(postgres) as url:
         yield url
+
+
+@pytest.fixture
+async def admin(postgres_url: str) -> AsyncIterator[Any]:
+    """A connection of its own to that database, for what happens beside the store."""
+    connection = await asyncpg.connect(postgres_url)
+    yield connection
+    await connection.close()
 
 
 @pytest.fixture

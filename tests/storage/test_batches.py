@@ -33,13 +33,6 @@ async def store(postgres_url: str) -> AsyncIterator[Database]:
         yield database
 
 
-@pytest.fixture
-async def admin(postgres_url: str) -> AsyncIterator[Any]:
-    connection = await asyncpg.connect(postgres_url)
-    yield connection
-    await connection.close()
-
-
 def appending(subject: str, text: str = "x", new: str | None = None) -> Body[str]:
     """What appends to a thing and adds another; its answer is the transaction."""
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +12,11 @@ import httpx
 import pytest
 
 from teamvars import wiring
-from teamvars.storage.database import Body, Database, Question, Row, T, Transaction
+from teamvars.storage.database import Body, Database, Question, Row, Statement, T, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from teamvars.web.frame import Frame
 from tests.house import BASE, House, open_house
+from tests.storage.noting import NotingTransaction
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.world import World, build_world, linkage_document, variable_document
 
@@ -142,13 +143,6 @@ async def load(tx: Transaction) -> None:
         )
 
 
-class Statement(NamedTuple):
-    """A statement as a route sent it."""
-
-    sql: str
-    args: tuple[object, ...]
-
-
 class Watched:
     """A `Database` that remembers what is asked of it."""
 
@@ -173,25 +167,21 @@ class Watched:
         return run
 
 
-class Listening(Transaction):
-    """A `Transaction` whose statements are noted."""
+class Listening(NotingTransaction):
+    """Notes each statement, and that for many askers where there is one."""
 
     def __init__(self, tx: Transaction, seen: dict[str, Statement], *, has_many: bool) -> None:
-        self._tx = tx
+        super().__init__(tx, self._see)
         self._seen = seen
         self._has_many = has_many
 
-    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+    def _see(self, sql: str, args: tuple[object, ...]) -> None:
         self._seen[sql] = Statement(sql, args)
-        return await self._tx.fetch(sql, *args)
 
     async def ask(self, question: Question, *args: object) -> Row | None:
         if self._has_many:
-            self._seen[question.many] = Statement(question.many, tuple([arg] * 32 for arg in args))
-        return await self.fetch_one(question.one, *args)
-
-    async def script(self, sql: str) -> None:
-        await self._tx.script(sql)
+            self._see(question.many, tuple([arg] * 32 for arg in args))
+        return await super().ask(question, *args)
 
 
 class Large(NamedTuple):

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import asyncpg
 import pytest
 
 from teamvars.domain.errors import Refusal
@@ -30,13 +29,6 @@ async def store(postgres_url: str) -> AsyncIterator[Database]:
     async with opened(postgres_url) as database:
         await make_things(database)
         yield database
-
-
-@pytest.fixture
-async def admin(postgres_url: str) -> AsyncIterator[Any]:
-    connection = await asyncpg.connect(postgres_url)
-    yield connection
-    await connection.close()
 
 
 @asynccontextmanager

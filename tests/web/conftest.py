@@ -1,6 +1,5 @@
 """What tests of the HTTP side may ask for besides."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,9 +7,10 @@ import structlog
 from structlog.testing import LogCapture
 from structlog.typing import EventDict
 
-from teamvars.storage.database import Body, Row, Transaction
+from teamvars.storage.database import Body, Transaction
 from teamvars.web import frame
 from tests.house import House
+from tests.storage.noting import NotingTransaction
 
 
 @pytest.fixture
@@ -30,24 +30,9 @@ def statements(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     async def counted(body: Body[Any]) -> Any:
         async def watched(tx: Transaction) -> Any:
-            return await body(Counting(tx, seen))
+            return await body(NotingTransaction(tx, lambda sql, _: seen.append(sql)))
 
         return await read(watched)
 
     monkeypatch.setattr(database, "read", counted)
     return seen
-
-
-class Counting(Transaction):
-    """A transaction that notes each statement it is asked for."""
-
-    def __init__(self, tx: Transaction, seen: list[str]) -> None:
-        self._tx = tx
-        self._seen = seen
-
-    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        self._seen.append(sql)
-        return await self._tx.fetch(sql, *args)
-
-    async def script(self, sql: str) -> None:
-        await self._tx.script(sql)

@@ -83,7 +83,6 @@ class Variables:
 
     async def list(self, caller: Caller, workspace_id: str, render: Render) -> RenderedList:
         """All variables of a workspace, rendered now or when they were last the same."""
-
         while True:
             granted = await self._database.query(
                 lambda tx: self._readable(tx, caller, workspace_id)

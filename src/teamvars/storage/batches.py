@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from teamvars.domain.errors import Refusal
 from teamvars.storage.database import Body, Question, Row, Statement, T, Transaction
-from teamvars.storage.sharing import answers
+from teamvars.storage.sharing import answers, fail, succeed
 
 MOST_IN_A_BATCH = 64
 
@@ -84,7 +84,7 @@ class Batches:
             members: list[_Member[Any]] = await self._write(in_step)
         except Refusal as refusal:  # nobody's own: those are given to the members
             for job in batch:
-                job.fail(refusal)
+                fail(job.answer, refusal)
         except Exception:
             self._run_alone(batch)
         else:
@@ -100,30 +100,18 @@ class Batches:
 
     async def _run_one(self, job: "_Job[Any]") -> None:
         try:
-            job.succeed(await self._write(job.body))
+            succeed(job.answer, await self._write(job.body))
         except Exception as error:
-            job.fail(error)
+            fail(job.answer, error)
 
 
+@dataclass(frozen=True, slots=True)
 class _Job(Generic[T]):
-    """A function that somebody wants to be run; they may have gone since."""
+    """A function that somebody wants to be run."""
 
-    __slots__ = ("answer", "body", "subject")
-
-    def __init__(self, subject: str, body: Body[T], answer: "asyncio.Future[T]") -> None:
-        self.subject = subject
-        self.body = body
-        self.answer = answer
-
-    def succeed(self, result: T) -> None:
-        """Gives the result."""
-        if not self.answer.done():
-            self.answer.set_result(result)
-
-    def fail(self, error: Exception) -> None:
-        """Gives the error."""
-        if not self.answer.done():
-            self.answer.set_exception(error)
+    subject: str
+    body: Body[T]
+    answer: "asyncio.Future[T]"
 
 
 class _Unshared(Exception):
@@ -214,9 +202,9 @@ class _Member(Transaction, Generic[T]):
         if self._alone:
             return False
         if self._error is not None:
-            job.fail(self._error)
+            fail(job.answer, self._error)
         else:
-            job.succeed(self._result)  # type: ignore[arg-type]
+            succeed(job.answer, self._result)  # type: ignore[misc]
         return True
 
 

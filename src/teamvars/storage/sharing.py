@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from teamvars.storage.database import Question, Row
+from teamvars.storage.database import Question, Row, T
 
 MOST_IN_A_STATEMENT = 64
 
@@ -44,11 +44,11 @@ class Sharing:
             try:
                 rows = await self._rows(question, [args for args, _ in askers])
             except Exception as error:
-                _fail(askers, error)
+                for _, answer in askers:
+                    fail(answer, error)
             else:
                 for number, (_, answer) in enumerate(askers, start=1):
-                    if not answer.done():
-                        answer.set_result(rows.get(number))
+                    succeed(answer, rows.get(number))
         del self._waiting[question]
 
     async def _rows(
@@ -68,7 +68,14 @@ async def answers(
     return {row[0]: row[1:] for row in rows}
 
 
-def _fail(askers: Sequence[_Asker], error: Exception) -> None:
-    for _, answer in askers:
-        if not answer.done():
-            answer.set_exception(error)
+def succeed(answer: "asyncio.Future[T]", result: T) -> None:
+    """Gives the result, unless the one who waited has gone."""
+    if not answer.done():
+        answer.set_result(result)
+
+
+def fail(answer: "asyncio.Future[T]", error: BaseException) -> None:
+    """Gives the error, unless the one who waited has gone."""
+    if not answer.done():
+        answer.set_exception(error)
+        answer.exception()  # retrieved: they may still go before they look

@@ -30,6 +30,7 @@ from teamvars.storage.database import (
     Taken,
     Transaction,
 )
+from teamvars.storage.sharing import fail, succeed
 
 FRAGMENTS = Fragments(
     text="TEXT", bytes_="BLOB", lock="", each=r"IN (SELECT value FROM json_each(\1))"
@@ -156,14 +157,11 @@ class _Job(Generic[T]):
         self.error: BaseException | None = None
 
     def give(self, error: BaseException | None) -> None:
-        """Answers, unless the one who waited has gone."""
-        if self.answer.done():
-            return
-        if error is None:
-            self.answer.set_result(self.result)  # type: ignore[arg-type]
-            return
-        self.answer.set_exception(error)
-        self.answer.exception()  # retrieved: nobody may be waiting any more
+        """Answers with the error, or else with the result."""
+        if error is not None:
+            fail(self.answer, error)
+        else:
+            succeed(self.answer, self.result)  # type: ignore[misc]
 
 
 class SqliteDatabase:

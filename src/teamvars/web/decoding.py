@@ -7,7 +7,7 @@ request is answered (contract §2).
 from collections.abc import Mapping, Set
 from typing import Any, get_type_hints
 
-from teamvars.domain.errors import Code, Fault
+from teamvars.domain.errors import Code
 from teamvars.domain.teams import MAX_ITEMS, LinkageType, MembersDraft
 from teamvars.domain.variables import Category, ValueDraft, VariableDraft, WorkspaceFilter
 from teamvars.web.dialects import Dialect
@@ -23,10 +23,7 @@ def variable_create(
 ) -> tuple[VariableDraft, WorkspaceFilter]:
     """What a create asks for (spec.md, Create a variable)."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, "vars")
-    read.refuse_client_id(data)
-    attributes = read.member(data, "attributes", dict, "/data")
+    data, attributes = read.new_resource("vars")
     _require_workspace(read, data, workspace_id)
     deprecated = _filter(read)
     return _draft(read, attributes, dialect, required=dialect.required_to_create), deprecated
@@ -61,12 +58,8 @@ def value_check(document: object) -> ValueDraft:
 def members(document: object, linkage: LinkageType) -> MembersDraft:
     """Whom a request adds or removes (spec.md, Team membership)."""
     read = Reader(document)
-    items = read.data(list) or []
-    if len(items) > MAX_ITEMS:
-        detail = f"A request has at most {MAX_ITEMS} items."
-        read.faults.append(Fault(Code.TOO_MANY_ITEMS, detail, pointer="/data"))
-        items = []
-    ids = [read.linkage_id(item, linkage, f"/data/{n}") for n, item in enumerate(items)]
+    items = read.at_most(MAX_ITEMS, read.data(list) or [], "/data")
+    ids = [read.identifier(item, linkage, f"/data/{n}") for n, item in enumerate(items)]
     return MembersDraft(ids, tuple(read.faults))
 
 

@@ -131,10 +131,7 @@ class MembershipListDocument(msgspec.Struct):
 def invitation(document: object) -> InvitationDraft:
     """Whom a request invites, with every fault of the document."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, TYPE)
-    read.refuse_client_id(data)
-    attributes = read.member(data, "attributes", dict, "/data")
+    data, attributes = read.new_resource(TYPE)
     email = read.member(attributes, "email", str, "/data/attributes")
     relationships = read.member(data, "relationships", dict, "/data", required=False)
     teams = read.member(relationships, "teams", dict, "/data/relationships", required=False)

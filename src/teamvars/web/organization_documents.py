@@ -123,10 +123,7 @@ class OrganizationLinkage(msgspec.Struct):
 def draft(document: object) -> OrganizationDraft:
     """What a create asks for, with every fault of the document."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, "organizations")
-    read.refuse_client_id(data)
-    attributes = read.member(data, "attributes", dict, "/data")
+    _, attributes = read.new_resource("organizations")
     at = "/data/attributes"
     name = read.member(attributes, "name", str, at)
     email = read.member(attributes, "email", str, at, required=False)

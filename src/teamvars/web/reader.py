@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from teamvars.domain.errors import Code, Fault
-from teamvars.domain.teams import LinkageType
 from teamvars.web.errors import MOST_ERRORS
 from teamvars.web.json_body import pointer_token, strings
 
@@ -60,6 +59,20 @@ class Reader:
             return None
         return value
 
+    def new_resource(self, type_: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """The `data` of a create, and its attributes."""
+        data = self.data(dict)
+        self.require_type(data, type_)
+        self.refuse_client_id(data)
+        return data, self.member(data, "attributes", dict, "/data")
+
+    def changed_resource(self, type_: str) -> tuple[str | None, dict[str, Any] | None]:
+        """The id and the attributes of an update; clients may leave out either."""
+        data = self.data(dict)
+        self.require_type(data, type_)
+        id_ = self.member(data, "id", str, "/data", required=False)
+        return id_, self.member(data, "attributes", dict, "/data", required=False)
+
     def require_type(
         self, resource: Mapping[str, Any] | None, wanted: str, at: str = "/data"
     ) -> None:
@@ -106,10 +119,6 @@ class Reader:
         relation = self.member(relationships, name, dict, "/data/relationships")
         item = self.member(relation, "data", dict, at)
         return None if item is None else self.identifier(item, type_, f"{at}/data")
-
-    def linkage_id(self, item: object, linkage: LinkageType, at: str) -> str | None:
-        """The id of a linkage object of the endpoint's type; None when it is at fault."""
-        return self.identifier(item, linkage, at)
 
     def identifier(self, item: object, type_: str, at: str) -> str | None:
         """The id of a resource identifier of that type; None when it is at fault."""

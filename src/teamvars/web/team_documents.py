@@ -156,20 +156,14 @@ class TeamListDocument(msgspec.Struct, kw_only=True):
 def new_draft(document: object) -> TeamDraft:
     """What a create asks for, with every fault of the document."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, "teams")
-    read.refuse_client_id(data)
-    attributes = read.member(data, "attributes", dict, "/data")
+    _, attributes = read.new_resource("teams")
     return _draft(read, attributes, id_=None, required=True)
 
 
 def changed_draft(document: object) -> TeamDraft:
     """What an update asks for; clients may leave out both `id` and `attributes`."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, "teams")
-    id_ = read.member(data, "id", str, "/data", required=False)
-    attributes = read.member(data, "attributes", dict, "/data", required=False)
+    id_, attributes = read.changed_resource("teams")
     return _draft(read, attributes, id_=id_, required=False)
 
 

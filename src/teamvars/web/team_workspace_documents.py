@@ -122,10 +122,7 @@ class TeamWorkspaceListDocument(msgspec.Struct):
 def new_draft(document: object) -> TeamWorkspaceDraft:
     """What a create asks for, with every fault of the document."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, TYPE)
-    read.refuse_client_id(data)
-    attributes = read.member(data, "attributes", dict, "/data")
+    data, attributes = read.new_resource(TYPE)
     access = read.member(attributes, "access", str, "/data/attributes")
     variables = read.member(attributes, "variables", str, "/data/attributes", required=False)
     relationships = read.member(data, "relationships", dict, "/data")
@@ -137,10 +134,7 @@ def new_draft(document: object) -> TeamWorkspaceDraft:
 def changed_draft(document: object) -> TeamWorkspaceDraft:
     """What an update asks for; clients may leave out both `id` and `attributes`."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, TYPE)
-    id_ = read.member(data, "id", str, "/data", required=False)
-    attributes = read.member(data, "attributes", dict, "/data", required=False)
+    id_, attributes = read.changed_resource(TYPE)
     at = "/data/attributes"
     access = read.member(attributes, "access", str, at, required=False)
     variables = read.member(attributes, "variables", str, at, required=False)

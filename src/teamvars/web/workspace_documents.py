@@ -160,20 +160,14 @@ class WorkspaceListDocument(msgspec.Struct):
 def new_draft(document: object) -> WorkspaceDraft:
     """What a create asks for, with every fault of the document."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, "workspaces")
-    read.refuse_client_id(data)
-    attributes = read.member(data, "attributes", dict, "/data")
+    _, attributes = read.new_resource("workspaces")
     return _draft(read, attributes, id_=None, required=True)
 
 
 def changed_draft(document: object) -> WorkspaceDraft:
     """What an update asks for; clients may leave out both `id` and `attributes`."""
     read = Reader(document)
-    data = read.data(dict)
-    read.require_type(data, "workspaces")
-    id_ = read.member(data, "id", str, "/data", required=False)
-    attributes = read.member(data, "attributes", dict, "/data", required=False)
+    id_, attributes = read.changed_resource("workspaces")
     return _draft(read, attributes, id_=id_, required=False)
 
 

@@ -1,0 +1,20 @@
+"""A transaction that tells somebody what is asked of it."""
+
+from collections.abc import Callable, Sequence
+
+from teamvars.storage.database import Row, Transaction
+
+
+class NotingTransaction(Transaction):
+    """Passes every statement on, and notes its text and its parameters first."""
+
+    def __init__(self, tx: Transaction, note: Callable[[str, tuple[object, ...]], None]) -> None:
+        self._tx = tx
+        self._note = note
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        self._note(sql, args)
+        return await self._tx.fetch(sql, *args)
+
+    async def script(self, sql: str) -> None:
+        await self._tx.script(sql)
