@@ -17,6 +17,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
+from teamvars.domain.tokens import Token
 from teamvars.domain.variables import SourceCode, ValueDraft
 from teamvars.domain.workspaces import Workspace
 from teamvars.security.tokens import hash_token
@@ -226,7 +227,7 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
         StoredVariable(variable, b"sealed", 1),
         ValueDraft(secret),
         SourceCode(secret, "/data"),
-        NewToken("at-1", secret),
+        NewToken(Token("at-1", "user", "user-1", 0, None, None), secret),
     ]
     for one in shown:
         assert not finds(f"{one!r} {one}".encode(), secret), type(one)

@@ -15,12 +15,12 @@ from tests.services.people import Desk, caller, caller_with, refusal_of
 async def test_a_revoked_token_authenticates_nobody(desks: tuple[Desk, Desk]) -> None:
     one, other = desks
     owner = OwnerName(user=one.named("writer")[0])
-    token = await one.services.tokens.create(operator(), owner, None)
-    assert await other.list_with(token.secret) == {}
-    await one.services.tokens.revoke(operator(), token.id)
+    new = await one.services.tokens.create(operator(), owner, None)
+    assert await other.list_with(new.secret) == {}
+    await one.services.tokens.revoke(operator(), new.token.id)
     for desk in desks:
-        assert await refusal_of(desk.list_with(token.secret)) == "unauthenticated"
-        asked_who = desk.services.sessions.authenticate(caller_with(token.secret))
+        assert await refusal_of(desk.list_with(new.secret)) == "unauthenticated"
+        asked_who = desk.services.sessions.authenticate(caller_with(new.secret))
         assert await refusal_of(asked_who) == "unauthenticated"
 
 

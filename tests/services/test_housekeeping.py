@@ -137,17 +137,17 @@ async def test_the_last_use_of_a_token_is_stored_without_a_write_per_request(
     watched: Watched, watched_desk: Desk
 ) -> None:
     owner = OwnerName(user=watched_desk.named("reader")[0])
-    token = await watched_desk.services.tokens.create(operator(), owner, None)
+    new = await watched_desk.services.tokens.create(operator(), owner, None)
     watched.writes.clear()
     for _ in range(5):
-        await use(watched_desk, token.secret)
+        await use(watched_desk, new.secret)
     assert watched.writes == []
-    assert await last_use(watched_desk, token.id) is None
+    assert await last_use(watched_desk, new.token.id) is None
     before = wiring.clock()
-    await use(watched_desk, token.secret)
+    await use(watched_desk, new.secret)
     await watched_desk.services.sessions.store_uses()
     assert len(watched.writes) == 1
-    stored = await last_use(watched_desk, token.id)
+    stored = await last_use(watched_desk, new.token.id)
     assert stored is not None
     assert before <= stored <= wiring.clock()
     await watched_desk.services.sessions.store_uses()
@@ -159,13 +159,13 @@ async def test_an_older_use_that_another_node_stores_later_does_not_win(
 ) -> None:
     one, other = desks
     owner = OwnerName(user=one.named("reader")[0])
-    token = await one.services.tokens.create(operator(), owner, None)
-    await use(one, token.secret)
-    await use(other, token.secret)
+    new = await one.services.tokens.create(operator(), owner, None)
+    await use(one, new.secret)
+    await use(other, new.secret)
     await other.services.sessions.store_uses()
-    newest = await last_use(one, token.id)
+    newest = await last_use(one, new.token.id)
     await one.services.sessions.store_uses()
-    assert await last_use(one, token.id) == newest
+    assert await last_use(one, new.token.id) == newest
 
 
 async def test_last_uses_are_stored_in_order_of_ids_and_without_a_stream(
@@ -192,14 +192,14 @@ async def test_last_uses_that_could_not_be_stored_are_stored_later(own_desk: Des
         await own_desk.services.database.write(body)
 
     owner = OwnerName(user=own_desk.named("reader")[0])
-    token = await own_desk.services.tokens.create(operator(), owner, None)
-    await use(own_desk, token.secret)
+    new = await own_desk.services.tokens.create(operator(), owner, None)
+    await use(own_desk, new.secret)
     await rename("tokens", "out_of_the_way")
     assert await refusal_of(own_desk.services.sessions.store_uses()) == "storage_unavailable"
     await rename("out_of_the_way", "tokens")
-    assert await last_use(own_desk, token.id) is None
+    assert await last_use(own_desk, new.token.id) is None
     await own_desk.services.sessions.store_uses()
-    assert await last_use(own_desk, token.id) is not None
+    assert await last_use(own_desk, new.token.id) is not None
 
 
 # Workspace usage

@@ -132,7 +132,7 @@ async def send(world: World, wrong: Wrong) -> httpx.Response:
         tokens = world.house.services.tokens
         owner = OwnerName(organization=world.organization)
         made = await tokens.create(operator(), owner, None)
-        await tokens.revoke(operator(), made.id)
+        await tokens.revoke(operator(), made.token.id)
         token = made.secret
     headers = {"Content-Type": JSON_API, **wrong.headers}
     if wrong.who is not None:

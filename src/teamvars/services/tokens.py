@@ -29,7 +29,7 @@ class OwnerName:
 class NewToken:
     """A token just made. `secret` is the token itself: shown once, stored nowhere."""
 
-    id: str
+    token: Token
     secret: str = field(repr=False)
 
 
@@ -56,14 +56,6 @@ class OfUser:
 
 Whose = OfOrganization | OfTeam | OfUser
 """Whose tokens a caller speaks of. A user has any number, a team and an organization one."""
-
-
-@dataclass(frozen=True, slots=True)
-class MadeToken:
-    """A token just made by a caller, with the token itself: shown once, stored nowhere."""
-
-    token: Token
-    secret: str = field(repr=False)
 
 
 class Tokens:
@@ -93,7 +85,7 @@ class Tokens:
             await ledger.lock([whose.stream_id])
             expires_at = None if lifetime is None else ledger.now + lifetime
             token = Token(new_id("at"), whose.kind, whose.id, ledger.now, expires_at, None)
-            return NewToken(token.id, await token_changes.create(ledger, token))
+            return NewToken(token, await token_changes.create(ledger, token))
 
         return await self._database.write(body)
 
@@ -114,13 +106,13 @@ class Tokens:
 
         await self._database.write(body)
 
-    async def make(self, caller: Caller, whose: Whose, draft: TokenDraft) -> MadeToken:
+    async def make(self, caller: Caller, whose: Whose, draft: TokenDraft) -> NewToken:
         """A new token; of a team or organization it takes the place of all there were.
 
         Refuses: forbidden, every fault of the draft.
         """
 
-        async def body(tx: Transaction) -> MadeToken:
+        async def body(tx: Transaction) -> NewToken:
             ledger = self._ledger(tx, caller)
             owner = await self._locked(ledger, caller, whose)
             refuse_all(draft.all_faults(ledger.now))
@@ -136,7 +128,7 @@ class Tokens:
                 last_used_at=None,
                 description=draft.description or "",
             )
-            return MadeToken(token, await token_changes.create(ledger, token))
+            return NewToken(token, await token_changes.create(ledger, token))
 
         return await self._database.write(body)
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.tokens import MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
-from teamvars.services.tokens import MadeToken
+from teamvars.services.tokens import NewToken
 from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
 
@@ -87,7 +87,7 @@ def path(token: Token) -> str:
     return f"/api/v2/authentication-tokens/{token.id}"
 
 
-def made(new: MadeToken) -> TokenDocument:
+def made(new: NewToken) -> TokenDocument:
     """The document of a token just made, with the token itself."""
     return TokenDocument(_resource(new.token, new.secret))
 

@@ -27,12 +27,12 @@ def create(
     """Make a token and show it, once."""
     owner = _owner(user, team, organization)
     lifetime = None if expires is None else _microseconds(expires)
-    token = run(context, lambda services, caller: services.tokens.create(caller, owner, lifetime))
+    new = run(context, lambda services, caller: services.tokens.create(caller, owner, lifetime))
     if as_json:
-        print_json({"id": token.id, "token": token.secret})
+        print_json({"id": new.token.id, "token": new.secret})
         return
-    typer.echo(token.secret)
-    note(f"Token {token.id}. It is shown only this once.")
+    typer.echo(new.secret)
+    note(f"Token {new.token.id}. It is shown only this once.")
 
 
 @app.command("list")
