@@ -1,11 +1,15 @@
 """PostgreSQL: what is run again, what is refused, and when nobody knows what happened."""
 
 import asyncio
+import os
+import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 from teamvars.domain.errors import Refusal
@@ -264,6 +268,25 @@ async def test_after_a_crash_of_the_server_all_that_was_acknowledged_is_there() 
             await asyncio.to_thread(server.start)
             assert await database.read(ids) == [f"{n}" for n in range(8)]
             assert await database.write(adding("after")) == "after"
+
+
+async def test_a_server_that_falls_silent_is_given_up_within_seconds(postgres_url: str) -> None:
+    before = server_sockets(postgres_url)
+    async with opened(postgres_url):
+        ours = server_sockets(postgres_url).keys() - before.keys()
+        assert ours
+        for number in ours:
+            with socket.socket(fileno=os.dup(number)) as connected:
+                assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+                assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
+                assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
+
+
+def server_sockets(url: str) -> dict[int, Any]:
+    """This process's connections to the server by their file descriptors."""
+    port = urlsplit(url).port
+    connections = psutil.Process().net_connections("tcp")
+    return {one.fd: one for one in connections if one.raddr[1:] == (port,)}
 
 
 # Servers that cannot be used

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import re
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -41,6 +42,8 @@ MOST_CONNECTIONS = 10
 _ATTEMPTS = 5
 _ACQUIRE_SECONDS = 5.0
 _CONNECT_SECONDS = 5.0
+_SILENT_SECONDS = 10
+"""For how long a server, or the network before it, may let what we send go unconfirmed."""
 _MIGRATION_LOCK = 7_833_462_115
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -51,6 +54,11 @@ _SERVER_SETTINGS = {"application_name": "teamvars", **_PLANNING, **_TIMEOUTS}
 _IN_EACH_TRANSACTION = "".join(
     f"; SET LOCAL {name} = '{value}'" for name, value in _TIMEOUTS.items()
 )
+_WATCH = {
+    "TCP_KEEPIDLE": _SILENT_SECONDS // 2,
+    "TCP_KEEPINTVL": _SILENT_SECONDS // 4,
+    "TCP_USER_TIMEOUT": _SILENT_SECONDS * 1000,
+}
 _RUN_AGAIN = (
     pg.SerializationError,
     pg.DeadlockDetectedError,
@@ -81,6 +89,22 @@ _DRIVER = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 Connection = Any
 """A pooled asyncpg connection; the driver's own types are partial."""
+
+
+class _Watched(asyncpg.Connection):
+    """A connection that is lost soon after the server's host or the network has gone silent.
+
+    By itself the kernel waits for a quarter of an hour, or for ever where nothing is to be sent.
+    """
+
+    def __init__(self, protocol: Any, transport: asyncio.Transport, *rest: Any) -> None:
+        super().__init__(protocol, transport, *rest)
+        connected = transport.get_extra_info("socket")
+        if connected.family != socket.AF_UNIX:
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name, value in _WATCH.items():
+                if hasattr(socket, name):  # not everywhere but on Linux
+                    connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 class PostgresTransaction(Transaction):
@@ -164,6 +188,7 @@ class PostgresDatabase:
                 min_size=1,
                 max_size=MOST_CONNECTIONS,
                 timeout=_CONNECT_SECONDS,
+                connection_class=_Watched,
                 statement_cache_size=self._statement_cache_size,
                 max_cached_statement_lifetime=0,
                 reset=_keep,
