@@ -13,8 +13,8 @@ from pathlib import Path
 from bench import growth, plot, profile, programs, report, stage
 from bench.outcome import Outcome
 from bench.rounds import QUICK, THOROUGH, Pair, Results
-from bench.stage import Stage
-from bench.works import CREATE, LIST, LIST_WRITTEN, WORKS
+from bench.stage import FILLED, Stage
+from bench.works import CREATE, LIST, LIST_WRITTEN, MIXED, MIXED_WIDE, WORKS
 
 RESULTS = Path(__file__).with_name("results")
 GROWTH = "growth"
@@ -54,6 +54,9 @@ def _turns(on: Stage) -> Iterator[tuple[str, Sequence[Pair]]]:
             yield work.name, [*alone, *both]
         elif work is CREATE:
             yield work.name, [*((work, reference) for reference in on.for_creates), *pairs]
+        elif work is MIXED:
+            full = [server for server in on.servers if server.name.endswith(FILLED)]
+            yield work.name, [*pairs, *((MIXED_WIDE, server) for server in full)]
         elif work is not LIST_WRITTEN:
             yield work.name, pairs
 

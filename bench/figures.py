@@ -8,7 +8,7 @@ from bench.outcome import Outcome
 from bench.references import COMMITS, HTTP_ALONE, INSERT, NGINX, SELECT
 from bench.rounds import Results, middle
 from bench.stage import EMPTIED, FILLED, POSTGRES, SQLITE
-from bench.works import CREATE, CREATE_HOT, LIST, LIST_WRITTEN, MIXED, WORKS
+from bench.works import CREATE, CREATE_HOT, LIST, LIST_WRITTEN, MIXED, MIXED_WIDE, WORKS
 from bench.writer import ENOUGH
 
 Side = tuple[str, str]
@@ -73,6 +73,15 @@ _RATIOS: tuple[tuple[str, Side, Side, Bars], ...] = (
         ("full / empty: " + w.text, (w.name, f"{e} {FILLED}"), (w.name, f"{e} {EMPTIED}"), _SCALE)
         for e in _ENGINES
         for w in WORKS
+    ),
+    *(
+        (
+            "full: mixed day over all / 64",
+            (MIXED_WIDE.name, f"{e} {FILLED}"),
+            (MIXED.name, f"{e} {FILLED}"),
+            Bars(),
+        )
+        for e in _ENGINES
     ),
 )
 

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import httpx
@@ -97,13 +97,20 @@ def _members(world: World) -> list[Request]:
 
 
 def _mixed(world: World) -> list[Request]:
-    """Over all workspaces of twenty, in an order that is the same in every run."""
+    return _day(world, SPREAD)
+
+
+def _mixed_wide(world: World) -> list[Request]:
+    many = [name for name in world.workspaces if name.startswith(("spread-", "more-"))]
+    return _day(world, many)
+
+
+def _day(world: World, names: Sequence[str]) -> list[Request]:
+    """In an order that is the same in every run."""
     chance = random.Random(6)
-    named = world.workspaces.items()
-    spread = [id_ for name, id_ in named if name.startswith(("spread-", "more-"))]
     requests = []
     for n in range(_MIXED_REQUESTS):
-        workspace_id = chance.choice(spread)
+        workspace_id = world.workspaces[chance.choice(names)]
         path, die = variables_path(workspace_id), n % 50
         if die == 0:
             requests.append(update(world, workspace_id))
@@ -132,6 +139,7 @@ LIST_WRITTEN = Work(
 CREATE = Work("create", "create over 64 workspaces", _creates(*SPREAD), 201)
 CREATE_HOT = Work("create-hot", "create, all in one workspace", _creates("hot"), 201)
 MIXED = Work("mixed", "mixed day: 90 % list, 8 % read, 2 % write", _mixed)
+MIXED_WIDE = Work("mixed-wide", "mixed day over every workspace", _mixed_wide)
 WORKS = (
     LIST,
     LIST_WRITTEN,

@@ -1,7 +1,11 @@
 """Ids: contract §4."""
 
 import re
+import time
 from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
 
 from teamvars.domain.ids import ALPHABET, new_id, new_version_id
 
@@ -16,8 +20,29 @@ def test_a_version_id_is_36_hex_characters() -> None:
     assert re.fullmatch(r"[0-9a-f]{36}", new_version_id())
 
 
-def test_ids_are_not_repeated_and_use_every_character_everywhere() -> None:
-    ids = [new_id("x")[2:] for _ in range(2000)]
+def test_ids_are_not_repeated_and_the_half_that_is_random_uses_every_character() -> None:
+    ids = [new_id("x")[2:] for _ in range(5000)]
     assert len(set(ids)) == len(ids)
-    for place in range(16):
+    for place in range(8, 16):
         assert Counter(id_[place] for id_ in ids).keys() == set(ALPHABET)
+
+
+def test_ids_sort_by_the_millisecond_they_were_made_in() -> None:
+    ids = []
+    for _ in range(50):
+        ids.append(new_id("x"))
+        time.sleep(0.002)
+    assert ids == sorted(ids)
+
+
+def test_ids_have_room_for_a_hundred_years_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = new_id("x")
+    monkeypatch.setattr(time, "time_ns", lambda: time_of(2126))
+    late = new_id("x")
+    monkeypatch.setattr(time, "time_ns", lambda: time_of(2127))
+    assert before < late < new_id("x")
+    assert len(late) == len(before)
+
+
+def time_of(year: int) -> int:
+    return int(datetime(year, 1, 1, tzinfo=UTC).timestamp() * 1e9)

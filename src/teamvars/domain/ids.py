@@ -1,22 +1,27 @@
-"""Ids: a prefix that says what it names, and 16 random base58 characters (contract §4)."""
+"""Ids: a prefix that says what it names, and 16 base58 characters (contract §4)."""
 
 import secrets
+import time
 
 ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 LENGTH = 16
 _PAIRS = [first + second for first in ALPHABET for second in ALPHABET]
-_SPACE = len(ALPHABET) ** LENGTH
+_RANDOM_BITS = 51
 
 
 def new_id(prefix: str) -> str:
-    """A fresh id such as `var-8fTzQ1sYkpRb3mXc`; about 94 random bits, so it is never repeated."""
-    # 128 random bits folded into 94: the bias is below 2**-34.
-    rest = int.from_bytes(secrets.token_bytes(16)) % _SPACE
+    """A fresh id such as `var-FJDA2AmbwMZ4Qx9T`: the millisecond, and 51 random bits.
+
+    Ids sort as text by when they were made, so that what is made together lies together in an
+    index (docs/decisions/005). Of two made in one millisecond, the chance to be the same is 2**-51.
+    """
+    milliseconds = time.time_ns() // 1_000_000
+    rest = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
     pairs = []
     for _ in range(LENGTH // 2):
         rest, index = divmod(rest, len(_PAIRS))
         pairs.append(_PAIRS[index])
-    return prefix + "-" + "".join(pairs)
+    return prefix + "-" + "".join(reversed(pairs))
 
 
 def new_version_id() -> str:
