@@ -153,7 +153,10 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncIterator[None]:
-        await database.open()
+        try:
+            await database.open()
+        except Refusal:  # it was there when the server started; it is asked again by each request
+            log.warning("storage is not available yet")
         # What is there now stays. Going through all of it in search of garbage took 20 ms each
         # time, several times a second.
         gc.freeze()

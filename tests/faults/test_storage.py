@@ -3,12 +3,14 @@
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
+import httpx
 import psutil
 import pytest
 
@@ -88,6 +90,53 @@ async def test_a_store_that_was_taken_away_refuses_all_and_goes_on_when_it_is_ba
             elsewhere.rename(server.host.data)
             await hit.writers.until_more(20)
         assert hit.broken_promises() == []
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_a_worker_that_begins_while_the_store_is_away_refuses_all_until_it_is_back(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str
+) -> None:
+    host, away = Host(tmp_path), without_file(tmp_path)
+    if engine == "postgres":
+        durable = request.getfixturevalue("durable")
+        host, away = on_postgres(durable, tmp_path), stopped(durable)
+    with (hit := site(host)).server as server:
+        with away:
+            for worker in psutil.Process(server.pid).children():
+                worker.kill()
+            refused = until(hit, 503).json()["errors"][0]
+            assert refused["code"] == "storage_unavailable"
+        assert until(hit, 200).json()["data"] == []
+        assert server.terminate() == 0
+        assert "Traceback" not in server.log
+
+
+@contextmanager
+def without_file(folder: Path) -> Iterator[None]:
+    """Takes SQLite's file away."""
+    file = Host(folder).data / "teamvars.db"
+    elsewhere = file.rename(folder / "elsewhere")
+    yield
+    elsewhere.rename(file)
+
+
+@contextmanager
+def stopped(database: LocalPostgres) -> Iterator[None]:
+    """Kills the database."""
+    database.kill()
+    yield
+    database.start()
+
+
+def until(hit: Site, status: int) -> httpx.Response:
+    """The first answer of that status; connections may break before."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with suppress(httpx.TransportError), hit.server.client(hit.token) as client:
+            if (answer := client.get(hit.path)).status_code == status:
+                return answer
+        time.sleep(0.05)
+    raise AssertionError(f"no answer was {status}:\n{hit.server.log}")
 
 
 def syncs(pids: list[int], work: Callable[[], None], folder: Path) -> int:

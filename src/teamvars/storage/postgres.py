@@ -182,18 +182,20 @@ class PostgresDatabase:
         self._pool: Any = None
 
     async def open(self) -> None:
+        # It connects when it is asked to, then and whenever the server is there again.
+        self._pool = await asyncpg.create_pool(
+            self._dsn,
+            min_size=0,
+            max_size=MOST_CONNECTIONS,
+            timeout=_CONNECT_SECONDS,
+            connection_class=_Watched,
+            statement_cache_size=self._statement_cache_size,
+            max_cached_statement_lifetime=0,
+            reset=_keep,
+            server_settings=self._server_settings,
+        )
         try:
-            self._pool = await asyncpg.create_pool(
-                self._dsn,
-                min_size=1,
-                max_size=MOST_CONNECTIONS,
-                timeout=_CONNECT_SECONDS,
-                connection_class=_Watched,
-                statement_cache_size=self._statement_cache_size,
-                max_cached_statement_lifetime=0,
-                reset=_keep,
-                server_settings=self._server_settings,
-            )
+            await self._pool.release(await self._pool.acquire())
         except _UNUSABLE as error:
             raise storage_unavailable() from error
 
