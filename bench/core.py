@@ -22,6 +22,7 @@ import structlog
 
 from teamvars.storage.database import Body, Database, T, Transaction
 from tests.commands import Host
+from tests.faults.site import DIRECTORY
 from tests.house import open_house
 from tests.postgres import LocalPostgres
 from tests.server import Server, free_port
@@ -31,14 +32,6 @@ from tests.world import JSON_API, World, build_world, variable_document
 POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
 STARTS = 5
 REQUESTS = 1000
-DIRECTORY = """\
-users: [{username: alice}]
-organizations:
-  - name: acme
-    members: {alice: active}
-    workspaces: [network]
-    teams: [{name: owners, members: [alice]}]
-"""
 
 
 @dataclass(frozen=True)
