@@ -155,8 +155,8 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     async def lifespan(_: object) -> AsyncIterator[None]:
         try:
             await database.open()
-        except Refusal:  # it was there when the server started; it is asked again by each request
-            log.warning("storage is not available yet")
+        except Refusal as refusal:  # was there when the server started; each request asks again
+            log.warning("storage is not available yet", exc_info=refusal.__cause__ or refusal)
         # What is there now stays. Going through all of it in search of garbage took 20 ms each
         # time, several times a second.
         gc.freeze()

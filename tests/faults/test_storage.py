@@ -1,6 +1,7 @@
 """Storage that is full or gone refuses whole writes until it is back; each commit is synced."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -18,7 +19,7 @@ from tests.commands import Host
 from tests.faults.hasty import HastyHost
 from tests.faults.site import Site, on_postgres, site
 from tests.postgres import LocalPostgres
-from tests.server import Server
+from tests.server import START_SECONDS, Server
 from tests.world import JSON_API, variable_document
 
 COMMITS = 25
@@ -109,6 +110,7 @@ def test_a_worker_that_begins_while_the_store_is_away_refuses_all_until_it_is_ba
         assert until(hit, 200).json()["data"] == []
         assert server.terminate() == 0
         assert "Traceback" not in server.log
+        assert re.search(r"storage is not available yet.*error.*Error", server.log)
 
 
 @contextmanager
@@ -116,24 +118,28 @@ def without_file(folder: Path) -> Iterator[None]:
     """Takes SQLite's file away."""
     file = Host(folder).data / "teamvars.db"
     elsewhere = file.rename(folder / "elsewhere")
-    yield
-    elsewhere.rename(file)
+    try:
+        yield
+    finally:
+        elsewhere.rename(file)
 
 
 @contextmanager
 def stopped(database: LocalPostgres) -> Iterator[None]:
     """Kills the database."""
     database.kill()
-    yield
-    database.start()
+    try:
+        yield
+    finally:
+        database.start()
 
 
 def until(hit: Site, status: int) -> httpx.Response:
     """The first answer of that status; connections may break before."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 2 * START_SECONDS
     while time.monotonic() < deadline:
         with suppress(httpx.TransportError), hit.server.client(hit.token) as client:
-            if (answer := client.get(hit.path)).status_code == status:
+            if (answer := client.get(hit.path, timeout=10)).status_code == status:
                 return answer
         time.sleep(0.05)
     raise AssertionError(f"no answer was {status}:\n{hit.server.log}")

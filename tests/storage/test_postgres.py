@@ -1,20 +1,17 @@
 """PostgreSQL: what is run again, what is refused, and when nobody knows what happened."""
 
 import asyncio
-import os
 import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
-import psutil
 import pytest
 
 from teamvars.domain.errors import Refusal
 from teamvars.storage import migrations, postgres
-from teamvars.storage.database import Body, Database, Taken, Transaction
+from teamvars.storage.database import Body, Database, Question, Taken, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from tests.postgres import LocalPostgres
 from tests.storage.proxy import way_to
@@ -270,26 +267,65 @@ async def test_after_a_crash_of_the_server_all_that_was_acknowledged_is_there() 
             assert await database.write(adding("after")) == "after"
 
 
-async def test_a_server_that_falls_silent_is_given_up_within_seconds(postgres_url: str) -> None:
-    before = server_sockets(postgres_url)
-    async with opened(postgres_url):
-        ours = server_sockets(postgres_url).keys() - before.keys()
-        assert ours
-        for number in ours:
-            with socket.socket(fileno=os.dup(number)) as connected:
-                assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-                assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
-                assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
-
-
-def server_sockets(url: str) -> dict[int, Any]:
-    """This process's connections to the server by their file descriptors."""
-    port = urlsplit(url).port
-    connections = psutil.Process().net_connections("tcp")
-    return {one.fd: one for one in connections if one.raddr[1:] == (port,)}
+async def test_the_kernel_is_told_to_give_up_a_server_that_falls_silent(store: Database) -> None:
+    pool: Any = store
+    async with pool._pool.acquire() as connection:
+        connected = connection._transport.get_extra_info("socket")
+        assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
+        assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 2
+        assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
 
 
 # Servers that cannot be used
+
+
+@pytest.fixture
+async def silent(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[str]]:
+    """Where a server listens that takes connections and says nothing; a word more for each."""
+    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 0.3)
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append("a connection")
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    heard = [f"127.0.0.1:{server.sockets[0].getsockname()[1]}"]
+    yield heard
+    server.close()
+
+
+async def test_a_silent_server_does_not_hide_the_others(
+    postgres_url: str, silent: list[str]
+) -> None:
+    both = postgres_url.replace("@", f"@{silent[0]},") + "?target_session_attrs=read-write"
+    async with opened(both) as database:
+        await make_things(database)
+        bodies = [adding(f"thing-{n}") for n in range(30)]
+        await asyncio.gather(*(database.write(body) for body in bodies))
+        assert len(await database.read(ids)) == 30
+    assert len(silent[1:]) == 1
+
+
+async def test_all_who_wait_for_a_silent_server_are_refused_with_the_first(
+    silent: list[str],
+) -> None:
+    database = PostgresDatabase(f"postgresql://postgres@{silent[0]}/postgres")
+    with pytest.raises(Refusal):
+        await database.open()
+    tried = len(silent)
+    question = Question("SELECT $1", "SELECT * FROM unnest($1) WITH ORDINALITY")
+
+    async def ask(tx: Transaction) -> object:
+        return await tx.ask(question, "a")
+
+    waiting = [database.query(ask) for _ in range(300)]
+    waiting += [database.change(f"s-{n}", ask) for n in range(300)]
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert words(*outcomes) == ["storage_unavailable"] * 600
+    assert len(silent) - tried == 2
+    await database.close()
 
 
 async def test_a_server_that_is_not_there_is_refused_at_once() -> None:

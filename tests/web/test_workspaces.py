@@ -7,7 +7,6 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from teamvars.storage.database import Transaction
 from tests.world import World, faults
 
 
@@ -254,47 +253,18 @@ async def test_pages_follow_each_other_and_one_past_the_end_is_empty(world: Worl
 
 
 async def test_a_list_costs_the_same_number_of_statements_whatever_its_length(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, statements: list[str]
 ) -> None:
-    database = world.house.services.database
-    counted: list[str] = []
-    read = database.read
-
-    async def counting(body: Any) -> Any:
-        async def with_counter(tx: Transaction) -> Any:
-            return await body(Counting(tx, counted))
-
-        return await read(with_counter)
-
-    monkeypatch.setattr(database, "read", counting)
-
     async def cost() -> int:
-        counted.clear()
+        statements.clear()
         assert (await world.call("owner", "GET", all_path(world))).status_code == 200
-        return len(counted)
+        return len(statements)
 
     few = await cost()
     for n in range(15):
         await create(world, name=f"more-{n}")
     assert (few, await cost()) == (few, few)
     assert few < 8
-
-
-class Counting:
-    """A transaction that notes its statements."""
-
-    def __init__(self, tx: Transaction, statements: list[str]) -> None:
-        self._tx = tx
-        self._statements = statements
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._tx, name)
-
-        async def noted(sql: str, *args: object) -> Any:
-            self._statements.append(sql)
-            return await method(sql, *args)
-
-        return noted
 
 
 @pytest.mark.parametrize("by", ["id", "name"])

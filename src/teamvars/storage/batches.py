@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, 
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import Code, Refusal
 from teamvars.storage.database import Body, Question, Row, Statement, T, Transaction
 from teamvars.storage.sharing import answers, fail, succeed
 
@@ -83,6 +83,10 @@ class Batches:
         try:
             members: list[_Member[Any]] = await self._write(in_step)
         except Refusal as refusal:  # nobody's own: those are given to the members
+            if refusal.faults[0].code is Code.STORAGE_UNAVAILABLE:
+                # Nor will the next batch do better; a silent store would make each of them wait.
+                batch += self._waiting
+                self._waiting.clear()
             for job in batch:
                 fail(job.answer, refusal)
         except Exception:

@@ -3,7 +3,6 @@
 import asyncio
 import random
 import re
-import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -28,6 +27,7 @@ from teamvars.storage.database import (
     Taken,
     Transaction,
 )
+from teamvars.storage.servers import CONNECT_SECONDS, Servers, Watched
 from teamvars.storage.sharing import Sharing
 
 FRAGMENTS = Fragments(
@@ -41,9 +41,6 @@ FRAGMENTS = Fragments(
 MOST_CONNECTIONS = 10
 _ATTEMPTS = 5
 _ACQUIRE_SECONDS = 5.0
-_CONNECT_SECONDS = 5.0
-_SILENT_SECONDS = 10
-"""For how long a server, or the network before it, may let what we send go unconfirmed."""
 _MIGRATION_LOCK = 7_833_462_115
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -54,11 +51,6 @@ _SERVER_SETTINGS = {"application_name": "teamvars", **_PLANNING, **_TIMEOUTS}
 _IN_EACH_TRANSACTION = "".join(
     f"; SET LOCAL {name} = '{value}'" for name, value in _TIMEOUTS.items()
 )
-_WATCH = {
-    "TCP_KEEPIDLE": _SILENT_SECONDS // 2,
-    "TCP_KEEPINTVL": _SILENT_SECONDS // 4,
-    "TCP_USER_TIMEOUT": _SILENT_SECONDS * 1000,
-}
 _RUN_AGAIN = (
     pg.SerializationError,
     pg.DeadlockDetectedError,
@@ -77,6 +69,7 @@ _LOST = (
 )
 _BUSY_OR_BROKEN = (
     TimeoutError,
+    pg.InsufficientPrivilegeError,
     pg.InsufficientResourcesError,
     pg.LockNotAvailableError,
     pg.QueryCanceledError,
@@ -89,22 +82,6 @@ _DRIVER = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 Connection = Any
 """A pooled asyncpg connection; the driver's own types are partial."""
-
-
-class _Watched(asyncpg.Connection):
-    """A connection that is lost soon after the server's host or the network has gone silent.
-
-    By itself the kernel waits for a quarter of an hour, or for ever where nothing is to be sent.
-    """
-
-    def __init__(self, protocol: Any, transport: asyncio.Transport, *rest: Any) -> None:
-        super().__init__(protocol, transport, *rest)
-        connected = transport.get_extra_info("socket")
-        if connected.family != socket.AF_UNIX:
-            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            for name, value in _WATCH.items():
-                if hasattr(socket, name):  # not everywhere but on Linux
-                    connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 class PostgresTransaction(Transaction):
@@ -172,7 +149,7 @@ class PostgresDatabase:
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
         pooled = query.pop("pooler", None) == "transaction"
-        self._dsn = urlunsplit(parts._replace(query=urlencode(query)))
+        self._servers = Servers(urlunsplit(parts._replace(query=urlencode(query))))
         self._statement_cache_size = 0 if pooled else 200
         self._server_settings = None if pooled else _SERVER_SETTINGS
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
@@ -184,18 +161,18 @@ class PostgresDatabase:
     async def open(self) -> None:
         # It connects when it is asked to, then and whenever the server is there again.
         self._pool = await asyncpg.create_pool(
-            self._dsn,
+            connect=self._servers.connect,
             min_size=0,
             max_size=MOST_CONNECTIONS,
-            timeout=_CONNECT_SECONDS,
-            connection_class=_Watched,
+            timeout=CONNECT_SECONDS,
+            connection_class=Watched,
             statement_cache_size=self._statement_cache_size,
             max_cached_statement_lifetime=0,
             reset=_keep,
             server_settings=self._server_settings,
         )
         try:
-            await self._pool.release(await self._pool.acquire())
+            await self._pool.release(await self._acquire())
         except _UNUSABLE as error:
             raise storage_unavailable() from error
 
@@ -258,13 +235,16 @@ class PostgresDatabase:
         raise AssertionError("unreachable")
 
     async def _once(self, run: Callable[[Connection], Awaitable[T]]) -> T:
-        connection = await self._pool.acquire(timeout=_ACQUIRE_SECONDS)
+        connection = await self._acquire()
         try:
             return await run(connection)
         finally:
             # The outcome is settled: a connection that breaks only now must not change it.
             with suppress(*_UNUSABLE, asyncpg.InterfaceError):
                 await self._pool.release(connection)
+
+    async def _acquire(self) -> Connection:
+        return await self._pool.acquire(timeout=_ACQUIRE_SECONDS + self._servers.further_seconds)
 
 
 async def _keep(_: Connection) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from teamvars.domain.errors import Refusal
 from teamvars.storage.database import Question, Row, T
 
 MOST_IN_A_STATEMENT = 64
@@ -37,13 +38,20 @@ class Sharing:
         return await answer
 
     async def _answer_all(self, question: Question) -> None:
-        """Answers until nobody waits; those who gave up meanwhile are passed over."""
+        """Answers until nobody waits; those who gave up meanwhile are passed over.
+
+        Everybody who waits is refused with the first: else a store that is silent would be waited
+        for once for every statement.
+        """
         while self._waiting[question]:
             askers = self._waiting[question][:MOST_IN_A_STATEMENT]
             del self._waiting[question][:MOST_IN_A_STATEMENT]
             try:
                 rows = await self._rows(question, [args for args, _ in askers])
             except Exception as error:
+                if isinstance(error, Refusal):
+                    askers += self._waiting[question]
+                    self._waiting[question].clear()
                 for _, answer in askers:
                     fail(answer, error)
             else:
