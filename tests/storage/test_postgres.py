@@ -6,11 +6,13 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 
 from teamvars.domain.errors import Refusal
-from teamvars.storage import migrations, postgres
+from teamvars.storage import migrations, postgres, servers
 from teamvars.storage.database import Body, Database, Question, Taken, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from tests.postgres import LocalPostgres
@@ -280,41 +282,65 @@ async def test_the_kernel_is_told_to_give_up_a_server_that_falls_silent(store: D
 # Servers that cannot be used
 
 
-@pytest.fixture
-async def silent(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[str]]:
-    """Where a server listens that takes connections and says nothing; a word more for each."""
-    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 0.3)
+class Silent:
+    """A server that takes connections, counts them, and says nothing."""
 
-    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append("a connection")
+    def __init__(self) -> None:
+        self.connections = 0
+        self.address = ""
+
+    async def serve(self) -> asyncio.Server:
+        """Begins to listen."""
+        server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
+        self.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        return server
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         await reader.read()
         writer.close()
 
-    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
-    heard = [f"127.0.0.1:{server.sockets[0].getsockname()[1]}"]
-    yield heard
-    server.close()
+
+@pytest.fixture
+async def silent(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Silent]:
+    monkeypatch.setattr(servers, "CONNECT_SECONDS", 0.3)
+    silent = Silent()
+    async with await silent.serve():
+        yield silent
 
 
-async def test_a_silent_server_does_not_hide_the_others(
-    postgres_url: str, silent: list[str]
-) -> None:
-    both = postgres_url.replace("@", f"@{silent[0]},") + "?target_session_attrs=read-write"
+async def test_a_silent_server_does_not_hide_the_others(postgres_url: str, silent: Silent) -> None:
+    both = postgres_url.replace("@", f"@{silent.address},") + "?target_session_attrs=read-write"
     async with opened(both) as database:
         await make_things(database)
         bodies = [adding(f"thing-{n}") for n in range(30)]
         await asyncio.gather(*(database.write(body) for body in bodies))
         assert len(await database.read(ids)) == 30
-    assert len(silent[1:]) == 1
+    assert silent.connections == 1
+
+
+async def test_whoever_has_waited_for_a_silent_server_does_not_wait_for_it_again(
+    postgres_url: str, silent: Silent
+) -> None:
+    neither = postgres_url.replace("@", f"@{silent.address},") + "?target_session_attrs=standby"
+    database = PostgresDatabase(neither)
+    with pytest.raises(Refusal):
+        await database.open()
+    tried = silent.connections
+    with pytest.raises(Refusal) as refusal:
+        await database.read(ids)
+    assert words(refusal.value) == ["storage_unavailable"]
+    assert silent.connections - tried == 1
+    await database.close()
 
 
 async def test_all_who_wait_for_a_silent_server_are_refused_with_the_first(
-    silent: list[str],
+    silent: Silent,
 ) -> None:
-    database = PostgresDatabase(f"postgresql://postgres@{silent[0]}/postgres")
+    database = PostgresDatabase(f"postgresql://postgres@{silent.address}/postgres")
     with pytest.raises(Refusal):
         await database.open()
-    tried = len(silent)
+    tried = silent.connections
     question = Question("SELECT $1", "SELECT * FROM unnest($1) WITH ORDINALITY")
 
     async def ask(tx: Transaction) -> object:
@@ -324,7 +350,7 @@ async def test_all_who_wait_for_a_silent_server_are_refused_with_the_first(
     waiting += [database.change(f"s-{n}", ask) for n in range(300)]
     outcomes = await asyncio.gather(*waiting, return_exceptions=True)
     assert words(*outcomes) == ["storage_unavailable"] * 600
-    assert len(silent) - tried == 2
+    assert silent.connections - tried == 2
     await database.close()
 
 
@@ -352,6 +378,18 @@ async def test_a_server_that_is_not_the_one_wanted_is_refused(
     with pytest.raises(Refusal) as refusal:
         await PostgresDatabase(postgres_url.replace(old, new) + query).open()
     assert words(refusal.value) == ["storage_unavailable"]
+
+
+async def test_a_database_that_does_not_let_us_in_is_refused(postgres_url: str, admin: Any) -> None:
+    name = f"nobody_{uuid4().hex}"
+    await admin.execute(f"CREATE ROLE {name} LOGIN")
+    await admin.execute(
+        f'REVOKE CONNECT ON DATABASE "{urlsplit(postgres_url).path[1:]}" FROM public'
+    )
+    with pytest.raises(Refusal) as refusal:
+        await PostgresDatabase(postgres_url.replace("postgres@", f"{name}@")).open()
+    assert words(refusal.value) == ["storage_unavailable"]
+    await admin.execute(f"DROP ROLE {name}")
 
 
 async def test_a_row_that_another_does_not_let_go_of_is_refused(

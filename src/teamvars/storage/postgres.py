@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
 from asyncpg import exceptions as pg
@@ -27,7 +27,7 @@ from teamvars.storage.database import (
     Taken,
     Transaction,
 )
-from teamvars.storage.servers import CONNECT_SECONDS, Servers, Watched
+from teamvars.storage.servers import Servers, Watched
 from teamvars.storage.sharing import Sharing
 
 FRAGMENTS = Fragments(
@@ -149,7 +149,7 @@ class PostgresDatabase:
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
         pooled = query.pop("pooler", None) == "transaction"
-        self._servers = Servers(urlunsplit(parts._replace(query=urlencode(query))))
+        self._servers = Servers(parts._replace(query=urlencode(query)))
         self._statement_cache_size = 0 if pooled else 200
         self._server_settings = None if pooled else _SERVER_SETTINGS
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
@@ -164,7 +164,6 @@ class PostgresDatabase:
             connect=self._servers.connect,
             min_size=0,
             max_size=MOST_CONNECTIONS,
-            timeout=CONNECT_SECONDS,
             connection_class=Watched,
             statement_cache_size=self._statement_cache_size,
             max_cached_statement_lifetime=0,

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlunsplit
 
 import asyncpg
 from asyncpg import exceptions as pg
@@ -44,11 +44,10 @@ class Servers:
     Each has a time of its own: the driver has one for all, which the first that is silent uses up.
     """
 
-    def __init__(self, dsn: str) -> None:
-        parts = urlsplit(dsn)
-        user, at, hosts = parts.netloc.rpartition("@")
+    def __init__(self, url: SplitResult) -> None:
+        user, at, hosts = url.netloc.rpartition("@")
         self._dsns = [
-            urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(",")
+            urlunsplit(url._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(",")
         ]
 
     @property
@@ -61,7 +60,7 @@ class Servers:
         errors: list[Exception] = []
         for dsn in list(self._dsns):
             try:
-                connection: Watched = await asyncpg.connect(dsn, **options)
+                connection: Watched = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, **options)
             except _ANOTHER_MAY_DO as error:
                 errors.append(error)
             else:

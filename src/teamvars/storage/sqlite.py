@@ -136,13 +136,13 @@ class _Queries(Transaction):
             transaction = SqliteTransaction(self._reader.connection())
         except Exception as error:
             for asker in waiting:
-                asker.answer.set_exception(error)
+                fail(asker.answer, error)
             return
         for asker in waiting:
             try:
-                asker.answer.set_result(transaction.run(asker.sql, asker.args))
+                succeed(asker.answer, transaction.run(asker.sql, asker.args))
             except Exception as error:
-                asker.answer.set_exception(self._reader.failed(error))
+                fail(asker.answer, self._reader.failed(error))
 
 
 class _Job(Generic[T]):
