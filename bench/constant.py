@@ -6,12 +6,12 @@ list of variables asks no service.
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from granian import Granian
+from msgspec.structs import replace
 from starlette.routing import Router
 
 from teamvars import logs, settings, wiring

@@ -5,8 +5,8 @@ import gc
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
+import msgspec
 import structlog
 
 from teamvars import logs, settings
@@ -56,8 +56,7 @@ HOUSEKEEPING_SECONDS = 60
 log = structlog.get_logger("teamvars")
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(msgspec.Struct, frozen=True):
     """All use cases over one store and one keyring."""
 
     database: Database

@@ -1,10 +1,10 @@
 """The audit chain: whoever alters it without the keyring is found out, and where."""
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from teamvars.domain.audit import AuditEntry, Stream
 from teamvars.security import keyring

@@ -2,11 +2,11 @@
 
 import base64
 import traceback
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from teamvars.domain.access import WrappedKey
 from teamvars.security import keyring

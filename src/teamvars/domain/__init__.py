@@ -1,1 +1,1 @@
-"""What is true: frozen dataclasses and pure rules; standard library only, no input or output."""
+"""What is true: frozen records (`msgspec.Struct`) and pure rules; no input or output."""

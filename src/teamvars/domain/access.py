@@ -1,8 +1,9 @@
 """Who may do what (contract §6): callers, what one statement found out about them, permissions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, IntEnum
+
+import msgspec
 
 from teamvars.domain.audit import Actor, Event, Stream
 from teamvars.domain.errors import forbidden, not_found
@@ -37,8 +38,7 @@ _REFUSALS = {
 }
 
 
-@dataclass(slots=True)
-class Caller:
+class Caller(msgspec.Struct):
     """The sender of one request. `actor` is filled in as soon as storage knows whose token it is.
 
     Only the hash of the token is kept, so no `repr` or log can show the token itself.
@@ -60,8 +60,7 @@ class Caller:
         return Event(self.actor, self.request_id, action, *subject, details, at)
 
 
-@dataclass(frozen=True, slots=True)
-class WrappedKey:
+class WrappedKey(msgspec.Struct, frozen=True):
     """An organization's data key as it is stored: sealed by a master key of the keyring."""
 
     organization_id: str
@@ -70,8 +69,7 @@ class WrappedKey:
     wrapped: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceAccess:
+class WorkspaceAccess(msgspec.Struct, frozen=True):
     """What a caller may do in a workspace, read in the transaction that acts on it."""
 
     workspace: Workspace
@@ -91,8 +89,7 @@ class WorkspaceAccess:
             raise forbidden(_REFUSALS[permission])
 
 
-@dataclass(frozen=True, slots=True)
-class OrganizationAccess:
+class OrganizationAccess(msgspec.Struct, frozen=True):
     """What a caller may do with an organization, read in the transaction that acts on it.
 
     `team_ids` are the teams of it whose rights the caller has; one of them may let the caller
@@ -118,8 +115,7 @@ class OrganizationAccess:
             raise forbidden(_ONLY_OWNERS)
 
 
-@dataclass(frozen=True, slots=True)
-class TeamAccess:
+class TeamAccess(msgspec.Struct, frozen=True):
     """What a caller may do with a team, read in the transaction that acts on it."""
 
     team: Team

@@ -1,16 +1,16 @@
 """Streams of changes, and the audit entries that make each one a chain."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from teamvars.domain.workspaces import Usage
 
 SYSTEM_STREAM = "system"
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(msgspec.Struct, frozen=True):
     """The history of one subject: the system, an organization, a team or a workspace.
 
     `sequence` counts its changes and `link` is that of the last one. `head` authenticates both and
@@ -22,11 +22,10 @@ class Stream:
     sequence: int
     link: bytes
     head: bytes
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(msgspec.Struct, frozen=True):
     """Who acts: a `user`, `team` or `organization` by its token, or an `operator` on the host."""
 
     kind: str
@@ -39,8 +38,7 @@ class Actor:
         return cls("operator", os_user)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """What happened, before it has its place in a stream. `details` never hold a value or token."""
 
     actor: Actor
@@ -79,8 +77,7 @@ Position = tuple[int, str, int]
 """Where an entry stands among all: its time, stream and sequence number."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditFilter:
+class AuditFilter(msgspec.Struct, frozen=True):
     """Which entries are wanted; None lets all through. `before` is where an earlier page ended."""
 
     stream_id: str | None = None
@@ -100,8 +97,7 @@ class AuditFilter:
         return {name: value for name, value in fields.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(msgspec.Struct, frozen=True):
     """Where a stream stood once, as kept elsewhere: the link of the entry with that number."""
 
     stream_id: str
@@ -109,16 +105,14 @@ class Head:
     link: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """A page of a list that is numbered from 1, of at most `size` items."""
 
     number: int = 1
     size: int = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
+class Break(msgspec.Struct, frozen=True):
     """The first place where a stream does not hold, and why."""
 
     stream_id: str

@@ -1,7 +1,8 @@
 """What `doctor` finds: facts about an installation, and what to do about each."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 CLOCK_TOLERANCE = 5_000_000
 """How far two clocks may be apart, in µs, before tokens expire at surprising times."""
@@ -18,8 +19,7 @@ class Severity(StrEnum):
     PROBLEM = "problem"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One thing that was looked at; `text` says what to do unless all is well."""
 
     severity: Severity
@@ -27,8 +27,7 @@ class Finding:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(msgspec.Struct, frozen=True):
     """The engine behind the store: its version, settings that risk acknowledged writes, its clock.
 
     `clock` is in µs UTC; None where the engine runs on this host.
@@ -40,8 +39,7 @@ class Engine:
     clock: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Census:
+class Census(msgspec.Struct, frozen=True):
     """What the directory looks like: teams that manage membership and organizations by owners."""
 
     managing_teams: tuple[str, ...]

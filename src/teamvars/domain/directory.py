@@ -4,8 +4,9 @@ None in a field means that the file does not speak of it, and what is there stay
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
+
+import msgspec
 
 from teamvars.domain.teams import Status, Visibility
 
@@ -22,8 +23,7 @@ class Grant(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class UserEntry:
+class UserEntry(msgspec.Struct, frozen=True):
     """A user the file names."""
 
     username: str
@@ -31,8 +31,7 @@ class UserEntry:
     site_admin: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TeamEntry:
+class TeamEntry(msgspec.Struct, frozen=True):
     """A team the file names. `members` and `workspaces` are exact when they are present."""
 
     name: str
@@ -42,26 +41,23 @@ class TeamEntry:
     workspaces: Mapping[str, Grant] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OrganizationEntry:
+class OrganizationEntry(msgspec.Struct, frozen=True):
     """An organization the file names; `members` adds and changes status, and removes nobody."""
 
     name: str
-    members: Mapping[str, Status] = field(default_factory=dict)
+    members: Mapping[str, Status] = msgspec.field(default_factory=dict)
     workspaces: tuple[str, ...] = ()
     teams: tuple[TeamEntry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(msgspec.Struct, frozen=True):
     """One file."""
 
     users: tuple[UserEntry, ...] = ()
     organizations: tuple[OrganizationEntry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OrganizationIds:
+class OrganizationIds(msgspec.Struct, frozen=True):
     """The ids of everything the file names in one organization."""
 
     id: str
@@ -70,8 +66,7 @@ class OrganizationIds:
     memberships: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True):
     """What applying a file did, or would do: the ids it speaks of and the changes, in order."""
 
     organizations: Mapping[str, OrganizationIds]

@@ -1,8 +1,9 @@
 """Every "no" the service means: one list of codes, and the `Refusal` that carries them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 
 class Kind(Enum):
@@ -85,8 +86,7 @@ class Code(Enum):
         self.title = title
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """One thing that is wrong with a request.
 
     At most one of `pointer` (RFC 6901, into the request document), `header` and `parameter` names

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.names import email_faults, is_username
@@ -13,8 +14,7 @@ _NOT_IN_USERNAMES = re.compile(r"[^A-Za-z0-9_.@+-]+")
 _MOST_OF_USERNAME = 80
 
 
-@dataclass(frozen=True, slots=True)
-class MembershipView:
+class MembershipView(msgspec.Struct, frozen=True):
     """A membership with its user, and those of its teams that the one who looks may see.
 
     `created_at` in µs UTC.
@@ -30,8 +30,7 @@ class MembershipView:
     team_ids: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MembershipFilter:
+class MembershipFilter(msgspec.Struct, frozen=True):
     """Which memberships are wanted; None lets all through.
 
     `search` is a part of the username or e-mail address; `emails` are whole ones.
@@ -42,8 +41,7 @@ class MembershipFilter:
     status: Status | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InvitationDraft:
+class InvitationDraft(msgspec.Struct, frozen=True):
     """Whom a request invites, and into which teams: `team_ids[n]` is None where it is at fault."""
 
     email: str | None = None

@@ -1,13 +1,12 @@
 """Organizations: what owns workspaces, teams and memberships."""
 
-from dataclasses import dataclass
+import msgspec
 
 from teamvars.domain.errors import Fault
 from teamvars.domain.names import email_faults, name_faults
 
 
-@dataclass(frozen=True, slots=True)
-class Organization:
+class Organization(msgspec.Struct, frozen=True):
     """An organization. On the wire its id is its name. Times in µs UTC."""
 
     id: str
@@ -16,8 +15,7 @@ class Organization:
     created_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class OrganizationDraft:
+class OrganizationDraft(msgspec.Struct, frozen=True):
     """What a request says of a new organization; None where it says nothing usable."""
 
     name: str | None = None

@@ -1,7 +1,8 @@
 """A team's access to a workspace, in the words of HCP Terraform; what counts are its variables."""
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+
+import msgspec
 
 from teamvars.domain.errors import Code, Fault
 
@@ -40,8 +41,7 @@ _TEAM = "/data/relationships/team/data/id"
 _WORKSPACE = "/data/relationships/workspace/data/id"
 
 
-@dataclass(frozen=True, slots=True)
-class TeamWorkspace:
+class TeamWorkspace(msgspec.Struct, frozen=True):
     """A team's access to a workspace of the same organization."""
 
     id: str
@@ -51,8 +51,7 @@ class TeamWorkspace:
     level: VariableLevel
 
 
-@dataclass(frozen=True, slots=True)
-class TeamWorkspaceDraft:
+class TeamWorkspaceDraft(msgspec.Struct, frozen=True):
     """What a request says of an access; None where it says nothing usable.
 
     `variables` counts where the access is `custom`, and nowhere else.

@@ -1,8 +1,10 @@
 """Teams and their membership: the linkage objects of spec.md, and the rules of contract §5."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.names import NAME_POINTER, name_faults
@@ -33,8 +35,7 @@ class LinkageType(StrEnum):
     ORGANIZATION_MEMBERSHIPS = "organization-memberships"
 
 
-@dataclass(frozen=True, slots=True)
-class Team:
+class Team(msgspec.Struct, frozen=True):
     """A team of an organization."""
 
     id: str
@@ -50,8 +51,7 @@ class Team:
         return self.visibility is Visibility.SECRET
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(msgspec.Struct, frozen=True):
     """A user's membership of an organization, and whether it is in the team under discussion."""
 
     id: str
@@ -64,8 +64,7 @@ class Membership:
         return self.user_id if linkage is LinkageType.USERS else self.id
 
 
-@dataclass(frozen=True, slots=True)
-class MembersDraft:
+class MembersDraft(msgspec.Struct, frozen=True):
     """Whom a request adds or removes: `ids[n]` is None where item n has a fault of its own."""
 
     ids: Sequence[str | None] = ()
@@ -114,16 +113,14 @@ class MembersDraft:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class TeamFilter:
+class TeamFilter(msgspec.Struct, frozen=True):
     """Which teams are wanted; None lets all through. `search` is a part of the name."""
 
     names: tuple[str, ...] | None = None
     search: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TeamDraft:
+class TeamDraft(msgspec.Struct, frozen=True):
     """What a request says of a team; None where it says nothing usable.
 
     `id` is that of the document, when it has one.

@@ -1,15 +1,15 @@
 """API tokens as they are listed: everything about one but the token."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import msgspec
 
 from teamvars.domain.errors import Code, Fault
 
 MAX_DESCRIPTION_CHARACTERS = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(msgspec.Struct, frozen=True):
     """A token of a `user`, `team` or `organization`. Times in µs UTC, None: never."""
 
     id: str
@@ -21,8 +21,7 @@ class Token:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenOwner:
+class TokenOwner(msgspec.Struct, frozen=True):
     """Whom a token is for, and the stream in which its birth and revocation are recorded."""
 
     kind: str
@@ -30,8 +29,7 @@ class TokenOwner:
     stream_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class TokenDraft:
+class TokenDraft(msgspec.Struct, frozen=True):
     """What a request says of a new token; `expired_at` is a time as RFC 3339 writes it."""
 
     description: str | None = None

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.names import fold
@@ -28,14 +31,13 @@ class Category(StrEnum):
     ENV = "env"
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Discreet, frozen=True):
     """A variable as its readers see it: `value` is None when it is sensitive. Times in µs UTC."""
 
     id: str
     workspace_id: str
     key: str
-    value: str | None = field(repr=False)
+    value: str | None
     description: str
     category: Category
     hcl: bool
@@ -59,16 +61,14 @@ class Variable:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SourceCode:
+class SourceCode(Discreet, frozen=True):
     """A value to parse, and the member of the request to blame when it does not."""
 
-    text: str = field(repr=False)
+    text: str
     pointer: str
 
 
-@dataclass(frozen=True, slots=True)
-class VariableDraft:
+class VariableDraft(Discreet, frozen=True):
     """What a request asks a variable to be; None where it says nothing (no attribute may be null).
 
     `faults` are those found while decoding the document. They are carried along, not raised, until
@@ -76,7 +76,7 @@ class VariableDraft:
     """
 
     key: str | None = None
-    value: str | None = field(default=None, repr=False)
+    value: str | None = None
     description: str | None = None
     category: Category | None = None
     hcl: bool | None = None
@@ -153,11 +153,10 @@ class VariableDraft:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class ValueDraft:
+class ValueDraft(Discreet, frozen=True):
     """A value that somebody wants to try, and whether as code."""
 
-    value: str | None = field(default=None, repr=False)
+    value: str | None = None
     hcl: bool = False
     faults: tuple[Fault, ...] = ()
 
@@ -166,8 +165,7 @@ class ValueDraft:
         return [*self.faults, *([] if self.value is None else _value_faults(self.value))]
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceFilter:
+class WorkspaceFilter(msgspec.Struct, frozen=True):
     """The deprecated `filter.*` properties of a create: names the workspace must have (spec.md)."""
 
     workspace_name: str | None = None

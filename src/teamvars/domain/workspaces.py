@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.names import name_faults
@@ -11,8 +13,7 @@ from teamvars.domain.names import name_faults
 _TERRAFORM_VERSION = re.compile(r"[0-9A-Za-z.+~<>=!, -]{1,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(msgspec.Struct, frozen=True):
     """A workspace and the organization that owns it."""
 
     id: str
@@ -29,16 +30,14 @@ class ExecutionMode(StrEnum):
     AGENT = "agent"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceSettings:
+class WorkspaceSettings(msgspec.Struct, frozen=True):
     """What owners set for the clients of a workspace, besides its name."""
 
     execution_mode: ExecutionMode = ExecutionMode.REMOTE
     terraform_version: str = "latest"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceDetails:
+class WorkspaceDetails(msgspec.Struct, frozen=True):
     """What variables do not need of a workspace. `locked_by` is the id of who locked it.
 
     `variable_ids` are of all its variables, newest first. `created_at` in µs UTC.
@@ -50,8 +49,7 @@ class WorkspaceDetails:
     variable_ids: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceDraft:
+class WorkspaceDraft(msgspec.Struct, frozen=True):
     """What a request says of a workspace; None where it says nothing usable.
 
     `id` is that of the document, when it has one.
@@ -96,8 +94,7 @@ class WorkspaceDraft:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """What a workspace holds: how many variables, and how many bytes of values."""
 
     variables: int = 0
@@ -108,8 +105,7 @@ class Usage:
         return Usage(self.variables + variables, self.value_bytes + value_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(msgspec.Struct, frozen=True):
     """The most a workspace may hold; None is no limit (`TEAMVARS_MAX_VARIABLES=0` lifts both)."""
 
     variables: int | None

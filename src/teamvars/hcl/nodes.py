@@ -1,27 +1,24 @@
 """The tree an expression is parsed into. `at` is an offset into the source, for error messages."""
 
-from dataclasses import dataclass
+import msgspec
 
 from teamvars.hcl.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(msgspec.Struct, frozen=True):
     """A value known while parsing."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(msgspec.Struct, frozen=True):
     """A name that is no keyword."""
 
     name: str
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A function call; it parses, and never has a value here."""
 
     name: str
@@ -29,36 +26,31 @@ class Call:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(msgspec.Struct, frozen=True):
     """A node with the place to blame when its value is of the wrong type."""
 
     node: "Node"
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(msgspec.Struct, frozen=True):
     """The parts of a string with something to fill in, each converted to a string."""
 
     parts: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(msgspec.Struct, frozen=True):
     """A template's `%{ for }`: the tuple its `for` makes, run together to one string."""
 
     each: "For"
 
 
-@dataclass(frozen=True, slots=True)
-class Tuple:
+class Tuple(msgspec.Struct, frozen=True):
     items: "tuple[Node, ...]"
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """One `key = value` of an object."""
 
     key: "Node"
@@ -66,21 +58,18 @@ class Item:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(msgspec.Struct, frozen=True):
     items: tuple[Item, ...]
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class AmbiguousKey:
+class AmbiguousKey(msgspec.Struct, frozen=True):
     """A key such as `a.b` outside parentheses: neither a name nor clearly a reference."""
 
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(msgspec.Struct, frozen=True):
     """`operators`, each `-` or `!`, before an operand; the last one applies first."""
 
     operators: str
@@ -88,14 +77,12 @@ class Unary:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(msgspec.Struct, frozen=True):
     symbol: str
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """Operands and binary operators in postfix order: `1 + 2 * 3` is `1 2 3 * +`.
 
     Flat, so that a chain of 100,000 operators is no tree 100,000 deep.
@@ -104,16 +91,14 @@ class Operation:
     postfix: tuple[Operand | Operator, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(msgspec.Struct, frozen=True):
     condition: Operand
     then: "Node"
     otherwise: "Node"
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class ForNames:
+class ForNames(msgspec.Struct, frozen=True):
     """The names a `for` introduces, and the collection it goes through; `key` may be empty."""
 
     key: str
@@ -122,8 +107,7 @@ class ForNames:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class For:
+class For(msgspec.Struct, frozen=True):
     """A tuple made from a collection, or an object when there is a `key`.
 
     `grouped` is the `...` that collects all values of one key in a tuple.
@@ -136,32 +120,28 @@ class For:
     grouped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(msgspec.Struct, frozen=True):
     """`.name`"""
 
     name: str
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(msgspec.Struct, frozen=True):
     """`[key]`, or `.0` in the legacy form."""
 
     key: "Node"
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Splat:
+class Splat(msgspec.Struct, frozen=True):
     """`[*]` or `.*`: `steps` applied to every element."""
 
     steps: "tuple[Step, ...]"
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Traversal:
+class Traversal(msgspec.Struct, frozen=True):
     """`source`, and the steps taken from it."""
 
     source: "Node"

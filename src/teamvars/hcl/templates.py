@@ -6,8 +6,9 @@ left to right, then (`<<-` only) without their common indentation, then as a tre
 """
 
 import re
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from teamvars.hcl.characters import WHITE_SPACE, normal
 from teamvars.hcl.errors import HclError
@@ -44,13 +45,11 @@ class Grammar(Protocol):
     def leave(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Interpolation:
+class Interpolation(msgspec.Struct, frozen=True):
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(msgspec.Struct, frozen=True):
     """`word` is `if`, `else`, `endif`, `for` or `endfor`; the first and fourth have a subject."""
 
     word: str
@@ -61,14 +60,13 @@ class Directive:
 Piece = str | Interpolation | Directive
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(msgspec.Struct):
     """The directive whose end is still to come, and what has been read since it began."""
 
     opened_by: Directive
-    parts: list[Operand] = field(default_factory=list)
+    parts: list[Operand] = msgspec.field(default_factory=list)
     before_else: list[Operand] | None = None
-    run: list[str] = field(default_factory=list)
+    run: list[str] = msgspec.field(default_factory=list)
 
     def close_run(self) -> list[Operand]:
         """All parts so far, the text of neighbouring pieces joined."""

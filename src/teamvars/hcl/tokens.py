@@ -5,7 +5,8 @@ quoted template, and the inside of a heredoc. The parser knows which one it is i
 """
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from teamvars.hcl.characters import WHITE_SPACE, name_length
 from teamvars.hcl.errors import HclError
@@ -48,8 +49,7 @@ _HEREDOC = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Heredoc:
+class Heredoc(msgspec.Struct, frozen=True):
     """A heredoc's introduction: its marker, and whether `<<-` asked to take indentation away."""
 
     marker: str

@@ -1,6 +1,5 @@
 """A certificate authority for one server on this machine, thrown away with it."""
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
@@ -14,19 +13,20 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from teamvars.domain.discreet import Discreet
+
 _NAME = "localhost"
 _LIFETIME = timedelta(days=30)
 _CLOCK_TOLERANCE = timedelta(hours=1)
 _V4, _V6 = "127.0.0.1", "::1"
 
 
-@dataclass(frozen=True, slots=True)
-class ThrowAwayCertificates:
+class ThrowAwayCertificates(Discreet, frozen=True):
     """In PEM: the authority clients are told to trust, and a server's certificate and key."""
 
     authority: bytes
     certificate: bytes
-    key: bytes = field(repr=False)
+    key: bytes
 
 
 def throw_away() -> ThrowAwayCertificates:

@@ -11,9 +11,11 @@ import os
 import secrets
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
+from teamvars.domain.discreet import Discreet
 from teamvars.domain.ids import new_id
 
 KEY_BYTES = 32
@@ -27,16 +29,14 @@ class KeyringError(Exception):
     """The keyring cannot be used; the text says why and what to do, and holds no key."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeySet:
+class KeySet(Discreet, frozen=True):
     """The keys of one purpose by id, and the id of the one in use for new data."""
 
     active: str
-    keys: Mapping[str, bytes] = field(repr=False)
+    keys: Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Keyring:
+class Keyring(msgspec.Struct, frozen=True):
     """Master keys wrap the data keys of organizations; audit keys authenticate the audit trail."""
 
     master: KeySet

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from teamvars.domain.access import Caller, Permission
 from teamvars.domain.audit import (
@@ -22,8 +23,7 @@ from teamvars.storage.database import Database, Transaction
 _EXPORTED_AT_ONCE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPage:
+class AuditPage(msgspec.Struct, frozen=True):
     """Entries of one stream, newest first, and how many the stream has in all."""
 
     entries: list[AuditEntry]

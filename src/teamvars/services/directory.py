@@ -5,8 +5,10 @@ organization's id sorts before `system`, and that before the ids of teams and wo
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
@@ -39,8 +41,7 @@ from teamvars.storage.users import UserRow
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """How to apply. `prune` removes what the named organizations have besides the file;
     `delete_variables` lets it remove workspaces that hold some."""
 
@@ -86,15 +87,14 @@ class _Undo(Exception):
         self.applied = applied
 
 
-@dataclass(slots=True)
-class _Organization:
+class _Organization(msgspec.Struct):
     """One organization as the transaction has it by now; keys are folded names."""
 
     id: str
     name: str
-    members: dict[str, MembershipRow] = field(default_factory=dict)
-    workspaces: dict[str, Workspace] = field(default_factory=dict)
-    teams: dict[str, TeamRow] = field(default_factory=dict)
+    members: dict[str, MembershipRow] = msgspec.field(default_factory=dict)
+    workspaces: dict[str, Workspace] = msgspec.field(default_factory=dict)
+    teams: dict[str, TeamRow] = msgspec.field(default_factory=dict)
     had_owner: bool = False
 
 

@@ -2,7 +2,9 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, OrganizationAccess
 from teamvars.domain.audit import SYSTEM_STREAM, Page
@@ -29,8 +31,7 @@ from teamvars.storage.teams import TeamRow
 from teamvars.storage.users import UserRow
 
 
-@dataclass(frozen=True, slots=True)
-class MembershipPage:
+class MembershipPage(msgspec.Struct, frozen=True):
     """Some memberships by id, how many there are in all, and the teams they name by id."""
 
     memberships: list[MembershipView]

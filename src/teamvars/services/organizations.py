@@ -1,6 +1,6 @@
 """Organizations, as their members and site admins deal with them."""
 
-from dataclasses import dataclass
+import msgspec
 
 from teamvars.domain.access import Caller, OrganizationAccess
 from teamvars.domain.audit import SYSTEM_STREAM, Page
@@ -18,16 +18,14 @@ from teamvars.storage.database import Database, Transaction
 from teamvars.storage.users import UserRow
 
 
-@dataclass(frozen=True, slots=True)
-class OrganizationView:
+class OrganizationView(msgspec.Struct, frozen=True):
     """An organization, and whether the one who looks may do everything in it."""
 
     organization: Organization
     is_owner: bool
 
 
-@dataclass(frozen=True, slots=True)
-class OrganizationPage:
+class OrganizationPage(msgspec.Struct, frozen=True):
     """Some of the organizations a caller is in, by name, and how many there are in all."""
 
     organizations: list[OrganizationView]

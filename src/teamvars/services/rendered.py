@@ -8,16 +8,16 @@ found. Sensitive values are not in them.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from typing import Any
 
+from teamvars.domain.discreet import Discreet
 
-@dataclass(frozen=True, slots=True)
-class RenderedList:
+
+class RenderedList(Discreet, frozen=True):
     """A workspace's variables as they go over the wire, and their entity tag."""
 
     entity_tag: str
-    body: bytes = field(repr=False)
+    body: bytes
 
 
 Render = Callable[[], Coroutine[Any, Any, RenderedList | None]]

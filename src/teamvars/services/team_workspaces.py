@@ -1,6 +1,7 @@
 """Teams' accesses to workspaces: show, create, change and delete them."""
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, TeamAccess
 from teamvars.domain.audit import Page
@@ -23,8 +24,7 @@ from teamvars.storage import access, team_workspaces
 from teamvars.storage.database import Database, Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class TeamWorkspacePage:
+class TeamWorkspacePage(msgspec.Struct, frozen=True):
     """Some of the accesses to a workspace, by id, and how many there are in all."""
 
     accesses: list[TeamWorkspace]

@@ -1,7 +1,9 @@
 """Teams: show, create, change and delete them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, TeamAccess
 from teamvars.domain.audit import Page
@@ -18,8 +20,7 @@ from teamvars.storage.database import Database, Transaction
 from teamvars.storage.teams import TeamRow
 
 
-@dataclass(frozen=True, slots=True)
-class TeamView:
+class TeamView(msgspec.Struct, frozen=True):
     """A team, and what the one who looks may do with it.
 
     `member_ids` are its memberships, in order; None unless they were asked for.
@@ -33,8 +34,7 @@ class TeamView:
     member_ids: Sequence[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TeamPage:
+class TeamPage(msgspec.Struct, frozen=True):
     """Some of the teams a caller sees, by name, how many there are in all, and their members."""
 
     teams: list[TeamView]

@@ -1,10 +1,12 @@
 """Tokens: made, shown and revoked by the operator, by their owners and by their users."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import forbidden, not_found, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.tokens import Token, TokenDraft, TokenOwner
@@ -16,8 +18,7 @@ from teamvars.storage import access, organizations, tokens
 from teamvars.storage.database import Database, Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerName:
+class OwnerName(msgspec.Struct, frozen=True):
     """Whom a token is for, by name: a user, an organization, or a team of that organization."""
 
     user: str | None = None
@@ -25,30 +26,26 @@ class OwnerName:
     team: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewToken:
+class NewToken(Discreet, frozen=True):
     """A token just made. `secret` is the token itself: shown once, stored nowhere."""
 
     token: Token
-    secret: str = field(repr=False)
+    secret: str
 
 
-@dataclass(frozen=True, slots=True)
-class OfOrganization:
+class OfOrganization(msgspec.Struct, frozen=True):
     """The token of an organization, by the organization's name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class OfTeam:
+class OfTeam(msgspec.Struct, frozen=True):
     """The token of a team."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class OfUser:
+class OfUser(msgspec.Struct, frozen=True):
     """The tokens of a user."""
 
     id: str

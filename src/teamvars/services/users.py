@@ -1,6 +1,6 @@
 """Users: who the caller is, and those beside them. Nobody changes users through this."""
 
-from dataclasses import dataclass
+import msgspec
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import not_found
@@ -9,8 +9,7 @@ from teamvars.storage import access, users
 from teamvars.storage.database import Database, Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class UserView:
+class UserView(msgspec.Struct, frozen=True):
     """A user; a team or organization that calls by its own token is a service account."""
 
     id: str

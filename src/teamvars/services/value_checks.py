@@ -1,10 +1,12 @@
 """Trying a value before it is stored: does it parse, and what does it evaluate to?"""
 
 import asyncio
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec.structs import replace
+
 from teamvars.domain.access import Caller, Permission
+from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import refuse_all
 from teamvars.domain.variables import ValueDraft
 from teamvars.hcl import HclError, parse
@@ -13,8 +15,7 @@ from teamvars.storage import access
 from teamvars.storage.database import Database, Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class ValueCheck:
+class ValueCheck(Discreet, frozen=True):
     """What became of a value. `error` says why it does not parse or does not evaluate.
 
     An expression that refers to variables or calls functions is valid but has no value here.
@@ -22,8 +23,8 @@ class ValueCheck:
 
     valid: bool
     evaluated: bool = False
-    value: Any = field(default=None, repr=False)
-    error: HclError | None = field(default=None, repr=False)
+    value: Any = None
+    error: HclError | None = None
     references: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
 

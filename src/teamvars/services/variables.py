@@ -1,9 +1,10 @@
 """The variables of a workspace: list, create, read, update, delete."""
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+import msgspec
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
 from teamvars.domain.errors import Code, Fault, Refusal
@@ -24,16 +25,14 @@ from teamvars.storage.database import Database, Transaction
 from teamvars.storage.variables import StoredVariable
 
 
-@dataclass(frozen=True, slots=True)
-class VariableInWorkspace:
+class VariableInWorkspace(msgspec.Struct, frozen=True):
     """A variable as its readers see it, and the workspace it belongs to."""
 
     workspace: Workspace
     variable: Variable
 
 
-@dataclass(frozen=True, slots=True)
-class VariableList:
+class VariableList(msgspec.Struct, frozen=True):
     """A workspace's variables by key, then category. `head` changes whenever any of them does."""
 
     workspace: Workspace
@@ -41,8 +40,7 @@ class VariableList:
     head: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(msgspec.Struct, frozen=True):
     """The versions an `If-Match` admits; `any_version` for `*` (RFC 9110, 13.1.1)."""
 
     version_ids: frozenset[str] = frozenset()

@@ -1,6 +1,7 @@
 """Workspaces: show, create, change, lock and delete them."""
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Level, Permission, WorkspaceAccess
 from teamvars.domain.audit import Page
@@ -21,8 +22,7 @@ from teamvars.storage import access, workspaces
 from teamvars.storage.database import Database, Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class ByNames:
+class ByNames(msgspec.Struct, frozen=True):
     """A workspace as its organization's name and its own say which."""
 
     organization: str
@@ -33,8 +33,7 @@ Address = str | ByNames
 """Which workspace: by id or by names."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceView:
+class WorkspaceView(msgspec.Struct, frozen=True):
     """A workspace, and what the one who looks may do in it."""
 
     workspace: Workspace
@@ -42,8 +41,7 @@ class WorkspaceView:
     level: Level
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspacePage:
+class WorkspacePage(msgspec.Struct, frozen=True):
     """Some of the workspaces a caller sees, by name, and how many there are in all."""
 
     workspaces: list[WorkspaceView]

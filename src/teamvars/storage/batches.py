@@ -3,8 +3,9 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
 
 from teamvars.domain.errors import Code, Refusal
 from teamvars.storage.database import Body, Question, Row, Statement, T, Transaction
@@ -109,8 +110,7 @@ class Batches:
             fail(job.answer, error)
 
 
-@dataclass(frozen=True, slots=True)
-class _Job(Generic[T]):
+class _Job(msgspec.Struct, Generic[T], frozen=True):
     """A function that somebody wants to be run."""
 
     subject: str
@@ -122,8 +122,7 @@ class _Unshared(Exception):
     """A function does what cannot be done for many at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
+class _Asking(msgspec.Struct, frozen=True):
     """The next step of a function is a question."""
 
     question: Question
@@ -133,8 +132,7 @@ class _Asking:
         return (yield self)
 
 
-@dataclass(frozen=True, slots=True)
-class _Writing:
+class _Writing(msgspec.Struct, frozen=True):
     """The next step of a function is to write."""
 
     statements: tuple[Statement, ...]

@@ -6,9 +6,10 @@ a deadlock or a failover. It awaits nothing but the transaction, and keeps no st
 
 import re
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
@@ -17,16 +18,14 @@ Row = Sequence[Any]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(msgspec.Struct, frozen=True):
     """A statement whose rows nobody wants, and its parameters."""
 
     sql: str
     args: tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class Question(msgspec.Struct, frozen=True, eq=False):
     """A statement with one row for one asker, and its twin for many askers at once.
 
     `many` takes each parameter as an array with an item an asker, and its first column is the

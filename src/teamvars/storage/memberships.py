@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.audit import Page
 from teamvars.domain.memberships import MembershipFilter, MembershipView
@@ -21,8 +23,7 @@ _TABLES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
+class Within(msgspec.Struct, frozen=True):
     """Whose memberships: an organization's, a user's, or a team's; the rest is None."""
 
     organization_id: str | None = None

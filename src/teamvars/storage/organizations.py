@@ -1,6 +1,6 @@
 """Organizations, their data keys and their memberships as rows."""
 
-from dataclasses import dataclass
+import msgspec
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Actor, Page
@@ -29,8 +29,7 @@ _SEEN_BY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MembershipRow:
+class MembershipRow(msgspec.Struct, frozen=True):
     """A membership as the directory sees it."""
 
     id: str

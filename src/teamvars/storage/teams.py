@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from teamvars.domain.audit import Page
 from teamvars.domain.directory import Grant
@@ -19,8 +20,7 @@ _NAMED_BY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TeamRow:
+class TeamRow(msgspec.Struct, frozen=True):
     """A team as the directory sees it."""
 
     id: str

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from teamvars.domain.audit import Actor
 from teamvars.domain.names import fold
@@ -17,8 +18,7 @@ _INSIDE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class UserRow:
+class UserRow(msgspec.Struct, frozen=True):
     """A user as the directory sees it."""
 
     id: str

@@ -1,7 +1,8 @@
 """Variables as rows. A value is stored sealed; a list does not even fetch a sensitive one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.variables import Category, Variable, key_taken
@@ -34,8 +35,7 @@ _GET = Question(
 _CATEGORIES = {category.value: category for category in Category}
 
 
-@dataclass(frozen=True, slots=True)
-class StoredVariable:
+class StoredVariable(msgspec.Struct, frozen=True):
     """A variable whose value is still sealed (`variable.value` is None); `value_bytes` counts it.
 
     `sealed` is None where it was not fetched: a sensitive value, unless it was asked for.

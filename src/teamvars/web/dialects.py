@@ -1,16 +1,15 @@
 """What differs between the ways of speaking the API (contract §1): one object, chosen at start."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from teamvars.domain.variables import Category, Variable
 from teamvars.web.times import timestamp
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(msgspec.Struct, frozen=True):
     """`name` is part of every entity tag; the rest is what clients send and see.
 
     `created_at` gives the attribute of that name, or that there is none; `usernames` says whether

@@ -4,10 +4,10 @@ import asyncio
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
+import msgspec
 from starlette.types import Receive, Scope
 
 from teamvars.domain.access import Caller
@@ -23,13 +23,12 @@ DRAIN_SECONDS = 5.0
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a handler answers: a status, a body of JSON (or none), and headers."""
 
     status: int
     body: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Exchange:

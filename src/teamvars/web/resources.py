@@ -1,7 +1,6 @@
 """Routes, and the order of checks that every one of them keeps (contract §2)."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -14,8 +13,7 @@ from teamvars.web.negotiation import MEDIA_TYPE, require_acceptable, require_doc
 Handler = Callable[[Exchange], Awaitable[Answer]]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """One operation: `template` is the path with `{name}` for its parameters.
 
     `answers` has the type of the document for each success, None where there is no document, and

@@ -2,15 +2,15 @@
 
 import asyncio
 import getpass
-import json
 import os
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import typer
+from msgspec.structs import asdict
 
 from teamvars import logs, settings, wiring
 from teamvars.domain.access import Caller
@@ -31,8 +31,7 @@ PROBLEMS = (KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(msgspec.Struct, frozen=True):
     """The flags before the command; None where one was not given."""
 
     data_dir: Path | None = None
@@ -95,7 +94,7 @@ def operator() -> Caller:
 
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    typer.echo(msgspec.json.format(msgspec.json.encode(value)))
 
 
 def note(text: str) -> None:

@@ -1,6 +1,5 @@
 """`directory apply`."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +47,7 @@ def apply(
     options = Options(dry_run, prune, delete_variables)
     applied = _apply(context, directory, options)
     if as_json:
-        print_json(asdict(applied))
+        print_json(applied)
     else:
         for change in applied.changes:
             typer.echo(change)

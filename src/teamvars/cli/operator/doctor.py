@@ -3,7 +3,6 @@
 import os
 import stat
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -31,7 +30,7 @@ def doctor(
     config = load_settings(context)
     findings = finish(_collect(config))
     if as_json:
-        print_json([asdict(finding) for finding in findings])
+        print_json(findings)
     else:
         for finding in findings:
             typer.echo(f"{finding.severity:8} {finding.subject}: {finding.text}")

@@ -1,8 +1,9 @@
 """Numbered, checksummed migrations: which there are, which are applied, and applying the rest."""
 
 import hashlib
-from dataclasses import dataclass
 from importlib import resources
+
+import msgspec
 
 from teamvars.storage.database import MissingTable, Transaction
 
@@ -19,8 +20,7 @@ class SchemaMismatch(Exception):
     """The schema is not this program's; the text says which command or release mends it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(msgspec.Struct, frozen=True):
     """One step. Its checksum is of the file's bytes."""
 
     number: int

@@ -1,0 +1,10 @@
+"""Records that keep what they hold to themselves."""
+
+import msgspec
+
+
+class Discreet(msgspec.Struct, frozen=True):
+    """A record whose `repr`, and so no log line or error message, shows nothing it holds."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
