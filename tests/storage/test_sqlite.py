@@ -18,7 +18,7 @@ import pytest
 
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.storage import sqlite
-from teamvars.storage.database import Database, Taken, Transaction
+from teamvars.storage.database import Database, MissingTable, Taken, Transaction
 from tests.storage.stores import adding, fresh_sqlite, ids, make_things, opened, words
 
 MEGABYTE = 1024 * 1024
@@ -44,6 +44,11 @@ async def store(tmp_path: Path) -> AsyncIterator[Database]:
     async with opened(fresh_sqlite(tmp_path)) as database:
         await make_things(database)
         yield database
+
+
+async def denied(tx: Transaction) -> None:
+    await tx.fetch("SELECT id FROM things")
+    raise not_found()
 
 
 async def refused(tx: Transaction) -> None:
@@ -127,6 +132,48 @@ async def test_a_refusal_undoes_its_own_statements_and_nobody_elses(store: Datab
     assert await store.read(ids) == ["a", "b"]
 
 
+async def test_tables_that_a_failed_migration_made_are_gone_and_nobody_elses_rows(
+    store: Database,
+) -> None:
+    async def broken(tx: Transaction) -> None:
+        await tx.script("CREATE TABLE more_things (id {text} PRIMARY KEY)")
+        raise not_found()
+
+    outcomes = await asyncio.gather(
+        store.write(adding("a")),
+        store.migrate(broken),
+        store.write(adding("b")),
+        return_exceptions=True,
+    )
+    assert words(*outcomes) == ["done", "not_found", "done"]
+    assert await store.read(ids) == ["a", "b"]
+    with pytest.raises(MissingTable):
+        await store.read(lambda tx: tx.fetch("SELECT id FROM more_things"))
+
+
+async def test_nobody_runs_again_for_one_who_is_refused_before_having_changed_anything(
+    store: Database,
+) -> None:
+    runs = []
+
+    async def counted(tx: Transaction) -> None:
+        runs.append(await ids(tx))
+
+    async def taken(tx: Transaction) -> None:
+        await tx.execute("INSERT INTO things (id, note) VALUES ('b', ''), ('a', '')")
+
+    outcomes = await asyncio.gather(
+        store.write(counted),
+        store.write(adding("a")),
+        store.write(denied),
+        store.write(taken),
+        store.write(counted),
+        return_exceptions=True,
+    )
+    assert words(*outcomes) == ["done", "done", "not_found", "Taken()", "done"]
+    assert runs == [[], ["a"]]
+
+
 async def test_a_write_sees_what_the_writes_before_it_in_the_commit_did(store: Database) -> None:
     _, seen = await asyncio.gather(store.write(adding("a")), store.write(ids))
     assert seen == ["a"]
@@ -191,7 +238,7 @@ async def test_when_the_commit_fails_all_of_it_is_refused_even_what_was_refused_
     with full_disk(MEGABYTE // 2):
         outcomes = await asyncio.gather(
             store.write(adding("small")),
-            store.write(refused),
+            store.write(denied),
             store.write(adding("large", "x" * MEGABYTE)),
             return_exceptions=True,
         )

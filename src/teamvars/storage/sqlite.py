@@ -68,10 +68,11 @@ class StorageMisconfigured(Exception):
 class SqliteTransaction(Transaction):
     """A `Transaction` whose statements never suspend."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_before", "_connection")
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._before = connection.total_changes()
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         return self.run(sql, args)
@@ -81,7 +82,13 @@ class SqliteTransaction(Transaction):
             self.run(statement.sql, statement.args)
 
     async def script(self, sql: str) -> None:
+        self._before = -1  # the count knows rows, and not tables
         self._connection.execute(_render(sql))
+
+    @property
+    def has_changed_anything(self) -> bool:
+        """Whether there is something to undo: a statement that failed has changed nothing."""
+        return self._connection.total_changes() != self._before
 
     def run(self, sql: str, args: tuple[Any, ...]) -> Sequence[Row]:
         """The same as `fetch`, without a coroutine."""
@@ -148,20 +155,32 @@ class _Queries(Transaction):
 class _Job(Generic[T]):
     """One write: the function to run, and the answer to give after the commit."""
 
-    __slots__ = ("answer", "body", "error", "result")
+    __slots__ = ("_body", "_error", "_result", "answer")
 
     def __init__(self, body: Body[T], answer: "asyncio.Future[T]") -> None:
-        self.body = body
+        self._body = body
         self.answer = answer
-        self.result: T | None = None
-        self.error: BaseException | None = None
+        self._result: T | None = None
+        self._error: BaseException | None = None
 
-    def give(self, error: BaseException | None) -> None:
-        """Answers with the error, or else with the result."""
+    def run(self, connection: apsw.Connection) -> bool:
+        """Runs the function. False: it failed, and left something behind that has to be undone."""
+        transaction = SqliteTransaction(connection)
+        try:
+            self._result, self._error = _run_through(self._body, transaction), None
+        except BaseException as error:
+            self._error = storage_unavailable() if isinstance(error, _UNUSABLE) else error
+            # SQLite ends a transaction itself on a full disk or an I/O error.
+            return connection.in_transaction and not transaction.has_changed_anything
+        return connection.in_transaction
+
+    def give(self, failure: BaseException | None) -> None:
+        """Answers, with what failed for all if anything did."""
+        error = failure or self._error
         if error is not None:
             fail(self.answer, error)
         else:
-            succeed(self.answer, self.result)  # type: ignore[misc]
+            succeed(self.answer, self._result)  # type: ignore[misc]
 
 
 class SqliteDatabase:
@@ -234,24 +253,41 @@ class SqliteDatabase:
         """Runs the waiting writes in batches until none is left."""
         try:
             while self._waiting:
-                await self._run_batch()
+                # A turn of the loop: those of the last batch are answered, and others join this.
+                await asyncio.sleep(0)
+                await self._run(self._next_batch())
         finally:
             self._leader = None
 
-    async def _run_batch(self) -> None:
+    def _next_batch(self) -> list[_Job[Any]]:
+        most = min(len(self._waiting), _MOST_IN_A_BATCH)
+        return [self._waiting.popleft() for _ in range(most)]
+
+    async def _run(self, batch: list[_Job[Any]]) -> None:
+        """Runs the writes in one transaction; if that has to be undone, each in one of its own."""
         try:
-            connection = await _patiently(self._begin)
+            if not await self._run_together(batch):
+                for job in batch:
+                    await self._run_together([job])
         except Exception as error:
-            while self._waiting:
-                self._waiting.popleft().give(error)
-            return
-        batch: list[_Job[Any]] = []
-        while self._waiting and len(batch) < _MOST_IN_A_BATCH and connection.in_transaction:
-            batch.append(self._waiting.popleft())
-            _run_in_savepoint(connection, batch[-1])
-        failure = await self._commit(connection)
+            # Nor will the next batch do better; a lock that is held would make each wait for it.
+            for job in (*batch, *self._waiting):
+                job.give(error)
+            self._waiting.clear()
+
+    async def _run_together(self, batch: list[_Job[Any]]) -> bool:
+        """Whether they could be answered; always so for one alone."""
+        connection = await _patiently(self._begin)
+        failure = None
+        if all(job.run(connection) for job in batch):
+            failure = await self._commit(connection)
+        else:
+            self._writer.end_transaction()
+            if len(batch) > 1:
+                return False
         for job in batch:
-            job.give(failure or job.error)
+            job.give(failure)
+        return True
 
     async def _begin(self) -> apsw.Connection:
         connection = self._writer.connection()
@@ -298,9 +334,12 @@ class _Link:
         return self._connection
 
     def end_transaction(self) -> None:
-        """Ends a reader's transaction, if the connection is still there and in one."""
+        """Undoes a transaction, if the connection is still there and in one."""
         if self._connection is not None and self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+            try:
+                self._connection.execute("ROLLBACK")
+            except apsw.Error:
+                self.drop()
 
     def failed(self, error: Exception) -> Exception:
         """What to raise for an error. Lets go of a connection that cannot be used any more."""
@@ -326,19 +365,6 @@ def _connect(path: Path) -> apsw.Connection:
         if connection.pragma(pragma) != wanted:
             raise StorageMisconfigured(f"{path}: SQLite does not grant PRAGMA {pragma}={wanted}.")
     return connection
-
-
-def _run_in_savepoint(connection: apsw.Connection, job: _Job[Any]) -> None:
-    """Runs one member of a batch so that its failure undoes its own statements alone."""
-    try:
-        connection.execute("SAVEPOINT member")
-        job.result = _run_through(job.body, SqliteTransaction(connection))
-    except BaseException as error:
-        job.error = storage_unavailable() if isinstance(error, _UNUSABLE) else error
-        if connection.in_transaction:
-            connection.execute("ROLLBACK TO member")
-    if connection.in_transaction:
-        connection.execute("RELEASE member")
 
 
 def _run_through(body: Body[T], transaction: SqliteTransaction) -> T:
