@@ -4,11 +4,12 @@ import asyncio
 from typing import NoReturn
 
 import pytest
-from starlette.types import Message, Scope
+from starlette.types import Message, Receive, Scope
 
 from teamvars.domain.errors import Refusal
 from teamvars.web import exchange
 from teamvars.web.exchange import Exchange
+from teamvars.web.time_limits import TimeLimits
 
 LIMIT = 0.05
 SCOPE: Scope = {
@@ -24,6 +25,10 @@ def short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "BODY_SECONDS", LIMIT)
 
 
+async def body_of(receive: Receive) -> bytes:
+    return await Exchange(SCOPE, receive, TimeLimits()).read_body()
+
+
 async def never() -> NoReturn:
     await asyncio.Event().wait()
     raise AssertionError
@@ -31,7 +36,7 @@ async def never() -> NoReturn:
 
 async def test_a_body_that_does_not_come_in_time_is_refused_and_the_task_goes_on() -> None:
     with pytest.raises(Refusal) as refused:
-        await Exchange(SCOPE, never).read_body()
+        await body_of(never)
     assert [fault.code.word for fault in refused.value.faults] == ["request_timeout"]
     task = asyncio.current_task()
     assert task is not None
@@ -45,7 +50,7 @@ async def test_the_limit_is_for_the_whole_body_and_not_for_each_piece() -> None:
         return {"type": "http.request", "body": b"", "more_body": True}
 
     with pytest.raises(Refusal) as refused:
-        await asyncio.wait_for(Exchange(SCOPE, trickle).read_body(), LIMIT * 20)
+        await asyncio.wait_for(body_of(trickle), LIMIT * 20)
     assert [fault.code.word for fault in refused.value.faults] == ["request_timeout"]
 
 
@@ -53,12 +58,12 @@ async def test_after_a_body_in_time_the_limit_is_forgotten() -> None:
     async def receive() -> Message:
         return {"type": "http.request", "body": b"{}", "more_body": False}
 
-    assert await Exchange(SCOPE, receive).read_body() == b"{}"
+    assert await body_of(receive) == b"{}"
     await asyncio.sleep(LIMIT * 2)
 
 
 async def test_who_cancels_a_request_that_waits_for_its_body_ends_it() -> None:
-    task = asyncio.create_task(Exchange(SCOPE, never).read_body())
+    task = asyncio.create_task(body_of(never))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -77,4 +82,4 @@ async def test_who_cancels_a_request_just_as_its_time_is_over_ends_it_too(
         await never()
 
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.create_task(Exchange(SCOPE, cancelled).read_body())
+        await asyncio.create_task(body_of(cancelled))

@@ -1,6 +1,5 @@
 """One request and its answer, as the handlers see them."""
 
-import asyncio
 import random
 import re
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from starlette.types import Receive, Scope
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Refusal, unauthenticated
 from teamvars.security.tokens import hash_token, is_token
+from teamvars.web.time_limits import TimeLimits
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
 BODY_SECONDS = 30.0
@@ -34,7 +34,7 @@ class Answer(msgspec.Struct, frozen=True):
 class Exchange:
     """One request; `document` is its JSON body where the route takes one."""
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, time_limits: TimeLimits) -> None:
         self.method: str = scope["method"]
         self.full_path: str = scope["path"]
         self._query: bytes = scope["query_string"]
@@ -43,6 +43,7 @@ class Exchange:
         self.document: object = None
         self.caller: Caller | None = None
         self._receive = receive
+        self._time_limits = time_limits
         self._headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -108,7 +109,7 @@ class Exchange:
         chunks: list[bytes] = []
         size = 0
         try:
-            with _TimeLimit(BODY_SECONDS):
+            with self._time_limits.of(BODY_SECONDS):
                 while self._body_pending or not chunks:
                     chunks.append(await self._next_chunk())
                     size += len(chunks[-1])
@@ -131,7 +132,7 @@ class Exchange:
             return False
         left = MAX_BODY_BYTES
         try:
-            with _TimeLimit(DRAIN_SECONDS):
+            with self._time_limits.of(DRAIN_SECONDS):
                 while left >= 0:
                     left -= len(await self._next_chunk())
                     if not self._body_pending:
@@ -149,33 +150,6 @@ class Exchange:
         self._body_pending = message.get("more_body", False)
         chunk: bytes = message.get("body", b"")
         return chunk
-
-
-class _TimeLimit:
-    """Ends what takes longer with a TimeoutError, as `asyncio.timeout` does at a higher cost."""
-
-    __slots__ = ("_is_over", "_seconds", "_task", "_timer")
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._is_over = False
-
-    def __enter__(self) -> None:
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task(loop)
-        assert task is not None  # a request is served in one
-        self._task = task
-        self._timer = loop.call_later(self._seconds, self._end)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._timer.cancel()
-        # Whoever else has cancelled the task meanwhile wants it to end, not to answer.
-        if self._is_over and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise TimeoutError
-
-    def _end(self) -> None:
-        self._is_over = True
-        self._task.cancel()
 
 
 def _new_request_id() -> str:

@@ -17,6 +17,7 @@ from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.paths import Paths
 from teamvars.web.resources import Resource, Route
+from teamvars.web.time_limits import TimeLimits
 
 _PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Authorization, Accept"}
 _CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
@@ -41,13 +42,14 @@ class Frame:
         for template, group in by_template.items():
             self._paths.add(template, Resource(group, sessions))
         self._sessions = sessions
+        self._time_limits = TimeLimits()
         self._trusted_proxies = trusted_proxies
         self._is_trusted = lru_cache(_REMEMBERED_ADDRESSES)(self._is_of_trusted_network)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
         begun = time.perf_counter()
-        exchange = Exchange(scope, receive)
+        exchange = Exchange(scope, receive, self._time_limits)
         status = _CLIENT_CLOSED_REQUEST
         try:
             answer = await self._answer(scope, exchange)

@@ -1,0 +1,72 @@
+"""Ending what takes too long, with one timer for all who wait."""
+
+import asyncio
+
+
+class TimeLimits:
+    """The limits that tasks of one event loop run under at the moment.
+
+    A timer for each, as `asyncio.timeout` sets, costs a request with a body a tenth of its time.
+    """
+
+    def __init__(self) -> None:
+        self._running: set[_TimeLimit] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def of(self, seconds: float) -> "_TimeLimit":
+        """A context whose task gets a TimeoutError when it has not left it by then."""
+        return _TimeLimit(self, seconds)
+
+    def begin(self, limit: "_TimeLimit") -> None:
+        """Watches a limit."""
+        self._running.add(limit)
+        if self._timer is None or limit.deadline < self._timer.when():
+            self._wake_at(limit.deadline)
+
+    def end(self, limit: "_TimeLimit") -> None:
+        """Watches it no more. The timer stays: it will find who came later, or nobody."""
+        self._running.discard(limit)
+
+    def _wake_at(self, deadline: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(deadline, self._enforce)
+
+    def _enforce(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for limit in [limit for limit in self._running if limit.deadline <= now]:
+            self._running.discard(limit)
+            limit.enforce()
+        if self._running:
+            self._wake_at(min(limit.deadline for limit in self._running))
+
+
+class _TimeLimit:
+    """A limit on what its context does; made for one use."""
+
+    __slots__ = ("_is_over", "_limits", "_seconds", "_task", "deadline")
+
+    def __init__(self, limits: TimeLimits, seconds: float) -> None:
+        self._limits = limits
+        self._seconds = seconds
+        self._is_over = False
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
+        assert task is not None  # a request is served in one
+        self._task = task
+        self.deadline = loop.time() + self._seconds
+        self._limits.begin(self)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._limits.end(self)
+        # Whoever else has cancelled the task meanwhile wants it to end, not to answer.
+        if self._is_over and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
+            raise TimeoutError
+
+    def enforce(self) -> None:
+        """The time is over."""
+        self._is_over = True
+        self._task.cancel()

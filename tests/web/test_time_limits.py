@@ -1,0 +1,45 @@
+"""Limits that share a timer, and are kept as if each had its own."""
+
+import asyncio
+
+from teamvars.web.time_limits import TimeLimits
+
+SHORT, LONG = 0.05, 30.0
+
+
+async def outlasts(limits: TimeLimits, seconds: float, lasting: float) -> bool:
+    """Whether the limit ended a task that takes so long."""
+    try:
+        with limits.of(seconds):
+            await asyncio.sleep(lasting)
+    except TimeoutError:
+        return True
+    return False
+
+
+async def test_a_short_limit_holds_beside_a_long_one_whichever_comes_first() -> None:
+    limits = TimeLimits()
+    ended = await asyncio.gather(
+        outlasts(limits, SHORT, LONG),
+        outlasts(limits, LONG, SHORT * 3),
+        outlasts(limits, SHORT, LONG),
+    )
+    assert list(ended) == [True, False, True]
+
+
+async def test_a_limit_that_begins_while_others_run_ends_later_than_they_do() -> None:
+    limits = TimeLimits()
+    first = asyncio.create_task(outlasts(limits, SHORT, LONG))
+    await asyncio.sleep(SHORT / 2)
+    second = asyncio.create_task(outlasts(limits, SHORT, LONG))
+    assert await first
+    assert not second.done()
+    assert await second
+
+
+async def test_limits_that_were_kept_leave_room_for_ones_that_are_not() -> None:
+    limits = TimeLimits()
+    for _ in range(3):
+        assert not await outlasts(limits, SHORT, 0)
+        await asyncio.sleep(SHORT * 2)
+        assert await outlasts(limits, SHORT, LONG)
