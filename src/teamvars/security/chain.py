@@ -1,8 +1,9 @@
 """The audit chain: each entry's link authenticates the entry and the link before it."""
 
 import hmac
-import json
 from collections.abc import Iterable
+
+import msgspec
 
 from teamvars.domain.audit import AuditEntry, Break, Event, Stream
 from teamvars.domain.workspaces import Usage
@@ -12,7 +13,7 @@ from teamvars.security.keyring import Keyring
 GENESIS = bytes(32)
 """The link before a stream's first entry."""
 
-_DETAILS = json.JSONEncoder(separators=(",", ":"), sort_keys=True)
+_DETAILS = msgspec.json.Encoder(order="deterministic")
 
 
 class Chain:
@@ -44,7 +45,7 @@ class Chain:
             event.action,
             event.subject_type,
             event.subject_id,
-            _DETAILS.encode(event.details),
+            _DETAILS.encode(event.details).decode(),
             self._active,
             stream.link,
         )

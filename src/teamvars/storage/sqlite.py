@@ -68,10 +68,11 @@ class StorageMisconfigured(Exception):
 class SqliteTransaction(Transaction):
     """A `Transaction` whose statements never suspend."""
 
-    __slots__ = ("_before", "_connection")
+    __slots__ = ("_before", "_connection", "_cursor")
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._cursor = connection.cursor()
         self._before = connection.total_changes()
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
@@ -83,7 +84,7 @@ class SqliteTransaction(Transaction):
 
     async def script(self, sql: str) -> None:
         self._before = -1  # the count knows rows, and not tables
-        self._connection.execute(_render(sql))
+        self._cursor.execute(_render(sql))
 
     @property
     def has_changed_anything(self) -> bool:
@@ -93,7 +94,7 @@ class SqliteTransaction(Transaction):
     def run(self, sql: str, args: tuple[Any, ...]) -> Sequence[Row]:
         """The same as `fetch`, without a coroutine."""
         try:
-            return self._connection.execute(_render(sql), args).fetchall()
+            return self._cursor.execute(_render(sql), args).fetchall()
         except apsw.ConstraintError as error:
             raise _broken_constraint(error) from None
         except apsw.SQLError as error:
