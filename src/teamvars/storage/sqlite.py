@@ -223,7 +223,7 @@ class SqliteDatabase:
         except _UNUSABLE as error:
             raise self._reader.failed(error) from error
         finally:
-            self._reader.end_transaction()
+            self._reader.undo()
 
     async def write(self, body: Body[T]) -> T:
         loop = asyncio.get_running_loop()
@@ -283,7 +283,7 @@ class SqliteDatabase:
         if all(job.run(connection) for job in batch):
             failure = await self._commit(connection)
         else:
-            self._writer.end_transaction()
+            self._writer.undo()
             if len(batch) > 1:
                 return False
         for job in batch:
@@ -334,13 +334,14 @@ class _Link:
             raise storage_unavailable() from error
         return self._connection
 
-    def end_transaction(self) -> None:
-        """Undoes a transaction, if the connection is still there and in one."""
-        if self._connection is not None and self._connection.in_transaction:
-            try:
-                self._connection.execute("ROLLBACK")
-            except apsw.Error:
-                self.drop()
+    def undo(self) -> None:
+        """Undoes the transaction; a connection on which that fails is not used any more."""
+        if self._connection is None:
+            return
+        try:
+            self._connection.execute("ROLLBACK")
+        except apsw.Error:
+            self.drop()
 
     def failed(self, error: Exception) -> Exception:
         """What to raise for an error. Lets go of a connection that cannot be used any more."""
