@@ -111,7 +111,7 @@ logs.configure(logs.LogFormat.JSON)
 async def main():
     for turn in range(50):
         for number in range(40):
-            structlog.get_logger().info("many", worker=sys.argv[1], room="x" * (number * 10))
+            structlog.get_logger().info("many", worker=sys.argv[1], room="ä" * (number * 5))
         await asyncio.sleep(0)
 
 asyncio.run(main())

@@ -9,7 +9,7 @@ import traceback
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TextIO
+from typing import Any, BinaryIO
 
 import msgspec
 import structlog
@@ -41,22 +41,22 @@ _TRACE = "Traceback (most recent call last)"
 def configure(log_format: LogFormat) -> None:
     """Sets up structlog for this process, and Python's own logging to write through it."""
     stamp: Processor
-    renderer: Processor
+    renderers: list[Processor]
     if log_format is LogFormat.JSON:
-        stamp, renderer = _stamp, _to_json
+        stamp, renderers = _stamp, [_to_json]
     else:
         stamp = structlog.processors.TimeStamper("iso", utc=True)
         colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        renderer = structlog.dev.ConsoleRenderer(colors=colors)
+        renderers = [structlog.dev.ConsoleRenderer(colors=colors), _to_bytes]
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             stamp,
             _name_error,
-            renderer,
+            *renderers,
         ],
         wrapper_class=structlog.make_filtering_bound_logger("info"),
-        logger_factory=_Lines(sys.stderr),
+        logger_factory=_Lines(sys.stderr.buffer),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=logging.WARNING, handlers=[_Relay()], force=True)
@@ -82,40 +82,40 @@ class _Lines:
     process are waiting for every moment in which this one lets go of the interpreter.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._waiting: list[str] = []
+        self._waiting: list[bytes] = []
         atexit.register(self._write)  # a loop may end without another turn
 
     def __call__(self, *_: object) -> "_Lines":
         return self
 
-    def msg(self, line: str) -> None:
+    def msg(self, line: bytes) -> None:
         """Writes the line at the end of this turn, or at once where there is no loop."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # also in a thread beside the loop's
-            self._put(line + "\n")
+            self._put(line + b"\n")
             return
         if not self._waiting:
             loop.call_soon(self._write)
-        self._waiting.append(line + "\n")
+        self._waiting.append(line + b"\n")
 
     info = warning = error = critical = msg
 
     def _write(self) -> None:
         lines, self._waiting = self._waiting, []
-        block = ""
+        block = b""
         for line in lines:
             # Beyond that a pipe may mix what several workers write.
             if len(block) + len(line) > _WHOLE_BYTES:
                 self._put(block)
-                block = ""
+                block = b""
             block += line
         self._put(block)
 
-    def _put(self, text: str) -> None:
-        self._stream.write(text)
+    def _put(self, block: bytes) -> None:
+        self._stream.write(block)
         self._stream.flush()
 
 
@@ -147,5 +147,10 @@ def _name_error(_: object, __: str, event: EventDict) -> EventDict:
     return event
 
 
-def _to_json(_: object, __: str, event: EventDict) -> str:
-    return _ENCODER.encode(event).decode()
+def _to_json(_: object, __: str, event: EventDict) -> bytes:
+    return _ENCODER.encode(event)
+
+
+def _to_bytes(_: object, __: str, line: Any) -> bytes:
+    encoded: bytes = line.encode(errors="backslashreplace")
+    return encoded

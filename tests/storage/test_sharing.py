@@ -87,6 +87,22 @@ async def test_an_asker_who_goes_away_leaves_the_others_their_answers() -> None:
     assert await askers[2] == (3, "doubled")
 
 
+async def test_nobody_asks_for_those_who_went_away_while_they_waited() -> None:
+    store = Slow()
+    sharing = Sharing(store.fetch)
+    first = asyncio.ensure_future(sharing.ask(QUESTION, (1,)))
+    await until(lambda: store.statements != [])
+    gone = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(1000)]
+    last = asyncio.ensure_future(sharing.ask(QUESTION, (2,)))
+    await asyncio.sleep(0)
+    for asker in gone:
+        asker.cancel()
+    await asyncio.sleep(0)
+    store.go.set()
+    assert [await first, await last] == [(1, "doubled"), (2, "doubled")]
+    assert store.statements == ["one", "one"]
+
+
 async def test_more_askers_than_fit_go_into_several_statements() -> None:
     store = Slow()
     store.go.set()

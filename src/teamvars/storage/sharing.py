@@ -44,8 +44,10 @@ class Sharing:
         for once for every statement.
         """
         while self._waiting[question]:
-            askers = self._waiting[question][:MOST_IN_A_STATEMENT]
-            del self._waiting[question][:MOST_IN_A_STATEMENT]
+            here = [asker for asker in self._waiting[question] if not asker[1].done()]
+            askers, self._waiting[question] = here[:MOST_IN_A_STATEMENT], here[MOST_IN_A_STATEMENT:]
+            if not askers:
+                break
             try:
                 rows = await self._rows(question, [args for args, _ in askers])
             except Exception as error:
