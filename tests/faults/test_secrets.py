@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from rich.pretty import pretty_repr
 from structlog.testing import capture_logs
 
 from teamvars.domain.tokens import Token
@@ -230,7 +231,7 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
         NewToken(Token("at-1", "user", "user-1", 0, None, None), secret),
     ]
     for one in shown:
-        assert not finds(f"{one!r} {one}".encode(), secret), type(one)
+        assert not finds(f"{one!r} {one} {pretty_repr(one)}".encode(), secret), type(one)
     assert finds(repr(document).encode(), secret)  # the control: a plain dict hides nothing
 
 

@@ -10,8 +10,10 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 import apsw
 import pytest
@@ -151,7 +153,7 @@ async def test_tables_that_a_failed_migration_made_are_gone_and_nobody_elses_row
         await store.read(lambda tx: tx.fetch("SELECT id FROM more_things"))
 
 
-async def test_nobody_runs_again_for_one_who_is_refused_before_having_changed_anything(
+async def test_nobody_runs_again_for_a_change_that_is_refused_before_it_has_changed_anything(
     store: Database,
 ) -> None:
     runs = []
@@ -163,15 +165,66 @@ async def test_nobody_runs_again_for_one_who_is_refused_before_having_changed_an
         await tx.execute("INSERT INTO things (id, note) VALUES ('b', ''), ('a', '')")
 
     outcomes = await asyncio.gather(
-        store.write(counted),
-        store.write(adding("a")),
-        store.write(denied),
-        store.write(taken),
-        store.write(counted),
+        store.change("1", counted),
+        store.change("2", adding("a")),
+        store.change("3", denied),
+        store.change("4", taken),
+        store.change("5", counted),
         return_exceptions=True,
     )
     assert words(*outcomes) == ["done", "done", "not_found", "Taken()", "done"]
     assert runs == [[], ["a"]]
+
+
+async def test_a_change_that_is_refused_after_it_has_changed_something_is_undone_alone(
+    store: Database,
+) -> None:
+    outcomes = await asyncio.gather(
+        store.change("1", adding("a")),
+        store.change("2", refused),
+        store.write(adding("b")),
+        store.change("3", refused),
+        store.change("4", adding("c")),
+        return_exceptions=True,
+    )
+    assert words(*outcomes) == ["done", "not_found", "done", "not_found", "done"]
+    assert await store.read(ids) == ["a", "b", "c"]
+
+
+async def test_nobody_is_told_of_success_when_sqlite_has_ended_the_transaction_in_secret(
+    store: Database,
+) -> None:
+    async def hides_it(tx: Transaction) -> str:
+        await tx.execute("INSERT INTO things (id, note) VALUES ('hidden', '')")
+        with suppress(Taken):
+            await tx.execute("INSERT OR ROLLBACK INTO things (id, note) VALUES ('hidden', '')")
+        return "success"
+
+    outcomes = await asyncio.gather(
+        store.change("1", adding("a")),
+        store.change("2", hides_it),
+        store.write(adding("b")),
+        return_exceptions=True,
+    )
+    assert words(*outcomes) == ["storage_unavailable"] * 3
+    assert await store.read(ids) == []
+    assert await store.write(adding("after")) == "after"
+
+
+async def test_when_no_thread_can_be_had_for_the_commit_the_next_write_finds_the_store_as_it_was(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_thread(*_: object) -> NoReturn:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ThreadPoolExecutor, "submit", no_thread)
+        outcomes = await asyncio.gather(
+            store.write(adding("a")), store.change("1", adding("b")), return_exceptions=True
+        )
+    assert all(isinstance(outcome, RuntimeError) for outcome in outcomes)
+    assert await store.read(ids) == []
+    assert await store.write(adding("after")) == "after"
 
 
 async def test_a_write_sees_what_the_writes_before_it_in_the_commit_did(store: Database) -> None:
@@ -238,7 +291,7 @@ async def test_when_the_commit_fails_all_of_it_is_refused_even_what_was_refused_
     with full_disk(MEGABYTE // 2):
         outcomes = await asyncio.gather(
             store.write(adding("small")),
-            store.write(denied),
+            store.write(refused),
             store.write(adding("large", "x" * MEGABYTE)),
             return_exceptions=True,
         )

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import uvloop
+
 from teamvars.web.time_limits import TimeLimits
 
 SHORT, LONG = 0.05, 30.0
@@ -31,7 +33,7 @@ async def test_a_limit_that_begins_while_others_run_ends_later_than_they_do() ->
     limits = TimeLimits()
     first = asyncio.create_task(outlasts(limits, SHORT, LONG))
     await asyncio.sleep(SHORT / 2)
-    second = asyncio.create_task(outlasts(limits, SHORT, LONG))
+    second = asyncio.create_task(outlasts(limits, SHORT * 10, LONG))
     assert await first
     assert not second.done()
     assert await second
@@ -43,3 +45,15 @@ async def test_limits_that_were_kept_leave_room_for_ones_that_are_not() -> None:
         assert not await outlasts(limits, SHORT, 0)
         await asyncio.sleep(SHORT * 2)
         assert await outlasts(limits, SHORT, LONG)
+
+
+def test_limits_that_end_all_the_time_are_all_kept_on_the_servers_loop() -> None:
+    async def all_ended() -> list[bool]:
+        limits = TimeLimits()
+        tasks = []
+        for _ in range(500):
+            tasks.append(asyncio.create_task(outlasts(limits, SHORT, LONG)))
+            await asyncio.sleep(0.001)
+        return await asyncio.gather(*tasks)
+
+    assert all(uvloop.run(all_ended()))

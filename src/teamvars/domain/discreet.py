@@ -1,5 +1,7 @@
 """Records that keep what they hold to themselves."""
 
+from typing import Any
+
 import msgspec
 
 
@@ -8,3 +10,6 @@ class Discreet(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return []

@@ -68,12 +68,10 @@ class StorageMisconfigured(Exception):
 class SqliteTransaction(Transaction):
     """A `Transaction` whose statements never suspend."""
 
-    __slots__ = ("_before", "_connection", "_cursor")
+    __slots__ = ("_cursor",)
 
     def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
         self._cursor = connection.cursor()
-        self._before = connection.total_changes()
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         return self.run(sql, args)
@@ -83,13 +81,7 @@ class SqliteTransaction(Transaction):
             self.run(statement.sql, statement.args)
 
     async def script(self, sql: str) -> None:
-        self._before = -1  # the count knows rows, and not tables
         self._cursor.execute(_render(sql))
-
-    @property
-    def has_changed_anything(self) -> bool:
-        """Whether there is something to undo: a statement that failed has changed nothing."""
-        return self._connection.total_changes() != self._before
 
     def run(self, sql: str, args: tuple[Any, ...]) -> Sequence[Row]:
         """The same as `fetch`, without a coroutine."""
@@ -154,26 +146,42 @@ class _Queries(Transaction):
 
 
 class _Job(Generic[T]):
-    """One write: the function to run, and the answer to give after the commit."""
+    """One write: the function to run, and the answer to give after the commit.
 
-    __slots__ = ("_body", "_error", "_result", "answer")
+    Under a savepoint, which costs as much as two statements, a function that fails is undone alone.
+    """
 
-    def __init__(self, body: Body[T], answer: "asyncio.Future[T]") -> None:
+    __slots__ = ("_body", "_error", "_result", "answer", "has_savepoint")
+
+    def __init__(self, body: Body[T], answer: "asyncio.Future[T]", has_savepoint: bool) -> None:
         self._body = body
         self.answer = answer
+        self.has_savepoint = has_savepoint
         self._result: T | None = None
         self._error: BaseException | None = None
 
     def run(self, connection: apsw.Connection) -> bool:
-        """Runs the function. False: it failed, and left something behind that has to be undone."""
-        transaction = SqliteTransaction(connection)
+        """Runs the function. False: it failed, and its changes are still there.
+
+        A full disk or an I/O error makes SQLite end the transaction; then the commit will fail.
+        """
+        if not connection.in_transaction:
+            return True
+        before = connection.total_changes()
+        if self.has_savepoint:
+            connection.execute("SAVEPOINT member")
         try:
-            self._result, self._error = _run_through(self._body, transaction), None
+            self._result = _run_through(self._body, SqliteTransaction(connection))
+            self._error = None
         except BaseException as error:
             self._error = storage_unavailable() if isinstance(error, _UNUSABLE) else error
-            # SQLite ends a transaction itself on a full disk or an I/O error.
-            return connection.in_transaction and not transaction.has_changed_anything
-        return connection.in_transaction
+            if connection.in_transaction:
+                if not self.has_savepoint:
+                    return connection.total_changes() == before
+                connection.execute("ROLLBACK TO member")
+        if self.has_savepoint and connection.in_transaction:
+            connection.execute("RELEASE member")
+        return True
 
     def give(self, failure: BaseException | None) -> None:
         """Answers, with what failed for all if anything did."""
@@ -226,15 +234,11 @@ class SqliteDatabase:
             self._reader.undo()
 
     async def write(self, body: Body[T]) -> T:
-        loop = asyncio.get_running_loop()
-        job: _Job[T] = _Job(body, loop.create_future())
-        self._waiting.append(job)
-        if self._leader is None:
-            self._leader = loop.create_task(self._lead())
-        return await job.answer
+        return await self._write(body, has_savepoint=True)
 
     async def change(self, subject: str, body: Body[T]) -> T:
-        return await self.write(body)
+        # It writes once: whoever is refused has changed nothing.
+        return await self._write(body, has_savepoint=False)
 
     # SQLite has one writer at a time anyway.
     migrate = write
@@ -249,6 +253,14 @@ class SqliteDatabase:
         self._committer.shutdown()
         self._reader.drop()
         self._writer.drop()
+
+    async def _write(self, body: Body[T], *, has_savepoint: bool) -> T:
+        loop = asyncio.get_running_loop()
+        job: _Job[T] = _Job(body, loop.create_future(), has_savepoint)
+        self._waiting.append(job)
+        if self._leader is None:
+            self._leader = loop.create_task(self._lead())
+        return await job.answer
 
     async def _lead(self) -> None:
         """Runs the waiting writes in batches until none is left."""
@@ -265,30 +277,25 @@ class SqliteDatabase:
         return [self._waiting.popleft() for _ in range(most)]
 
     async def _run(self, batch: list[_Job[Any]]) -> None:
-        """Runs the writes in one transaction; if that has to be undone, each in one of its own."""
+        """Runs the writes in one transaction and answers them."""
         try:
-            if not await self._run_together(batch):
+            connection = await _patiently(self._begin)
+            if not all(job.run(connection) for job in batch):
+                connection.execute("ROLLBACK")
+                connection = await _patiently(self._begin)
                 for job in batch:
-                    await self._run_together([job])
+                    job.has_savepoint = True
+                    job.run(connection)
+            failure = await self._commit(connection)
         except Exception as error:
+            self._writer.undo()
             # Nor will the next batch do better; a lock that is held would make each wait for it.
             for job in (*batch, *self._waiting):
                 job.give(error)
             self._waiting.clear()
-
-    async def _run_together(self, batch: list[_Job[Any]]) -> bool:
-        """Whether they could be answered; always so for one alone."""
-        connection = await _patiently(self._begin)
-        failure = None
-        if all(job.run(connection) for job in batch):
-            failure = await self._commit(connection)
-        else:
-            self._writer.undo()
-            if len(batch) > 1:
-                return False
+            return
         for job in batch:
             job.give(failure)
-        return True
 
     async def _begin(self) -> apsw.Connection:
         connection = self._writer.connection()

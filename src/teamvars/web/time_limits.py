@@ -1,6 +1,7 @@
 """Ending what takes too long, with one timer for all who wait."""
 
 import asyncio
+import math
 
 
 class TimeLimits:
@@ -11,7 +12,8 @@ class TimeLimits:
 
     def __init__(self) -> None:
         self._running: set[_TimeLimit] = set()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._wakes_at = math.inf
 
     def of(self, seconds: float) -> "_TimeLimit":
         """A context whose task gets a TimeoutError when it has not left it by then."""
@@ -20,7 +22,7 @@ class TimeLimits:
     def begin(self, limit: "_TimeLimit") -> None:
         """Watches a limit."""
         self._running.add(limit)
-        if self._timer is None or limit.deadline < self._timer.when():
+        if limit.deadline < self._wakes_at:
             self._wake_at(limit.deadline)
 
     def end(self, limit: "_TimeLimit") -> None:
@@ -30,10 +32,11 @@ class TimeLimits:
     def _wake_at(self, deadline: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._wakes_at = deadline
         self._timer = asyncio.get_running_loop().call_at(deadline, self._enforce)
 
     def _enforce(self) -> None:
-        self._timer = None
+        self._wakes_at = math.inf
         now = asyncio.get_running_loop().time()
         for limit in [limit for limit in self._running if limit.deadline <= now]:
             self._running.discard(limit)
