@@ -4,6 +4,8 @@ import hmac
 from collections.abc import Iterable
 
 import msgspec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 
 from teamvars.domain.audit import AuditEntry, Break, Event, Stream
 from teamvars.domain.workspaces import Usage
@@ -22,9 +24,7 @@ class Chain:
     def __init__(self, keyring: Keyring) -> None:
         self._active = keyring.audit.active
         # Copied for each use: a keyed start takes half as long as a key.
-        self._macs = {
-            key_id: hmac.new(key, digestmod="sha256") for key_id, key in keyring.audit.keys.items()
-        }
+        self._macs = {key_id: HMAC(key, SHA256()) for key_id, key in keyring.audit.keys.items()}
 
     def open(self, stream_id: str) -> Stream:
         """A new stream, without a change."""
@@ -97,7 +97,7 @@ class Chain:
     def _mac(self, key_id: str, authenticated: bytes) -> bytes:
         mac = self._macs[key_id].copy()
         mac.update(authenticated)
-        return mac.digest()
+        return mac.finalize()
 
 
 def _is(authentic: bytes, found: object) -> bool:
