@@ -46,19 +46,8 @@ class Variable(Discreet, frozen=True):
     created_at: int
 
     def with_value(self, value: str | None) -> "Variable":
-        """The same with another value. Written out: `replace` takes ten times as long."""
-        return Variable(
-            self.id,
-            self.workspace_id,
-            self.key,
-            value,
-            self.description,
-            self.category,
-            self.hcl,
-            self.sensitive,
-            self.version_id,
-            self.created_at,
-        )
+        """The same with another value."""
+        return replace(self, value=value)
 
 
 class SourceCode(Discreet, frozen=True):

@@ -281,7 +281,7 @@ class SqliteDatabase:
         try:
             connection = await _patiently(self._begin)
             if not all(job.run(connection) for job in batch):
-                connection.execute("ROLLBACK")
+                self._writer.undo()
                 connection = await _patiently(self._begin)
                 for job in batch:
                     job.has_savepoint = True

@@ -7,7 +7,7 @@ import math
 class TimeLimits:
     """The limits that tasks of one event loop run under at the moment.
 
-    A timer for each, as `asyncio.timeout` sets, costs a request with a body a tenth of its time.
+    A timer for each, as `asyncio.timeout` sets, costs a create a twentieth of its time.
     """
 
     def __init__(self) -> None:
