@@ -62,6 +62,31 @@ async def test_after_a_body_in_time_the_limit_is_forgotten() -> None:
     await asyncio.sleep(LIMIT * 2)
 
 
+async def test_a_body_as_long_as_announced_is_whole_and_nothing_more_is_waited_for() -> None:
+    pieces = iter([b"{", b"}"])
+
+    async def receive() -> Message:
+        for piece in pieces:
+            return {"type": "http.request", "body": piece, "more_body": True}
+        return await never()
+
+    request = Exchange(SCOPE, receive, TimeLimits())
+    assert await request.read_body() == b"{}"
+    assert await request.drain()
+
+
+async def test_a_body_of_unknown_length_ends_where_the_server_says() -> None:
+    pieces = iter([b"{", b"}", b""])
+
+    async def receive() -> Message:
+        piece = next(pieces)
+        return {"type": "http.request", "body": piece, "more_body": piece != b""}
+
+    scope = {**SCOPE, "headers": [*SCOPE["headers"], (b"transfer-encoding", b"chunked")]}
+    assert await Exchange(scope, receive, TimeLimits()).read_body() == b"{}"
+    assert next(pieces, None) is None
+
+
 async def test_who_cancels_a_request_that_waits_for_its_body_ends_it() -> None:
     task = asyncio.create_task(body_of(never))
     await asyncio.sleep(0)

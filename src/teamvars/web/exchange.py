@@ -51,6 +51,8 @@ class Exchange:
             self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
         given = self._headers.get("x-request-id", "")
         self.request_id = given if _REQUEST_ID.fullmatch(given) else _new_request_id()
+        self._announced = self._announced_bytes()
+        self._received = 0
         self._body_pending = self.has_body
 
     def header(self, name: str) -> str | None:
@@ -75,9 +77,7 @@ class Exchange:
     @property
     def has_body(self) -> bool:
         """Whether the head of the request announces one."""
-        return "transfer-encoding" in self._headers or self._headers.get(
-            "content-length", "0"
-        ).strip() not in ("", "0")
+        return self._announced != 0
 
     @property
     def _is_coded(self) -> bool:
@@ -103,17 +103,14 @@ class Exchange:
         if self._is_coded:
             detail = "The only transfer coding is chunked."
             raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail, header="Transfer-Encoding"))
-        announced = self.header("content-length") or ""
-        if announced.isdecimal() and int(announced[:20]) > MAX_BODY_BYTES:
+        if (self._announced or 0) > MAX_BODY_BYTES:
             raise _too_large()
         chunks: list[bytes] = []
-        size = 0
         try:
             with self._time_limits.of(BODY_SECONDS):
                 while self._body_pending or not chunks:
                     chunks.append(await self._next_chunk())
-                    size += len(chunks[-1])
-                    if size > MAX_BODY_BYTES:
+                    if self._received > MAX_BODY_BYTES:
                         raise _too_large()
         except TimeoutError:
             detail = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
@@ -147,9 +144,19 @@ class Exchange:
             # The client has gone, or what it sends is no body: it may still be there to read this.
             detail = "The body broke off before its end."
             raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail))
-        self._body_pending = message.get("more_body", False)
         chunk: bytes = message.get("body", b"")
+        self._received += len(chunk)
+        # What has come as far as announced is whole. The server would say so in a message of its
+        # own, which costs two changes of threads.
+        self._body_pending = message.get("more_body", False) and self._received != self._announced
         return chunk
+
+    def _announced_bytes(self) -> int | None:
+        """How long the body is by the head of the request (RFC 9112, 6.3); None: that says not."""
+        if "transfer-encoding" in self._headers:
+            return None
+        length = self._headers.get("content-length", "0").strip()
+        return int(length[:20]) if length.isdecimal() else None
 
 
 def _new_request_id() -> str:
