@@ -8,12 +8,14 @@ import asyncpg
 import pytest
 
 from teamvars.domain.errors import not_found
-from teamvars.storage.batches import MOST_IN_A_BATCH
+from teamvars.storage import postgres
+from teamvars.storage.batches import MOST_IN_A_BATCH, MOST_OF_A_SUBJECT
 from teamvars.storage.database import Body, Database, Question, Statement, Taken, Transaction
 from tests.storage.proxy import way_to
 from tests.storage.stores import adding, ids, make_things, opened, words
 
 SUBJECTS = [f"s{number}" for number in range(8)]
+LETTERS = "abcdefgh"
 LOCK = Question(
     one="SELECT note, CAST(pg_current_xact_id() AS TEXT) FROM things WHERE id = $1 {lock things}",
     many="SELECT asker.number, things.note, CAST(pg_current_xact_id() AS TEXT) "
@@ -53,6 +55,11 @@ def changes(database: Database, subjects: list[str]) -> "list[asyncio.Task[str]]
     return [asyncio.create_task(database.change(each, appending(each))) for each in subjects]
 
 
+def locked(database: Database, letter: str) -> "asyncio.Task[str]":
+    """One under way that appends the letter to the first subject, and adds a thing of its name."""
+    return asyncio.create_task(database.change("s0", appending("s0", letter, new=letter)))
+
+
 async def notes(tx: Transaction) -> dict[str, str]:
     """The notes of the subjects."""
     rows = await tx.fetch("SELECT id, note FROM things WHERE id LIKE 's%'")
@@ -73,14 +80,25 @@ async def test_no_batch_is_larger_than_it_may_be(store: Database) -> None:
     assert len(set(transactions)) == 2
 
 
-async def test_two_about_one_subject_come_one_after_the_other(store: Database) -> None:
-    letters = "abcdefgh"
-    texts = [appending("s0", letter, new=letter) for letter in letters]
+async def test_those_about_one_subject_come_one_after_the_other_and_share_too(
+    store: Database,
+) -> None:
+    texts = [appending("s0", letter, new=letter) for letter in LETTERS]
     transactions = await asyncio.gather(
         *(store.change("s0", text) for text in texts), *changes(store, ["s1"])
     )
-    assert len(set(transactions)) == len(letters)  # the other subject goes with the first
-    assert await store.read(notes) == {"s0": letters, "s1": "x"}
+    assert len(set(transactions)) == 1
+    assert await store.read(notes) == {"s0": LETTERS, "s1": "x"}
+
+
+async def test_of_one_subject_no_more_than_a_few_are_in_a_batch(store: Database) -> None:
+    texts = [str(number) for number in range(MOST_OF_A_SUBJECT + 1)]
+    *first, last = await asyncio.gather(
+        *(store.change("s0", appending("s0", text, new=text)) for text in texts)
+    )
+    assert len(set(first)) == 1
+    assert last not in first
+    assert await store.read(notes) == {"s0": "".join(texts)}
 
 
 async def test_a_taken_id_is_refused_to_one_and_the_others_are_done_once(store: Database) -> None:
@@ -171,6 +189,55 @@ async def test_a_row_that_another_has_locked_keeps_nobody_else_waiting(
     await transaction.commit()
     await waiting
     assert (await store.read(notes))["s0"] == "first x"
+
+
+async def test_those_who_wait_for_one_locked_row_go_on_together(
+    store: Database, admin: Any
+) -> None:
+    transaction = admin.transaction()
+    await transaction.start()
+    await admin.execute("UPDATE things SET note = 'first ' WHERE id = 's0'")
+    begun = [locked(store, letter) for letter in LETTERS[:3]]
+    await asyncio.gather(*changes(store, SUBJECTS[1:]))
+    later = [locked(store, letter) for letter in LETTERS[3:]]
+    await asyncio.sleep(0.05)
+    assert not any(task.done() for task in [*begun, *later])
+    await transaction.commit()
+    assert len(set(await asyncio.gather(*begun))) == 1
+    assert len(set(await asyncio.gather(*later))) == 1
+    assert (await store.read(notes))["s0"] == f"first {LETTERS}"
+
+
+async def test_of_those_about_one_subject_who_is_refused_is_so_alone(store: Database) -> None:
+    await store.write(adding("d"))
+    *before, taken = [locked(store, letter) for letter in LETTERS[:4]]
+    after = [locked(store, letter) for letter in LETTERS[4:]]
+    await asyncio.gather(*before, *after, *changes(store, SUBJECTS[1:]))
+    with pytest.raises(Taken):
+        await taken
+    assert (await store.read(notes))["s0"] == LETTERS.replace("d", "")
+
+
+async def test_whose_row_stays_locked_is_refused_with_all_who_wait_for_it_and_nobody_else(
+    postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(postgres._SERVER_SETTINGS, "lock_timeout", "300ms")
+    async with opened(postgres_url) as store:
+        await make_things(store)
+        for subject in SUBJECTS:
+            await store.write(adding(subject))
+        async with admin.transaction():
+            await admin.execute("UPDATE things SET note = 'first ' WHERE id = 's0'")
+            begun = [locked(store, letter) for letter in LETTERS[:3]]
+            await asyncio.sleep(0.1)
+            later = [locked(store, letter) for letter in LETTERS[3:]]
+            outcomes = asyncio.gather(*begun, *later, return_exceptions=True)
+            others = await asyncio.gather(*changes(store, SUBJECTS[1:]))
+            assert words(*await asyncio.wait_for(outcomes, 1)) == ["storage_unavailable"] * 8
+        assert words(*others) == ["done"] * 7
+        assert await store.read(notes) == {"s0": "first ", **dict.fromkeys(SUBJECTS[1:], "x")}
+        await store.change("s0", appending("s0"))
+        assert (await store.read(notes))["s0"] == "first x"
 
 
 async def test_a_client_that_goes_away_takes_nobody_along(store: Database) -> None:

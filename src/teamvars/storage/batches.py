@@ -1,8 +1,9 @@
 """Writers who wait at the same time share one transaction."""
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence
+from functools import partial
+from itertools import zip_longest
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -12,6 +13,8 @@ from teamvars.storage.database import Body, Question, Row, Statement, T, Transac
 from teamvars.storage.sharing import answers, fail, succeed
 
 MOST_IN_A_BATCH = 64
+MOST_OF_A_SUBJECT = 8
+"""Each is a step more for all in the batch, which keep their locks meanwhile."""
 
 
 class SharedTransaction(Transaction, Protocol):
@@ -32,82 +35,104 @@ S = TypeVar("S", "_Asking", "_Writing")
 class Batches:
     """Runs functions that ask questions and then write `together`, step by step in one transaction.
 
-    All of them take each step in one statement. A batch never waits for a lock: whoever has no row
-    runs alone, and so does one who does what cannot be shared. When a statement fails it is undone
-    for all, and each runs alone, so that nobody is answered for another's failure.
+    All of them take each step in one statement; those about one subject take their steps one after
+    another. A batch never waits for a lock: those about a subject whose row another has locked wait
+    for it together, apart from all others. When a statement fails it is undone for all. Then each
+    subject is tried apart, and where that fails too each function runs alone, so that nobody is
+    answered for another's failure. So does a function that does what cannot be shared.
     """
 
     def __init__(self, write: Write) -> None:
         self._write = write
-        self._waiting: deque[_Job[Any]] = deque()
+        self._waiting: dict[str, list[_Job[Any]]] = {}
         self._leader: asyncio.Task[None] | None = None
-        self._alone: set[asyncio.Task[None]] = set()
+        self._apart: dict[str, asyncio.Task[None]] = {}
 
     async def change(self, subject: str, body: Body[T]) -> T:
-        """Runs the function in a batch with others that are about other subjects."""
+        """Runs the function in a batch with others."""
         job: _Job[T] = _Job(subject, body, asyncio.get_running_loop().create_future())
-        self._waiting.append(job)
-        if self._leader is None:
-            self._leader = asyncio.ensure_future(self._lead())
+        self._waiting.setdefault(subject, []).append(job)
+        self._begin()
         return await job.answer
 
     async def close(self) -> None:
         """Waits until nobody waits any more."""
-        while self._leader is not None or self._alone:
-            await asyncio.wait([*self._alone, *([self._leader] if self._leader else [])])
+        while self._leader is not None or self._apart:
+            leader = [] if self._leader is None else [self._leader]
+            await asyncio.wait([*self._apart.values(), *leader])
+
+    def _begin(self) -> None:
+        if self._leader is None:
+            self._leader = asyncio.ensure_future(self._lead())
 
     async def _lead(self) -> None:
-        """Runs the waiting functions in batches until none is left."""
+        """Runs the waiting functions in batches, but for those whose subject is set apart."""
         try:
-            while self._waiting:
-                await self._run(self._next_batch())
+            while batch := self._next_batch():
+                left: dict[str, list[_Job[Any]]] = {}
+                for job in await self._share(batch, is_apart=False):
+                    left.setdefault(job.subject, []).append(job)
+                for subject, jobs in left.items():
+                    self._apart[subject] = asyncio.ensure_future(self._run_apart(subject, jobs))
         finally:
             self._leader = None
 
-    def _next_batch(self) -> "list[_Job[Any]]":
-        """Those who have waited longest, but of each subject only the first."""
-        batch: dict[str, _Job[Any]] = {}
-        later = []
-        while self._waiting and len(batch) < MOST_IN_A_BATCH:
-            job = self._waiting.popleft()
-            if job.subject in batch:
-                later.append(job)
-            else:
-                batch[job.subject] = job
-        self._waiting.extendleft(reversed(later))
-        return list(batch.values())
+    def _next_batch(self) -> "list[list[_Job[Any]]]":
+        """By subject: those that have waited longest, and of each no more than a few."""
+        batch = []
+        room = MOST_IN_A_BATCH
+        for subject in [subject for subject in self._waiting if subject not in self._apart]:
+            jobs = self._waiting.pop(subject)
+            most = min(room, MOST_OF_A_SUBJECT)
+            batch.append(jobs[:most])
+            room -= len(batch[-1])
+            if jobs[most:]:
+                self._waiting[subject] = jobs[most:]
+            if room == 0:
+                break
+        return batch
 
-    async def _run(self, batch: "list[_Job[Any]]") -> None:
-        async def in_step(tx: SharedTransaction) -> list[_Member[Any]]:
-            return await _in_step(tx, [job.body for job in batch])
-
+    async def _share(
+        self, batch: "Sequence[Sequence[_Job[Any]]]", *, is_apart: bool
+    ) -> "Sequence[_Job[Any]]":
+        """Runs the functions in one transaction and answers them, but for those it returns."""
+        jobs = [job for group in batch for job in group]
         try:
-            members: list[_Member[Any]] = await self._write(in_step)
+            members = await self._write(partial(_in_step, batch, is_apart))
         except Refusal as refusal:  # nobody's own: those are given to the members
-            if refusal.faults[0].code is Code.STORAGE_UNAVAILABLE:
-                # Nor will the next batch do better; a silent store would make each of them wait.
-                batch += self._waiting
-                self._waiting.clear()
-            for job in batch:
-                fail(job.answer, refusal)
+            self._refuse(jobs, refusal, [jobs[0].subject] if is_apart else list(self._waiting))
+            return []
         except Exception:
-            self._run_alone(batch)
-        else:
-            self._run_alone(
-                job for job, member in zip(batch, members, strict=True) if not member.settle(job)
-            )
+            return jobs
+        return [member.job for member in members if not member.settle()]
 
-    def _run_alone(self, jobs: "Iterable[_Job[Any]]") -> None:
-        for job in jobs:
-            task = asyncio.ensure_future(self._run_one(job))
-            self._alone.add(task)
-            task.add_done_callback(self._alone.discard)
+    async def _run_apart(self, subject: str, jobs: "Sequence[_Job[Any]]") -> None:
+        """Runs functions about one subject, for which the batches then have to wait."""
+        try:
+            if len(jobs) > 1:
+                jobs = await self._share([jobs], is_apart=True)
+            for job in jobs:
+                await self._run_alone(job)
+        finally:
+            del self._apart[subject]
+            self._begin()
 
-    async def _run_one(self, job: "_Job[Any]") -> None:
+    async def _run_alone(self, job: "_Job[Any]") -> None:
         try:
             succeed(job.answer, await self._write(job.body))
+        except Refusal as refusal:
+            self._refuse([job], refusal, [job.subject])
         except Exception as error:
             fail(job.answer, error)
+
+    def _refuse(self, jobs: "list[_Job[Any]]", refusal: Refusal, subjects: Sequence[str]) -> None:
+        """Answers with the refusal. Where the store is silent, also who waits for those subjects:
+        they would do no better, and each batch of them would wait as long.
+        """
+        if refusal.faults[0].code is Code.STORAGE_UNAVAILABLE:
+            jobs += [job for subject in subjects for job in self._waiting.pop(subject, [])]
+        for job in jobs:
+            fail(job.answer, refusal)
 
 
 class _Job(msgspec.Struct, Generic[T], frozen=True):
@@ -152,11 +177,12 @@ class _Writing(msgspec.Struct, frozen=True):
 class _Member(Transaction, Generic[T]):
     """One function of a batch, and the transaction as that function sees it."""
 
-    def __init__(self, body: Body[T]) -> None:
-        self._function = body(self)
+    def __init__(self, job: _Job[T]) -> None:
+        self.job = job
+        self._function = job.body(self)
         self._result: T | None = None
         self._error: Exception | None = None
-        self._alone = False
+        self._has_left = False
         self.step: _Asking | _Writing | None = None
         self.go_on(None)
 
@@ -180,7 +206,7 @@ class _Member(Transaction, Generic[T]):
         except StopIteration as end:
             self._result = end.value
         except _Unshared:
-            self._alone = True
+            self._has_left = True
         except Exception as error:
             self._error = error
         else:
@@ -190,35 +216,43 @@ class _Member(Transaction, Generic[T]):
                 self.leave()
 
     def leave(self) -> None:
-        """Ends here, to run alone."""
+        """Ends here, to run another time."""
         self.step = None
-        self._alone = True
+        self._has_left = True
         self._function.close()
 
     def has_ended_well(self) -> bool:
         """Whether the function has given a result."""
-        return self.step is None and self._error is None and not self._alone
+        return self.step is None and self._error is None and not self._has_left
 
-    def settle(self, job: _Job[T]) -> bool:
-        """Gives the outcome, once that is committed; False: it has to run alone."""
-        if self._alone:
+    def settle(self) -> bool:
+        """Gives the outcome, once that is committed; False: it has not run."""
+        if self._has_left:
             return False
         if self._error is not None:
-            fail(job.answer, self._error)
+            fail(self.job.answer, self._error)
         else:
-            succeed(job.answer, self._result)  # type: ignore[misc]
+            succeed(self.job.answer, self._result)  # type: ignore[misc]
         return True
 
 
-async def _in_step(tx: SharedTransaction, bodies: Sequence[Body[Any]]) -> "list[_Member[Any]]":
-    """Runs the functions in one transaction; each ends, or leaves without having written."""
-    members: list[_Member[Any]] = [_Member(body) for body in bodies]
+async def _in_step(
+    groups: Sequence[Sequence[_Job[Any]]], may_wait: bool, tx: SharedTransaction
+) -> "list[_Member[Any]]":
+    """Runs functions in one transaction; each ends, or leaves without having written.
+
+    Those of a group begin when the one before them has ended. Only who is alone may wait for locks.
+    """
+    members: list[_Member[Any]] = []
     try:
-        while asking := _by(lambda step: step.question, members, _Asking):
-            for question, askers in asking.items():
-                await _answer(tx, question, askers)
-        for sqls, writers in _by(lambda step: step.sqls, members, _Writing).items():
-            await _write(tx, sqls, writers)
+        for jobs in zip_longest(*groups):
+            abreast: list[_Member[Any]] = [_Member(job) for job in jobs if job is not None]
+            members += abreast
+            while asking := _by(lambda step: step.question, abreast, _Asking):
+                for question, askers in asking.items():
+                    await _answer(tx, question, askers, may_wait)
+            for sqls, writers in _by(lambda step: step.sqls, abreast, _Writing).items():
+                await _write(tx, sqls, writers)
     except BaseException:
         for member in members:
             member.leave()
@@ -227,14 +261,21 @@ async def _in_step(tx: SharedTransaction, bodies: Sequence[Body[Any]]) -> "list[
 
 
 async def _answer(
-    tx: SharedTransaction, question: Question, askers: "list[tuple[_Member[Any], _Asking]]"
+    tx: SharedTransaction,
+    question: Question,
+    askers: "list[tuple[_Member[Any], _Asking]]",
+    may_wait: bool,
 ) -> None:
-    rows = await answers(tx.fetch, question, [step.args for _, step in askers])
+    if may_wait:
+        rows = {n: await tx.ask(question, *step.args) for n, (_, step) in enumerate(askers, 1)}
+    else:
+        rows = await answers(tx.fetch, question, [step.args for _, step in askers])
     for number, (member, _) in enumerate(askers, start=1):
-        if number in rows:
-            member.go_on(rows[number])
-        else:
+        row = rows.get(number)
+        if row is None:
             member.leave()
+        else:
+            member.go_on(row)
 
 
 async def _write(

@@ -107,7 +107,8 @@ class Database(Protocol):
     async def change(self, subject: str, body: Body[T]) -> T:
         """As `write`, for functions that ask questions and then write, once, `together`.
 
-        Those that wait at the same time may share a transaction, of each subject one.
+        Those that wait at the same time may share a transaction, in which those about one subject
+        come one after another.
         """
         ...
 
