@@ -208,6 +208,32 @@ async def test_those_who_wait_for_one_locked_row_go_on_together(
     assert (await store.read(notes))["s0"] == f"first {LETTERS}"
 
 
+async def test_nobody_overtakes_who_waits_for_the_same_row(store: Database, admin: Any) -> None:
+    transaction = admin.transaction()
+    await transaction.start()
+    await admin.execute("UPDATE things SET note = 'first ' WHERE id = 's0'")
+
+    async def slow(tx: Transaction) -> None:
+        await tx.ask(LOCK, "s1")
+        asleep = "UPDATE things SET note = $2 FROM pg_sleep(0.3) WHERE id = $1"
+        await tx.together(Statement(asleep, ("s1", "x")))
+
+    # The row is free again before the second of them would ask for it.
+    begun = [*(locked(store, letter) for letter in LETTERS), store.change("s1", slow)]
+    outcomes = asyncio.gather(*begun)
+    await asyncio.sleep(0.15)
+    await transaction.commit()
+    await outcomes
+    assert await store.read(notes) == {"s0": f"first {LETTERS}", "s1": "x"}
+
+
+async def test_who_asks_for_what_is_not_there_is_told_so(store: Database) -> None:
+    missing = [store.change("missing", appending("missing", new=letter)) for letter in LETTERS]
+    outcomes = await asyncio.gather(*missing, *changes(store, SUBJECTS), return_exceptions=True)
+    assert words(*outcomes) == ["not_found"] * 8 + ["done"] * 8
+    assert await store.read(notes) == dict.fromkeys(SUBJECTS, "x")
+
+
 async def test_of_those_about_one_subject_who_is_refused_is_so_alone(store: Database) -> None:
     await store.write(adding("d"))
     *before, taken = [locked(store, letter) for letter in LETTERS[:4]]
@@ -218,9 +244,18 @@ async def test_of_those_about_one_subject_who_is_refused_is_so_alone(store: Data
     assert (await store.read(notes))["s0"] == LETTERS.replace("d", "")
 
 
+@pytest.mark.parametrize("shared", [True, False])
 async def test_whose_row_stays_locked_is_refused_with_all_who_wait_for_it_and_nobody_else(
-    postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
+    postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch, shared: bool
 ) -> None:
+    async def unshared(tx: Transaction) -> None:
+        await tx.execute(APPEND, "s0", "x")
+
+    def begin(database: Database, letters: str) -> "list[asyncio.Task[Any]]":
+        if shared:
+            return [locked(database, letter) for letter in letters]
+        return [asyncio.create_task(database.change("s0", unshared)) for _ in letters]
+
     monkeypatch.setitem(postgres._SERVER_SETTINGS, "lock_timeout", "300ms")
     async with opened(postgres_url) as store:
         await make_things(store)
@@ -228,12 +263,11 @@ async def test_whose_row_stays_locked_is_refused_with_all_who_wait_for_it_and_no
             await store.write(adding(subject))
         async with admin.transaction():
             await admin.execute("UPDATE things SET note = 'first ' WHERE id = 's0'")
-            begun = [locked(store, letter) for letter in LETTERS[:3]]
+            begun = begin(store, LETTERS[:6])
             await asyncio.sleep(0.1)
-            later = [locked(store, letter) for letter in LETTERS[3:]]
-            outcomes = asyncio.gather(*begun, *later, return_exceptions=True)
+            outcomes = asyncio.gather(*begun, *begin(store, LETTERS[6:]), return_exceptions=True)
             others = await asyncio.gather(*changes(store, SUBJECTS[1:]))
-            assert words(*await asyncio.wait_for(outcomes, 1)) == ["storage_unavailable"] * 8
+            assert words(*await asyncio.wait_for(outcomes, 1.2)) == ["storage_unavailable"] * 8
         assert words(*others) == ["done"] * 7
         assert await store.read(notes) == {"s0": "first ", **dict.fromkeys(SUBJECTS[1:], "x")}
         await store.change("s0", appending("s0"))

@@ -87,6 +87,17 @@ async def test_a_body_of_unknown_length_ends_where_the_server_says() -> None:
     assert next(pieces, None) is None
 
 
+async def test_zeros_before_a_length_do_not_make_it_shorter() -> None:
+    pieces = iter([b"{}", b" ", b""])
+
+    async def receive() -> Message:
+        piece = next(pieces)
+        return {"type": "http.request", "body": piece, "more_body": piece != b""}
+
+    scope = {**SCOPE, "headers": [(b"content-length", b"0" * 19 + b"213")]}
+    assert await Exchange(scope, receive, TimeLimits()).read_body() == b"{} "
+
+
 async def test_who_cancels_a_request_that_waits_for_its_body_ends_it() -> None:
     task = asyncio.create_task(body_of(never))
     await asyncio.sleep(0)

@@ -158,7 +158,7 @@ _READ_WORKSPACE = Question(
     one=_reading(_WORKSPACE, _BY_ID), many=_WORKSPACE.format(join="LEFT JOIN", **_MANY_ASKERS)
 )
 _READ_WORKSPACE_BY_NAME = _reading(_WORKSPACE, _BY_NAME)
-# Who would have to wait for another's lock asks again alone, with the first of the two.
+# Who would have to wait for another's lock asks again apart, with the first of the two.
 _LOCK_WORKSPACE = Question(
     one=_locking(_WORKSPACE, _BY_ID),
     many=_WORKSPACE.format(join="JOIN", **_MANY_ASKERS) + "{lock streams} SKIP LOCKED",

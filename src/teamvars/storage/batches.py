@@ -39,7 +39,7 @@ class Batches:
     another. A batch never waits for a lock: those about a subject whose row another has locked wait
     for it together, apart from all others. When a statement fails it is undone for all. Then each
     subject is tried apart, and where that fails too each function runs alone, so that nobody is
-    answered for another's failure. So does a function that does what cannot be shared.
+    answered for another's failure. A function that does what cannot be shared runs alone as well.
     """
 
     def __init__(self, write: Write) -> None:
@@ -70,7 +70,7 @@ class Batches:
         try:
             while batch := self._next_batch():
                 left: dict[str, list[_Job[Any]]] = {}
-                for job in await self._share(batch, is_apart=False):
+                for job in await self._share(batch, apart=False):
                     left.setdefault(job.subject, []).append(job)
                 for subject, jobs in left.items():
                     self._apart[subject] = asyncio.ensure_future(self._run_apart(subject, jobs))
@@ -93,46 +93,60 @@ class Batches:
         return batch
 
     async def _share(
-        self, batch: "Sequence[Sequence[_Job[Any]]]", *, is_apart: bool
+        self, batch: "Sequence[Sequence[_Job[Any]]]", *, apart: bool
     ) -> "Sequence[_Job[Any]]":
         """Runs the functions in one transaction and answers them, but for those it returns."""
         jobs = [job for group in batch for job in group]
         try:
-            members = await self._write(partial(_in_step, batch, is_apart))
+            members = await self._write(partial(_in_step, batch, apart))
         except Refusal as refusal:  # nobody's own: those are given to the members
-            self._refuse(jobs, refusal, [jobs[0].subject] if is_apart else list(self._waiting))
+            self._refuse(jobs, refusal, [jobs[0].subject] if apart else list(self._waiting))
             return []
         except Exception:
             return jobs
-        return [member.job for member in members if not member.settle()]
+        answered = {member.job for member in members if member.settle()}
+        return [job for job in jobs if job not in answered]
 
     async def _run_apart(self, subject: str, jobs: "Sequence[_Job[Any]]") -> None:
         """Runs functions about one subject, for which the batches then have to wait."""
         try:
             if len(jobs) > 1:
-                jobs = await self._share([jobs], is_apart=True)
-            for job in jobs:
-                await self._run_alone(job)
+                jobs = await self._share([jobs], apart=True)
+            await self._run_alone(subject, jobs)
         finally:
             del self._apart[subject]
             self._begin()
 
-    async def _run_alone(self, job: "_Job[Any]") -> None:
-        try:
-            succeed(job.answer, await self._write(job.body))
-        except Refusal as refusal:
-            self._refuse([job], refusal, [job.subject])
-        except Exception as error:
-            fail(job.answer, error)
+    async def _run_alone(self, subject: str, jobs: "Sequence[_Job[Any]]") -> None:
+        """Runs functions about one subject, each in a transaction of its own."""
+        for number, job in enumerate(jobs):
+            try:
+                succeed(job.answer, await self._write(job.body))
+            except Refusal as refusal:
+                if _is_silence(refusal):
+                    self._refuse(jobs[number:], refusal, [subject])
+                    break
+                fail(job.answer, refusal)
+            except Exception as error:
+                fail(job.answer, error)
 
-    def _refuse(self, jobs: "list[_Job[Any]]", refusal: Refusal, subjects: Sequence[str]) -> None:
+    def _refuse(
+        self, jobs: "Sequence[_Job[Any]]", refusal: Refusal, subjects: Sequence[str]
+    ) -> None:
         """Answers with the refusal. Where the store is silent, also who waits for those subjects:
         they would do no better, and each batch of them would wait as long.
         """
-        if refusal.faults[0].code is Code.STORAGE_UNAVAILABLE:
-            jobs += [job for subject in subjects for job in self._waiting.pop(subject, [])]
         for job in jobs:
             fail(job.answer, refusal)
+        if _is_silence(refusal):
+            for subject in subjects:
+                for job in self._waiting.pop(subject, []):
+                    fail(job.answer, refusal)
+
+
+def _is_silence(refusal: Refusal) -> bool:
+    """Whether the store did not do what it was asked to."""
+    return refusal.faults[0].code is Code.STORAGE_UNAVAILABLE
 
 
 class _Job(msgspec.Struct, Generic[T], frozen=True):
@@ -226,7 +240,7 @@ class _Member(Transaction, Generic[T]):
         return self.step is None and self._error is None and not self._has_left
 
     def settle(self) -> bool:
-        """Gives the outcome, once that is committed; False: it has not run."""
+        """Gives the outcome, once that is committed; False: there is none, it has to run again."""
         if self._has_left:
             return False
         if self._error is not None:
@@ -237,20 +251,25 @@ class _Member(Transaction, Generic[T]):
 
 
 async def _in_step(
-    groups: Sequence[Sequence[_Job[Any]]], may_wait: bool, tx: SharedTransaction
+    groups: Sequence[Sequence[_Job[Any]]], apart: bool, tx: SharedTransaction
 ) -> "list[_Member[Any]]":
     """Runs functions in one transaction; each ends, or leaves without having written.
 
-    Those of a group begin when the one before them has ended. Only who is alone may wait for locks.
+    Those about one subject, a group, begin when the one before them has ended. Who has no row
+    leaves, and with it the rest of its group; but not apart, where it has waited for the row.
     """
     members: list[_Member[Any]] = []
+    gone: set[str] = set()
     try:
         for jobs in zip_longest(*groups):
-            abreast: list[_Member[Any]] = [_Member(job) for job in jobs if job is not None]
+            abreast = [_Member(job) for job in jobs if job and job.subject not in gone]
             members += abreast
             while asking := _by(lambda step: step.question, abreast, _Asking):
                 for question, askers in asking.items():
-                    await _answer(tx, question, askers, may_wait)
+                    if apart:
+                        await _answer_each(tx, question, askers)
+                    else:
+                        gone |= await _answer(tx, question, askers)
             for sqls, writers in _by(lambda step: step.sqls, abreast, _Writing).items():
                 await _write(tx, sqls, writers)
     except BaseException:
@@ -261,21 +280,25 @@ async def _in_step(
 
 
 async def _answer(
-    tx: SharedTransaction,
-    question: Question,
-    askers: "list[tuple[_Member[Any], _Asking]]",
-    may_wait: bool,
-) -> None:
-    if may_wait:
-        rows = {n: await tx.ask(question, *step.args) for n, (_, step) in enumerate(askers, 1)}
-    else:
-        rows = await answers(tx.fetch, question, [step.args for _, step in askers])
+    tx: SharedTransaction, question: Question, askers: "list[tuple[_Member[Any], _Asking]]"
+) -> set[str]:
+    """Answers all with one statement that waits for no lock. Returns the subjects of who left."""
+    rows = await answers(tx.fetch, question, [step.args for _, step in askers])
+    gone = set()
     for number, (member, _) in enumerate(askers, start=1):
-        row = rows.get(number)
-        if row is None:
-            member.leave()
+        if number in rows:
+            member.go_on(rows[number])
         else:
-            member.go_on(row)
+            member.leave()
+            gone.add(member.job.subject)
+    return gone
+
+
+async def _answer_each(
+    tx: SharedTransaction, question: Question, askers: "list[tuple[_Member[Any], _Asking]]"
+) -> None:
+    for member, step in askers:
+        member.go_on(await tx.ask(question, *step.args))
 
 
 async def _write(

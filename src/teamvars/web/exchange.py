@@ -20,6 +20,7 @@ BODY_SECONDS = 30.0
 DRAIN_SECONDS = 5.0
 """How long an answer waits for the rest of a body that nobody wants."""
 
+_LENGTH_DIGITS = 20
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 
@@ -148,15 +149,19 @@ class Exchange:
         self._received += len(chunk)
         # What has come as far as announced is whole. The server would say so in a message of its
         # own, which costs two changes of threads.
-        self._body_pending = message.get("more_body", False) and self._received != self._announced
+        is_whole = 0 < self._received == self._announced
+        self._body_pending = message.get("more_body", False) and not is_whole
         return chunk
 
     def _announced_bytes(self) -> int | None:
-        """How long the body is by the head of the request (RFC 9112, 6.3); None: that says not."""
+        """How long the body is by the head of the request (RFC 9112, 6.3).
+
+        None where that does not say, or says it in more digits than a length needs.
+        """
         if "transfer-encoding" in self._headers:
             return None
         length = self._headers.get("content-length", "0").strip()
-        return int(length[:20]) if length.isdecimal() else None
+        return int(length) if length.isdecimal() and len(length) <= _LENGTH_DIGITS else None
 
 
 def _new_request_id() -> str:
