@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from string import ascii_letters
 from typing import Any
 
 import asyncpg
@@ -26,13 +28,28 @@ APPEND = "UPDATE things SET note = note || $2 WHERE id = $1"
 ADD = "INSERT INTO things (id, note) VALUES ($1, $2)"
 
 
-@pytest.fixture
-async def store(postgres_url: str) -> AsyncIterator[Database]:
-    async with opened(postgres_url) as database:
+@asynccontextmanager
+async def with_subjects(url: str) -> AsyncIterator[Database]:
+    """A store that has them."""
+    async with opened(url) as database:
         await make_things(database)
         for subject in SUBJECTS:
             await database.write(adding(subject))
         yield database
+
+
+@pytest.fixture
+async def store(postgres_url: str) -> AsyncIterator[Database]:
+    async with with_subjects(postgres_url) as database:
+        yield database
+
+
+@asynccontextmanager
+async def first_locked(admin: Any) -> AsyncIterator[None]:
+    """While this lasts another has the first subject's row; then it has written to it."""
+    async with admin.transaction():
+        await admin.execute("UPDATE things SET note = 'first ' WHERE id = 's0'")
+        yield
 
 
 def appending(subject: str, text: str = "x", new: str | None = None) -> Body[str]:
@@ -55,9 +72,12 @@ def changes(database: Database, subjects: list[str]) -> "list[asyncio.Task[str]]
     return [asyncio.create_task(database.change(each, appending(each))) for each in subjects]
 
 
-def locked(database: Database, letter: str) -> "asyncio.Task[str]":
-    """One under way that appends the letter to the first subject, and adds a thing of its name."""
-    return asyncio.create_task(database.change("s0", appending("s0", letter, new=letter)))
+def writing(database: Database, letters: str) -> "list[asyncio.Task[str]]":
+    """One under way for each letter: it appends it to the first subject, and adds a thing of it."""
+    return [
+        asyncio.create_task(database.change("s0", appending("s0", letter, new=letter)))
+        for letter in letters
+    ]
 
 
 async def notes(tx: Transaction) -> dict[str, str]:
@@ -83,22 +103,17 @@ async def test_no_batch_is_larger_than_it_may_be(store: Database) -> None:
 async def test_those_about_one_subject_come_one_after_the_other_and_share_too(
     store: Database,
 ) -> None:
-    texts = [appending("s0", letter, new=letter) for letter in LETTERS]
-    transactions = await asyncio.gather(
-        *(store.change("s0", text) for text in texts), *changes(store, ["s1"])
-    )
+    transactions = await asyncio.gather(*writing(store, LETTERS), *changes(store, ["s1"]))
     assert len(set(transactions)) == 1
     assert await store.read(notes) == {"s0": LETTERS, "s1": "x"}
 
 
 async def test_of_one_subject_no_more_than_a_few_are_in_a_batch(store: Database) -> None:
-    texts = [str(number) for number in range(MOST_OF_A_SUBJECT + 1)]
-    *first, last = await asyncio.gather(
-        *(store.change("s0", appending("s0", text, new=text)) for text in texts)
-    )
+    letters = ascii_letters[: MOST_OF_A_SUBJECT + 1]
+    *first, last = await asyncio.gather(*writing(store, letters))
     assert len(set(first)) == 1
     assert last not in first
-    assert await store.read(notes) == {"s0": "".join(texts)}
+    assert await store.read(notes) == {"s0": letters}
 
 
 async def test_a_taken_id_is_refused_to_one_and_the_others_are_done_once(store: Database) -> None:
@@ -178,15 +193,12 @@ async def test_what_cannot_be_shared_is_done_alone(store: Database) -> None:
 async def test_a_row_that_another_has_locked_keeps_nobody_else_waiting(
     store: Database, admin: Any
 ) -> None:
-    transaction = admin.transaction()
-    await transaction.start()
-    await admin.execute("UPDATE things SET note = 'first ' WHERE id = 's0'")
-    waiting, *others = changes(store, SUBJECTS)
-    await asyncio.gather(*others)
-    later = changes(store, ["s1"])  # fails for the id it adds, and does not wait
-    assert words(*await asyncio.gather(*later, return_exceptions=True)) != ["done"]
-    assert not waiting.done()
-    await transaction.commit()
+    async with first_locked(admin):
+        waiting, *others = changes(store, SUBJECTS)
+        await asyncio.gather(*others)
+        later = changes(store, ["s1"])  # fails for the id it adds, and does not wait
+        assert words(*await asyncio.gather(*later, return_exceptions=True)) != ["done"]
+        assert not waiting.done()
     await waiting
     assert (await store.read(notes))["s0"] == "first x"
 
@@ -194,35 +206,27 @@ async def test_a_row_that_another_has_locked_keeps_nobody_else_waiting(
 async def test_those_who_wait_for_one_locked_row_go_on_together(
     store: Database, admin: Any
 ) -> None:
-    transaction = admin.transaction()
-    await transaction.start()
-    await admin.execute("UPDATE things SET note = 'first ' WHERE id = 's0'")
-    begun = [locked(store, letter) for letter in LETTERS[:3]]
-    await asyncio.gather(*changes(store, SUBJECTS[1:]))
-    later = [locked(store, letter) for letter in LETTERS[3:]]
-    await asyncio.sleep(0.05)
-    assert not any(task.done() for task in [*begun, *later])
-    await transaction.commit()
+    async with first_locked(admin):
+        begun = writing(store, LETTERS[:3])
+        await asyncio.gather(*changes(store, SUBJECTS[1:]))
+        later = writing(store, LETTERS[3:])
+        await asyncio.sleep(0.05)
+        assert not any(task.done() for task in [*begun, *later])
     assert len(set(await asyncio.gather(*begun))) == 1
     assert len(set(await asyncio.gather(*later))) == 1
     assert (await store.read(notes))["s0"] == f"first {LETTERS}"
 
 
 async def test_nobody_overtakes_who_waits_for_the_same_row(store: Database, admin: Any) -> None:
-    transaction = admin.transaction()
-    await transaction.start()
-    await admin.execute("UPDATE things SET note = 'first ' WHERE id = 's0'")
-
     async def slow(tx: Transaction) -> None:
         await tx.ask(LOCK, "s1")
         asleep = "UPDATE things SET note = $2 FROM pg_sleep(0.3) WHERE id = $1"
         await tx.together(Statement(asleep, ("s1", "x")))
 
     # The row is free again before the second of them would ask for it.
-    begun = [*(locked(store, letter) for letter in LETTERS), store.change("s1", slow)]
-    outcomes = asyncio.gather(*begun)
-    await asyncio.sleep(0.15)
-    await transaction.commit()
+    async with first_locked(admin):
+        outcomes = asyncio.gather(*writing(store, LETTERS), store.change("s1", slow))
+        await asyncio.sleep(0.15)
     await outcomes
     assert await store.read(notes) == {"s0": f"first {LETTERS}", "s1": "x"}
 
@@ -236,8 +240,8 @@ async def test_who_asks_for_what_is_not_there_is_told_so(store: Database) -> Non
 
 async def test_of_those_about_one_subject_who_is_refused_is_so_alone(store: Database) -> None:
     await store.write(adding("d"))
-    *before, taken = [locked(store, letter) for letter in LETTERS[:4]]
-    after = [locked(store, letter) for letter in LETTERS[4:]]
+    *before, taken = writing(store, LETTERS[:4])
+    after = writing(store, LETTERS[4:])
     await asyncio.gather(*before, *after, *changes(store, SUBJECTS[1:]))
     with pytest.raises(Taken):
         await taken
@@ -253,16 +257,12 @@ async def test_whose_row_stays_locked_is_refused_with_all_who_wait_for_it_and_no
 
     def begin(database: Database, letters: str) -> "list[asyncio.Task[Any]]":
         if shared:
-            return [locked(database, letter) for letter in letters]
+            return [*writing(database, letters)]
         return [asyncio.create_task(database.change("s0", unshared)) for _ in letters]
 
     monkeypatch.setitem(postgres._SERVER_SETTINGS, "lock_timeout", "300ms")
-    async with opened(postgres_url) as store:
-        await make_things(store)
-        for subject in SUBJECTS:
-            await store.write(adding(subject))
-        async with admin.transaction():
-            await admin.execute("UPDATE things SET note = 'first ' WHERE id = 's0'")
+    async with with_subjects(postgres_url) as store:
+        async with first_locked(admin):
             begun = begin(store, LETTERS[:6])
             await asyncio.sleep(0.1)
             outcomes = asyncio.gather(*begun, *begin(store, LETTERS[6:]), return_exceptions=True)

@@ -1,6 +1,7 @@
 """A body that takes its time, without a server that does the same."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import NoReturn
 
 import pytest
@@ -27,6 +28,16 @@ def short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def body_of(receive: Receive) -> bytes:
     return await Exchange(SCOPE, receive, TimeLimits()).read_body()
+
+
+def in_pieces(pieces: Iterator[bytes]) -> Receive:
+    """A body in pieces, of which the server says that it has ended with an empty one."""
+
+    async def receive() -> Message:
+        piece = next(pieces)
+        return {"type": "http.request", "body": piece, "more_body": piece != b""}
+
+    return receive
 
 
 async def never() -> NoReturn:
@@ -77,24 +88,14 @@ async def test_a_body_as_long_as_announced_is_whole_and_nothing_more_is_waited_f
 
 async def test_a_body_of_unknown_length_ends_where_the_server_says() -> None:
     pieces = iter([b"{", b"}", b""])
-
-    async def receive() -> Message:
-        piece = next(pieces)
-        return {"type": "http.request", "body": piece, "more_body": piece != b""}
-
     scope = {**SCOPE, "headers": [*SCOPE["headers"], (b"transfer-encoding", b"chunked")]}
-    assert await Exchange(scope, receive, TimeLimits()).read_body() == b"{}"
+    assert await Exchange(scope, in_pieces(pieces), TimeLimits()).read_body() == b"{}"
     assert next(pieces, None) is None
 
 
 async def test_zeros_before_a_length_do_not_make_it_shorter() -> None:
-    pieces = iter([b"{}", b" ", b""])
-
-    async def receive() -> Message:
-        piece = next(pieces)
-        return {"type": "http.request", "body": piece, "more_body": piece != b""}
-
     scope = {**SCOPE, "headers": [(b"content-length", b"0" * 19 + b"213")]}
+    receive = in_pieces(iter([b"{}", b" ", b""]))
     assert await Exchange(scope, receive, TimeLimits()).read_body() == b"{} "
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence
 from functools import partial
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -69,11 +69,10 @@ class Batches:
         """Runs the waiting functions in batches, but for those whose subject is set apart."""
         try:
             while batch := self._next_batch():
-                left: dict[str, list[_Job[Any]]] = {}
-                for job in await self._share(batch, apart=False):
-                    left.setdefault(job.subject, []).append(job)
-                for subject, jobs in left.items():
-                    self._apart[subject] = asyncio.ensure_future(self._run_apart(subject, jobs))
+                left = await self._share(batch, apart=False)
+                for subject, group in groupby(left, lambda job: job.subject):
+                    run = self._run_apart(subject, list(group))
+                    self._apart[subject] = asyncio.ensure_future(run)
         finally:
             self._leader = None
 
@@ -95,7 +94,10 @@ class Batches:
     async def _share(
         self, batch: "Sequence[Sequence[_Job[Any]]]", *, apart: bool
     ) -> "Sequence[_Job[Any]]":
-        """Runs the functions in one transaction and answers them, but for those it returns."""
+        """Runs the functions in one transaction and answers them, but for those it returns.
+
+        They come back in the order of the batch, those about one subject together.
+        """
         jobs = [job for group in batch for job in group]
         try:
             members = await self._write(partial(_in_step, batch, apart))

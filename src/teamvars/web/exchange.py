@@ -20,7 +20,7 @@ BODY_SECONDS = 30.0
 DRAIN_SECONDS = 5.0
 """How long an answer waits for the rest of a body that nobody wants."""
 
-_LENGTH_DIGITS = 20
+_LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 
@@ -128,11 +128,11 @@ class Exchange:
             return True
         if self.header("expect") is not None or self._is_coded:
             return False
-        left = MAX_BODY_BYTES
+        most = self._received + MAX_BODY_BYTES
         try:
             with self._time_limits.of(DRAIN_SECONDS):
-                while left >= 0:
-                    left -= len(await self._next_chunk())
+                while self._received <= most:
+                    await self._next_chunk()
                     if not self._body_pending:
                         return True
         except (TimeoutError, Refusal):
