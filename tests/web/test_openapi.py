@@ -22,7 +22,7 @@ from tests.world import JSON_API, World, build_world
 # What servers add to any answer (RFC 9110, RFC 9112); a document of an API does not repeat them.
 OF_HTTP_ITSELF = {"connection", "content-length", "content-type", "date", "server"}
 # Only a client that stalls, and a store that fails, get these: the fault tests see to them.
-NOT_TO_BE_HAD_HERE = {"408", "503"}
+NOT_TO_BE_HAD_HERE = {"408", "429", "503"}
 # An answer of these to whatever has nothing to decode is the server's own, to broken HTTP.
 TO_DOCUMENTS_ALONE = {"400"}
 # Nobody does these for another, owners included.

@@ -21,6 +21,7 @@ class Kind(Enum):
     TOO_LARGE = "too large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported media type"
     INVALID = "invalid"
+    TOO_MANY = "too many"
     UNAVAILABLE = "unavailable"
     BUG = "bug"
 
@@ -67,6 +68,7 @@ class Code(Enum):
     WORKSPACE_FULL = ("workspace_full", Kind.INVALID, "Workspace is full")
     TOO_MANY_ITEMS = ("too_many_items", Kind.INVALID, "Too many items")
     HCL_SYNTAX = ("hcl_syntax", Kind.INVALID, "Not an expression of the configuration language")
+    TOO_COMPLEX = ("too_complex", Kind.INVALID, "Too complex")
     INVITATION_NOT_ACCEPTED = (
         "invitation_not_accepted",
         Kind.INVALID,
@@ -76,6 +78,8 @@ class Code(Enum):
     OWNERS_IS_PERMANENT = ("owners_is_permanent", Kind.INVALID, "The owners team stays as it is")
     ALREADY_MEMBER = ("already_member", Kind.INVALID, "Already a member")
     GRANT_TAKEN = ("grant_taken", Kind.INVALID, "The team has a grant on the workspace")
+    TOO_MANY_REQUESTS = ("too_many_requests", Kind.TOO_MANY, "Too many requests under way")
+    BUSY = ("busy", Kind.UNAVAILABLE, "Busy")
     STORAGE_UNAVAILABLE = ("storage_unavailable", Kind.UNAVAILABLE, "Storage unavailable")
     OUTCOME_UNKNOWN = ("outcome_unknown", Kind.UNAVAILABLE, "Outcome unknown")
     INTERNAL_ERROR = ("internal_error", Kind.BUG, "Internal error")
@@ -135,6 +139,16 @@ def not_found() -> Refusal:
 def forbidden(detail: str) -> Refusal:
     """The caller may see the thing but not do this to it."""
     return Refusal(Fault(Code.FORBIDDEN, detail))
+
+
+def busy() -> Refusal:
+    """This worker has too much under way, whoever asks; nothing was changed."""
+    return Refusal(Fault(Code.BUSY, "Too much is under way here. Nothing was changed; try again."))
+
+
+def too_many_requests(detail: str) -> Refusal:
+    """This caller has too much under way; nothing was changed."""
+    return Refusal(Fault(Code.TOO_MANY_REQUESTS, detail))
 
 
 def storage_unavailable() -> Refusal:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from teamvars.domain.errors import Fault, Kind, Refusal
+from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.domain.teams import MAX_ITEMS
 
 STATUS = {
@@ -21,6 +21,7 @@ STATUS = {
     Kind.TOO_LARGE: 413,
     Kind.UNSUPPORTED_MEDIA_TYPE: 415,
     Kind.INVALID: 422,
+    Kind.TOO_MANY: 429,
     Kind.BUG: 500,
     Kind.UNAVAILABLE: 503,
 }
@@ -29,6 +30,7 @@ MOST_ERRORS = 2 * MAX_ITEMS
 an `id` of every item of a list of members."""
 
 _RETRY_AFTER_SECONDS = "1"
+_WORTH_REPEATING = {Code.TOO_MANY_REQUESTS, Code.BUSY, Code.STORAGE_UNAVAILABLE}
 
 
 class Source(msgspec.Struct, omit_defaults=True):
@@ -65,10 +67,10 @@ def document(refusal: Refusal, request_document: object) -> ErrorDocument:
 
 def headers(refusal: Refusal) -> Iterable[tuple[str, str]]:
     """The headers that belong to the refusal whatever was asked."""
-    codes = {fault.code.word for fault in refusal.faults}
-    if "unauthenticated" in codes:
+    codes = {fault.code for fault in refusal.faults}
+    if Code.UNAUTHENTICATED in codes:
         yield "WWW-Authenticate", "Bearer"
-    if "storage_unavailable" in codes:
+    if codes & _WORTH_REPEATING:
         yield "Retry-After", _RETRY_AFTER_SECONDS
 
 

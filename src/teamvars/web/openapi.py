@@ -32,10 +32,15 @@ from teamvars.web.workspace_documents import ChangedWorkspaceDocument, NewWorksp
 PATH = "/openapi.json"
 
 _REF = "#/components/schemas/{name}"
-_ANY = {400, 401, 404, 406, 408, 413, 503}
+_ANY = {400, 401, 404, 406, 408, 413, 429, 503}
 _DOCUMENT = {409, 415, 422}
 _HEADERS = ("X-Request-Id", "Cache-Control", "Vary")
-_ERROR_HEADERS = {401: ("WWW-Authenticate",), 405: ("Allow",), 503: ("Retry-After",)}
+_ERROR_HEADERS = {
+    401: ("WWW-Authenticate",),
+    405: ("Allow",),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 
 
