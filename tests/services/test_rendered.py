@@ -4,25 +4,29 @@ import asyncio
 
 import pytest
 
-from teamvars.services.rendered import RenderedList, RenderedLists
+from teamvars.services.rendered import Rendered, RenderedLists
 
 HEAD, NEXT_HEAD = b"head", b"next"
 
 
-def of(size: int) -> RenderedList:
+def of(size: int) -> Rendered:
     """A list whose body has so many bytes."""
-    return RenderedList('"tag"', bytes(size))
+    return Rendered('"tag"', (bytes(size),))
 
 
 class Renderer:
     """Renders when it is told to, and counts."""
 
-    def __init__(self, outcome: RenderedList | Exception | None) -> None:
+    def __init__(self, outcome: Rendered | Exception | None) -> None:
         self._outcome = outcome
         self.done = asyncio.Event()
         self.times = 0
 
-    async def __call__(self) -> RenderedList | None:
+    def forget(self) -> None:
+        """Lets go of what it has rendered."""
+        self._outcome = None
+
+    async def __call__(self) -> Rendered | None:
         self.times += 1
         await self.done.wait()
         if isinstance(self._outcome, Exception):
@@ -32,7 +36,7 @@ class Renderer:
 
 async def waiting_for(
     lists: RenderedLists, render: Renderer, count: int
-) -> list[asyncio.Task[RenderedList | None]]:
+) -> list[asyncio.Task[Rendered | None]]:
     """Callers that all wait for the same list."""
     callers = [asyncio.create_task(lists.make("ws-1", HEAD, render)) for _ in range(count)]
     await asyncio.sleep(0)
@@ -122,9 +126,16 @@ async def test_a_workspace_takes_the_room_of_its_newest_list_alone() -> None:
     assert lists.find("ws-2", HEAD) == of(50)
 
 
-async def test_a_list_larger_than_all_room_displaces_nothing() -> None:
-    lists = RenderedLists(100)
+async def test_a_list_larger_than_all_room_displaces_nothing_and_is_shared_while_it_is_sent() -> (
+    None
+):
+    lists, render = RenderedLists(100), Renderer(of(101))
     await keep(lists, "ws-1", 50)
-    await keep(lists, "ws-2", 101)
+    render.done.set()
+    sent = await lists.make("ws-2", HEAD, render)
+    render.forget()
     assert lists.find("ws-1", HEAD)
+    assert lists.find("ws-2", HEAD) is sent
+    del sent
+    await asyncio.sleep(0)
     assert lists.find("ws-2", HEAD) is None

@@ -9,6 +9,7 @@ from starlette.types import Message, Receive, Scope
 
 from teamvars.domain.errors import Refusal
 from teamvars.web import exchange
+from teamvars.web.budgets import Bodies
 from teamvars.web.exchange import Exchange
 from teamvars.web.time_limits import TimeLimits
 
@@ -27,7 +28,7 @@ def short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def body_of(receive: Receive) -> bytes:
-    return await Exchange(SCOPE, receive, TimeLimits()).read_body()
+    return await Exchange(SCOPE, receive, TimeLimits(), Bodies()).read_body()
 
 
 def in_pieces(pieces: Iterator[bytes]) -> Receive:
@@ -81,7 +82,7 @@ async def test_a_body_as_long_as_announced_is_whole_and_nothing_more_is_waited_f
             return {"type": "http.request", "body": piece, "more_body": True}
         return await never()
 
-    request = Exchange(SCOPE, receive, TimeLimits())
+    request = Exchange(SCOPE, receive, TimeLimits(), Bodies())
     assert await request.read_body() == b"{}"
     assert await request.drain()
 
@@ -89,14 +90,14 @@ async def test_a_body_as_long_as_announced_is_whole_and_nothing_more_is_waited_f
 async def test_a_body_of_unknown_length_ends_where_the_server_says() -> None:
     pieces = iter([b"{", b"}", b""])
     scope = {**SCOPE, "headers": [*SCOPE["headers"], (b"transfer-encoding", b"chunked")]}
-    assert await Exchange(scope, in_pieces(pieces), TimeLimits()).read_body() == b"{}"
+    assert await Exchange(scope, in_pieces(pieces), TimeLimits(), Bodies()).read_body() == b"{}"
     assert next(pieces, None) is None
 
 
 async def test_zeros_before_a_length_do_not_make_it_shorter() -> None:
     scope = {**SCOPE, "headers": [(b"content-length", b"0" * 19 + b"213")]}
     receive = in_pieces(iter([b"{}", b" ", b""]))
-    assert await Exchange(scope, receive, TimeLimits()).read_body() == b"{} "
+    assert await Exchange(scope, receive, TimeLimits(), Bodies()).read_body() == b"{} "
 
 
 async def test_who_cancels_a_request_that_waits_for_its_body_ends_it() -> None:

@@ -94,7 +94,8 @@ class Fault(msgspec.Struct, frozen=True):
     """One thing that is wrong with a request.
 
     At most one of `pointer` (RFC 6901, into the request document), `header` and `parameter` names
-    the culprit. `detail` is for people and never holds a variable's value.
+    the culprit. `detail` is for people and never holds a variable's value. `omitted` counts further
+    faults of the request that were too many to keep.
     """
 
     code: Code
@@ -103,6 +104,7 @@ class Fault(msgspec.Struct, frozen=True):
     header: str | None = None
     parameter: str | None = None
     meta: Mapping[str, int] | None = None
+    omitted: int = 0
 
 
 class Refusal(Exception):

@@ -9,38 +9,49 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from typing import Any
+from weakref import WeakValueDictionary
 
 from teamvars.domain.discreet import Discreet
 
 
-class RenderedList(Discreet, frozen=True):
-    """A workspace's variables as they go over the wire, and their entity tag."""
+class Rendered(Discreet, frozen=True, weakref=True):
+    """A document as it goes over the wire, in one piece or more, and its entity tag."""
 
     entity_tag: str
-    body: bytes
+    pieces: tuple[bytes, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all pieces."""
+        return sum(map(len, self.pieces))
 
 
-Render = Callable[[], Coroutine[Any, Any, RenderedList | None]]
+Render = Callable[[], Coroutine[Any, Any, Rendered | None]]
 
 
 class RenderedLists:
-    """The lists used last, one a workspace, of at most so many bytes in all."""
+    """The lists used last, one a workspace, of at most so many bytes in all.
+
+    One that is larger than that is found only while somebody is still being sent it: all who ask
+    for it meanwhile share its memory.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._lists: OrderedDict[str, tuple[bytes, RenderedList]] = OrderedDict()
-        self._under_way: dict[tuple[str, bytes], asyncio.Task[RenderedList | None]] = {}
+        self._lists: OrderedDict[str, tuple[bytes, Rendered]] = OrderedDict()
+        self._too_large: WeakValueDictionary[tuple[str, bytes], Rendered] = WeakValueDictionary()
+        self._under_way: dict[tuple[str, bytes], asyncio.Task[Rendered | None]] = {}
 
-    def find(self, workspace_id: str, head: bytes) -> RenderedList | None:
+    def find(self, workspace_id: str, head: bytes) -> Rendered | None:
         """The list as it was rendered at that head, if it is still there."""
         kept = self._lists.get(workspace_id)
         if kept is None or kept[0] != head:
-            return None
+            return self._too_large.get((workspace_id, head))
         self._lists.move_to_end(workspace_id)
         return kept[1]
 
-    async def make(self, workspace_id: str, head: bytes, render: Render) -> RenderedList | None:
+    async def make(self, workspace_id: str, head: bytes, render: Render) -> Rendered | None:
         """Renders the list at that head and keeps it; None when the stream has moved on.
 
         Whoever wants the same list meanwhile waits for it too, and goes away alone: a list that
@@ -53,7 +64,7 @@ class RenderedLists:
             task.add_done_callback(_retrieve)
         return await asyncio.shield(task)
 
-    async def _make(self, workspace_id: str, head: bytes, render: Render) -> RenderedList | None:
+    async def _make(self, workspace_id: str, head: bytes, render: Render) -> Rendered | None:
         try:
             rendered = await render()
         finally:
@@ -62,23 +73,24 @@ class RenderedLists:
             self._keep(workspace_id, head, rendered)
         return rendered
 
-    def _keep(self, workspace_id: str, head: bytes, rendered: RenderedList) -> None:
+    def _keep(self, workspace_id: str, head: bytes, rendered: Rendered) -> None:
         """Keeps a list in the place of the workspace's former one, and forgets the oldest."""
         self._forget(workspace_id)
-        if len(rendered.body) > self._max_bytes:
+        if rendered.size > self._max_bytes:
+            self._too_large[workspace_id, head] = rendered
             return
         self._lists[workspace_id] = (head, rendered)
-        self._bytes += len(rendered.body)
+        self._bytes += rendered.size
         while self._bytes > self._max_bytes:
             self._forget(next(iter(self._lists)))
 
     def _forget(self, workspace_id: str) -> None:
         kept = self._lists.pop(workspace_id, None)
         if kept is not None:
-            self._bytes -= len(kept[1].body)
+            self._bytes -= kept[1].size
 
 
-def _retrieve(task: asyncio.Task[RenderedList | None]) -> None:
+def _retrieve(task: asyncio.Task[Rendered | None]) -> None:
     """Sees to it that nobody misses an error when all who waited have gone."""
     if not task.cancelled():
         task.exception()

@@ -1,6 +1,7 @@
 """The variables of a workspace: list, create, read, update, delete."""
 
-from collections.abc import Callable, Coroutine, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock
-from teamvars.services.rendered import RenderedList, RenderedLists
+from teamvars.services.rendered import Rendered, RenderedLists
 from teamvars.services.syntax import Verdicts, with_verdicts
 from teamvars.storage import access, streams, variables
 from teamvars.storage.database import Database, Transaction
@@ -33,10 +34,14 @@ class VariableInWorkspace(msgspec.Struct, frozen=True):
 
 
 class VariableList(msgspec.Struct, frozen=True):
-    """A workspace's variables by key, then category. `head` changes whenever any of them does."""
+    """A workspace's variables by key, then category. `head` changes whenever any of them does.
+
+    They come in batches, each with about as many bytes of values and rows as may be opened and
+    written in one go.
+    """
 
     workspace: Workspace
-    variables: Sequence[Variable]
+    batches: Iterator[Sequence[Variable]]
     head: bytes
 
 
@@ -58,10 +63,15 @@ class Versions(msgspec.Struct, frozen=True):
             )
 
 
-Render = Callable[[VariableList], RenderedList]
+Render = Callable[[VariableList], Coroutine[Any, Any, Rendered]]
 
 _LISTS_BYTES = 16 * 1024 * 1024
 """How much rendered lists may take in one process."""
+_LARGE_VALUE_BYTES = _LISTS_BYTES // 8
+"""Of values in a list that, escaped, may take more than all lists that are kept."""
+_BATCH_BYTES = 64 * 1024
+_ROW_BYTES = 512
+"""What a variable counts for beside its value: some 10 µs of work, as a value of that size."""
 
 ANY_VERSION = Versions(any_version=True)
 
@@ -78,8 +88,9 @@ class Variables:
         self._clock = clock
         self._quota = quota
         self._lists = RenderedLists(_LISTS_BYTES)
+        self._one_large = asyncio.Lock()
 
-    async def list(self, caller: Caller, workspace_id: str, render: Render) -> RenderedList:
+    async def list(self, caller: Caller, workspace_id: str, render: Render) -> Rendered:
         """All variables of a workspace, rendered now or when they were last the same."""
         while True:
             granted = await self._database.query(
@@ -193,14 +204,23 @@ class Variables:
         granted.require(Permission.READ_VARIABLES)
         return granted
 
-    async def _rendered(self, granted: WorkspaceAccess, render: Render) -> RenderedList | None:
-        """The list at the head that was read with the access; None: somebody has moved it."""
+    async def _rendered(self, granted: WorkspaceAccess, render: Render) -> Rendered | None:
+        """The list at the head that was read with the access; None: somebody has moved it.
+
+        Large ones are rendered one at a time.
+        """
+        if granted.stream.usage.value_bytes <= _LARGE_VALUE_BYTES:
+            return await self._rendered_now(granted, render)
+        async with self._one_large:
+            return await self._rendered_now(granted, render)
+
+    async def _rendered_now(self, granted: WorkspaceAccess, render: Render) -> Rendered | None:
         workspace, head = granted.workspace, granted.stream.head
         stored = await self._database.query(lambda tx: variables.find_all(tx, workspace.id, head))
         if stored is None:
             return None
         key = self._sealer.data_key(granted.key)
-        return render(VariableList(workspace, [_shown(one, key) for one in stored], head))
+        return await render(VariableList(workspace, _batches(stored, key), head))
 
     async def _write(
         self,
@@ -253,6 +273,20 @@ def _shown(stored: StoredVariable, key: DataKey) -> Variable:
         return stored.variable
     assert stored.sealed is not None
     return stored.variable.with_value(key.open(stored.sealed, stored.variable))
+
+
+def _batches(stored: Iterable[StoredVariable], key: DataKey) -> Iterator[Sequence[Variable]]:
+    """The variables with those of their values that may be shown, opened as they are needed."""
+    batch: list[Variable] = []
+    room = _BATCH_BYTES
+    for one in stored:
+        batch.append(_shown(one, key))
+        room -= _ROW_BYTES + one.value_bytes
+        if room <= 0:
+            yield batch
+            batch, room = [], _BATCH_BYTES
+    if batch:
+        yield batch
 
 
 def _hidden(variable: Variable) -> Variable:

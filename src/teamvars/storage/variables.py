@@ -1,6 +1,6 @@
 """Variables as rows. A value is stored sealed; a list does not even fetch a sensitive one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -48,7 +48,7 @@ class StoredVariable(msgspec.Struct, frozen=True):
 
 async def find_all(
     tx: Transaction, workspace_id: str, head: bytes
-) -> Sequence[StoredVariable] | None:
+) -> Iterator[StoredVariable] | None:
     """A workspace's variables by key (code points), then category, as they are at that head.
 
     None when the workspace's stream has moved from there, or is gone.
@@ -62,7 +62,7 @@ async def find_all(
     )
     if not rows:
         return None
-    return [_stored(row) for row in rows if row[0] is not None]
+    return (_stored(row) for row in rows if row[0] is not None)
 
 
 async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVariable:

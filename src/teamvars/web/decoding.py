@@ -52,7 +52,7 @@ def value_check(document: object) -> ValueDraft:
     read.refuse_unknown(attributes, known={"value", "hcl"})
     value = read.member(attributes, "value", str, "/data/attributes")
     hcl = read.member(attributes, "hcl", bool, "/data/attributes", required=False)
-    return ValueDraft(value, hcl or False, tuple(read.faults))
+    return ValueDraft(value, hcl or False, read.faults)
 
 
 def members(document: object, linkage: LinkageType) -> MembersDraft:
@@ -60,7 +60,7 @@ def members(document: object, linkage: LinkageType) -> MembersDraft:
     read = Reader(document)
     items = read.at_most(MAX_ITEMS, read.data(list) or [], "/data")
     ids = [read.identifier(item, linkage, f"/data/{n}") for n, item in enumerate(items)]
-    return MembersDraft(ids, tuple(read.faults))
+    return MembersDraft(ids, read.faults)
 
 
 def has_deprecated_filter(document: object) -> bool:
@@ -110,7 +110,7 @@ def _draft(
         for name, type_ in _ATTRIBUTES.items()
     }
     given["category"] = _category(read, given["category"], dialect)
-    return VariableDraft(**given, faults=tuple(read.faults))
+    return VariableDraft(**given, faults=read.faults)
 
 
 def _category(read: Reader, word: str | None, dialect: Dialect) -> Category | None:

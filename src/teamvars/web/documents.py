@@ -96,12 +96,12 @@ def variable(variable: Variable, workspace: Workspace, dialect: Dialect) -> Vari
     return VariableDocument(_variable(variable, _configurable(workspace), dialect))
 
 
-def variable_list(
+def variables(
     variables: Sequence[Variable], workspace: Workspace, dialect: Dialect
-) -> VariableListDocument:
-    """The document of a workspace's variables."""
+) -> list[VariableResource]:
+    """The resources of some of a workspace's variables."""
     configurable = _configurable(workspace)
-    return VariableListDocument([_variable(one, configurable, dialect) for one in variables])
+    return [_variable(one, configurable, dialect) for one in variables]
 
 
 def linkage(ids: Sequence[str], type_: LinkageType) -> LinkageDocument:

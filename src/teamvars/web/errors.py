@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from teamvars.domain.errors import Code, Fault, Kind, Refusal
-from teamvars.domain.teams import MAX_ITEMS
+from teamvars.web.json_body import shown_name
 
 STATUS = {
     Kind.MALFORMED: 400,
@@ -25,9 +25,12 @@ STATUS = {
     Kind.BUG: 500,
     Kind.UNAVAILABLE: 503,
 }
-MOST_ERRORS = 2 * MAX_ITEMS
-"""So that a document of nothing but faults has an answer of bounded size; enough for a `type` and
-an `id` of every item of a list of members."""
+MOST_FAULTS = 500
+"""Of one document that are kept; more than an answer has room for."""
+MOST_BYTES = 64 * 1024
+"""Of an answer that refuses. Faults that it has no room for are counted in `meta.omitted`."""
+
+_ENVELOPE_BYTES = 100
 
 _RETRY_AFTER_SECONDS = "1"
 _WORTH_REPEATING = {Code.TOO_MANY_REQUESTS, Code.BUSY, Code.STORAGE_UNAVAILABLE}
@@ -53,16 +56,36 @@ class Error(msgspec.Struct, omit_defaults=True):
     meta: dict[str, int] | None = None
 
 
-class ErrorDocument(msgspec.Struct):
+class Omitted(msgspec.Struct):
+    """How many faults the answer has no room for."""
+
+    omitted: int
+
+
+class ErrorDocument(msgspec.Struct, omit_defaults=True):
     """The body of every answer that is no success."""
 
     errors: list[Error]
+    meta: Omitted | None = None
 
 
 def document(refusal: Refusal, request_document: object) -> ErrorDocument:
-    """All faults, in the order in which the request document has their places."""
+    """The faults in the order in which the request document has their places.
+
+    All of them, as far as `MOST_BYTES` go.
+    """
     faults = sorted(refusal.faults, key=_Places(request_document).of)
-    return ErrorDocument([_error(fault) for fault in faults[:MOST_ERRORS]])
+    omitted = sum(fault.omitted for fault in faults)
+    told: list[Error] = []
+    room = MOST_BYTES - _ENVELOPE_BYTES
+    for fault in faults:
+        error = _error(fault)
+        room -= len(msgspec.json.encode(error)) + 1
+        if room < 0:
+            break
+        told.append(error)
+    omitted += len(faults) - len(told)
+    return ErrorDocument(told, Omitted(omitted) if omitted else None)
 
 
 def headers(refusal: Refusal) -> Iterable[tuple[str, str]]:
@@ -106,7 +129,7 @@ class _Places:
             name = token.replace("~1", "/").replace("~0", "~")
             if isinstance(at, dict):
                 place.append(self._members(at).get(name, len(at)))
-                at = at.get(name)
+                at = at.get(name)  # of a name that was cut short nothing is below
             elif isinstance(at, list) and name.isdigit() and int(name) < len(at):
                 place.append(int(name))
                 at = at[int(name)]
@@ -117,6 +140,6 @@ class _Places:
     def _members(self, parent: Mapping[str, object]) -> dict[str, int]:
         numbers = self._numbers.get(id(parent))
         if numbers is None:
-            numbers = {name: number for number, name in enumerate(parent)}
+            numbers = {shown_name(name): number for number, name in enumerate(parent)}
             self._numbers[id(parent)] = numbers
         return numbers

@@ -12,30 +12,47 @@ from starlette.types import Receive, Scope
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Refusal, unauthenticated
 from teamvars.security.tokens import hash_token, is_token
+from teamvars.services.rendered import Rendered
+from teamvars.web.budgets import (
+    STRANGER_BODY_BYTES,
+    STRANGERS,
+    Bodies,
+    Principal,
+    Release,
+)
 from teamvars.web.time_limits import TimeLimits
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
+PIECE_BYTES = 256 * 1024
+"""Of a long answer that go to the server at once."""
 BODY_SECONDS = 30.0
 """How long a body may take to arrive."""
 DRAIN_SECONDS = 5.0
 """How long an answer waits for the rest of a body that nobody wants."""
+DRAIN_SILENCE_SECONDS = 0.25
+"""How long it waits for the next piece of it."""
 
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a handler answers: a status, a body of JSON (or none), and headers."""
+    """What a handler answers: a status, a body of JSON (or none), and headers.
+
+    A large body is in pieces.
+    """
 
     status: int
-    body: bytes | None = None
+    body: bytes | Rendered | None = None
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Exchange:
     """One request; `document` is its JSON body where the route takes one."""
 
-    def __init__(self, scope: Scope, receive: Receive, time_limits: TimeLimits) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, time_limits: TimeLimits, bodies: Bodies
+    ) -> None:
         self.method: str = scope["method"]
         self.full_path: str = scope["path"]
         self._query: bytes = scope["query_string"]
@@ -45,6 +62,8 @@ class Exchange:
         self.caller: Caller | None = None
         self._receive = receive
         self._time_limits = time_limits
+        self._bodies = bodies
+        self._release: Release | None = None
         self._headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -99,19 +118,46 @@ class Exchange:
         self.caller = Caller(hash_token(token), self.request_id)
         return self.caller
 
-    async def read_body(self) -> bytes:
-        """The whole body. Refuses early one that is too large, too slow or broken off."""
+    def has_room_as_stranger(self) -> bool:
+        """Whether the body may be read before storage has said whose token came with it.
+
+        One whose length is not announced may not. Refuses one that is coded or too large.
+        """
         if self._is_coded:
             detail = "The only transfer coding is chunked."
             raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail, header="Transfer-Encoding"))
         if (self._announced or 0) > MAX_BODY_BYTES:
             raise _too_large()
+        if self._announced is not None:
+            self._release = self._bodies.admit_stranger(self._announced)
+        return self._release is not None
+
+    def require_room(self) -> None:
+        """Room for the body of a caller whom storage knows. Refuses: too many requests, busy."""
+        size = MAX_BODY_BYTES if self._announced is None else self._announced
+        self._release = self._bodies.admit(self.principal, size)
+
+    def release(self) -> None:
+        """Lets go of the room for the body."""
+        if self._release is not None:
+            self._release()
+
+    @property
+    def principal(self) -> Principal:
+        """Who calls, as storage has said; all of whom it has said nothing are one."""
+        actor = None if self.caller is None else self.caller.actor
+        return STRANGERS if actor is None else (actor.kind, actor.id)
+
+    async def read_body(self) -> bytes:
+        """The whole body. Refuses one that is too large, too slow or broken off."""
+        # For one that was not announced, which HTTP/2 allows, no room was asked for.
+        most = MAX_BODY_BYTES if self.has_body else STRANGER_BODY_BYTES
         chunks: list[bytes] = []
         try:
             with self._time_limits.of(BODY_SECONDS):
                 while self._body_pending or not chunks:
                     chunks.append(await self._next_chunk())
-                    if self._received > MAX_BODY_BYTES:
+                    if self._received > most:
                         raise _too_large()
         except TimeoutError:
             detail = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
@@ -132,7 +178,8 @@ class Exchange:
         try:
             with self._time_limits.of(DRAIN_SECONDS):
                 while self._received <= most:
-                    await self._next_chunk()
+                    with self._time_limits.of(DRAIN_SILENCE_SECONDS):
+                        await self._next_chunk()
                     if not self._body_pending:
                         return True
         except (TimeoutError, Refusal):

@@ -7,16 +7,19 @@ from ipaddress import IPv4Network, IPv6Network, ip_address
 
 import msgspec
 import structlog
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from teamvars.domain.errors import Code, Fault, Refusal, not_found
 from teamvars.security.sealing import SealBroken
 from teamvars.services.sessions import Sessions
 from teamvars.web import errors
+from teamvars.web.budgets import Bodies
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.json_body import Parser
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.paths import Paths
 from teamvars.web.resources import Resource, Route
+from teamvars.web.sending import Sender
 from teamvars.web.time_limits import TimeLimits
 
 _PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Authorization, Accept"}
@@ -39,23 +42,31 @@ class Frame:
         for route in routes:
             by_template.setdefault(route.template, []).append(route)
         self._paths: Paths[Resource] = Paths()
+        parser = Parser()
         for template, group in by_template.items():
-            self._paths.add(template, Resource(group, sessions))
+            self._paths.add(template, Resource(group, sessions, parser))
         self._sessions = sessions
         self._time_limits = TimeLimits()
+        self._bodies = Bodies()
+        self._sender = Sender(self._time_limits)
         self._trusted_proxies = trusted_proxies
         self._is_trusted = lru_cache(_REMEMBERED_ADDRESSES)(self._is_of_trusted_network)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
         begun = time.perf_counter()
-        exchange = Exchange(scope, receive, self._time_limits)
+        exchange = Exchange(scope, receive, self._time_limits, self._bodies)
         status = _CLIENT_CLOSED_REQUEST
         try:
             answer = await self._answer(scope, exchange)
-            status = answer.status
-            await _send(send, exchange, answer)
+            try:
+                is_sent = await self._sender.send(send, exchange, answer)
+            except Refusal as refusal:  # has no room for it, and has not begun
+                answer = await _completed(_refused(refusal, exchange, None), exchange)
+                is_sent = await self._sender.send(send, exchange, answer)
+            status = answer.status if is_sent else _CLIENT_CLOSED_REQUEST
         finally:
+            exchange.release()
             if exchange.caller is not None:
                 self._sessions.note_use(exchange.caller)
             self._log(scope, exchange, status, begun)
@@ -76,12 +87,7 @@ class Frame:
             log.exception("bug", request_id=exchange.request_id, route=exchange.template)
             fault = Fault(Code.INTERNAL_ERROR, "This is a bug. The log has it by request id.")
             answer = _refused(Refusal(fault), exchange, resource)
-        headers = {"X-Request-Id": exchange.request_id, **answer.headers}
-        if exchange.caller is not None:
-            headers.update(_PRIVATE)
-        if not await exchange.drain():
-            headers["Connection"] = "close"
-        return Answer(answer.status, answer.body, headers)
+        return await _completed(answer, exchange)
 
     def _find(self, scope: Scope, exchange: Exchange) -> Resource:
         """The resource of the path, a trailing slash or none. Refuses an unknown path."""
@@ -135,12 +141,11 @@ def _refused(refusal: Refusal, exchange: Exchange, resource: Resource | None) ->
     return Answer(status, msgspec.json.encode(document), headers)
 
 
-async def _send(send: Send, exchange: Exchange, answer: Answer) -> None:
-    headers = [(name.encode(), value.encode("latin-1")) for name, value in answer.headers.items()]
-    body = answer.body or b""
-    if answer.status not in (204, 304):
-        headers.append((b"Content-Length", str(len(body)).encode()))
-    start: Message = {"type": "http.response.start", "status": answer.status, "headers": headers}
-    await send(start)
-    content = b"" if exchange.method == "HEAD" else body
-    await send({"type": "http.response.body", "body": content})
+async def _completed(answer: Answer, exchange: Exchange) -> Answer:
+    """The answer with the headers of every answer, once nobody sends any more."""
+    headers = {"X-Request-Id": exchange.request_id, **answer.headers}
+    if exchange.caller is not None:
+        headers.update(_PRIVATE)
+    if not await exchange.drain():
+        headers["Connection"] = "close"
+    return Answer(answer.status, answer.body, headers)

@@ -139,7 +139,7 @@ def invitation(document: object) -> InvitationDraft:
     items = read.member(teams, "data", list, at) or []
     items = read.at_most(MAX_ITEMS, items, f"{at}/data")
     ids = [read.identifier(item, "teams", f"{at}/data/{n}") for n, item in enumerate(items)]
-    return InvitationDraft(email, ids, tuple(read.faults))
+    return InvitationDraft(email, ids, read.faults)
 
 
 def path(view: MembershipView) -> str:

@@ -127,7 +127,7 @@ def draft(document: object) -> OrganizationDraft:
     at = "/data/attributes"
     name = read.member(attributes, "name", str, at)
     email = read.member(attributes, "email", str, at, required=False)
-    return OrganizationDraft(name, email, tuple(read.faults))
+    return OrganizationDraft(name, email, read.faults)
 
 
 def path(view: OrganizationView) -> str:

@@ -1,14 +1,15 @@
 """Reading the members of a request document, with every fault found on the way."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault
-from teamvars.web.errors import MOST_ERRORS
-from teamvars.web.json_body import pointer_token, strings
+from teamvars.web.errors import MOST_FAULTS
+from teamvars.web.json_body import nul_places, pointer, pointer_token
 
 _TYPE_NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
 
@@ -23,11 +24,19 @@ class Reader:
 
     def __init__(self, document: object) -> None:
         self.document = document
-        self.faults: list[Fault] = []
+        self._faults: list[Fault] = []
+        self._omitted = 0
         if _may_have_nul(document):
-            places = (pointer for pointer, text in strings(document) if "\0" in text)
-            for pointer in islice(places, MOST_ERRORS):
-                self.fault(Code.INVALID_VALUE, "A string has no NUL character.", pointer)
+            detail = "A string has no NUL character."
+            self._each(Code.INVALID_VALUE, detail, nul_places(document), pointer)
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What was found so far; the last one counts those that were too many to keep."""
+        if not self._omitted:
+            return tuple(self._faults)
+        *others, last = self._faults
+        return (*others, replace(last, omitted=self._omitted))
 
     def data(self, type_: type[T]) -> T | None:
         """The document's `data`."""
@@ -100,9 +109,12 @@ class Reader:
     def refuse_unknown(self, attributes: Mapping[str, Any] | None, known: Set[str]) -> None:
         """A mistyped attribute is not ignored: `sensitve` must not publish a secret."""
         unknown = (name for name in attributes or {} if name not in known)
-        for name in islice(unknown, MOST_ERRORS):
-            pointer = f"/data/attributes/{pointer_token(name)}"
-            self.fault(Code.UNKNOWN_ATTRIBUTE, "There is no such attribute.", pointer)
+        self._each(
+            Code.UNKNOWN_ATTRIBUTE,
+            "There is no such attribute.",
+            unknown,
+            lambda name: f"/data/attributes/{pointer_token(name)}",
+        )
 
     def at_most(self, most: int, items: list[Any], at: str) -> list[Any]:
         """The items, or none when there are more than that."""
@@ -125,10 +137,10 @@ class Reader:
         if not isinstance(item, dict):
             self.wrong_type(at, dict)
             return None
-        before = len(self.faults)
+        before = self._count()
         self.require_type(item, type_, at)
         id_ = self.member(item, "id", str, at)
-        at_fault = len(self.faults) > before or "\0" in (id_ or "")
+        at_fault = self._count() > before or "\0" in (id_ or "")
         return None if at_fault else id_
 
     def wrong_type(self, at: str, wanted: type) -> None:
@@ -136,8 +148,22 @@ class Reader:
         self.fault(Code.WRONG_TYPE, f"This must be {_TYPE_NAMES[wanted]}.", at)
 
     def fault(self, code: Code, detail: str, pointer: str) -> None:
-        """Notes a fault of the member there."""
-        self.faults.append(Fault(code, detail, pointer=pointer))
+        """Notes a fault of the member there; of too many it is only counted."""
+        if len(self._faults) < MOST_FAULTS:
+            self._faults.append(Fault(code, detail, pointer=pointer))
+        else:
+            self._omitted += 1
+
+    def _each(
+        self, code: Code, detail: str, places: Iterator[T], pointer_to: Callable[[T], str]
+    ) -> None:
+        """Notes a fault of each place. Pointers are made for those alone that are kept."""
+        for place in islice(places, MOST_FAULTS - len(self._faults)):
+            self.fault(code, detail, pointer_to(place))
+        self._omitted += sum(1 for _ in places)
+
+    def _count(self) -> int:
+        return len(self._faults) + self._omitted
 
 
 def _may_have_nul(document: object) -> bool:

@@ -6,8 +6,8 @@ import msgspec
 
 from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
-from teamvars.web import json_body
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.json_body import Parser
 from teamvars.web.negotiation import MEDIA_TYPE, require_acceptable, require_document_type
 
 Handler = Callable[[Exchange], Awaitable[Answer]]
@@ -41,9 +41,10 @@ class Route(msgspec.Struct, frozen=True):
 class Resource:
     """All operations of one path."""
 
-    def __init__(self, routes: Sequence[Route], sessions: Sessions) -> None:
+    def __init__(self, routes: Sequence[Route], sessions: Sessions, parser: Parser) -> None:
         self._routes = {route.method: route for route in routes}
         self._sessions = sessions
+        self._parser = parser
         known = {*self._routes, "OPTIONS", *(["HEAD"] if "GET" in self._routes else [])}
         self.allow = ", ".join(sorted(known))
 
@@ -60,7 +61,7 @@ class Resource:
         try:
             require_acceptable(exchange.header("accept"))
             if route is not None:
-                await _read(exchange, route)
+                await self._read(exchange, route)
                 return await route.handler(exchange)
         except Refusal as refusal:
             # Whose token it is comes first, though it is only asked when something is wrong.
@@ -70,16 +71,20 @@ class Resource:
         await self._sessions.authenticate(caller)
         return Answer(204, headers={"Allow": self.allow})
 
-
-async def _read(exchange: Exchange, route: Route) -> None:
-    """Reads the body, for the size limit also where nobody wants it."""
-    if route.takes is not None:
+    async def _read(self, exchange: Exchange, route: Route) -> None:
+        """Reads the body, for the size limit also where nobody wants it."""
         if exchange.has_body:
-            require_document_type(exchange.header("content-type"))
+            if route.takes is not None:
+                require_document_type(exchange.header("content-type"))
+            if not exchange.has_room_as_stranger():
+                await self._sessions.authenticate(exchange.require_caller())
+                exchange.require_room()
+        elif route.takes is None:
+            return
         body = await exchange.read_body()
+        if route.takes is None:
+            return
         if body:  # HTTP/2 need not announce it
             require_document_type(exchange.header("content-type"))
         if body or not route.may_lack:
-            exchange.document = json_body.parse(body)
-    elif exchange.has_body:
-        await exchange.read_body()
+            exchange.document = await self._parser.parse(body)

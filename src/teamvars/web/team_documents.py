@@ -199,7 +199,7 @@ def _draft(
     access = read.member(attributes, "organization-access", dict, at, required=False)
     at = f"{at}/organization-access"
     manages = read.member(access, "manage-membership", bool, at, required=False)
-    return TeamDraft(id_, name, visibility, manages, tuple(read.faults))
+    return TeamDraft(id_, name, visibility, manages, read.faults)
 
 
 def _resource(view: TeamView, found: TeamPage, includes: frozenset[str]) -> TeamResource:

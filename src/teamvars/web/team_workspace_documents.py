@@ -128,7 +128,7 @@ def new_draft(document: object) -> TeamWorkspaceDraft:
     relationships = read.member(data, "relationships", dict, "/data")
     team_id = read.related_id(relationships, "team", "teams")
     workspace_id = read.related_id(relationships, "workspace", "workspaces")
-    return TeamWorkspaceDraft(None, team_id, workspace_id, access, variables, tuple(read.faults))
+    return TeamWorkspaceDraft(None, team_id, workspace_id, access, variables, read.faults)
 
 
 def changed_draft(document: object) -> TeamWorkspaceDraft:
@@ -138,7 +138,7 @@ def changed_draft(document: object) -> TeamWorkspaceDraft:
     at = "/data/attributes"
     access = read.member(attributes, "access", str, at, required=False)
     variables = read.member(attributes, "variables", str, at, required=False)
-    return TeamWorkspaceDraft(id_, None, None, access, variables, tuple(read.faults))
+    return TeamWorkspaceDraft(id_, None, None, access, variables, read.faults)
 
 
 def path(found: TeamWorkspace) -> str:

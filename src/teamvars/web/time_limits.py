@@ -11,21 +11,21 @@ class TimeLimits:
     """
 
     def __init__(self) -> None:
-        self._running: set[_TimeLimit] = set()
+        self._running: set[TimeLimit] = set()
         self._timer: asyncio.Handle | None = None
         self._wakes_at = math.inf
 
-    def of(self, seconds: float) -> "_TimeLimit":
+    def of(self, seconds: float) -> "TimeLimit":
         """A context whose task gets a TimeoutError when it has not left it by then."""
-        return _TimeLimit(self, seconds)
+        return TimeLimit(self, seconds)
 
-    def begin(self, limit: "_TimeLimit") -> None:
+    def begin(self, limit: "TimeLimit") -> None:
         """Watches a limit."""
         self._running.add(limit)
         if limit.deadline < self._wakes_at:
             self._wake_at(limit.deadline)
 
-    def end(self, limit: "_TimeLimit") -> None:
+    def end(self, limit: "TimeLimit") -> None:
         """Watches it no more. The timer stays: it will find who came later, or nobody."""
         self._running.discard(limit)
 
@@ -39,29 +39,33 @@ class TimeLimits:
         self._wakes_at = math.inf
         now = asyncio.get_running_loop().time()
         for limit in [limit for limit in self._running if limit.deadline <= now]:
-            self._running.discard(limit)
             limit.enforce()
         if self._running:
             self._wake_at(min(limit.deadline for limit in self._running))
 
 
-class _TimeLimit:
-    """A limit on what its context does; made for one use."""
+class TimeLimit:
+    """A limit on what its context does; made for one use.
 
-    __slots__ = ("_is_over", "_limits", "_seconds", "_task", "deadline")
+    `begun` and `deadline` are times of the event loop's clock, in seconds.
+    """
+
+    __slots__ = ("_is_over", "_limits", "_seconds", "_task", "begun", "deadline")
 
     def __init__(self, limits: TimeLimits, seconds: float) -> None:
         self._limits = limits
         self._seconds = seconds
         self._is_over = False
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> "TimeLimit":
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         assert task is not None  # a request is served in one
         self._task = task
-        self.deadline = loop.time() + self._seconds
+        self.begun = loop.time()
+        self.deadline = self.begun + self._seconds
         self._limits.begin(self)
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._limits.end(self)
@@ -70,6 +74,7 @@ class _TimeLimit:
             raise TimeoutError
 
     def enforce(self) -> None:
-        """The time is over."""
+        """The time is over, or is taken to be."""
+        self._limits.end(self)
         self._is_over = True
         self._task.cancel()

@@ -79,7 +79,7 @@ def draft(document: object) -> TokenDraft:
     given = {name: value for name, value in (attributes or {}).items() if value is not None}
     description = read.member(given, "description", str, "/data/attributes", required=False)
     expired_at = read.member(given, "expired-at", str, "/data/attributes", required=False)
-    return TokenDraft(description, expired_at, tuple(read.faults))
+    return TokenDraft(description, expired_at, read.faults)
 
 
 def path(token: Token) -> str:

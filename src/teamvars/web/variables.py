@@ -1,17 +1,18 @@
 """The routes of variables: decode, call, encode."""
 
+import asyncio
 import hashlib
 
 import msgspec
 
 from teamvars.domain.workspaces import Workspace
-from teamvars.services.rendered import RenderedList
+from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableInWorkspace, VariableList, Variables
 from teamvars.web import decoding, documents
 from teamvars.web.deprecations import DEPRECATED_FILTER
 from teamvars.web.dialects import Dialect
 from teamvars.web.documents import VariableDocument, VariableListDocument
-from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.exchange import PIECE_BYTES, Answer, Exchange
 from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, MEDIA_TYPE, is_known, wanted_versions
 from teamvars.web.requests import ChangedVariableDocument, NewVariableDocument
 from teamvars.web.resources import Route
@@ -64,7 +65,7 @@ class VariableRoutes:
         found = await self._variables.list(
             exchange.require_caller(), exchange.path("workspace_id"), self._render
         )
-        return _conditional(exchange, found.entity_tag, found.body)
+        return _conditional(exchange, found.entity_tag, found)
 
     async def read(self, exchange: Exchange) -> Answer:
         """What `links.self` of a variable points at."""
@@ -114,10 +115,23 @@ class VariableRoutes:
         )
         return Answer(204)
 
-    def _render(self, found: VariableList) -> RenderedList:
-        document = documents.variable_list(found.variables, found.workspace, self._dialect)
+    async def _render(self, found: VariableList) -> Rendered:
+        """The document of the list. Between the pieces of a long one others have the loop."""
         tag = self._entity_tag(found.head.hex(), found.workspace)
-        return RenderedList(tag, msgspec.json.encode(document))
+        pieces = []
+        piece = bytearray(b'{"data":[')
+        comma = b""
+        for batch in found.batches:
+            if len(piece) > PIECE_BYTES:
+                pieces.append(bytes(piece))
+                piece.clear()
+            if comma:
+                await asyncio.sleep(0)
+            resources = documents.variables(batch, found.workspace, self._dialect)
+            piece += comma + msgspec.json.encode(resources)[1:-1]
+            comma = b","
+        piece += b"]}"
+        return Rendered(tag, (*pieces, bytes(piece)))
 
     def _document(self, found: VariableInWorkspace) -> VariableDocument:
         return documents.variable(found.variable, found.workspace, self._dialect)
@@ -131,7 +145,7 @@ class VariableRoutes:
         return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
 
 
-def _conditional(exchange: Exchange, tag: str, body: bytes) -> Answer:
+def _conditional(exchange: Exchange, tag: str, body: bytes | Rendered) -> Answer:
     if is_known(exchange.header("if-none-match"), tag):
         return Answer(304, headers={"ETag": tag})
     headers = {"Content-Type": MEDIA_TYPE, "ETag": tag}

@@ -190,7 +190,7 @@ def _draft(
     name = read.member(attributes, "name", str, at, required=required)
     mode = read.member(attributes, "execution-mode", str, at, required=False)
     version = read.member(attributes, "terraform-version", str, at, required=False)
-    return WorkspaceDraft(id_, name, mode, version, tuple(read.faults))
+    return WorkspaceDraft(id_, name, mode, version, read.faults)
 
 
 def _resource(view: WorkspaceView) -> WorkspaceResource:
