@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from teamvars.domain.errors import Code, Fault, Kind, Refusal
-from teamvars.web.json_body import shown_name
+from teamvars.web.json_body import MAX_NAME_CHARACTERS, shown_name
 
 STATUS = {
     Kind.MALFORMED: 400,
@@ -140,6 +140,10 @@ class _Places:
     def _members(self, parent: Mapping[str, object]) -> dict[str, int]:
         numbers = self._numbers.get(id(parent))
         if numbers is None:
-            numbers = {shown_name(name): number for number, name in enumerate(parent)}
+            # Without a call for each name of a large document.
+            numbers = {
+                name if len(name) <= MAX_NAME_CHARACTERS else shown_name(name): number
+                for number, name in enumerate(parent)
+            }
             self._numbers[id(parent)] = numbers
         return numbers

@@ -48,7 +48,8 @@ class Sender:
                 self._time_limits.of(PIECE_SECONDS + size / BYTES_A_SECOND) as limit,
                 self._answers.sending(exchange.principal, body, size, limit),
             ):
-                await send(start)
+                with self._time_limits.of(PIECE_SECONDS):
+                    await send(start)
                 await self._send_pieces(send, pieces)
         except TimeoutError:
             # An answer without its end makes the server close the connection.

@@ -1,0 +1,118 @@
+"""Bodies that are on their way, over sockets: who may have how much of one read (contract §2)."""
+
+import asyncio
+import select
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+import httpx
+import pytest
+
+from teamvars.security.tokens import new_token
+from teamvars.web import budgets
+from tests.served import ServedHouse
+from tests.world import JSON_API, World, variable_document
+
+LARGE = 2 * 1024 * 1024
+SOON, LATER = 5.0, 0.3
+
+
+@contextmanager
+def unfinished(
+    served: ServedHouse, path: str, token: str, length: int | None, sent: int = 1
+) -> Iterator[socket.socket]:
+    """A POST whose body, of that length or of none announced, does not come to its end."""
+    framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    head = (
+        f"POST /api/v2{path} HTTP/1.1\r\nHost: teamvars.test\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: {JSON_API}\r\n{framing}\r\n\r\n"
+    )
+    begun = b"x" * sent if length is not None else b"%x\r\n%b\r\n" % (sent, b"x" * sent)
+    with socket.create_connection(("127.0.0.1", served.server.port), timeout=SOON) as connection:
+        connection.sendall(head.encode() + begun)
+        yield connection
+
+
+def status_of(connection: socket.socket, seconds: float = SOON) -> int | None:
+    """The status of the answer; None when there is none by then."""
+    connection.settimeout(seconds)
+    try:
+        return int(connection.recv(4096).split()[1])
+    except TimeoutError:
+        return None
+
+
+def statuses_of(connections: Sequence[socket.socket], count: int) -> list[int | None]:
+    """The statuses of those that are answered, once so many are."""
+    answered: list[socket.socket] = []
+    while len(answered) < count:
+        answered, _, _ = select.select(connections, [], [], SOON)
+        assert answered, "no answer in time"
+    return [status_of(connection) for connection in answered]
+
+
+async def status_becomes(status: int, world: World, document: object) -> httpx.Response:
+    """The owner's answer with that status; until then the server has yet to see who is there."""
+    answer = await world.call("owner", "POST", world.vars_path(), document)
+    for _ in range(200):
+        answer = await world.call("owner", "POST", world.vars_path(), document)
+        if answer.status_code == status:
+            return answer
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"it stays {answer.status_code}")
+
+
+@pytest.mark.parametrize("length", [LARGE, budgets.STRANGER_BODY_BYTES + 1, None])
+async def test_who_sends_a_long_body_is_known_before_it_is_read(
+    served: ServedHouse, served_world: World, length: int | None
+) -> None:
+    path = served_world.vars_path()
+    forged, valid = new_token("user"), served_world.tokens["writer"]
+    with unfinished(served, path, forged, length) as connection:
+        assert status_of(connection) == 401
+    with unfinished(served, path, valid, length) as connection:
+        assert status_of(connection, LATER) is None
+
+
+async def test_strangers_with_unfinished_bodies_fill_their_own_share_and_no_more(
+    served: ServedHouse, served_world: World
+) -> None:
+    path, length = served_world.vars_path(), budgets.STRANGER_BODY_BYTES
+    most = budgets.STRANGERS_BODY_BYTES // length
+    with ExitStack() as strangers:
+        connections = [
+            strangers.enter_context(unfinished(served, path, new_token("user"), length, length - 1))
+            for _ in range(most + 20)
+        ]
+        assert statuses_of(connections, 20) == [401] * 20
+        for value in ("short", "long" * 50_000):
+            document = variable_document(key=f"k{len(value)}", value=value)
+            answer = await served_world.call("writer", "POST", path, document)
+            assert answer.status_code == 201
+
+
+async def test_a_caller_and_a_worker_have_so_many_bytes_of_bodies_under_way(
+    served: ServedHouse, served_world: World
+) -> None:
+    path, document = served_world.vars_path(), variable_document(value="x" * 100_000)
+    each = budgets.CALLER_BODY_BYTES // LARGE
+    callers = budgets.WORKER_BODY_BYTES // budgets.CALLER_BODY_BYTES
+    first, *others = [who for who in served_world.tokens if who != "owner"][:callers]
+    with ExitStack() as bodies:
+        token = served_world.tokens[first]
+        connections = [
+            bodies.enter_context(unfinished(served, path, token, LARGE)) for _ in range(each + 1)
+        ]
+        assert statuses_of(connections, 1) == [429]
+        assert (await served_world.call("owner", "POST", path, document)).status_code == 201
+        for who in others:
+            for _ in range(each):
+                token = served_world.tokens[who]
+                bodies.enter_context(unfinished(served, path, token, LARGE))
+        refused = await status_becomes(503, served_world, document)
+        assert refused.headers["Retry-After"] == "1"
+        assert refused.json()["errors"][0]["code"] == "busy"
+        small = variable_document(key="small")
+        assert (await served_world.call("owner", "POST", path, small)).status_code == 201
+    await status_becomes(422, served_world, document)  # the key is taken: it was looked at

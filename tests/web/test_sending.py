@@ -1,0 +1,78 @@
+"""Long answers to clients that take them, and to those that do not."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from starlette.types import Message
+
+from teamvars.domain.errors import Refusal
+from teamvars.services.rendered import Rendered
+from teamvars.web import sending
+from teamvars.web.budgets import Bodies
+from teamvars.web.exchange import PIECE_BYTES, Answer, Exchange
+from teamvars.web.sending import Sender
+from teamvars.web.time_limits import TimeLimits
+
+PIECES = (b"a" * (PIECE_BYTES + 1), b"b" * PIECE_BYTES)
+SCOPE = {"method": "GET", "path": "/", "query_string": b"", "headers": []}
+
+
+async def nothing() -> Message:
+    raise AssertionError("this request has no body")
+
+
+def request() -> Exchange:
+    return Exchange(SCOPE, nothing, TimeLimits(), Bodies())
+
+
+class Client:
+    """Takes so many messages, and then none."""
+
+    def __init__(self, most: int = 1000) -> None:
+        self._most = most
+        self.taken: list[dict[str, Any]] = []
+
+    async def __call__(self, message: Message) -> None:
+        if len(self.taken) == self._most:
+            await asyncio.Event().wait()
+        self.taken.append(dict(message))
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(message.get("body", b"") for message in self.taken)
+
+
+async def test_a_long_answer_comes_in_pieces_and_is_whole() -> None:
+    client = Client()
+    assert await Sender(TimeLimits()).send(client, request(), Answer(200, Rendered("t", PIECES)))
+    assert client.body == b"".join(PIECES)
+    assert max(len(message.get("body", b"")) for message in client.taken) <= PIECE_BYTES
+    assert dict(client.taken[0]["headers"])[b"Content-Length"] == str(len(client.body)).encode()
+    assert [message.get("more_body") for message in client.taken[1:]] == [True] * 3 + [None]
+
+
+async def test_an_answer_that_nobody_takes_is_given_up_and_its_room_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sending, "PIECE_SECONDS", 0.05)
+    sender, answer = Sender(TimeLimits()), Answer(200, b"x" * 50 * 1024 * 1024)
+    assert not await sender.send(Client(3), request(), answer)
+    other = Answer(200, b"y" * 50 * 1024 * 1024)
+    assert not await sender.send(Client(0), request(), other)
+
+
+async def test_who_does_not_take_one_long_answer_gets_no_other() -> None:
+    sender = Sender(TimeLimits())
+    first = asyncio.create_task(
+        sender.send(Client(3), request(), Answer(200, b"x" * 50 * 1024 * 1024))
+    )
+    await asyncio.sleep(0)
+    client = Client()
+    with pytest.raises(Refusal):
+        await sender.send(client, request(), Answer(200, b"y" * 50 * 1024 * 1024))
+    assert client.taken == []
+    assert await sender.send(client, request(), Answer(200, b"short"))
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
