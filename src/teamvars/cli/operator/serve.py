@@ -7,13 +7,13 @@ from typing import Annotated
 
 import structlog
 import typer
-from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from teamvars import logs, settings, wiring
 from teamvars.cli.operator.context import fail, finish, load_settings
+from teamvars.cli.operator.server import Server
 from teamvars.logs import LogFormat
 from teamvars.security import keyring
 from teamvars.services.installation import Installation
@@ -51,7 +51,7 @@ def listen(config: Settings) -> None:
     address = free_address(config)
     settings.export(config)
     log.info("serving", host=config.host, port=config.port, workers=config.workers)
-    Granian(
+    Server(
         "teamvars.wiring:worker",
         factory=True,
         address=address,
@@ -71,7 +71,6 @@ def listen(config: Settings) -> None:
         log_access=False,
         log_level=LogLevels.warning,
         log_dictconfig=logs.TO_ROOT,
-        respawn_failed_workers=True,
         workers_kill_timeout=GRACE_SECONDS,
     ).serve()
 
