@@ -28,6 +28,8 @@ _BACKLOG = 4096
 _MOST_CONNECTIONS = 65_536
 _OTHER_DESCRIPTORS = 256
 _HEADER_MILLISECONDS = 10_000
+_MOST_READ_AHEAD = 16_384
+"""Of a connection, in bytes: the longest head, and what is held of a body nobody has asked for."""
 
 log = structlog.get_logger("teamvars.serve")
 
@@ -65,7 +67,9 @@ def listen(config: Settings) -> None:
         # While it would wait for a sign of HTTP/2, no time-out ends a connection that says nothing.
         http=HTTPModes.http1,
         websockets=False,
-        http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MILLISECONDS),
+        http1_settings=HTTP1Settings(
+            header_read_timeout=_HEADER_MILLISECONDS, max_buffer_size=_MOST_READ_AHEAD
+        ),
         ssl_cert=config.tls_cert,
         ssl_key=config.tls_key,
         log_access=False,

@@ -5,6 +5,7 @@ one of them is not what it was.
 """
 
 import asyncio
+import signal
 import socket
 import sys
 import time
@@ -26,7 +27,7 @@ MOST_FAILED_STARTS = 5
 
 _STEADY_SECONDS = 60.0
 _UNREAD_MILLISECONDS = 30_000
-_SETTLED_SECONDS = 0.05
+_SETTLED_SECONDS = 0.01
 
 log = structlog.get_logger("teamvars.serve")
 
@@ -78,7 +79,7 @@ class Server(MPServer):
         if sys.platform != "linux":
             super()._init_shared_socket()
             return
-        self._sso = _listening(self.bind_addr, self.bind_port, self.backlog)
+        self._sso = listening(self.bind_addr, self.bind_port, self.backlog)
         # Its types do not know what it takes.
         holder: Any = SocketHolder
         self._shd = holder(self._sso.fileno(), False, self.backlog)
@@ -135,7 +136,7 @@ class Server(MPServer):
         ]
 
 
-def _listening(address: str, port: int, backlog: int) -> socket.socket:
+def listening(address: str, port: int, backlog: int) -> socket.socket:
     """A socket whose options the connections it accepts inherit."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -152,6 +153,9 @@ def _listening(address: str, port: int, backlog: int) -> socket.socket:
 
 def _load(loader: Callable[[], Application], have_served: "Array[c_bool]", idx: int) -> Application:
     """In a worker: the application, which writes down when it has started."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Until granian waits for them: the parent's own handlers, inherited, would swallow them.
+        signal.signal(number, signal.SIG_DFL)
     application = loader()
 
     def telling(scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
