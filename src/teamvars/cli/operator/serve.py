@@ -12,6 +12,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from teamvars import logs, settings, wiring
+from teamvars.cli.operator import files
 from teamvars.cli.operator.context import fail, finish, load_settings
 from teamvars.cli.operator.server import Server
 from teamvars.logs import LogFormat
@@ -81,6 +82,7 @@ def listen(config: Settings) -> None:
 
 async def _require_ready(config: Settings) -> None:
     """Asked once before any worker starts, so that a refusal is said once and clearly."""
+    files.require_closed(config)
     keys = keyring.load(config.keyring_path)
     database = database_for(config.url)
     await database.open()
