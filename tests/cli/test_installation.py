@@ -143,7 +143,7 @@ def test_files_that_others_can_write_are_refused_all_at_once(host: Host, command
     commands = {"700": [host.data], "600": [host.data / "teamvars.db", host.data / "keyring.json"]}
     for end in ("-wal", "-shm"):  # as a crash leaves them
         left = host.data / f"teamvars.db{end}"
-        left.touch()
+        left.touch(0o600)
         commands["600"].append(left)
     for paths in commands.values():
         for path in paths:

@@ -1,5 +1,6 @@
 """The files of an installation, and whether somebody else can get at them."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -9,7 +10,9 @@ from teamvars.settings import Settings
 
 def exposures(config: Settings) -> list[Exposure]:
     """Every way in for somebody else, to what is there already."""
-    return [found for path, purpose in _files(config).items() for found in look(purpose, path)]
+    # Several spellings of a path are one file, and the last says what it is most of all.
+    once = {path.resolve(): (purpose, path) for purpose, path in _files(config)}
+    return [exposure for purpose, path in once.values() for exposure in look(purpose, path)]
 
 
 def require_closed(config: Settings) -> None:
@@ -19,20 +22,16 @@ def require_closed(config: Settings) -> None:
         raise ExposedFiles("\n".join(refused))
 
 
-def _files(config: Settings) -> dict[Path, Purpose]:
-    """Each path once, for what it is most of all."""
+def _files(config: Settings) -> Iterator[tuple[Purpose, Path]]:
     keyring = config.keyring_path
-    files = {keyring.parent: Purpose.KEYRING_DIR, keyring.resolve().parent: Purpose.KEYRING_DIR}
+    yield Purpose.KEYRING_DIR, keyring.resolve().parent
+    yield Purpose.KEYRING_DIR, keyring.parent
     if urlsplit(config.url).scheme == "sqlite":
         database = Path(config.url.removeprefix("sqlite:///"))
         real = database.resolve()  # beside which SQLite puts its other files
-        files |= {database.parent: Purpose.DATABASE_DIR, real.parent: Purpose.DATABASE_DIR}
-        beside = [real.with_name(f"{real.name}{end}") for end in ("-wal", "-shm")]
-        files |= dict.fromkeys([database, *beside], Purpose.DATABASE)
-    return _once({**files, config.data_dir: Purpose.DATA_DIR, keyring: Purpose.KEYRING})
-
-
-def _once(files: dict[Path, Purpose]) -> dict[Path, Purpose]:
-    """Of several spellings of a path the last."""
-    spelled = {path.resolve(): path for path in files}
-    return {path: files[path] for path in spelled.values()}
+        yield Purpose.DATABASE_DIR, real.parent
+        yield Purpose.DATABASE, database
+        yield Purpose.DATABASE, real.with_name(f"{real.name}-wal")
+        yield Purpose.DATABASE, real.with_name(f"{real.name}-shm")
+    yield Purpose.DATA_DIR, config.data_dir
+    yield Purpose.KEYRING, keyring
