@@ -88,6 +88,15 @@ def test_readyz_says_503_while_postgresql_is_down_and_200_once_it_is_back(host: 
             assert "Traceback" not in server.log
 
 
+def test_a_head_of_16_kib_is_served_and_a_larger_one_refused(site: Site) -> None:
+    for size, status in ((16_384, b"200"), (16_385, b"431")):
+        start = b"GET /healthz HTTP/1.1\r\nHost: t\r\nX-Long: "
+        head = start.ljust(size - 4, b"a") + b"\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", site.server.port), timeout=20) as caller:
+            caller.sendall(head)
+            assert caller.recv(12) == b"HTTP/1.1 " + status
+
+
 # Workers
 
 

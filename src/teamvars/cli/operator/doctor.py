@@ -83,5 +83,5 @@ def _files(config: Settings) -> list[Finding]:
     """What others can do with the files, also what keeps no server from starting."""
     found = files.exposures(config)
     if not found:
-        return [Finding(_OK, "permissions", "the files are their owner's alone")]
+        return [Finding(_OK, "permissions", "the files are closed to others")]
     return [Finding(_PROBLEM, "permissions", exposure.text) for exposure in found]

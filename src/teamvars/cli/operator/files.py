@@ -30,6 +30,7 @@ def _files(config: Settings) -> Iterator[tuple[Purpose, Path]]:
         database = Path(config.url.removeprefix("sqlite:///"))
         real = database.resolve()  # beside which SQLite puts its other files
         yield Purpose.DATABASE_DIR, real.parent
+        yield Purpose.DATABASE_DIR, database.parent
         yield Purpose.DATABASE, database
         yield Purpose.DATABASE, real.with_name(f"{real.name}-wal")
         yield Purpose.DATABASE, real.with_name(f"{real.name}-shm")
