@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -95,6 +96,23 @@ def test_a_head_of_16_kib_is_served_and_a_larger_one_refused(site: Site) -> None
         with socket.create_connection(("127.0.0.1", site.server.port), timeout=20) as caller:
             caller.sendall(head)
             assert caller.recv(12) == b"HTTP/1.1 " + status
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="the option is Linux's")
+def test_a_peer_that_reads_nothing_is_let_go(served: Server) -> None:
+    (worker,) = map(psutil.Process, workers(served))
+    with socket.socket() as caller:
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        caller.connect(("127.0.0.1", served.port))
+        caller.settimeout(2)
+        requests = b"GET /openapi.json HTTP/1.1\r\nHost: t\r\n\r\n" * 200_000
+        with pytest.raises(TimeoutError):  # it takes no more while its answers are not read
+            caller.sendall(requests)
+        deadline = time.monotonic() + 120
+        while any(one.status == psutil.CONN_ESTABLISHED for one in worker.net_connections()):
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
 
 
 # Workers
@@ -340,10 +358,9 @@ def test_sigterm_does_not_wait_for_a_worker_that_is_to_be_replaced(host: Host) -
     with Server(host, "--log-format", "json") as server:
         (host.data / "keyring.json").unlink()
         psutil.Process(workers(server).pop()).kill()
-        pause = log_events(server, DIED, 4)[-1]["pause"]
-        begun = time.monotonic()
-        assert server.terminate() == 0
-        assert time.monotonic() - begun < pause
+        log_events(server, DIED, 4)
+        assert server.terminate() == 0  # and 1 after the start that the pause was for
+        assert "no worker can start" not in server.log
         assert "Traceback" not in server.log
 
 
