@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from granian import Granian
 from msgspec.structs import replace
 from starlette.routing import Router
 
 from teamvars import logs, settings, wiring
 from teamvars.cli.operator import serve
+from teamvars.cli.operator.server import Server
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
@@ -51,13 +51,13 @@ def worker() -> ASGIApp:
 
 
 def main(port: str, workers: str, body: str) -> None:
-    """Serves the file until it is told to stop, with granian as `teamvars serve` sets it up."""
+    """Serves the file until it is told to stop, as `teamvars serve` sets granian up."""
     os.environ[_BODY] = body
 
-    def granian(_: str, **options: Any) -> Any:
-        return Granian("bench.constant:worker", **options)
+    def server(_: str, **options: Any) -> Any:
+        return Server("bench.constant:worker", **options)
 
-    with mock.patch.object(serve, "Granian", granian):
+    with mock.patch.object(serve, "Server", server):
         serve.listen(settings.load(port=int(port), workers=int(workers)))
 
 

@@ -47,7 +47,8 @@ def test_a_mistyped_setting_is_named_without_its_value(ready: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "mode", "wanted"), [(".", 0o755, 700), ("teamvars.db", 0o640, 600)]
+    ("name", "mode", "wanted"),
+    [(".", 0o755, 700), ("teamvars.db", 0o640, 600), ("keyring.json", 0o602, 600)],
 )
 def test_files_that_others_can_read_are_named_with_the_command_that_closes_them(
     ready: Host, name: str, mode: int, wanted: int
@@ -65,7 +66,7 @@ def test_a_keyring_that_others_can_read_is_named_with_the_command(ready: Host) -
     (ready.data / "keyring.json").chmod(0o644)
     ((severity, _, text),) = findings(ready, 1)
     assert severity == PROBLEM
-    assert "Others can read the keyring" in text
+    assert "teamvars-data/keyring.json has mode 0644: others can read it." in text
     assert "Run: chmod 600" in text
 
 

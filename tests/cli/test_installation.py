@@ -1,6 +1,8 @@
 """`init`, `migrate` and what `serve` asks for before it starts: contract §7."""
 
+import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from teamvars.security import keyring
 from tests.cli.conftest import Site
 from tests.cli.store import execute
 from tests.commands import Done, Host
-from tests.server import free_port
+from tests.server import Server, free_port
 
 
 def mode(path: Path) -> int:
@@ -121,8 +123,8 @@ def test_serve_refuses_a_missing_keyring(site: Site) -> None:
     assert "There is no keyring at gone.json" in done.err
 
 
-@pytest.mark.parametrize("permission", [0o640, 0o604, 0o660])
-def test_a_keyring_that_others_can_read_is_refused(host: Host, permission: int) -> None:
+@pytest.mark.parametrize("permission", [0o604, 0o660, 0o602])
+def test_a_keyring_that_others_can_read_or_write_is_refused(host: Host, permission: int) -> None:
     host.succeed("init")
     path = host.data / "keyring.json"
     before = content(host.data)
@@ -130,8 +132,95 @@ def test_a_keyring_that_others_can_read_is_refused(host: Host, permission: int) 
     for words in (("serve",), ("keys", "status"), ("init",)):
         done = host.run(*words)
         assert done.code == 1
+        assert f"has mode {permission:04o}" in done.err
         assert "chmod 600" in done.err
     assert content(host.data) == before
+
+
+@pytest.mark.parametrize("command", ["serve", "init"])
+def test_files_that_others_can_write_are_refused_all_at_once(host: Host, command: str) -> None:
+    host.succeed("init")
+    commands = {"700": [host.data], "600": [host.data / "teamvars.db", host.data / "keyring.json"]}
+    for end in ("-wal", "-shm"):  # as a crash leaves them
+        left = host.data / f"teamvars.db{end}"
+        left.touch(0o600)
+        commands["600"].append(left)
+    for paths in commands.values():
+        for path in paths:
+            path.chmod(path.stat().st_mode | 0o022)
+    before = content(host.data)
+    done = host.run(command)
+    assert done.code == 1
+    lines = done.err.splitlines()
+    assert len(lines) == 5
+    assert all("its group can write, others can write it." in line for line in lines)
+    mends = {(line.split()[-2], (host.folder / line.split()[-1]).resolve()) for line in lines}
+    assert mends == {(mode, path) for mode, paths in commands.items() for path in paths}
+    assert content(host.data) == before
+
+
+def test_a_data_directory_that_others_can_write_gets_nothing_from_init(host: Host) -> None:
+    host.data.mkdir()
+    host.data.chmod(0o777)
+    done = host.run("init")
+    assert done.code == 1
+    assert "chmod 700 teamvars-data" in done.err
+    assert list(host.data.iterdir()) == []
+
+
+def test_a_keyring_mounted_as_a_secret_is_taken(host: Host) -> None:
+    """Through links in a sticky directory that all can write, as orchestrators mount it."""
+    host.succeed("init")
+    mounted = host.folder / "secrets"
+    (mounted / "..version").mkdir(parents=True)
+    (host.data / "keyring.json").rename(mounted / "..version" / "keyring.json")
+    (mounted / "..version" / "keyring.json").chmod(0o440)
+    (mounted / "..data").symlink_to("..version")
+    (mounted / "keyring.json").symlink_to("..data/keyring.json")
+    mounted.chmod(0o1777)
+    there = host.having(keyring=mounted / "keyring.json")
+    there.succeed("init")
+    with Server(there) as server:
+        assert server.terminate() == 0
+    (mounted / "..version" / "keyring.json").chmod(0o444)
+    done = serve(there)
+    assert done.code == 1
+    assert "has mode 0444: others can read it." in done.err
+
+
+def test_a_keyring_that_others_could_replace_is_refused(host: Host) -> None:
+    host.succeed("init")
+    shared = host.folder / "shared"
+    shared.mkdir()
+    (host.data / "keyring.json").rename(shared / "keyring.json")
+    there = host.having(keyring=shared / "keyring.json")
+    there.succeed("init")
+    shared.chmod(0o777)
+    done = serve(there)
+    assert done.code == 1
+    assert f"chmod go-w {shared}" in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_keyring_of_another_account_is_refused(host: Host) -> None:
+    host.succeed("init")
+    os.chown(host.data / "keyring.json", 4242, -1)
+    for command in ("serve", "init", "doctor"):
+        done = host.run(command)
+        assert done.code == 1
+        assert "belongs to uid 4242, neither to this account nor root" in done.err + done.out
+
+
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_init_makes_the_same_modes_under_any_umask(host: Host, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        process = host.start("init", out=sys.stdout, err=sys.stderr)
+    finally:
+        os.umask(before)
+    assert process.wait() == 0
+    assert mode(host.data) == 0o700
+    assert {mode(file) for file in host.data.iterdir()} == {0o600}
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 1}', "\x00", '{"format": 2}'])

@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,12 +14,15 @@ from typing import Any, Self
 import psutil
 import pytest
 
+from teamvars.cli.operator.server import FIRST_PAUSE, MOST_FAILED_STARTS
+from teamvars.security.certificates import throw_away
 from teamvars.security.tokens import new_token
 from tests.cli.conftest import Site
 from tests.commands import Host
 from tests.postgres import LocalPostgres
 from tests.server import Server, free_port
 
+DIED = "a worker died and will be replaced"
 JSON_API = {"Content-Type": "application/vnd.api+json"}
 
 
@@ -83,6 +87,32 @@ def test_readyz_says_503_while_postgresql_is_down_and_200_once_it_is_back(host: 
             assert client.get("/readyz").status_code == 200
             assert server.terminate() == 0
             assert "Traceback" not in server.log
+
+
+def test_a_head_of_16_kib_is_served_and_a_larger_one_refused(site: Site) -> None:
+    for size, status in ((16_384, b"200"), (16_385, b"431")):
+        start = b"GET /healthz HTTP/1.1\r\nHost: t\r\nX-Long: "
+        head = start.ljust(size - 4, b"a") + b"\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", site.server.port), timeout=20) as caller:
+            caller.sendall(head)
+            assert caller.recv(12) == b"HTTP/1.1 " + status
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="the option is Linux's")
+def test_a_peer_that_reads_nothing_is_let_go(served: Server) -> None:
+    (worker,) = map(psutil.Process, workers(served))
+    with socket.socket() as caller:
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        caller.connect(("127.0.0.1", served.port))
+        caller.settimeout(2)
+        requests = b"GET /openapi.json HTTP/1.1\r\nHost: t\r\n\r\n" * 200_000
+        with pytest.raises(TimeoutError):  # it takes no more while its answers are not read
+            caller.sendall(requests)
+        deadline = time.monotonic() + 120
+        while any(one.status == psutil.CONN_ESTABLISHED for one in worker.net_connections()):
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
 
 
 # Workers
@@ -261,42 +291,108 @@ def test_ctrl_c_ends_a_server_in_good_order(served: Server) -> None:
     assert "Traceback" not in served.log
 
 
-def test_a_worker_that_dies_is_replaced(served: Server) -> None:
-    worker = psutil.Process(served.pid).children()[0]
-    worker.kill()
-    deadline = time.monotonic() + 10
+def workers(server: Server) -> set[int]:
+    """The processes of its workers that live."""
+    return {
+        child.pid
+        for child in psutil.Process(server.pid).children()
+        if child.status() != psutil.STATUS_ZOMBIE
+    }
+
+
+def replacement(server: Server, *gone: int) -> int:
+    """The process of a worker that was not there before, once it has started."""
+    deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        fresh = psutil.Process(served.pid).children()
-        if fresh and fresh[0].pid != worker.pid:
-            break
-        time.sleep(0.02)
-    with served.client() as client:
-        assert _eventually_ready(client.base_url.port or 0)
+        fresh = workers(server) - set(gone)
+        if fresh:
+            return fresh.pop()
+        time.sleep(0.01)
+    raise AssertionError("No worker was started.")
+
+
+def log_events(server: Server, event: str, count: int) -> list[dict[str, Any]]:
+    """Its log lines of an event, once there are so many."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        found = [line for line in server.log_lines() if line["event"] == event]
+        if len(found) >= count:
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"{event!r} was not logged {count} times.")
+
+
+def test_a_worker_that_dies_is_replaced_and_those_who_come_meanwhile_are_served(
+    served: Server,
+) -> None:
+    (worker,) = workers(served)
+    psutil.Process(worker).kill()
+    with served.client() as client:  # it waits for the new one
+        assert client.get("/readyz").status_code == 200
+    assert workers(served) == {replacement(served, worker)}
     assert served.terminate() == 0
 
 
-def test_a_server_whose_workers_find_no_keyring_ends_and_says_why(host: Host) -> None:
+def test_one_that_dies_again_and_again_is_replaced_while_the_other_answers(host: Host) -> None:
+    host.succeed("init")
+    with Server(host, "--log-format", "json", workers=2) as server:
+        dying, healthy = workers(server)
+        gone = [dying]
+        for killed in range(1, 4):
+            psutil.Process(gone[-1]).kill()
+            (_, *_) = log_events(server, DIED, killed)
+            for _ in range(5):  # a connection each: one of the dead would not answer
+                with server.client() as client:
+                    assert client.get("/healthz").status_code == 200
+            gone.append(replacement(server, healthy, *gone))
+        assert workers(server) == {healthy, gone[-1]}
+        told = log_events(server, DIED, 3)
+        assert [line["exit_code"] for line in told] == [-signal.SIGKILL] * 3
+        assert told[0]["pause"] == FIRST_PAUSE
+        assert told[0]["pause"] < told[1]["pause"] < told[2]["pause"]
+        assert server.terminate() == 0
+
+
+def test_sigterm_does_not_wait_for_a_worker_that_is_to_be_replaced(host: Host) -> None:
     host.succeed("init")
     with Server(host, "--log-format", "json") as server:
         (host.data / "keyring.json").unlink()
-        psutil.Process(server.pid).children()[0].kill()
+        psutil.Process(workers(server).pop()).kill()
+        log_events(server, DIED, 4)
+        assert server.terminate() == 0  # and 1 after the start that the pause was for
+        assert "no worker can start" not in server.log
+        assert "Traceback" not in server.log
+
+
+def test_a_server_whose_workers_find_no_keyring_ends_after_five_tries_and_says_why(
+    host: Host,
+) -> None:
+    host.succeed("init")
+    with Server(host, "--log-format", "json") as server:
+        (host.data / "keyring.json").unlink()
+        psutil.Process(workers(server).pop()).kill()
         assert server.wait() == 1
         lines = server.log_lines()
-        assert lines[-1]["event"] == "Worker crash loop detected, exiting"
+        died = [line["had_served"] for line in lines if line["event"] == DIED]
+        assert died.count(False) == MOST_FAILED_STARTS
+        assert lines[-1]["event"] == "no worker can start; the server ends"
         assert any("no keyring" in line.get("reason", "") for line in lines)
         assert "Traceback" not in server.log
 
 
-def _eventually_ready(port: int) -> bool:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            time.sleep(0.02)
-        else:
-            return True
-    return False
+def test_a_worker_that_cannot_listen_has_not_served(host: Host) -> None:
+    """Its application has started by then, which is not enough."""
+    host.succeed("init")
+    made = throw_away()
+    certificate, key = host.folder / "server.pem", host.folder / "server.key"
+    certificate.write_bytes(made.certificate)
+    key.write_bytes(made.key)
+    (host.folder / "ca.pem").write_bytes(made.authority)
+    secured = host.having(tls_cert=certificate, tls_key=key, log_format="json")
+    with Server(secured, authority=host.folder / "ca.pem") as server:
+        certificate.write_text("no PEM")
+        psutil.Process(workers(server).pop()).kill()
+        assert server.wait() == 1
 
 
 def test_console_lines_are_plain_without_a_terminal(served: Server) -> None:

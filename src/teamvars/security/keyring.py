@@ -9,7 +9,7 @@ import hmac
 import json
 import os
 import secrets
-import stat
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import msgspec
 
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.ids import new_id
+from teamvars.security.permissions import Purpose, by_mode
 
 KEY_BYTES = 32
 MASTER = "master"
@@ -77,7 +78,7 @@ def save_new(keyring: Keyring, path: Path) -> None:
 
 
 def load(path: Path) -> Keyring:
-    """Reads the file. Refuses one that is missing, that others can read, or that is damaged."""
+    """Reads the file. Refuses one that is missing, open to others, or damaged."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -89,8 +90,9 @@ def load(path: Path) -> Keyring:
         ) from None
     except OSError as error:
         raise KeyringError(f"The keyring {path} cannot be read: {error.strerror}.") from None
-    if stat.S_IMODE(mode) & 0o077:
-        raise KeyringError(f"Others can read the keyring {path}. Run: chmod 600 {path}")
+    exposed = by_mode(Purpose.KEYRING, path, mode)
+    if exposed and sys.platform != "win32":
+        raise KeyringError(exposed[0].text)
     try:
         document = json.loads(content)
         if document["format"] != _FORMAT:

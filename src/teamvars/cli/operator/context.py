@@ -19,6 +19,7 @@ from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.security import keyring
 from teamvars.security.keyring import KeyringError
+from teamvars.security.permissions import ExposedFiles
 from teamvars.services.installation import NotReady
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.engines import UnknownEngine, database_for
@@ -26,7 +27,7 @@ from teamvars.storage.sqlite import StorageMisconfigured
 
 ERROR, USAGE, DIFFERENCES = 1, 2, 3
 _EXITS = {Kind.UNAUTHENTICATED: 4, Kind.NOT_FOUND: 5, Kind.CONFLICT: 6, Kind.INVALID: 7}
-PROBLEMS = (KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
+PROBLEMS = (ExposedFiles, KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
 
 T = TypeVar("T")
 
@@ -40,7 +41,11 @@ class Flags(msgspec.Struct, frozen=True):
 
 
 def load_settings(context: typer.Context, **flags: object) -> Settings:
-    """The settings with this command's flags. Ends the command when they are wrong."""
+    """The settings with this command's flags. Ends the command when they are wrong.
+
+    From here on, what it makes is 0700 or 0600, whatever umask it was started with.
+    """
+    os.umask(0o077)
     given: Flags = context.obj
     if given.database_url is not None and _holds_password(given.database_url):
         fail("A command line is no place for a password: use TEAMVARS_DATABASE_URL.", USAGE)

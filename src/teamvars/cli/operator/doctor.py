@@ -1,15 +1,13 @@
 """`doctor`: looks at an installation and says what to do."""
 
 import os
-import stat
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 
 from teamvars import settings, wiring
+from teamvars.cli.operator import files
 from teamvars.cli.operator.context import ERROR, PROBLEMS, finish, load_settings, print_json
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.errors import Refusal
@@ -46,7 +44,8 @@ async def _collect(config: Settings) -> list[Finding]:
         text = " ".join(fault.detail for fault in refusal.faults)
         findings.append(Finding(_PROBLEM, "database", f"{text} Check TEAMVARS_DATABASE_URL."))
     except PROBLEMS as problem:
-        findings.append(Finding(_PROBLEM, "installation", str(problem)))
+        if all(finding.text != str(problem) for finding in findings):  # the keyring's mode is known
+            findings.append(Finding(_PROBLEM, "installation", str(problem)))
     return findings
 
 
@@ -59,7 +58,7 @@ async def _store(config: Settings) -> AsyncIterator[Finding]:
         for finding in await diagnosis.of_engine():
             yield finding
         keys = keyring.load(config.keyring_path)
-        yield Finding(_OK, "keyring", f"{config.keyring_path} is readable by its owner alone")
+        yield Finding(_OK, "keyring", f"{config.keyring_path} is whole")
         await Installation(database, wiring.clock).require_ready(keys)
         yield Finding(_OK, "schema", "migrated, and the keyring is this database's")
         for finding in await diagnosis.of_data():
@@ -81,14 +80,8 @@ def _unknown_variables() -> list[Finding]:
 
 
 def _files(config: Settings) -> list[Finding]:
-    """The modes of the data directory and of a SQLite file; the keyring checks itself."""
-    paths = [config.data_dir]
-    if urlsplit(config.url).scheme == "sqlite":
-        paths.append(Path(config.url.removeprefix("sqlite:///")))
-    findings = []
-    for path in paths:
-        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            mode = "700" if path.is_dir() else "600"
-            text = f"Others can get at {path}. Run: chmod {mode} {path}"
-            findings.append(Finding(_PROBLEM, "permissions", text))
-    return findings or [Finding(_OK, "permissions", "the files are their owner's alone")]
+    """What others can do with the files, also what keeps no server from starting."""
+    found = files.exposures(config)
+    if not found:
+        return [Finding(_OK, "permissions", "the files are closed to others")]
+    return [Finding(_PROBLEM, "permissions", exposure.text) for exposure in found]

@@ -5,6 +5,7 @@ from pathlib import Path
 import typer
 
 from teamvars import wiring
+from teamvars.cli.operator import files
 from teamvars.cli.operator.context import DIFFERENCES, fail, finish, load_settings, note
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
@@ -27,7 +28,10 @@ def init(context: typer.Context) -> None:
 
 
 async def initialise(config: Settings) -> None:
-    """Makes what is missing. Raises KeyringError rather than make a second keyring for a store."""
+    """Makes what is missing. Raises KeyringError rather than make a second keyring for a store,
+    and ExposedFiles before it makes anything where others can write.
+    """
+    files.require_closed(config)
     _make_folder(config.data_dir)
     database = database_for(config.url, create=True)
     await database.open()

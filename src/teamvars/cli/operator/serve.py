@@ -7,13 +7,14 @@ from typing import Annotated
 
 import structlog
 import typer
-from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from teamvars import logs, settings, wiring
+from teamvars.cli.operator import files
 from teamvars.cli.operator.context import fail, finish, load_settings
+from teamvars.cli.operator.server import Server
 from teamvars.logs import LogFormat
 from teamvars.security import keyring
 from teamvars.services.installation import Installation
@@ -28,6 +29,8 @@ _BACKLOG = 4096
 _MOST_CONNECTIONS = 65_536
 _OTHER_DESCRIPTORS = 256
 _HEADER_MILLISECONDS = 10_000
+_MOST_READ_AHEAD = 16_384
+"""Of a connection, in bytes: the longest head, and what is held of a body nobody has asked for."""
 
 log = structlog.get_logger("teamvars.serve")
 
@@ -51,7 +54,7 @@ def listen(config: Settings) -> None:
     address = free_address(config)
     settings.export(config)
     log.info("serving", host=config.host, port=config.port, workers=config.workers)
-    Granian(
+    Server(
         "teamvars.wiring:worker",
         factory=True,
         address=address,
@@ -65,19 +68,21 @@ def listen(config: Settings) -> None:
         # While it would wait for a sign of HTTP/2, no time-out ends a connection that says nothing.
         http=HTTPModes.http1,
         websockets=False,
-        http1_settings=HTTP1Settings(header_read_timeout=_HEADER_MILLISECONDS),
+        http1_settings=HTTP1Settings(
+            header_read_timeout=_HEADER_MILLISECONDS, max_buffer_size=_MOST_READ_AHEAD
+        ),
         ssl_cert=config.tls_cert,
         ssl_key=config.tls_key,
         log_access=False,
         log_level=LogLevels.warning,
         log_dictconfig=logs.TO_ROOT,
-        respawn_failed_workers=True,
         workers_kill_timeout=GRACE_SECONDS,
     ).serve()
 
 
 async def _require_ready(config: Settings) -> None:
     """Asked once before any worker starts, so that a refusal is said once and clearly."""
+    files.require_closed(config)
     keys = keyring.load(config.keyring_path)
     database = database_for(config.url)
     await database.open()

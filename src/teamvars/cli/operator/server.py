@@ -1,0 +1,175 @@
+"""Granian with a supervisor of its own: what becomes of workers that die, and of the socket.
+
+It overrides three internal methods of granian, whose version is therefore pinned; a test fails when
+one of them is not what it was.
+"""
+
+import asyncio
+import signal
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from ctypes import Array, c_bool
+from functools import partial
+from multiprocessing.sharedctypes import RawArray
+from typing import Any
+
+import msgspec
+import structlog
+from granian._granian import SocketHolder
+from granian.server.mp import MPServer, WorkerProcess
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 30.0
+MOST_FAILED_STARTS = 5
+"""How often running a worker may die before it has served, until the server gives up."""
+
+_STEADY_SECONDS = 60.0
+_UNREAD_MILLISECONDS = 30_000
+_SETTLED_SECONDS = 0.01
+
+log = structlog.get_logger("teamvars.serve")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+class Place(msgspec.Struct):
+    """What became of the workers of one place, one after another, and when the next one starts."""
+
+    pause: float = 0.0
+    failed_starts: int = 0
+    starts_at: float | None = None
+    """On the monotonic clock; None while a worker is there."""
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether another start would be no better than the last ones."""
+        return self.failed_starts >= MOST_FAILED_STARTS
+
+    def lost(self, *, now: float, lived: float, had_served: bool) -> None:
+        """Notes a death. Pauses double while deaths follow one another, else start small again."""
+        self.failed_starts = 0 if had_served else self.failed_starts + 1
+        again = not had_served or lived < _STEADY_SECONDS
+        self.pause = min(max(self.pause * 2, FIRST_PAUSE), LONGEST_PAUSE) if again else FIRST_PAUSE
+        self.starts_at = now + self.pause
+
+
+class Server(MPServer):
+    """Ends when it is told to, or when a worker dies five times running before it could serve.
+
+    A worker that had served is always replaced, after a pause in which the others go on.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._places = [Place() for _ in range(self.workers)]
+        # In memory that the workers share: each writes its own, before it serves anybody.
+        self._have_served: Array[c_bool] = RawArray(c_bool, self.workers)
+
+    def _init_shared_socket(self) -> None:
+        """On Linux one socket for all, instead of one for each worker.
+
+        A connection that waits for a worker then waits for any of them, and not for one that is
+        dead, stopped, or has all the connections it may have.
+        """
+        if sys.platform != "linux":
+            super()._init_shared_socket()
+            return
+        self._sso = listening(self.bind_addr, self.bind_port, self.backlog)
+        # Its types do not know what it takes.
+        holder: Any = SocketHolder
+        self._shd = holder(self._sso.fileno(), False, self.backlog)
+
+    def _spawn_worker(  # type: ignore[override]  # as MPServer's
+        self, idx: int, target: Callable[..., None], callback_loader: Callable[[], Application]
+    ) -> WorkerProcess:
+        self._have_served[idx] = False
+        self._places[idx].starts_at = None
+        telling = partial(_load, callback_loader, self._have_served, idx)
+        return super()._spawn_worker(idx, target, telling)
+
+    def _serve_loop(self, spawn_target: Callable[..., None], target_loader: Any) -> None:
+        while not self.interrupt_signal:
+            self.main_loop_interrupt.wait(self._seconds_to_next_start())
+            # Before anything is looked at: what happens from here on wakes the next turn.
+            self.main_loop_interrupt.clear()
+            if self.reload_signal:
+                self._reload(spawn_target, target_loader)  # type: ignore[no-untyped-call]
+            while self.interrupt_children:
+                self._note_death(self.interrupt_children.pop())
+            if any(place.is_hopeless for place in self._places):
+                log.error("no worker can start; the server ends", tries=MOST_FAILED_STARTS)
+                # `shutdown` makes an exit code of 1 of it.
+                self.interrupt_children.append(0)
+                return
+            if not self.interrupt_signal:
+                self._respawn_workers(self._due(), spawn_target, target_loader)
+
+    def _note_death(self, idx: int) -> None:
+        worker, place, now = self.wrks[idx], self._places[idx], time.monotonic()
+        if worker.inner.is_alive():  # a reload was faster
+            return
+        had_served = bool(self._have_served[idx])
+        place.lost(now=now, lived=now - worker.birth, had_served=had_served)
+        log.warning(
+            "a worker died and will be replaced",
+            worker=idx + 1,
+            exit_code=worker.inner.exitcode,
+            had_served=had_served,
+            pause=place.pause,
+        )
+
+    def _seconds_to_next_start(self) -> float | None:
+        times = [place.starts_at for place in self._places if place.starts_at is not None]
+        return max(min(times) - time.monotonic(), 0) if times else None
+
+    def _due(self) -> list[int]:
+        now = time.monotonic()
+        return [
+            idx
+            for idx, place in enumerate(self._places)
+            if place.starts_at is not None and place.starts_at <= now
+        ]
+
+
+def listening(address: str, port: int, backlog: int) -> socket.socket:
+    """A socket whose options the connections it accepts inherit."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # A peer that reads nothing for so long is let go, also while it confirms that it is there.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MILLISECONDS)
+    listener.setblocking(False)
+    listener.set_inheritable(True)
+    listener.bind((address, port))
+    listener.listen(backlog)
+    return listener
+
+
+def _load(loader: Callable[[], Application], have_served: "Array[c_bool]", idx: int) -> Application:
+    """In a worker: the application, which writes down when it has started."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Until granian waits for them: the parent's own handlers, inherited, would swallow them.
+        signal.signal(number, signal.SIG_DFL)
+    application = loader()
+
+    def telling(scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] != "lifespan":
+            return application(scope, receive, send)
+
+        async def note_start(message: Message) -> None:
+            if message["type"] == "lifespan.startup.complete":
+                # The loop stands still from here until granian listens: a certificate it cannot
+                # use, for instance, ends the worker before this is due.
+                loop = asyncio.get_running_loop()
+                loop.call_later(_SETTLED_SECONDS, have_served.__setitem__, idx, True)
+            await send(message)
+
+        return application(scope, receive, note_start)
+
+    return telling

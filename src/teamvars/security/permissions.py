@@ -1,0 +1,98 @@
+"""Who else can get at the files of an installation, by their modes and owners.
+
+Symbolic links are followed and what they lead to is judged: secrets are often mounted through them.
+"""
+
+import os
+import shlex
+import stat
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+_WORDS = {
+    0o020: "its group can write",
+    0o002: "others can write",
+    0o040: "its group can read",
+    0o004: "others can read",
+    0o010: "its group can enter",
+    0o001: "others can enter",
+}
+_ROOT = 0
+
+
+class ExposedFiles(Exception):
+    """Others can get at files as they must not; the text names each and the command for it."""
+
+
+class Purpose(StrEnum):
+    """What a file is to an installation."""
+
+    DATA_DIR = "data directory"
+    DATABASE = "database"
+    DATABASE_DIR = "directory of the database"
+    KEYRING = "keyring"
+    KEYRING_DIR = "directory of the keyring"
+
+
+class _Rule(NamedTuple):
+    refused: int
+    """Bits of a mode with which nothing starts."""
+    told: int
+    """Bits of a mode that are worth a word."""
+    mend: str
+
+
+# The group may read a keyring: so are secrets mounted for an account that does not own them.
+_RULES = {
+    Purpose.DATA_DIR: _Rule(0o022, 0o077, "700"),
+    Purpose.DATABASE: _Rule(0o022, 0o066, "600"),
+    Purpose.DATABASE_DIR: _Rule(0o022, 0o022, "go-w"),
+    Purpose.KEYRING: _Rule(0o026, 0o026, "600"),
+    Purpose.KEYRING_DIR: _Rule(0o022, 0o022, "go-w"),
+}
+
+
+class Exposure(msgspec.Struct, frozen=True):
+    """A way to a file for somebody else; `text` says how to close it."""
+
+    text: str
+    is_refused: bool
+
+
+def by_mode(purpose: Purpose, path: Path, mode: int) -> list[Exposure]:
+    """What a mode lets others do, if anything."""
+    rule, bits = _RULES[purpose], stat.S_IMODE(mode)
+    if purpose is Purpose.KEYRING_DIR and bits & stat.S_ISVTX:
+        return []  # whoever can write there can still not replace what is another's
+    able = [words for bit, words in _WORDS.items() if bits & rule.told & bit]
+    if not able:
+        return []
+    text = f"The {purpose} {path} has mode {bits:04o}: {', '.join(able)} it."
+    mend = f"Run: chmod {rule.mend} {shlex.quote(str(path))}"
+    return [Exposure(f"{text} {mend}", bool(bits & rule.refused))]
+
+
+def by_owner(path: Path, owner: int, account: int) -> list[Exposure]:
+    """A keyring of somebody who is neither the account nor root, who could exchange it."""
+    if owner in (account, _ROOT):
+        return []
+    text = f"The {Purpose.KEYRING} {path} belongs to uid {owner}, neither to this account nor root."
+    return [Exposure(f"{text} Run: chown {account} {shlex.quote(str(path))}", True)]
+
+
+def look(purpose: Purpose, path: Path) -> list[Exposure]:
+    """What there is to say of a file; nothing where there is none, and nothing on Windows."""
+    if sys.platform == "win32":
+        return []
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = by_mode(purpose, path, status.st_mode)
+    if purpose is Purpose.KEYRING:
+        found += by_owner(path, status.st_uid, os.geteuid())
+    return found
