@@ -76,15 +76,24 @@ def appending(entry: AuditEntry, after: Stream) -> tuple[Statement, Statement]:
 async def entries(tx: Transaction, stream_id: str) -> AsyncIterator[AuditEntry]:
     """A stream's entries, oldest first, a page at a time."""
     sequence = 0
-    while rows := await tx.fetch(
+    while found := await entries_after(tx, stream_id, sequence):
+        for entry in found:
+            yield entry
+        sequence = found[-1].sequence
+
+
+async def entries_after(tx: Transaction, stream_id: str, sequence: int) -> list[AuditEntry]:
+    """A page of a stream's entries with larger sequence numbers, oldest first.
+
+    Numbers that are missing end nothing.
+    """
+    rows = await tx.fetch(
         f"SELECT {_ENTRY} FROM audit_entries WHERE stream_id = $1 AND sequence > $2 "
         f"ORDER BY sequence LIMIT {_PAGE}",
         stream_id,
         sequence,
-    ):
-        for row in rows:
-            yield AuditEntry(*row)
-        sequence = rows[-1][1]
+    )
+    return [AuditEntry(*row) for row in rows]
 
 
 async def entries_between(
