@@ -8,8 +8,9 @@ from datetime import datetime
 import pytest
 
 from teamvars.domain.names import is_safe
-from tests.cli.conftest import Site
+from tests.cli.conftest import DIRECTORY, Site
 from tests.cli.store import execute
+from tests.commands import Host
 
 
 def test_the_trail_names_operators_and_callers_and_what_they_did(site: Site) -> None:
@@ -120,3 +121,33 @@ def test_what_is_stored_commands_no_terminal(site: Site) -> None:
     assert json.loads(ends[0].out.splitlines()[-1])["subject"]["id"] == hostile
     assert "\\u001b]0;owned" in ends[2].out
     assert any(hostile in finding["text"] for finding in ends[3].json)
+
+
+def test_what_is_of_another_type_than_its_column_hides_no_other(host: Host) -> None:
+    """SQLite keeps what it is given."""
+    host.succeed("init")
+    (host.folder / "directory.yaml").write_text(DIRECTORY)
+    host.succeed("directory", "apply", "directory.yaml")
+    many = len(host.succeed("audit", "export").out.splitlines())
+    edits = {
+        "at": "'soon'",
+        "actor_id": "CAST(x'ff' AS TEXT)",
+        "details": "CAST(x'fffe' AS TEXT)",
+        "request_id": "x'00ff'",
+        "link": "'text'",
+    }
+    for n, (column, value) in enumerate(edits.items(), 1):
+        where = f"WHERE stream_id = 'system' AND sequence = {n}"
+        execute(host, f"UPDATE audit_entries SET {column} = {value} {where}")
+    execute(host, "UPDATE streams SET link = 'text' WHERE id = 'system'")
+    for words in (("audit", "list", "--limit", 10000), ("audit", "export")):
+        done = host.run(*words)
+        assert (done.code, len(done.out.splitlines())) == (1, many), done.err
+        for n, column in enumerate(edits, 1):
+            assert f"entry {n} of stream system was touched: {column}\n" in done.err
+        lines = [json.loads(line) for line in done.out.splitlines()]
+        touched = [line["touched"] for line in lines if "touched" in line]
+        assert {"details": "fffe"} in touched
+        assert {"link": "text"} in touched
+    assert host.run("audit", "head").code == 1
+    assert host.run("audit", "verify").code == 3
