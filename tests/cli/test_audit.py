@@ -1,9 +1,16 @@
 """`audit list` and `audit verify`, over a real store that somebody touches: contract §7."""
 
-import json
+# ruff: noqa: S608 - what is put together here is done behind the service's back
 
-from tests.cli.conftest import Site
+import json
+from datetime import datetime
+
+import pytest
+
+from teamvars.domain.names import is_safe
+from tests.cli.conftest import DIRECTORY, Site
 from tests.cli.store import execute
+from tests.commands import Host
 
 
 def test_the_trail_names_operators_and_callers_and_what_they_did(site: Site) -> None:
@@ -37,3 +44,110 @@ def test_verify_exits_with_3_once_somebody_has_touched_the_trail(site: Site) -> 
     assert touched.code == 3
     assert "the entry was altered or replaced" in touched.out
     assert site.host.run("audit", "verify").code == 0
+
+
+@pytest.mark.parametrize(
+    ("edit", "column"),
+    [
+        ("details = '['", "details"),
+        ('details = \'{"opens": 7, "closes": [{"stream": 7}]} \'', None),
+        ('details = \'{"closes": [{"stream": 7, "sequence": 1, "link": "00"}]}\'', None),
+        ("at = 9223372036854775807", "at"),
+        ("at = -9223372036854775807", "at"),
+        ("at = 9223372036854775807, details = 'null'", "at, details"),
+    ],
+)
+def test_a_touched_entry_hides_no_other_and_is_named(
+    site: Site, edit: str, column: str | None
+) -> None:
+    team = site.applied["organizations"]["acme"]["teams"]["platform"]
+    where = f"WHERE stream_id = '{team}' AND sequence = 1"
+    before = json.loads(site.host.succeed("audit", "list", "--stream", team).out.splitlines()[-1])
+    many = len(site.host.succeed("audit", "export").out.splitlines())
+    at = round(datetime.fromisoformat(before["at"]).timestamp() * 1_000_000)
+    execute(site.host, "CREATE TABLE kept (details TEXT)")
+    execute(site.host, f"INSERT INTO kept SELECT details FROM audit_entries {where}")
+    execute(site.host, f"UPDATE audit_entries SET {edit} {where}")
+    ends = [
+        site.host.run(*words)
+        for words in (
+            ("audit", "list", "--limit", 10000),
+            ("audit", "export"),
+            ("audit", "list", "--stream", team),
+        )
+    ]
+    verified = site.host.run("audit", "verify")
+    execute(
+        site.host,
+        f"UPDATE audit_entries SET at = {at}, details = (SELECT details FROM kept) {where}",
+    )
+    execute(site.host, "DROP TABLE kept")
+    assert site.host.run("audit", "verify").code == 0
+    assert (verified.code, f"{team} entry 1: " in verified.out) == (3, True)
+    assert [len(done.out.splitlines()) for done in ends[:2]] == [many, many]
+    for done in ends:
+        touched = [one for line in done.out.splitlines() if "touched" in (one := json.loads(line))]
+        if column is None:
+            assert (done.code, done.err, touched) == (0, "", [])
+        else:
+            assert (done.code, len(touched)) == (1, 1)
+            assert f"entry 1 of stream {team} was touched: {column}" in done.err
+            assert all(touched[0][name] is None for name in column.split(", "))
+            assert touched[0]["subject"] == before["subject"]
+
+
+def test_what_is_stored_commands_no_terminal(site: Site) -> None:
+    team = site.applied["organizations"]["acme"]["teams"]["platform"]
+    where = f"WHERE stream_id = '{team}' AND sequence = 1"
+    before = json.loads(site.host.succeed("audit", "list", "--stream", team).out.splitlines()[-1])
+    hostile = "\x1b]0;owned\x07\u202e\x9b31m\x7f"
+    execute(site.host, f"UPDATE audit_entries SET subject_id = '{hostile}' {where}")
+    execute(site.host, f"UPDATE teams SET name = '{hostile}' WHERE id = '{team}'")
+    execute(site.host, f"UPDATE teams SET manage_membership = 1 WHERE id = '{team}'")
+    ends = [
+        site.host.run("audit", "list", "--stream", team),
+        site.host.run("audit", "export"),
+        site.host.run("doctor"),
+        site.host.run("doctor", "--json"),
+        site.host.run("token", "revoke", hostile),
+    ]
+    subject = before["subject"]["id"]
+    execute(site.host, f"UPDATE audit_entries SET subject_id = '{subject}' {where}")
+    execute(
+        site.host, f"UPDATE teams SET manage_membership = 0, name = 'platform' WHERE id = '{team}'"
+    )
+    for done in ends:
+        assert is_safe((done.out + done.err).replace("\n", ""))
+    assert json.loads(ends[0].out.splitlines()[-1])["subject"]["id"] == hostile
+    assert "\\u001b]0;owned" in ends[2].out
+    assert any(hostile in finding["text"] for finding in ends[3].json)
+
+
+def test_what_is_of_another_type_than_its_column_hides_no_other(host: Host) -> None:
+    """SQLite keeps what it is given."""
+    host.succeed("init")
+    (host.folder / "directory.yaml").write_text(DIRECTORY)
+    host.succeed("directory", "apply", "directory.yaml")
+    many = len(host.succeed("audit", "export").out.splitlines())
+    edits = {
+        "at": "'soon'",
+        "actor_id": "CAST(x'ff' AS TEXT)",
+        "details": "CAST(x'fffe' AS TEXT)",
+        "request_id": "x'00ff'",
+        "link": "'text'",
+    }
+    for n, (column, value) in enumerate(edits.items(), 1):
+        where = f"WHERE stream_id = 'system' AND sequence = {n}"
+        execute(host, f"UPDATE audit_entries SET {column} = {value} {where}")
+    execute(host, "UPDATE streams SET link = 'text' WHERE id = 'system'")
+    for words in (("audit", "list", "--limit", 10000), ("audit", "export")):
+        done = host.run(*words)
+        assert (done.code, len(done.out.splitlines())) == (1, many), done.err
+        for n, column in enumerate(edits, 1):
+            assert f"entry {n} of stream system was touched: {column}\n" in done.err
+        lines = [json.loads(line) for line in done.out.splitlines()]
+        touched = [line["touched"] for line in lines if "touched" in line]
+        assert {"details": "fffe"} in touched
+        assert {"link": "text"} in touched
+    assert host.run("audit", "head").code == 1
+    assert host.run("audit", "verify").code == 3

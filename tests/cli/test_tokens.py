@@ -1,12 +1,16 @@
 """`token create`, `list` and `revoke`: contract §7."""
 
+# ruff: noqa: S608 - what is put together here is done behind the service's back
+
 import time
 from datetime import datetime
 
 import pytest
 
+from teamvars.domain.tokens import MAX_LIVE_TOKENS
 from teamvars.security.tokens import is_token
 from tests.cli.conftest import Site
+from tests.cli.store import execute
 from tests.commands import Host
 
 
@@ -90,6 +94,8 @@ def test_a_token_for_nobody_is_not_found(site: Site, options: tuple[str, ...]) -
         ("--user", "alice", "--expires", ""),
         ("--user", "alice", "--expires", "1d 2h"),
         ("--user", "alice", "--expires", "9999999999999d"),
+        ("--user", "alice", "--expires", "99999999d"),
+        ("--user", "alice", "--expires", "999999999d"),
         ("--user", "alice", "--unknown"),
     ],
 )
@@ -128,3 +134,42 @@ def test_help_is_no_error_and_an_unknown_command_is_one(host: Host) -> None:
     assert host.run("--version").out.startswith("teamvars ")
     assert host.run("tokens").code == 2
     assert host.run("token", "make").code == 2
+
+
+def test_an_owner_has_at_most_a_hundred_live_tokens(site: Site) -> None:
+    owner = site.applied["users"]["root"]
+    hashed = "CAST('{}' AS {})"
+    type_ = "BYTEA" if "DATABASE_URL" in site.host.settings else "BLOB"
+    rows = ", ".join(
+        f"('at-many-{n}', {hashed.format(f'many-{n}', type_)}, '{owner}', 1)"
+        for n in range(MAX_LIVE_TOKENS)
+    )
+    execute(site.host, f"INSERT INTO tokens (id, hash, user_id, created_at) VALUES {rows}")
+    refused = site.host.run("token", "create", "--user", "root")
+    assert (refused.code, refused.out) == (7, "")
+    assert "100 live tokens" in refused.err
+    execute(site.host, "UPDATE tokens SET expires_at = 1 WHERE id = 'at-many-7'")
+    made = site.host.succeed("token", "create", "--user", "root", "--json").json["id"]
+    assert site.host.run("token", "create", "--user", "root").code == 7
+    site.host.succeed("token", "revoke", made)
+    execute(site.host, "DELETE FROM tokens WHERE id LIKE 'at-many-%'")
+
+
+def test_a_touched_row_hides_no_other_token_and_is_named(site: Site) -> None:
+    id_ = site.host.succeed("token", "create", "--user", "bob", "--json").json["id"]
+    whole = site.host.succeed("token", "list").out.splitlines()
+    execute(
+        site.host,
+        "UPDATE tokens SET expires_at = 9223372036854775807, created_at = -9223372036854775807 "
+        f"WHERE id = '{id_}'",
+    )
+    for options in ((), ("--json",)):
+        done = site.host.run("token", "list", *options)
+        assert done.code == 1
+        assert f"token {id_} was touched: created, expires" in done.err
+        assert all(line.split()[0] in done.out for line in whole)
+        if options:
+            row = next(row for row in done.json if row["id"] == id_)
+            assert (row["created"], row["expires"]) == (None, None)
+    site.host.succeed("token", "revoke", id_)
+    assert site.host.run("token", "list").code == 0

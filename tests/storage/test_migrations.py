@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from teamvars.storage import migrations
+from teamvars.domain.names import fold
+from teamvars.storage import migrations, users
 from teamvars.storage.database import Database, Fragments, MissingTable, Transaction
 from teamvars.storage.migrations import Migration, SchemaMismatch
 from tests.storage.stores import opened, words
@@ -110,3 +111,33 @@ def test_fragments_take_the_place_of_their_markers_and_of_nothing_else() -> None
     fragments = Fragments(text="T", bytes_="B", lock=r"L(\1)", each=r"E(\1)")
     sql = "a {text} b {bytes} c {lock streams} d IN {each $12} e {} {unknown} $1"
     assert fragments.render(sql) == "a T b B c L(streams) d E($12) e {} {unknown} $1"
+
+
+async def test_addresses_that_were_told_apart_before_still_are_and_are_found_by_the_new_rule(
+    empty: Database,
+) -> None:
+    emails = ["Plain@Example.com", "Straße@Example.com", "ÉLAN@example.com", "ABCXYZ@x.y", None]
+
+    async def as_in_0_1_0(tx: Transaction) -> None:
+        await tx.script(migrations.known()[0].sql)
+        for number, email in enumerate(emails):
+            folded = None if email is None else email.casefold()
+            await tx.execute(
+                "INSERT INTO users (id, username, username_folded, email, email_folded, "
+                "site_admin, created_at) VALUES ($1, $1, $1, $2, $3, 0, 0)",
+                f"user-{number}",
+                email,
+                folded,
+            )
+
+    async def migrate(tx: Transaction) -> list[str | None]:
+        await tx.script(migrations.known()[1].sql)
+        rows = await tx.fetch("SELECT email_folded FROM users ORDER BY id")
+        return [row[0] for row in rows]
+
+    await empty.migrate(as_in_0_1_0)
+    found = await empty.migrate(migrate)
+    assert found == [None if email is None else fold(email) for email in emails]
+    assert found[1] == "straße@example.com"
+    assert await empty.read(lambda tx: users.find_by_email(tx, "STRAßE@example.com"))
+    assert not await empty.read(lambda tx: users.find_by_email(tx, "strasse@example.com"))

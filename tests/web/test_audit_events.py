@@ -1,10 +1,13 @@
 """`GET …/audit-events`: who sees which changes, newest first and paged (contract §7)."""
 
+# ruff: noqa: S608 - what is put together here is done behind the service's back
+
 from typing import Any
 
 import httpx
 import pytest
 
+from teamvars.storage.database import Transaction
 from tests.world import World, faults, linkage_document
 
 
@@ -129,3 +132,37 @@ async def test_a_team_s_changes_name_the_memberships(world: World) -> None:
     assert newest["action"] == "member.add"
     assert newest["actor"]["id"] == world.users["manager"]
     assert newest["details"] == {"organization-memberships": [world.memberships["plain"]]}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "details = '['",
+        "details = '[]'",
+        "details = '{\"a\": NaN}'",
+        "at = 9223372036854775807",
+        "at = -9223372036854775807",
+    ],
+)
+async def test_a_touched_entry_hides_no_other(world: World, edit: str) -> None:
+    for number in range(3):
+        await world.make_variable(f"key-{number}")
+    workspace_id = world.workspaces["network"]
+    where = f"WHERE stream_id = '{workspace_id}' AND sequence = 2"
+
+    async def touch(tx: Transaction) -> tuple[object, ...]:
+        (before,) = await tx.fetch(f"SELECT at, details FROM audit_entries {where}")
+        await tx.execute(f"UPDATE audit_entries SET {edit} {where}")
+        return tuple(before)
+
+    async def mend(tx: Transaction) -> None:
+        await tx.execute(f"UPDATE audit_entries SET at = $1, details = $2 {where}", *before)
+
+    before = await world.house.services.database.write(touch)
+    answer = await events(world, "owner", of_workspace(world))
+    await world.house.services.database.write(mend)
+    assert answer.status_code == 200
+    shown = answer.json()["data"]
+    assert [one["attributes"]["sequence"] for one in shown] == [3, 2, 1]
+    assert isinstance(shown[1]["attributes"]["details"], dict)
+    assert shown[0]["attributes"]["details"]["key"] == "key-2"

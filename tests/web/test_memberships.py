@@ -292,3 +292,26 @@ async def test_a_thousand_memberships_with_includes_cost_a_bounded_number_of_sta
         costs.add(len(statements))
     assert len(costs) <= 2  # teams are read where somebody is in one
     assert max(costs) <= 8
+
+
+async def test_an_address_with_characters_that_nobody_sees_invites_nobody(world: World) -> None:
+    for email in ("ali\u202ece@x.y", "ali\x7fce@x.y", "ali\x85ce@x.y", "ali\u200bce@x.y"):
+        attributes = {"email": email}
+        document = {"data": {"type": TYPE, "attributes": attributes}}
+        answer = await world.call("owner", "POST", path_of(world), document)
+        assert faults(answer) == [("422", "invalid_value", "/data/attributes/email")]
+
+
+async def test_two_addresses_that_differ_in_a_letter_are_two_people(world: World) -> None:
+    ids = set()
+    for local in ("straße", "STRASSE"):
+        attributes = {"email": f"{local}@{world.organization}.test"}
+        document = {"data": {"type": TYPE, "attributes": attributes}}
+        answer = await world.call("owner", "POST", path_of(world), document)
+        assert answer.status_code == 201, answer.text
+        ids.add(answer.json()["data"]["relationships"]["user"]["data"]["id"])
+    assert len(ids) == 2
+    attributes = {"email": f"StRaSsE@{world.organization}.TEST"}
+    document = {"data": {"type": TYPE, "attributes": attributes}}
+    again = await world.call("owner", "POST", path_of(world), document)
+    assert faults(again) == [("422", "already_member", "/data/attributes/email")]

@@ -1,9 +1,14 @@
 """Authentication tokens over HTTP: contract §6, on both engines."""
 
+# ruff: noqa: S608 - what is put together here is done behind the service's back
+
+import asyncio
 from typing import Any
 
 import pytest
 
+from teamvars.domain.tokens import MAX_LIVE_TOKENS
+from teamvars.storage.database import Transaction
 from tests.world import World, faults
 
 
@@ -164,3 +169,106 @@ async def test_whoever_calls_learns_who_they_are(world: World) -> None:
     for who in ("writers-token", "organization-token"):
         robot = (await world.call(who, "GET", "/account/details")).json()["data"]
         assert robot["attributes"]["is-service-account"] is True
+
+
+@pytest.mark.parametrize(
+    "expired_at", ["9999-12-31T23:59:59-23:59", "9999-12-31T23:59:59.999999Z", "99999-01-01"]
+)
+async def test_an_end_that_cannot_be_written_is_refused_and_nothing_is_made(
+    world: World, expired_at: str
+) -> None:
+    document = token_document(**{"expired-at": expired_at})
+    for who, path in (
+        ("owner", organization_path(world)),
+        ("owner", team_path(world)),
+        ("plain", user_path(world)),
+    ):
+        answer = await world.call(who, "POST", path, document)
+        assert faults(answer) == [("422", "invalid_value", "/data/attributes/expired-at")]
+    listed = await world.call("plain", "GET", user_path(world))
+    assert len(listed.json()["data"]) == 1
+    assert (await world.call("organization-token", "GET", "/account/details")).is_success
+    document = token_document(**{"expired-at": "9999-12-31T23:59:59Z"})
+    last = await made(world, "plain", user_path(world), document)
+    assert last["attributes"]["expired-at"] == "9999-12-31T23:59:59.000Z"
+
+
+async def touch(world: World, statement: str, *arguments: object) -> None:
+    """Changes the store behind the service's back."""
+
+    async def body(tx: Transaction) -> None:
+        await tx.execute(statement, *arguments)
+
+    await world.house.services.database.write(body)
+
+
+async def test_a_touched_row_hides_no_other_token(world: World) -> None:
+    ids = [(await made(world, "plain", user_path(world)))["id"] for _ in "123"]
+    edits = "expires_at = 9223372036854775807, created_at = -9223372036854775807"
+    await touch(world, f"UPDATE tokens SET {edits}, last_used_at = 5 WHERE id = $1", ids[1])
+    listed = await world.call("plain", "GET", user_path(world))
+    shown = {one["id"]: one["attributes"] for one in listed.json()["data"]}
+    assert shown.keys() >= set(ids)
+    assert shown[ids[1]]["expired-at"] == "9999-12-31T23:59:59.999Z"
+    assert shown[ids[1]]["created-at"] == "0001-01-01T00:00:00.000Z"
+    one = f"/authentication-tokens/{ids[1]}"
+    assert (await world.call("plain", "GET", one)).status_code == 200
+    assert (await world.call("plain", "DELETE", one)).status_code == 204
+
+
+async def fill(world: World, live: int) -> None:
+    """Gives `plain` so many live tokens, without saying so in the audit trail."""
+    listed = await world.call("plain", "GET", user_path(world))
+    hashed = "CAST($2 AS {bytes})"
+    for n in range(live - listed.json()["meta"]["pagination"]["total-count"]):
+        await touch(
+            world,
+            f"INSERT INTO tokens (id, hash, user_id, created_at) VALUES ($1, {hashed}, $3, {n})",
+            f"at-{world.organization}-{n:03}",
+            f"{world.organization}-{n}".encode(),
+            world.users["plain"],
+        )
+
+
+async def test_an_owner_has_at_most_a_hundred_live_tokens(world: World) -> None:
+    await fill(world, MAX_LIVE_TOKENS - 1)
+    await made(world, "plain", user_path(world))
+    document = token_document(description="a" * 513)
+    refused = await world.call("plain", "POST", user_path(world), document)
+    assert faults(refused) == [
+        ("422", "too_many_items", None),
+        ("422", "invalid_value", "/data/attributes/description"),
+    ]
+    await touch(
+        world,
+        "UPDATE tokens SET expires_at = 1 WHERE id = $1",
+        f"at-{world.organization}-000",
+    )
+    last = await made(world, "plain", user_path(world))
+    assert (await world.call("plain", "POST", user_path(world))).status_code == 422
+    await world.call("plain", "DELETE", f"/authentication-tokens/{last['id']}")
+    await made(world, "plain", user_path(world))
+
+
+async def test_of_racing_creations_one_takes_the_last_place(world: World) -> None:
+    await fill(world, MAX_LIVE_TOKENS - 1)
+    answers = await asyncio.gather(
+        *(world.call("plain", "POST", user_path(world)) for _ in range(6))
+    )
+    assert sorted(answer.status_code for answer in answers) == [201, *[422] * 5]
+
+
+async def test_a_users_tokens_are_listed_in_pages_oldest_first(world: World) -> None:
+    await fill(world, 45)
+    found: list[str] = []
+    follow = user_path(world)
+    while follow:
+        page = (await world.call("plain", "GET", follow)).json()
+        found += [one["id"] for one in page["data"]]
+        assert page["meta"]["pagination"]["total-count"] == 45
+        assert len(page["data"]) <= 20
+        follow = (page["links"]["next"] or "").removeprefix("/api/v2")
+    assert len(set(found)) == len(found) == 45
+    assert found[0].endswith("-000")
+    whole = await world.call("plain", "GET", f"{user_path(world)}?page[size]=100")
+    assert [one["id"] for one in whole.json()["data"]] == found

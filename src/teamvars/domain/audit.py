@@ -1,10 +1,11 @@
 """Streams of changes, and the audit entries that make each one a chain."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from teamvars.domain.times import moment
 from teamvars.domain.workspaces import Usage
 
 SYSTEM_STREAM = "system"
@@ -72,6 +73,37 @@ class AuditEntry(NamedTuple):
     previous: bytes
     link: bytes
 
+    def read_details(self) -> dict[str, Any] | None:
+        """What `details` says; None once it is no JSON object, as which it was written."""
+        try:
+            return msgspec.json.decode(self.details, type=dict[str, Any])
+        except (msgspec.MsgspecError, UnicodeError, TypeError, RecursionError):
+            return None
+
+    def faulty(self) -> list[str]:
+        """The names of the fields that cannot be shown: somebody has touched the row.
+
+        SQLite lets a column hold what is not of its type.
+        """
+        unfit = {
+            name
+            for name, found in self._asdict().items()
+            if not isinstance(found, _STORED_AS.get(name, str))
+        }
+        if moment(self.at) is None:
+            unfit.add("at")
+        if self.read_details() is None:
+            unfit.add("details")
+        return sorted(unfit)
+
+
+_STORED_AS: Mapping[str, type | tuple[type, ...]] = {
+    "sequence": int,
+    "at": int,
+    "token_id": (str, type(None)),
+    "previous": bytes,
+    "link": bytes,
+}
 
 Position = tuple[int, str, int]
 """Where an entry stands among all: its time, stream and sequence number."""

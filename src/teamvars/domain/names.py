@@ -1,22 +1,55 @@
 """Names of organizations, workspaces, teams and users: which are allowed, which are equal."""
 
+import json
 import re
+import unicodedata
 
 from teamvars.domain.errors import Code, Fault
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,90}")
 _USERNAME = re.compile(r"[A-Za-z0-9_.@+-]{1,90}")
-_EMAIL = re.compile(r"[^\s@\x00-\x1f]{1,64}@[^\s@\x00-\x1f]{1,255}")
+_EMAIL = re.compile(r"[^\s@]{1,64}@[^\s@]{1,255}")
+_ASCII_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+# Control characters (C0, DEL, C1), format characters (those that turn the direction of text, and
+# those nobody sees), halves of surrogate pairs, private use, line and paragraph separators.
+_UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 
 NAME_POINTER = "/data/attributes/name"
 NAME_RULE = "1 to 90 letters, digits, '-' or '_'"
 USERNAME_RULE = "1 to 90 letters, digits or any of '-_.@+'"
-EMAIL_RULE = "an e-mail address such as alice@example.com"
+EMAIL_RULE = (
+    "an e-mail address such as alice@example.com, in Unicode's form NFC, without control, format "
+    "or private-use characters"
+)
 
 
 def fold(name: str) -> str:
-    """The form in which names and e-mail addresses are compared; never SQL's `lower`."""
-    return name.casefold()
+    """The form in which names and e-mail addresses are compared; never SQL's `lower`.
+
+    Two are the same when they are the same characters, but for the case of the letters A to Z.
+    Nothing else is alike: `ß` and `SS`, `É` and `é` are different people. Names have no other
+    letters, and an address that is written in two ways has one of them refused (`is_email`).
+    """
+    return name.lower() if name.isascii() else name.translate(_ASCII_LOWER)
+
+
+def is_safe(text: str) -> bool:
+    """Whether it has no character that does something instead of being seen."""
+    if text.isascii():
+        return text.isprintable()
+    return not any(unicodedata.category(char) in _UNSAFE for char in text)
+
+
+def escaped(text: str) -> str:
+    r"""The text on one line, each character that is not safe in JSON's form, such as `\u202e`.
+
+    Where the text is a line of JSON, its meaning stays.
+    """
+    if is_safe(text):
+        return text
+    return "".join(
+        json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSAFE else char for char in text
+    )
 
 
 def is_name(text: str) -> bool:
@@ -31,7 +64,11 @@ def is_username(text: str) -> bool:
 
 def is_email(text: str) -> bool:
     """Whether it looks like an e-mail address; whether mail arrives there is not known here."""
-    return _EMAIL.fullmatch(text) is not None
+    return (
+        _EMAIL.fullmatch(text) is not None
+        and is_safe(text)
+        and unicodedata.is_normalized("NFC", text)
+    )
 
 
 def name_faults(name: str | None) -> list[Fault]:

@@ -1,12 +1,16 @@
 """API tokens as they are listed: everything about one but the token."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 
 from teamvars.domain.errors import Code, Fault
+from teamvars.domain.times import LATEST, microseconds, moment
 
 MAX_DESCRIPTION_CHARACTERS = 512
+EXPIRY_RULE = "at the latest 9999-12-31T23:59:59Z"
+MAX_LIVE_TOKENS = 100
+"""Of one user, team or organization. One that has expired is not alive."""
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -19,6 +23,15 @@ class Token(msgspec.Struct, frozen=True):
     expires_at: int | None
     last_used_at: int | None
     description: str = ""
+
+    def faulty(self) -> list[str]:
+        """The names of the times that cannot be written: somebody has touched the row."""
+        times = {
+            "created": self.created_at,
+            "expires": self.expires_at,
+            "last-used": self.last_used_at,
+        }
+        return [name for name, at in times.items() if at is not None and moment(at) is None]
 
 
 class TokenOwner(msgspec.Struct, frozen=True):
@@ -41,9 +54,8 @@ class TokenDraft(msgspec.Struct, frozen=True):
         if self.expired_at is None:
             return None
         try:
-            at = datetime.fromisoformat(self.expired_at)
-            return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1_000_000)
-        except (ValueError, OverflowError):
+            return microseconds(datetime.fromisoformat(self.expired_at))
+        except ValueError:
             return None
 
     def all_faults(self, now: int) -> list[Fault]:
@@ -52,9 +64,26 @@ class TokenDraft(msgspec.Struct, frozen=True):
         if len(self.description or "") > MAX_DESCRIPTION_CHARACTERS:
             detail = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
             faults.append(_fault("description", detail))
-        if self.expired_at is not None and (self.expires_at() or 0) <= now:
-            faults.append(_fault("expired-at", "This must be a time to come, as RFC 3339 has it."))
+        if self.expired_at is not None and not can_expire(self.expires_at(), now):
+            detail = f"This must be a time to come, as RFC 3339 has it, {EXPIRY_RULE}."
+            faults.append(_fault("expired-at", detail))
         return faults
+
+
+def can_expire(at: int | None, now: int) -> bool:
+    """Whether a token may expire then (µs UTC): a time to come, and one that can be written."""
+    return at is not None and now < at <= LATEST
+
+
+def no_such_expiry() -> Fault:
+    """A lifetime ends at a time at which no token may expire."""
+    return Fault(Code.INVALID_VALUE, f"A token expires in time to come, {EXPIRY_RULE}.")
+
+
+def too_many() -> Fault:
+    """The owner has as many live tokens as anybody may have."""
+    detail = f"There are {MAX_LIVE_TOKENS} live tokens already: revoke one that is not used."
+    return Fault(Code.TOO_MANY_ITEMS, detail)
 
 
 def _fault(name: str, detail: str) -> Fault:

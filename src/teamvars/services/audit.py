@@ -1,7 +1,7 @@
 """The audit trail: showing it, handing it on, and proving that nobody has touched it."""
 
-import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -15,12 +15,11 @@ from teamvars.domain.audit import (
     Page,
     Stream,
 )
+from teamvars.domain.names import is_safe
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.storage import access, streams
 from teamvars.storage.database import Database, Transaction
-
-_EXPORTED_AT_ONCE = 1000
 
 
 class AuditPage(msgspec.Struct, frozen=True):
@@ -84,7 +83,7 @@ class Audit:
         through the entry that closed it.
         """
         heads = await self.heads()
-        waiting = [head.stream_id for head in heads if head.sequence > known.get(head.stream_id, 0)]
+        waiting = [one.stream_id for one in heads if one.sequence != known.get(one.stream_id, 0)]
         while waiting:
             stream_id = waiting.pop()
             while entries := await self._after(stream_id, known.get(stream_id, 0)):
@@ -93,10 +92,9 @@ class Audit:
                     yield entry
                     waiting += (id_ for id_, end in _vouched_for(entry).items() if end)
 
-    async def _after(self, stream_id: str, sequence: int) -> list[AuditEntry]:
-        async def body(tx: Transaction) -> list[AuditEntry]:
-            up_to = sequence + _EXPORTED_AT_ONCE
-            return await streams.entries_between(tx, stream_id, sequence, up_to)
+    async def _after(self, stream_id: str, sequence: int) -> Sequence[AuditEntry]:
+        async def body(tx: Transaction) -> Sequence[AuditEntry]:
+            return await streams.entries_after(tx, stream_id, sequence)
 
         return await self._database.read(body)
 
@@ -169,11 +167,12 @@ async def _lost(tx: Transaction, head: Head) -> Break | None:
 
 def _vouched_for(entry: AuditEntry) -> Mapping[str, tuple[int, bytes] | None]:
     """The streams an entry opens (None) or closes (where it ended); none once it was altered."""
+    details = entry.read_details() or {}
     try:
-        details = json.loads(entry.details)
-        opened: dict[str, tuple[int, bytes] | None] = dict.fromkeys(details.get("opens", ()))
+        opened: dict[Any, tuple[int, bytes] | None] = dict.fromkeys(details.get("opens", ()))
         for closed in details.get("closes", ()):
             opened[closed["stream"]] = (closed["sequence"], bytes.fromhex(closed["link"]))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError):
         return {}
-    return opened
+    # An altered entry may say anything, and not all of it is a parameter of a statement.
+    return opened if all(isinstance(id_, str) and is_safe(id_) for id_ in opened) else {}

@@ -1,15 +1,21 @@
 """Tokens: made, shown and revoked by the operator, by their owners and by their users."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.audit import SYSTEM_STREAM, Page
 from teamvars.domain.discreet import Discreet
-from teamvars.domain.errors import forbidden, not_found, refuse_all
+from teamvars.domain.errors import Fault, Refusal, forbidden, not_found, refuse_all
 from teamvars.domain.ids import new_id
-from teamvars.domain.tokens import Token, TokenDraft, TokenOwner
+from teamvars.domain.tokens import (
+    MAX_LIVE_TOKENS,
+    Token,
+    TokenDraft,
+    TokenOwner,
+    can_expire,
+    no_such_expiry,
+    too_many,
+)
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.changes import tokens as token_changes
@@ -31,6 +37,13 @@ class NewToken(Discreet, frozen=True):
 
     token: Token
     secret: str
+
+
+class TokenPage(msgspec.Struct, frozen=True):
+    """Tokens of one owner, oldest first, and how many there are in all."""
+
+    tokens: list[Token]
+    total: int
 
 
 class OfOrganization(msgspec.Struct, frozen=True):
@@ -69,7 +82,10 @@ class Tokens:
         self._clock = clock
 
     async def create(self, caller: Caller, owner: OwnerName, lifetime: int | None) -> NewToken:
-        """A token that lives `lifetime` µs, or until it is revoked. Refuses: not found."""
+        """A token that lives `lifetime` µs, or until it is revoked.
+
+        Refuses: not found, an end that cannot be written, too many live tokens.
+        """
 
         async def body(tx: Transaction) -> NewToken:
             ledger = self._ledger(tx, caller)
@@ -81,6 +97,9 @@ class Tokens:
                 whose = await tokens.find_team(tx, owner.organization or "", owner.team)
             await ledger.lock([whose.stream_id])
             expires_at = None if lifetime is None else ledger.now + lifetime
+            if lifetime is not None and not can_expire(expires_at, ledger.now):
+                raise Refusal(no_such_expiry())
+            refuse_all(await _surplus(tx, whose, ledger.now))
             token = Token(new_id("at"), whose.kind, whose.id, ledger.now, expires_at, None)
             return NewToken(token, await token_changes.create(ledger, token))
 
@@ -106,13 +125,16 @@ class Tokens:
     async def make(self, caller: Caller, whose: Whose, draft: TokenDraft) -> NewToken:
         """A new token; of a team or organization it takes the place of all there were.
 
-        Refuses: forbidden, every fault of the draft.
+        Refuses: forbidden, every fault of the draft, and too many live tokens.
         """
 
         async def body(tx: Transaction) -> NewToken:
             ledger = self._ledger(tx, caller)
             owner = await self._locked(ledger, caller, whose)
-            refuse_all(draft.all_faults(ledger.now))
+            faults = draft.all_faults(ledger.now)
+            if owner.kind == "user":
+                faults += await _surplus(tx, owner, ledger.now)
+            refuse_all(faults)
             if owner.kind != "user":
                 for former in await tokens.of_owner(tx, owner):
                     await token_changes.revoke(ledger, former)
@@ -129,12 +151,24 @@ class Tokens:
 
         return await self._database.write(body)
 
-    async def show_all(self, caller: Caller, whose: Whose) -> Sequence[Token]:
-        """Somebody's tokens, oldest first. Refuses: forbidden."""
+    async def list_of(self, caller: Caller, whose: Whose, page: Page) -> TokenPage:
+        """A page of somebody's tokens, expired ones included. Refuses: forbidden."""
 
-        async def body(tx: Transaction) -> Sequence[Token]:
+        async def body(tx: Transaction) -> TokenPage:
             owner = await _managed(tx, caller, self._clock(), whose)
-            return await tokens.of_owner(tx, owner)
+            return TokenPage(*await tokens.page_of_owner(tx, owner, page))
+
+        return await self._database.read(body)
+
+    async def show_newest(self, caller: Caller, whose: Whose) -> Token:
+        """The token of a team or organization. Refuses: forbidden, there is none."""
+
+        async def body(tx: Transaction) -> Token:
+            owner = await _managed(tx, caller, self._clock(), whose)
+            found = await tokens.of_owner(tx, owner)
+            if not found:
+                raise not_found()
+            return found[-1]
 
         return await self._database.read(body)
 
@@ -181,6 +215,12 @@ class Tokens:
 
     def _ledger(self, tx: Transaction, caller: Caller) -> Ledger:
         return Ledger(tx, caller, self._chain, self._clock())
+
+
+async def _surplus(tx: Transaction, owner: TokenOwner, now: int) -> list[Fault]:
+    """The fault of one token more than an owner may have; the owner's stream must be locked."""
+    live = await tokens.count_live(tx, owner, now)
+    return [too_many()] if live >= MAX_LIVE_TOKENS else []
 
 
 async def _managed(tx: Transaction, caller: Caller, now: int, whose: Whose) -> TokenOwner:

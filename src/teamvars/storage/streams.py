@@ -13,6 +13,11 @@ _ENTRY = (
     "stream_id, sequence, at, actor_kind, actor_id, token_id, request_id, action, "
     "subject_type, subject_id, details, key_id, previous, link"
 )
+_NO_TEXT = {"sequence", "at", "previous", "link"}
+# As `_ENTRY`, with the bytes of each text.
+_RAW_ENTRY = ", ".join(
+    name if name in _NO_TEXT else f"CAST({name} AS {{bytes}})" for name in AuditEntry._fields
+)
 _PAGE = 1000
 _INSERT_ENTRY = (
     f"INSERT INTO audit_entries ({_ENTRY}) "
@@ -76,29 +81,27 @@ def appending(entry: AuditEntry, after: Stream) -> tuple[Statement, Statement]:
 async def entries(tx: Transaction, stream_id: str) -> AsyncIterator[AuditEntry]:
     """A stream's entries, oldest first, a page at a time."""
     sequence = 0
-    while rows := await tx.fetch(
-        f"SELECT {_ENTRY} FROM audit_entries WHERE stream_id = $1 AND sequence > $2 "
-        f"ORDER BY sequence LIMIT {_PAGE}",
-        stream_id,
-        sequence,
-    ):
-        for row in rows:
-            yield AuditEntry(*row)
-        sequence = rows[-1][1]
+    while found := await entries_after(tx, stream_id, sequence):
+        for entry in found:
+            yield entry
+        sequence = found[-1].sequence
+
+
+async def entries_after(tx: Transaction, stream_id: str, sequence: int) -> list[AuditEntry]:
+    """A page of a stream's entries with larger sequence numbers, oldest first.
+
+    Numbers that are missing end nothing.
+    """
+    rest = f"WHERE stream_id = $1 AND sequence > $2 ORDER BY sequence LIMIT {_PAGE}"
+    return await _fetch_entries(tx, rest, stream_id, sequence)
 
 
 async def entries_between(
     tx: Transaction, stream_id: str, after: int, up_to: int
 ) -> list[AuditEntry]:
     """A stream's entries with sequence numbers above `after` and up to `up_to`, oldest first."""
-    rows = await tx.fetch(
-        f"SELECT {_ENTRY} FROM audit_entries "
-        "WHERE stream_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence",
-        stream_id,
-        after,
-        up_to,
-    )
-    return [AuditEntry(*row) for row in rows]
+    rest = "WHERE stream_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence"
+    return await _fetch_entries(tx, rest, stream_id, after, up_to)
 
 
 async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[AuditEntry]:
@@ -113,19 +116,36 @@ async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[Audit
         last = len(values)
         conditions.append(f"(at, stream_id, sequence) < (${last - 2}, ${last - 1}, ${last})")
     where = "WHERE " + " AND ".join(conditions) if conditions else ""
-    rows = await tx.fetch(
-        f"SELECT {_ENTRY} FROM audit_entries {where} "
-        f"ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT ${len(values) + 1}",
-        *values,
-        limit,
-    )
-    return [AuditEntry(*row) for row in rows]
+    order = f"ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT ${len(values) + 1}"
+    return await _fetch_entries(tx, f"{where} {order}", *values, limit)
 
 
 async def with_entries(tx: Transaction) -> Sequence[str]:
     """The ids of all streams that have entries, closed ones included."""
     rows = await tx.fetch("SELECT DISTINCT stream_id FROM audit_entries ORDER BY stream_id")
     return [row[0] for row in rows]
+
+
+async def _fetch_entries(tx: Transaction, rest: str, *args: object) -> list[AuditEntry]:
+    """The entries a statement is about, by what comes after its FROM.
+
+    SQLite lets a column hold text that is none, but its driver then hands out no row at all: such
+    a field is given as the bytes it is (see `AuditEntry.faulty`).
+    """
+    try:
+        rows = await tx.fetch(f"SELECT {_ENTRY} FROM audit_entries {rest}", *args)
+    except UnicodeDecodeError:
+        rows = await tx.fetch(f"SELECT {_RAW_ENTRY} FROM audit_entries {rest}", *args)
+        named = (zip(AuditEntry._fields, row, strict=True) for row in rows)
+        rows = [[v if name in _NO_TEXT else _text(v) for name, v in row] for row in named]
+    return [AuditEntry(*row) for row in rows]
+
+
+def _text(raw: object) -> object:
+    try:
+        return raw.decode() if isinstance(raw, bytes) else raw
+    except UnicodeDecodeError:
+        return raw
 
 
 def from_row(row: Row) -> Stream:

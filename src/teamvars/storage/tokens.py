@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.audit import SYSTEM_STREAM, Page
 from teamvars.domain.errors import not_found
 from teamvars.domain.names import fold
 from teamvars.domain.tokens import Token, TokenOwner
@@ -68,6 +68,33 @@ async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
     return [_token(row) for row in rows]
 
 
+async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> tuple[list[Token], int]:
+    """A page of the tokens of one owner, as `of_owner`, and how many there are in all."""
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM tokens WHERE {owner.kind}_id = $1 ORDER BY created_at, id "
+        "LIMIT $2 OFFSET $3",
+        owner.id,
+        page.size,
+        (page.number - 1) * page.size,
+    )
+    count = await tx.fetch_one(f"SELECT count(*) FROM tokens WHERE {owner.kind}_id = $1", owner.id)
+    assert count is not None
+    return [_token(row) for row in rows], count[0]
+
+
+async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
+    """How many tokens of one owner can be used."""
+    row = await tx.fetch_one(
+        f"SELECT count(*) FROM tokens WHERE {owner.kind}_id = $1 "
+        "AND (expires_at IS NULL OR expires_at > $2)",
+        owner.id,
+        now,
+    )
+    assert row is not None
+    count: int = row[0]
+    return count
+
+
 async def get(tx: Transaction, token_id: str) -> Token:
     """One token. Refuses: not found."""
     row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM tokens WHERE id = $1", token_id)
@@ -94,7 +121,7 @@ async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
 
 def stream_of(token: Token) -> str:
     """The stream in which a token's birth and revocation are recorded."""
-    return SYSTEM_STREAM if token.owner_kind == "user" else token.owner_id
+    return token.owner_id if token.owner_kind in ("team", "organization") else SYSTEM_STREAM
 
 
 def _id(row: Row | None) -> str:
@@ -106,5 +133,6 @@ def _id(row: Row | None) -> str:
 
 def _token(row: Row) -> Token:
     kinds = ("user", "team", "organization")
-    kind, owner_id = next((k, id_) for k, id_ in zip(kinds, row[1:4], strict=True) if id_)
+    owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
+    kind, owner_id = next(owners, ("nobody", ""))  # only if somebody has touched the row
     return Token(row[0], kind, owner_id, *row[4:8])

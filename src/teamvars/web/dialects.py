@@ -29,7 +29,7 @@ def _unset(_: Variable) -> UnsetType:
 
 
 def _created_at(variable: Variable) -> str:
-    return timestamp(variable.created_at)
+    return timestamp(variable.created_at, variable.id)
 
 
 STANDARD = Dialect(

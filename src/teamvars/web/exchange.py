@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -25,6 +26,9 @@ from teamvars.web.time_limits import TimeLimits
 MAX_BODY_BYTES = 2 * 1024 * 1024
 PIECE_BYTES = 256 * 1024
 """Of a long answer that go to the server at once."""
+MAX_QUERY_BYTES = 16 * 1024
+MAX_PARAMETERS = 100
+"""Of a query. The links of a paged list repeat it, and reading it takes its time."""
 BODY_SECONDS = 30.0
 """How long a body may take to arrive."""
 DRAIN_SECONDS = 5.0
@@ -32,6 +36,7 @@ DRAIN_SECONDS = 5.0
 DRAIN_SILENCE_SECONDS = 0.25
 """How long it waits for the next piece of it."""
 
+_NAME_SHOWN = 100  # characters of a parameter's name in an error
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
@@ -79,15 +84,27 @@ class Exchange:
         """A request header by lower-case name."""
         return self._headers.get(name)
 
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The query parameters; of a repeated one the last."""
-        return dict(parse_qsl(self._query.decode("latin-1"), keep_blank_values=True))
+    @cached_property
+    def query(self) -> list[tuple[str, str]]:
+        """The names and values of the query parameters, as they stand.
+
+        Refuses a long query, by its longest parameter, and one of many parameters.
+        """
+        text = self._query.decode("latin-1")
+        try:
+            found = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
+        except ValueError:
+            detail = f"A query has at most {MAX_PARAMETERS} parameters."
+            raise Refusal(Fault(Code.INVALID_PARAMETER, detail)) from None
+        if len(text) > MAX_QUERY_BYTES:
+            longest, _ = max(found, key=lambda pair: len(pair[0]) + len(pair[1]), default=("", ""))
+            detail = f"A query has at most {MAX_QUERY_BYTES} bytes; this is its longest parameter."
+            raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=longest[:_NAME_SHOWN]))
+        return found
 
     def values(self, name: str) -> list[str]:
-        """Every value of a query parameter that may be repeated."""
-        given = parse_qsl(self._query.decode("latin-1"), keep_blank_values=True)
-        return [value for key, value in given if key == name]
+        """Every value of a query parameter."""
+        return [value for key, value in self.query if key == name]
 
     def path(self, name: str) -> str:
         """A parameter of the path."""

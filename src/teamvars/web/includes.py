@@ -1,4 +1,4 @@
-"""The query parameters `include` and `filter[…]`."""
+"""The query parameters `include` and `filter[…]`, and the limits of every parameter."""
 
 from collections.abc import Collection
 
@@ -6,6 +6,8 @@ from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.teams import Status
 from teamvars.web.exchange import Exchange
 
+MAX_CHARACTERS = 256
+MAX_WORDS = 100
 INCLUDE = "include"
 STATUS = "filter[status]"
 
@@ -16,39 +18,53 @@ def requested_includes(exchange: Exchange, known: Collection[str]) -> frozenset[
     if unknown := [word for word in words if word not in known]:
         listed = ", ".join(sorted(known))
         detail = f"The include parameter knows {listed}, and not '{unknown[0][:100]}'."
-        raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=INCLUDE))
+        raise invalid(INCLUDE, detail)
     return frozenset(words)
 
 
 def requested_status(exchange: Exchange) -> Status | None:
     """The status that memberships should have. Refuses one that there is not."""
-    text = exchange.query.get(STATUS, "")
-    if not text:
+    text = text_of(exchange, STATUS)
+    if text is None:
         return None
     try:
         return Status(text)
     except ValueError:
-        detail = f"{STATUS} is one of {', '.join(status.value for status in Status)}."
-        raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=STATUS)) from None
+        listed = ", ".join(status.value for status in Status)
+        raise invalid(STATUS, f"{STATUS} is one of {listed}.") from None
 
 
 def text_of(exchange: Exchange, name: str) -> str | None:
-    """What a parameter says; None when it is absent or empty. Refuses a NUL, which nothing has."""
-    return _without_nul(name, exchange.query.get(name, "")) or None
+    """What a parameter says; None when it is absent or empty.
+
+    Refuses a long text, a NUL, which nothing has, and two texts: one of them would be ignored.
+    """
+    texts = set(filter(None, exchange.values(name)))
+    if len(texts) > 1:
+        raise invalid(name, f"{name} stands here more than once.")
+    return _checked(name, texts.pop()) if texts else None
 
 
 def words_of(exchange: Exchange, name: str) -> tuple[str, ...] | None:
     """The words of a list with commas, or of a parameter that is repeated; None when it is empty.
 
-    Refuses a NUL.
+    Refuses too many words, and a word as `text_of` does a text.
     """
-    text = _without_nul(name, ",".join(exchange.values(name)))
-    words = tuple(word.strip() for word in text.split(",") if word.strip())
+    items = ",".join(exchange.values(name)).split(",")
+    words = tuple(_checked(name, word) for item in items if (word := item.strip()))
+    if len(words) > MAX_WORDS:
+        raise invalid(name, f"{name} has at most {MAX_WORDS} words.")
     return words or None
 
 
-def _without_nul(name: str, text: str) -> str:
+def invalid(name: str, detail: str) -> Refusal:
+    """A query parameter says what it may not."""
+    return Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=name))
+
+
+def _checked(name: str, text: str) -> str:
+    if len(text) > MAX_CHARACTERS:
+        raise invalid(name, f"What {name} looks for has at most {MAX_CHARACTERS} characters.")
     if "\0" in text:
-        detail = f"{name} has no NUL character."
-        raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=name))
+        raise invalid(name, f"{name} has no NUL character.")
     return text

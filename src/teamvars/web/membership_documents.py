@@ -167,7 +167,9 @@ def resource(view: MembershipView) -> MembershipResource:
     """A membership as it stands in a document."""
     return MembershipResource(
         id=view.id,
-        attributes=MembershipAttributes(view.status, view.email, timestamp(view.created_at)),
+        attributes=MembershipAttributes(
+            view.status, view.email, timestamp(view.created_at, view.id)
+        ),
         relationships=MembershipRelationships(
             OrganizationLinkage(Identifier(view.organization_name, "organizations")),
             UserLinkage(Identifier(view.user_id, "users")),

@@ -89,7 +89,7 @@ class MembershipRoutes:
         """List the memberships in a team: all of them, or a page when one is asked for."""
         includes = requested_includes(exchange, INCLUDES)
         wanted = MembershipFilter(status=requested_status(exchange))
-        is_paged = any(name in exchange.query for name in paging.PARAMETERS)
+        is_paged = any(exchange.values(name) for name in paging.PARAMETERS)
         page = paging.requested_page(exchange) if is_paged else None
         caller, team_id = exchange.require_caller(), exchange.path("team_id")
         found = await self._memberships.list_of_team(caller, team_id, wanted, page)

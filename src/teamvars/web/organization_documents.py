@@ -163,7 +163,7 @@ def _resource(view: OrganizationView) -> OrganizationResource:
             name=shown.name,
             external_id=shown.id,
             email=shown.email,
-            created_at=timestamp(shown.created_at),
+            created_at=timestamp(shown.created_at, shown.id),
             default_execution_mode="remote",
             permissions=OrganizationPermissions(
                 can_update=False,

@@ -5,8 +5,8 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from teamvars.domain.audit import Page
-from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.web.exchange import Exchange
+from teamvars.web.includes import invalid, text_of
 
 DEFAULT_SIZE = 20
 MAX_SIZE = 100
@@ -69,9 +69,11 @@ def links(exchange: Exchange, page: Page, total: int) -> PageLinks:
     """The paths of the pages around this one, with the rest of the query as it was asked."""
     said = meta(page, total).pagination
 
+    rest = [(name, value) for name, value in exchange.query if name not in PARAMETERS]
+    before = f"{quote(exchange.full_path)}?{urlencode(rest)}{'&' if rest else ''}"
+
     def path(number: int) -> str:
-        paged = {"page[number]": str(number), "page[size]": str(page.size)}
-        return f"{quote(exchange.full_path)}?{urlencode({**exchange.query, **paged})}"
+        return before + urlencode({"page[number]": number, "page[size]": page.size})
 
     return PageLinks(
         self=path(page.number),
@@ -83,10 +85,9 @@ def links(exchange: Exchange, page: Page, total: int) -> PageLinks:
 
 
 def _number(exchange: Exchange, name: str, default: int) -> int:
-    text = exchange.query.get(name)
-    if text is None or text == "":
+    text = text_of(exchange, name)
+    if text is None:
         return default
-    if text.isascii() and text.isdigit() and 1 <= int(text[:20]) <= _MAX_NUMBER:
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= _MAX_NUMBER:
         return int(text)
-    detail = f"{name} is a whole number from 1 on."
-    raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=name))
+    raise invalid(name, f"{name} is a whole number from 1 to {_MAX_NUMBER}.")

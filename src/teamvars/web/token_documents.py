@@ -6,14 +6,19 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.tokens import MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
+from teamvars.domain.tokens import EXPIRY_RULE, MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
 from teamvars.services.tokens import NewToken
+from teamvars.web import paging
 from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
 
 TYPE = "authentication-tokens"
 _DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
-_EXPIRY = Meta(description="A time to come (RFC 3339); a token without it lives until revoked.")
+_EXPIRY = Meta(
+    description=(
+        f"A time to come (RFC 3339), {EXPIRY_RULE}; a token without it lives until revoked."
+    )
+)
 
 
 class NewTokenAttributes(msgspec.Struct, rename="kebab", kw_only=True):
@@ -61,9 +66,11 @@ class TokenDocument(msgspec.Struct):
 
 
 class TokenListDocument(msgspec.Struct):
-    """All tokens of a user."""
+    """A page of a user's tokens."""
 
     data: list[TokenResource]
+    links: paging.PageLinks
+    meta: paging.PageMeta
 
 
 def draft(document: object) -> TokenDraft:
@@ -97,9 +104,11 @@ def token(found: Token) -> TokenDocument:
     return TokenDocument(_resource(found))
 
 
-def token_list(found: Sequence[Token]) -> TokenListDocument:
-    """The document of several tokens."""
-    return TokenListDocument([_resource(one) for one in found])
+def token_list(
+    found: Sequence[Token], links: paging.PageLinks, meta: paging.PageMeta
+) -> TokenListDocument:
+    """The document of a page of tokens."""
+    return TokenListDocument([_resource(one) for one in found], links, meta)
 
 
 def _resource(shown: Token, secret: str | UnsetType = UNSET) -> TokenResource:
@@ -107,14 +116,14 @@ def _resource(shown: Token, secret: str | UnsetType = UNSET) -> TokenResource:
         id=shown.id,
         type=TYPE,
         attributes=TokenAttributes(
-            created_at=timestamp(shown.created_at),
-            last_used_at=_time(shown.last_used_at),
-            expired_at=_time(shown.expires_at),
+            created_at=timestamp(shown.created_at, shown.id),
+            last_used_at=_time(shown.last_used_at, shown.id),
+            expired_at=_time(shown.expires_at, shown.id),
             description=shown.description,
             token=secret,
         ),
     )
 
 
-def _time(at: int | None) -> str | None:
-    return None if at is None else timestamp(at)
+def _time(at: int | None, token_id: str) -> str | None:
+    return None if at is None else timestamp(at, token_id)

@@ -5,8 +5,8 @@ from functools import partial
 
 import msgspec
 
-from teamvars.domain.errors import not_found
 from teamvars.services.tokens import OfOrganization, OfTeam, OfUser, Tokens, Whose
+from teamvars.web import paging
 from teamvars.web import token_documents as documents
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import MEDIA_TYPE
@@ -30,11 +30,11 @@ class TokenRoutes:
 
     def routes(self) -> list[Route]:
         """One row an operation; organizations and teams have one token, users any number."""
-        one = {200: TokenDocument}
+        one, page = {200: TokenDocument}, {200: TokenListDocument}
         return [
             *self._single(_OF_ORGANIZATION, _organization),
             *self._single(_OF_TEAM, _team),
-            Route("GET", _OF_USER, self.list, {200: TokenListDocument}),
+            Route("GET", _OF_USER, self.list, page, reads=paging.PARAMETERS),
             self._creation(_OF_USER, _user, may_forbid=False),
             Route("GET", _ONE, self.read, one),
             Route("DELETE", _ONE, self.delete, {204: None}),
@@ -69,10 +69,8 @@ class TokenRoutes:
 
     async def read_newest(self, exchange: Exchange, whose: Named) -> Answer:
         """Read about the token of a team or organization; the token itself is not shown."""
-        found = await self._tokens.show_all(exchange.require_caller(), whose(exchange))
-        if not found:
-            raise not_found()
-        return Answer(200, msgspec.json.encode(documents.token(found[-1])), _JSON_API)
+        found = await self._tokens.show_newest(exchange.require_caller(), whose(exchange))
+        return Answer(200, msgspec.json.encode(documents.token(found)), _JSON_API)
 
     async def delete_all(self, exchange: Exchange, whose: Named) -> Answer:
         """Revoke the token of a team or organization."""
@@ -80,9 +78,13 @@ class TokenRoutes:
         return Answer(204)
 
     async def list(self, exchange: Exchange) -> Answer:
-        """List the caller's own tokens; the tokens themselves are not shown."""
-        found = await self._tokens.show_all(exchange.require_caller(), _user(exchange))
-        return Answer(200, msgspec.json.encode(documents.token_list(found)), _JSON_API)
+        """List the caller's own tokens, oldest first; the tokens themselves are not shown."""
+        page = paging.requested_page(exchange)
+        caller, whose = exchange.require_caller(), _user(exchange)
+        found = await self._tokens.list_of(caller, whose, page)
+        links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
+        document = documents.token_list(found.tokens, links, meta)
+        return Answer(200, msgspec.json.encode(document), _JSON_API)
 
     async def read(self, exchange: Exchange) -> Answer:
         """Read about a token; the token itself is not shown."""

@@ -206,7 +206,7 @@ def _resource(view: WorkspaceView) -> WorkspaceResource:
             execution_mode=settings.execution_mode,
             operations=settings.execution_mode is not ExecutionMode.LOCAL,
             terraform_version=settings.terraform_version,
-            created_at=timestamp(details.created_at),
+            created_at=timestamp(details.created_at, shown.id),
             locked=details.locked_by is not None,
             actions=WorkspaceActions(is_destroyable=view.level is Level.OWNER),
             permissions=_permissions(view.level),

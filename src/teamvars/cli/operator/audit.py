@@ -2,18 +2,23 @@
 
 import asyncio
 import json
-from datetime import UTC, datetime
+import re
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from teamvars import wiring
-from teamvars.cli.operator.context import DIFFERENCES, USAGE, fail, note, run
+from teamvars.cli.operator.context import DIFFERENCES, ERROR, USAGE, fail, note, run, say
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditEntry, AuditFilter, Head, Position
+from teamvars.domain.times import moment
 
 FOLLOW_SECONDS = 1.0
+_CURSOR = re.compile(r"(-?[0-9]{1,19})/(.+)/([0-9]{1,19})")
+_MOST = 2**63 - 1  # what a column holds
 
 app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 
@@ -31,8 +36,12 @@ def list_(
     """Show the newest entries, one JSON object a line."""
     position = None if before is None else _position(before)
     wanted = AuditFilter(stream, actor, action, subject, position)
-    for entry in run(context, lambda services, _: services.audit.newest(limit, wanted)):
-        typer.echo(_line(entry, cursor=f"{entry.at}/{entry.stream_id}/{entry.sequence}"))
+    found = run(context, lambda services, _: services.audit.newest(limit, wanted))
+    whole = [
+        _print(entry, cursor=f"{entry.at}/{entry.stream_id}/{entry.sequence}") for entry in found
+    ]
+    if not all(whole):
+        raise typer.Exit(ERROR)
 
 
 @app.command("verify")
@@ -46,7 +55,7 @@ def verify(
     kept = [] if heads is None else _read_heads(heads)
     checked, breaks = run(context, lambda services, _: services.audit.verify(kept))
     for found in breaks:
-        typer.echo(f"{found.stream_id} entry {found.sequence}: {found.reason}")
+        say(f"{found.stream_id} entry {found.sequence}: {found.reason}")
     if breaks:
         raise typer.Exit(DIFFERENCES)
     note(f"{checked} streams hold.")
@@ -57,9 +66,15 @@ def verify(
 @app.command("head")
 def head(context: typer.Context) -> None:
     """Print where each stream stands, one JSON object a line, to be kept elsewhere."""
+    is_whole = True
     for one in run(context, lambda services, _: services.audit.heads()):
-        line = {"stream": one.stream_id, "sequence": one.sequence, "link": one.link.hex()}
-        typer.echo(json.dumps(line))
+        line = {"stream": one.stream_id, "sequence": one.sequence, "link": one.link}
+        if not isinstance(one.link, bytes):
+            note(f"teamvars: the row of stream {one.stream_id} was touched: link")
+            is_whole = False
+        say(_json(line))
+    if not is_whole:
+        raise typer.Exit(ERROR)
 
 
 @app.command("export")
@@ -69,44 +84,66 @@ def export(
 ) -> None:
     """Print all entries, one JSON object a line, oldest first within each stream."""
 
+    touched = 0
+
     async def work(services: wiring.Services, _: Caller) -> None:
+        nonlocal touched
         known: dict[str, int] = {}
         while True:
             async for entry in services.audit.export(known):
-                links = {"previous": entry.previous.hex(), "link": entry.link.hex()}
-                typer.echo(_line(entry, key=entry.key_id, **links))
+                links = {"previous": entry.previous, "link": entry.link}
+                touched += not _print(entry, key=entry.key_id, **links)
             if not follow:
                 return
             await asyncio.sleep(FOLLOW_SECONDS)
 
-    try:
+    with suppress(KeyboardInterrupt):
         run(context, work)
-    except KeyboardInterrupt:
-        raise typer.Exit from None
+    if touched:
+        raise typer.Exit(ERROR)
 
 
-def _line(entry: AuditEntry, **more: str) -> str:
+def _print(entry: AuditEntry, **more: object) -> bool:
+    """Prints an entry, and whatever of it can be shown when somebody has touched its row.
+
+    Such a row is named on stderr, what cannot be shown is null, and what stands there instead is
+    under `touched`. Returns whether the entry is whole.
+    """
+    faulty = entry.faulty()
+    shown = entry._asdict() | dict.fromkeys(faulty)
+    at = moment(entry.at)
     fields = {
-        "at": datetime.fromtimestamp(entry.at / 1_000_000, UTC).isoformat(),
-        "stream": entry.stream_id,
-        "sequence": entry.sequence,
-        "actor": {"type": entry.actor_kind, "id": entry.actor_id},
-        "token": entry.token_id,
-        "request": entry.request_id,
-        "action": entry.action,
-        "subject": {"type": entry.subject_type, "id": entry.subject_id},
-        "details": json.loads(entry.details),
+        "at": at and at.isoformat(),
+        "stream": shown["stream_id"],
+        "sequence": shown["sequence"],
+        "actor": {"type": shown["actor_kind"], "id": shown["actor_id"]},
+        "token": shown["token_id"],
+        "request": shown["request_id"],
+        "action": shown["action"],
+        "subject": {"type": shown["subject_type"], "id": shown["subject_id"]},
+        "details": entry.read_details(),
         **more,
     }
-    return json.dumps(fields, ensure_ascii=False)
+    if faulty:
+        note(
+            f"teamvars: entry {entry.sequence} of stream {entry.stream_id} was touched: "
+            f"{', '.join(faulty)}"
+        )
+        fields["touched"] = {name: getattr(entry, name) for name in faulty}
+    say(_json(fields))
+    return not faulty
+
+
+def _json(fields: Mapping[str, object]) -> str:
+    """A line of JSON; bytes are hexadecimal."""
+    return json.dumps(fields, ensure_ascii=False, default=bytes.hex)
 
 
 def _position(cursor: str) -> Position:
-    at, _, rest = cursor.partition("/")
-    stream, _, sequence = rest.rpartition("/")
-    if not (at.isdecimal() and stream and sequence.isdecimal()):
+    found = _CURSOR.fullmatch(cursor)
+    if found is None or abs(int(found[1])) > _MOST or int(found[3]) > _MOST:
         fail("--before is the cursor of an entry that 'audit list' printed.", USAGE)
-    return int(at), stream, int(sequence)
+    return int(found[1]), found[2], int(found[3])
 
 
 def _read_heads(path: Path) -> list[Head]:

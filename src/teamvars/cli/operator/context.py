@@ -17,6 +17,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.ids import new_id
+from teamvars.domain.names import escaped
 from teamvars.security import keyring
 from teamvars.security.keyring import KeyringError
 from teamvars.security.permissions import ExposedFiles
@@ -99,17 +100,24 @@ def operator() -> Caller:
 
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(value)))
+    for line in msgspec.json.format(msgspec.json.encode(value)).decode().split("\n"):
+        say(line)
+
+
+def say(line: str) -> None:
+    """One line on stdout; what is in it commands no terminal, whoever wrote it (see `escaped`)."""
+    typer.echo(escaped(line))
 
 
 def note(text: str) -> None:
     """A word to the person at the terminal, on stderr."""
-    typer.echo(text, err=True)
+    for line in text.split("\n"):
+        typer.echo(escaped(line), err=True)
 
 
 def fail(text: str, code: int = ERROR) -> NoReturn:
     """Ends the command with an error."""
-    typer.echo(f"teamvars: {text}", err=True)
+    note(f"teamvars: {text}")
     raise typer.Exit(code)
 
 

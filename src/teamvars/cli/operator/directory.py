@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from teamvars import wiring
-from teamvars.cli.operator.context import DIFFERENCES, fail, note, print_json, run
+from teamvars.cli.operator.context import DIFFERENCES, fail, note, print_json, run, say
 from teamvars.cli.operator.directory_file import FileFaults, read
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied, Directory
@@ -50,7 +50,7 @@ def apply(
         print_json(applied)
     else:
         for change in applied.changes:
-            typer.echo(change)
+            say(change)
         note(f"Changes{' to make' if dry_run else ''}: {len(applied.changes)}.")
     if dry_run and applied.changes:
         raise typer.Exit(DIFFERENCES)

@@ -8,7 +8,7 @@ import typer
 
 from teamvars import settings, wiring
 from teamvars.cli.operator import files
-from teamvars.cli.operator.context import ERROR, PROBLEMS, finish, load_settings, print_json
+from teamvars.cli.operator.context import ERROR, PROBLEMS, finish, load_settings, print_json, say
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.errors import Refusal
 from teamvars.security import keyring
@@ -31,7 +31,7 @@ def doctor(
         print_json(findings)
     else:
         for finding in findings:
-            typer.echo(f"{finding.severity:8} {finding.subject}: {finding.text}")
+            say(f"{finding.severity:8} {finding.subject}: {finding.text}")
     if any(finding.severity is _PROBLEM for finding in findings):
         raise typer.Exit(ERROR)
 

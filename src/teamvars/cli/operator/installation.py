@@ -6,7 +6,7 @@ import typer
 
 from teamvars import wiring
 from teamvars.cli.operator import files
-from teamvars.cli.operator.context import DIFFERENCES, fail, finish, load_settings, note
+from teamvars.cli.operator.context import DIFFERENCES, fail, finish, load_settings, note, say
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.services.installation import Installation
@@ -80,7 +80,7 @@ def up(context: typer.Context) -> None:
 
     _make_folder(config.data_dir)
     for migration in finish(work()):
-        typer.echo(f"applied {migration.number:03} {migration.name}")
+        say(f"applied {migration.number:03} {migration.name}")
     note("The schema is up to date.")
 
 
@@ -89,7 +89,7 @@ def status(context: typer.Context) -> None:
     """List the migrations that are missing."""
     missing = _pending(context)
     for migration in missing:
-        typer.echo(f"missing {migration.number:03} {migration.name}")
+        say(f"missing {migration.number:03} {migration.name}")
     if not missing:
         note("The schema is up to date.")
 

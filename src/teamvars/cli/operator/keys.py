@@ -3,7 +3,7 @@
 import typer
 
 from teamvars import wiring
-from teamvars.cli.operator.context import load_settings, run
+from teamvars.cli.operator.context import load_settings, run, say
 from teamvars.domain.access import Caller
 from teamvars.security import keyring
 
@@ -26,7 +26,7 @@ def status(context: typer.Context) -> None:
     keys = keyring.load(load_settings(context).keyring_path)
     for key_id in keys.master.keys:
         state = "active" if key_id == keys.master.active else "kept"
-        typer.echo(f"master  {key_id}  {state}  wraps {counted.get(key_id, 0)} data keys")
+        say(f"master  {key_id}  {state}  wraps {counted.get(key_id, 0)} data keys")
     for key_id in keys.audit.keys:
         state = "active" if key_id == keys.audit.active else "kept"
-        typer.echo(f"audit   {key_id}  {state}")
+        say(f"audit   {key_id}  {state}")

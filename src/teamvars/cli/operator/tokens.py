@@ -1,12 +1,14 @@
 """`token create`, `list`, `revoke`."""
 
 import re
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from teamvars.cli.operator.context import USAGE, fail, note, print_json, run
+from teamvars import wiring
+from teamvars.cli.operator.context import ERROR, USAGE, fail, note, print_json, run, say
+from teamvars.domain.times import moment
+from teamvars.domain.tokens import EXPIRY_RULE, can_expire
 from teamvars.services.tokens import OwnerName
 
 app = typer.Typer(help="API tokens.", no_args_is_help=True)
@@ -27,11 +29,14 @@ def create(
     """Make a token and show it, once."""
     owner = _owner(user, team, organization)
     lifetime = None if expires is None else _microseconds(expires)
+    now = wiring.clock()
+    if lifetime is not None and not can_expire(now + lifetime, now):
+        fail(f"A token expires {EXPIRY_RULE}.", USAGE)
     new = run(context, lambda services, caller: services.tokens.create(caller, owner, lifetime))
     if as_json:
         print_json({"id": new.token.id, "token": new.secret})
         return
-    typer.echo(new.secret)
+    say(new.secret)
     note(f"Token {new.token.id}. It is shown only this once.")
 
 
@@ -42,6 +47,7 @@ def list_(
 ) -> None:
     """List the tokens that were not revoked."""
     tokens = run(context, lambda services, _: services.tokens.list())
+    touched = [(token.id, faulty) for token in tokens if (faulty := token.faulty())]
     rows = [
         {
             "id": token.id,
@@ -54,10 +60,15 @@ def list_(
     ]
     if as_json:
         print_json(rows)
-        return
-    for row in rows:
-        expires, used = row["expires"] or "never", row["last-used"] or "never"
-        typer.echo(f"{row['id']}  {row['owner']}  expires {expires}  last used {used}")
+    else:
+        for token in tokens:
+            expires, used = _told(token.expires_at), _told(token.last_used_at)
+            owner = f"{token.owner_kind} {token.owner_id}"
+            say(f"{token.id}  {owner}  expires {expires}  last used {used}")
+    for token_id, faulty in touched:
+        note(f"teamvars: the row of token {token_id} was touched: {', '.join(faulty)}")
+    if touched:
+        raise typer.Exit(ERROR)
 
 
 @app.command("revoke")
@@ -86,6 +97,10 @@ def _microseconds(duration: str) -> int:
 
 
 def _time(at: int | None) -> str | None:
-    if at is None:
-        return None
-    return datetime.fromtimestamp(at // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """As JSON has it: null for never, and for what is no time (the row is named on stderr)."""
+    found = None if at is None else moment(at)
+    return None if found is None else f"{found.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+
+
+def _told(at: int | None) -> str:
+    return "never" if at is None else _time(at) or "at no time"

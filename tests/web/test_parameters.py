@@ -1,0 +1,188 @@
+"""Whatever stands in the query or the path of any route, it is answered, and never by a 5xx."""
+
+import random
+import re
+from collections.abc import Iterator
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from teamvars import wiring
+from teamvars.domain.workspaces import Quota
+from teamvars.security import keyring
+from teamvars.storage.engines import database_for
+from teamvars.web.resources import Route
+from tests.house import House
+from tests.world import World, build_world
+
+LONG = "a" * 50_010  # more than SQLite takes for a pattern
+HOSTILE = [
+    *("", " ", ",", "%", "_", "!", "\\", "'", '"', "\0", "\n", "\x1b[31m", "\x7f", "\u202e"),
+    *(
+        "-1",
+        "0",
+        "1.5",
+        "1e9",
+        "²",
+        "\u0661",
+        "9" * 30,
+        "1" + "0" * 5000,
+        "0" * 19 + "1" + "9" * 5000,
+    ),
+    *(str(2**31), str(2**63 - 1), str(2**63), "null", "[]", "{}", "ß", "\ufffd", "😀" * 64),
+    *("a," * 2000, "!" * 257, "%" * 256, "_" * 256, LONG[:3000]),
+]
+BROKEN_UTF8 = ("%ff", "%ed%a0%80", "%c3", "%", "%zz", "%00", "+")
+
+
+def reading(method: str = "GET") -> list[Route]:
+    """The routes of a method, as the service is put together."""
+    keys = keyring.generate()
+    services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
+    return [route for route in wiring.routes(services, keys) if route.method == method]
+
+
+ALWAYS = {"/api/v2/team-workspaces": "filter[workspace][id]"}
+
+
+def parameters(route: Route) -> list[str]:
+    return [name for name in route.reads if not name.startswith("If-")]
+
+
+SEARCHES = [(route.template, name) for route in reading() for name in parameters(route)]
+
+
+@pytest.fixture(scope="module")
+async def shared(house: House) -> World:
+    return await build_world(house)
+
+
+def path_to(world: World, template: str) -> str:
+    """A path of the template at which something is."""
+    return template.removeprefix("/api/v2").format(
+        organization=world.organization,
+        workspace="network",
+        workspace_id=world.workspaces["network"],
+        variable_id="var-1111111111111111",
+        team_id=world.teams["crew"],
+        user_id=world.users["owner"],
+        membership_id=world.memberships["plain"],
+        team_workspace_id="tws-1111111111111111",
+        token_id="at-1111111111111111",
+    )
+
+
+def search(world: World, template: str, *pairs: tuple[str, str]) -> str:
+    """As `path_to`, with a query, and what the route cannot do without."""
+    needed = ALWAYS.get(template)
+    if needed is not None and needed not in dict(pairs):
+        pairs = (*pairs, (needed, world.workspaces["network"]))
+    return f"{path_to(world, template)}?{urlencode(pairs)}"
+
+
+async def status(world: World, path: str) -> int:
+    answer = await world.call("owner", "GET", path)
+    if answer.status_code == 400:
+        (error,) = answer.json()["errors"]
+        assert error["code"] == "invalid_parameter", path[:200]
+    assert len(answer.content) < 2**20
+    return answer.status_code
+
+
+@pytest.mark.parametrize(("template", "name"), SEARCHES)
+async def test_a_long_text_is_refused_by_the_name_of_its_parameter(
+    shared: World, template: str, name: str
+) -> None:
+    for text in (LONG, "a" * 257):
+        answer = await shared.call("owner", "GET", search(shared, template, (name, text)))
+        (error,) = answer.json()["errors"]
+        assert (answer.status_code, error["code"]) == (400, "invalid_parameter")
+        assert error["source"] == {"parameter": name}
+
+
+@pytest.mark.parametrize(("template", "name"), SEARCHES)
+async def test_any_text_is_looked_for_or_refused(shared: World, template: str, name: str) -> None:
+    for text in HOSTILE:
+        found = await status(shared, search(shared, template, (name, text)))
+        assert found in (200, 400, 404)
+    for raw in BROKEN_UTF8:
+        found = await status(shared, f"{search(shared, template)}&{quote(name)}={raw}")
+        assert found in (200, 400, 404)
+
+
+@pytest.mark.parametrize("route", reading(), ids=lambda route: route.template)
+async def test_any_query_and_any_path_are_answered(shared: World, route: Route) -> None:
+    random.seed(route.template)
+    path = path_to(shared, route.template)
+    if route.template == path:  # of another root than the API's
+        path = f"http://teamvars.test{path}"
+    for query in queries(parameters(route)):
+        assert await status(shared, f"{path}?{query}") in (200, 204, 400, 404)
+    if "{" in route.template:
+        for text in HOSTILE:
+            filled = quote(text, safe="") or "-"
+            hostile = re.sub(r"\{\w+\}", filled, route.template)
+            answer = await status(shared, hostile.removeprefix("/api/v2"))
+            assert answer in (200, 400, 404)
+
+
+def queries(names: list[str]) -> Iterator[str]:
+    """Many parameters, long ones that nobody knows, and known ones at random."""
+    yield "&".join(f"p{n}={n}" for n in range(5000))
+    yield "&" * 5000
+    yield f"unknown={LONG}"
+    yield f"{LONG}=unknown"
+    yield urlencode({"unknown": "\x80" * 5000})
+    for _ in range(10):
+        known = random.choices([*names, "x"], k=3)
+        yield urlencode([(name, random.choice(HOSTILE)[:2000]) for name in known])
+
+
+@pytest.mark.parametrize("route", reading(), ids=lambda route: route.template)
+async def test_any_header_is_answered(shared: World, route: Route) -> None:
+    path = path_to(shared, route.template)
+    names = ("Accept", "If-Match", "If-None-Match", "X-Request-Id", "X-Forwarded-For", "Range")
+    for text in ("", ",", '"', "\\", "*", "9" * 5000, '"a",' * 5000, ";q=" * 3000):
+        for name in names:
+            answer = await shared.call("owner", "GET", path, headers={name: text})
+            assert answer.status_code in (200, 204, 304, 400, 404, 406)
+
+
+@pytest.mark.parametrize(("template", "name"), SEARCHES)
+async def test_what_stands_there_twice_is_honoured_or_refused_and_never_ignored(
+    shared: World, template: str, name: str
+) -> None:
+    path = search(shared, template, (name, "1"), (name, "2"))
+    answer = await shared.call("owner", "GET", path)
+    if name in ("filter[names]", "filter[email]"):
+        assert answer.json()["data"] == []
+    else:
+        assert answer.status_code == 400
+        assert answer.json()["errors"][0]["source"] == {"parameter": name}
+
+
+async def test_a_list_of_words_may_be_long_but_not_endless(shared: World) -> None:
+    path = f"/organizations/{shared.organization}/teams?filter[names]="
+    words = [f"crew-{n}" for n in range(99)]
+    found = await shared.call("owner", "GET", path + ",".join([*words, "crew"]))
+    assert [one["attributes"]["name"] for one in found.json()["data"]] == ["crew"]
+    refused = await shared.call("owner", "GET", path + ",".join([*words, "crew", "more"]))
+    assert refused.json()["errors"][0]["source"] == {"parameter": "filter[names]"}
+
+
+async def test_the_links_of_a_page_ask_for_all_that_was_asked_for(shared: World) -> None:
+    path = f"/organizations/{shared.organization}/teams?filter[names]=crew&filter[names]=readers"
+    first = (await shared.call("owner", "GET", f"{path}&page[size]=1")).json()
+    follow = first["links"]["next"].removeprefix("/api/v2")
+    second = (await shared.call("owner", "GET", follow)).json()
+    names = [page["data"][0]["attributes"]["name"] for page in (first, second)]
+    assert names == ["crew", "readers"]
+
+
+async def test_a_letter_that_only_looks_like_one_finds_nothing(shared: World) -> None:
+    for name in (shared.organization.replace("o", "º", 1), f"{shared.organization}\u017f"):
+        assert await status(shared, f"/organizations/{quote(name)}") == 404
+    assert (
+        await status(shared, f"/organizations/{shared.organization}/workspaces/networ%E2%84%AA")
+        == 404
+    )
