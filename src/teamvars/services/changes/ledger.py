@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import Stream
+from teamvars.domain.audit import AuditEntry, Stream
 from teamvars.security.chain import Chain
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
@@ -33,14 +33,14 @@ class Ledger:
         """Adds an entry to a locked stream."""
         event = self._caller.event(action, subject, dict(details), self.now)
         entry, after = self._chain.extend(self._streams[stream_id], event)
-        await streams.append(self.tx, entry, after)
         self._streams[stream_id] = after
+        await self._append(entry, after)
 
-    async def open(self, stream_id: str) -> dict[str, object]:
-        """Begins a new subject's stream; returns what the entry above says of it."""
-        self._streams[stream_id] = self._chain.open(stream_id)
-        await streams.insert(self.tx, self._streams[stream_id])
-        return {"opens": [stream_id]}
+    async def open(self, stream_ids: Sequence[str]) -> None:
+        """Begins the streams of new subjects; the entry above says so of each, with `opens`."""
+        begun = {id_: self._chain.open(id_) for id_ in stream_ids}
+        self._streams |= begun
+        await streams.insert(self.tx, *begun.values())
 
     async def close(self, stream_id: str) -> dict[str, object]:
         """Ends a stream whose subject is gone; returns what the entry above says of it."""
@@ -64,6 +64,27 @@ class Ledger:
         for stream_id in stream_ids:
             del self._streams[stream_id]
 
-    def variables_in(self, workspace_id: str) -> int:
-        """How many variables a locked workspace holds."""
-        return self._streams[workspace_id].usage.variables
+    async def _append(self, entry: AuditEntry, after: Stream) -> None:
+        await streams.append(self.tx, entry, after)
+
+
+class GatheringLedger(Ledger):
+    """A ledger for many changes: `write` must be the last thing its transaction does."""
+
+    def __init__(self, tx: Transaction, caller: Caller, chain: Chain, now: int) -> None:
+        super().__init__(tx, caller, chain, now)
+        self._entries: list[AuditEntry] = []
+
+    async def write(self) -> None:
+        """Adds all entries, and moves each stream once."""
+        moved = {entry.stream_id for entry in self._entries} & self._streams.keys()
+        after = [self._streams[id_] for id_ in sorted(moved)]
+        await streams.append_all(self.tx, self._entries, after)
+
+    async def _append(self, entry: AuditEntry, after: Stream) -> None:
+        self._entries.append(entry)
+
+
+def opens(stream_id: str) -> dict[str, object]:
+    """What the entry above says of a stream that begins."""
+    return {"opens": [stream_id]}
