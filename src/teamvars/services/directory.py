@@ -6,13 +6,14 @@ decided in memory, and that is written, a few statements for each kind of change
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied, Directory, OrganizationEntry
-from teamvars.domain.errors import refuse_all
+from teamvars.domain.errors import Refusal, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
@@ -24,10 +25,12 @@ from teamvars.services.applying import there
 from teamvars.services.applying.contents import Contents
 from teamvars.services.applying.people import People, fault
 from teamvars.services.applying.there import Inside, Lock
-from teamvars.services.applying.work import Work
+from teamvars.services.applying.work import Overtaken, Work
 from teamvars.services.changes import organizations as organization_changes
 from teamvars.services.changes.ledger import GatheringLedger
-from teamvars.storage.database import Database, Taken, Transaction
+from teamvars.storage.database import Database, Transaction
+
+_ATTEMPTS = 5
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -64,15 +67,15 @@ class DirectoryFiles:
             began = time.monotonic()
             ledger = GatheringLedger(tx, caller, self._chain, self._clock())
             plan = await _plan(tx, directory, options, ledger.now, ledger.lock)
-            try:
-                await plan.work.write(ledger, self._sealer, plan.people)
-            except Taken:
-                detail = "Somebody else took a name or address at the same time. Apply it again."
-                refuse_all([fault(detail)])
+            await plan.work.write(ledger, self._sealer, plan.people)
             return plan.applied
 
-        applied = await self._database.write(body)
-        return replace(applied, held=time.monotonic() - began)
+        for _ in range(_ATTEMPTS):
+            with suppress(Overtaken):
+                applied = await self._database.write(body)
+                return replace(applied, held=time.monotonic() - began)
+        detail = "Others keep changing what the file speaks of. Nothing was changed; try again."
+        raise Refusal(fault(detail))
 
     async def _look(self, tx: Transaction, directory: Directory, options: Options) -> Applied:
         plan = await _plan(tx, directory, options, self._clock(), _no_lock)

@@ -58,6 +58,15 @@ async def find(tx: Transaction, user_id: str) -> UserRow | None:
     return None if row is None else _user(row)
 
 
+async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, UserRow]:
+    """Users by id, who stay as they are for the rest of the transaction."""
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM users WHERE id IN {{each $1}} ORDER BY id {{lock users}}",
+        json.dumps(sorted(user_ids)),
+    )
+    return {row[0]: _user(row) for row in rows}
+
+
 async def find_by_email(tx: Transaction, email: str) -> UserRow | None:
     """A user by e-mail address, however it is capitalised."""
     row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM users WHERE email_folded = $1", fold(email))

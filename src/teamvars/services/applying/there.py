@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Directory
 from teamvars.domain.names import fold
 from teamvars.domain.teams import OWNERS, Status
@@ -44,20 +43,13 @@ async def find(
 ) -> tuple[People, Mapping[str, Inside]]:
     """The users after the file's entries, and the organizations that are there, by folded name.
 
-    All that is decided by is locked: organizations, then the system, then teams and, to `prune`
-    them, workspaces. The system's stream is locked only for a file that has something to write
-    there: as long as it is, nobody is invited anywhere, and no user gets a token.
+    All that is decided by is locked: organizations, then teams and, to `prune` them, workspaces.
+    Users are not: whoever writes must see to it that those who change are still as they were.
     """
     names = [entry.name for entry in directory.organizations]
     found = await organizations.find_all(tx, names)
     await lock(id_ for id_, _ in found.values())
     people = await _people(tx, directory)
-    if people.changed or people.made or people.faults or len(found) < len(set(map(fold, names))):
-        await lock([SYSTEM_STREAM])
-        # Once more, for what came to be while this waited.
-        found = await organizations.find_all(tx, names)
-        await lock(id_ for id_, _ in found.values())
-        people = await _people(tx, directory)
     return people, await _load(tx, found, people, lock, prune=prune)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from teamvars.domain.errors import Code, Refusal
 from teamvars.domain.organizations import Organization
 from teamvars.domain.workspaces import Workspace
 from teamvars.security.sealing import Sealer
@@ -14,7 +15,14 @@ from teamvars.services.changes import teams as team_changes
 from teamvars.services.changes import workspaces as workspace_changes
 from teamvars.services.changes.ledger import GatheringLedger
 from teamvars.services.changes.organizations import Inside
+from teamvars.storage import users
+from teamvars.storage.database import Taken
 from teamvars.storage.teams import GrantRow, TeamRow
+from teamvars.storage.users import UserRow
+
+
+class Overtaken(Exception):
+    """Meanwhile somebody took a name or address, or a user changed: what was decided is void."""
 
 
 class Work(msgspec.Struct):
@@ -38,8 +46,23 @@ class Work(msgspec.Struct):
     async def write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:
         """Writes it all, what others refer to first, and then the entries.
 
-        Users change before others are made, who may have the names they gave up.
+        Users change before others are made, who may have the names they gave up. Raises Overtaken.
         """
+        before: dict[str, UserRow] = {}
+        for user, _ in people.changed:
+            before.setdefault(user.id, user)
+        if before and await users.lock_all(ledger.tx, before) != before:
+            raise Overtaken
+        try:
+            await self._write(ledger, sealer, people)
+        except Taken:
+            raise Overtaken from None
+        except Refusal as refusal:
+            if any(fault.code is not Code.NAME_TAKEN for fault in refusal.faults):
+                raise
+            raise Overtaken from None
+
+    async def _write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:
         steps: tuple[tuple[Callable[..., Awaitable[None]], Sequence[Any]], ...] = (
             (organization_changes.update_users, people.changed),
             (organization_changes.create_users, list(people.made.values())),

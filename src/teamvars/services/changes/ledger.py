@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import AuditEntry, Stream
+from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, Event, Stream
 from teamvars.security.chain import Chain
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
@@ -31,10 +31,7 @@ class Ledger:
         self, stream_id: str, action: str, subject: tuple[str, str], details: Mapping[str, object]
     ) -> None:
         """Adds an entry to a locked stream."""
-        event = self._caller.event(action, subject, dict(details), self.now)
-        entry, after = self._chain.extend(self._streams[stream_id], event)
-        self._streams[stream_id] = after
-        await self._append(entry, after)
+        await self._extend(stream_id, self._event(action, subject, details))
 
     async def open(self, stream_ids: Sequence[str]) -> None:
         """Begins the streams of new subjects; the entry above says so of each, with `opens`."""
@@ -64,22 +61,53 @@ class Ledger:
         for stream_id in stream_ids:
             del self._streams[stream_id]
 
+    def _event(self, action: str, subject: tuple[str, str], details: Mapping[str, object]) -> Event:
+        return self._caller.event(action, subject, dict(details), self.now)
+
+    async def _extend(self, stream_id: str, event: Event) -> None:
+        entry, after = self._chain.extend(self._streams[stream_id], event)
+        self._streams[stream_id] = after
+        await self._append(entry, after)
+
     async def _append(self, entry: AuditEntry, after: Stream) -> None:
         await streams.append(self.tx, entry, after)
 
 
 class GatheringLedger(Ledger):
-    """A ledger for many changes: `write` must be the last thing its transaction does."""
+    """A ledger for many changes: `write` must be the last thing its transaction does.
+
+    The system's stream, for which invitations and tokens everywhere wait, is not to be locked
+    before: that happens at the very end. Who locks it along with teams or workspaces has locked
+    their organization before, and so nobody who holds it waits for one who comes to it here.
+    """
 
     def __init__(self, tx: Transaction, caller: Caller, chain: Chain, now: int) -> None:
         super().__init__(tx, caller, chain, now)
         self._entries: list[AuditEntry] = []
+        self._of_system: list[Event] = []
+
+    async def record(
+        self, stream_id: str, action: str, subject: tuple[str, str], details: Mapping[str, object]
+    ) -> None:
+        if stream_id == SYSTEM_STREAM:
+            self._of_system.append(self._event(action, subject, details))
+        else:
+            await super().record(stream_id, action, subject, details)
 
     async def write(self) -> None:
         """Adds all entries, and moves each stream once."""
+        await self._write()
+        if self._of_system:
+            await self.lock([SYSTEM_STREAM])
+            for event in self._of_system:
+                await self._extend(SYSTEM_STREAM, event)
+            await self._write()
+
+    async def _write(self) -> None:
         moved = {entry.stream_id for entry in self._entries} & self._streams.keys()
         after = [self._streams[id_] for id_ in sorted(moved)]
         await streams.append_all(self.tx, self._entries, after)
+        self._entries.clear()
 
     async def _append(self, entry: AuditEntry, after: Stream) -> None:
         self._entries.append(entry)
