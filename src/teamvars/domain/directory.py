@@ -73,7 +73,8 @@ class OrganizationIds(msgspec.Struct, frozen=True):
 class Applied(msgspec.Struct, frozen=True):
     """What applying a file did, or would do: the ids it speaks of and the changes, in order.
 
-    `held` says for how long it kept others from writing, in seconds.
+    `held` says for how long, in seconds, it kept writers waiting: on SQLite all of them, on
+    PostgreSQL those of the organizations it names.
     """
 
     organizations: Mapping[str, OrganizationIds]

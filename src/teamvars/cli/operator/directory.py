@@ -54,7 +54,7 @@ def apply(
             typer.echo(change)
         note(f"Changes{' to make' if dry_run else ''}: {len(applied.changes)}.")
     if not dry_run:
-        note(f"Other writers waited {applied.held * 1000:.0f} ms at most.")
+        note(f"The store was held for {applied.held * 1000:.0f} ms.")
     if dry_run and applied.changes:
         raise typer.Exit(DIFFERENCES)
 
