@@ -97,7 +97,9 @@ async def test_whoever_was_only_invited_before_is_a_placeholder_and_nobody_else(
                 details.get(action, "%s") % id_,
                 b"",
             )
-        await tx.execute("INSERT INTO streams VALUES ('org-1', 0, $1, $1)", b"")
+        await tx.execute(
+            "INSERT INTO streams (id, sequence, link, head) VALUES ('org-1', 0, $1, $1)", b""
+        )
         await tx.execute(
             "INSERT INTO organizations (id, name, name_folded, data_key_version, created_at) "
             "VALUES ('org-1', 'o', 'o', 1, 0)"

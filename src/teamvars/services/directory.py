@@ -5,13 +5,14 @@ decided in memory, and that is written, a few statements for each kind of change
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
+from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Applied, Directory, OrganizationEntry
 from teamvars.domain.errors import Refusal, refuse_all
 from teamvars.domain.ids import new_id
@@ -29,8 +30,6 @@ from teamvars.services.applying.work import Overtaken, Work
 from teamvars.services.changes import organizations as organization_changes
 from teamvars.services.changes.ledger import GatheringLedger
 from teamvars.storage.database import Database, Transaction
-
-_ATTEMPTS = 5
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -60,22 +59,34 @@ class DirectoryFiles:
         """
         if options.dry_run:
             return await self._database.read(lambda tx: self._look(tx, directory, options))
+        # Invitations may take names the file gives to others, once for each: whoever was overtaken
+        # keeps them out from the beginning the next time.
+        for early in ((), (SYSTEM_STREAM,), (SYSTEM_STREAM,)):
+            with suppress(Overtaken):
+                return await self._apply(caller, directory, options, early)
+        detail = "Others keep changing what the file speaks of. Nothing was changed; try again."
+        raise Refusal(fault(detail))
+
+    async def _apply(
+        self, caller: Caller, directory: Directory, options: Options, early: Sequence[str]
+    ) -> Applied:
+        """Applies the file once; `early` are locked along with the first. Raises Overtaken."""
         began = 0.0
 
         async def body(tx: Transaction) -> Applied:
             nonlocal began
             began = time.monotonic()
             ledger = GatheringLedger(tx, caller, self._chain, self._clock())
-            plan = await _plan(tx, directory, options, ledger.now, ledger.lock)
+
+            async def lock(stream_ids: Iterable[str]) -> None:
+                await ledger.lock([*stream_ids, *early])
+
+            plan = await _plan(tx, directory, options, ledger.now, lock)
             await plan.work.write(ledger, self._sealer, plan.people)
             return plan.applied
 
-        for _ in range(_ATTEMPTS):
-            with suppress(Overtaken):
-                applied = await self._database.write(body)
-                return replace(applied, held=time.monotonic() - began)
-        detail = "Others keep changing what the file speaks of. Nothing was changed; try again."
-        raise Refusal(fault(detail))
+        applied = await self._database.write(body)
+        return replace(applied, held=time.monotonic() - began)
 
     async def _look(self, tx: Transaction, directory: Directory, options: Options) -> Applied:
         plan = await _plan(tx, directory, options, self._clock(), _no_lock)

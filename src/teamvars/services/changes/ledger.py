@@ -76,9 +76,9 @@ class Ledger:
 class GatheringLedger(Ledger):
     """A ledger for many changes: `write` must be the last thing its transaction does.
 
-    The system's stream, for which invitations and tokens everywhere wait, is not to be locked
-    before: that happens at the very end. Who locks it along with teams or workspaces has locked
-    their organization before, and so nobody who holds it waits for one who comes to it here.
+    The system's stream, for which invitations and tokens everywhere wait, is locked at the very
+    end. Whoever locks it along with teams or workspaces has locked their organization before, and
+    so nobody who holds it waits for a stream that one who comes to it here has locked.
     """
 
     def __init__(self, tx: Transaction, caller: Caller, chain: Chain, now: int) -> None:
