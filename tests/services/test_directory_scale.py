@@ -1,8 +1,12 @@
 """`directory apply` of large files: few statements, and nobody elsewhere waits for it."""
 
 import asyncio
+import json
+import sys
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -17,9 +21,11 @@ from teamvars.domain.directory import (
 )
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.teams import Status
+from teamvars.security import keyring
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import streams
 from teamvars.storage.database import Body, Transaction
+from tests.commands import Host
 from tests.house import open_house, operator
 from tests.postgres import Postgres
 from tests.services.people import AS_WRITTEN, Desk, caller
@@ -101,6 +107,78 @@ async def test_a_file_that_waits_holds_up_nobody_of_another_organization(
             await holder
             assert len((await applying).changes) > 40
             assert await house.audit_holds()
+
+
+@pytest.mark.long
+async def test_others_go_on_while_a_command_applies_1500_entries(
+    own_url: str, tmp_path: Path
+) -> None:
+    """Prints how long each kind of caller waited, at most, before and meanwhile (`-s` shows it)."""
+    keys = keyring.generate()
+    keyring.save_new(keys, tmp_path / "keys.json")
+    host = Host(tmp_path).having(database_url=own_url, keyring=tmp_path / "keys.json")
+    (tmp_path / "large.yaml").write_text(_yaml(large(500)))
+    async with open_house(own_url, keys=keys) as house:
+        desk, ended = Desk(await build_world(house)), asyncio.Event()
+        world = desk.world
+
+        async def write() -> None:
+            await desk.create(key=uuid4().hex)
+
+        async def read() -> None:
+            await desk.list(workspace="payments")
+
+        async def invite() -> None:
+            place = caller(world, "outsider"), world.other_organization
+            draft = InvitationDraft(f"{uuid4().hex}@example.com")
+            await desk.services.memberships.invite(*place, draft)
+
+        quiet, loud = dict[str, float](), dict[str, float]()
+        longest = quiet
+
+        async def again_and_again(call: Callable[[], Awaitable[None]]) -> None:
+            while not ended.is_set():
+                began = time.monotonic()
+                await call()
+                took = time.monotonic() - began
+                longest[call.__name__] = max(took, longest.get(call.__name__, 0.0))
+                await asyncio.sleep(0.002)
+
+        callers = [asyncio.ensure_future(again_and_again(call)) for call in (write, read, invite)]
+        await asyncio.sleep(2)
+        longest = loud
+        done = await asyncio.to_thread(host.run, "directory", "apply", "large.yaml")
+        ended.set()
+        await asyncio.gather(*callers)
+        assert done.code == 0
+        engine = own_url.partition(":")[0]
+        told = [
+            *(f"{name} {quiet[name]:.3f} s, then {loud[name]:.3f} s" for name in quiet),
+            f"{len(done.out.splitlines())} changes; {done.err.splitlines()[-1]}",
+        ]
+        sys.stdout.write("".join(f"{engine}: {line}\n" for line in told))
+        assert await house.audit_holds()
+
+
+def _yaml(directory: Directory) -> str:
+    """The file that says so; JSON is YAML."""
+    (entry,) = directory.organizations
+    teams = [
+        {
+            "name": team.name,
+            "members": list(team.members or ()),
+            **({"workspaces": dict.fromkeys(team.workspaces, "write")} if team.workspaces else {}),
+        }
+        for team in entry.teams
+    ]
+    organization = {
+        "name": entry.name,
+        "members": {name: status.value for name, status in entry.members.items()},
+        "workspaces": list(entry.workspaces),
+        "teams": teams,
+    }
+    people = [{"username": user.username, "email": user.email} for user in directory.users]
+    return json.dumps({"users": people, "organizations": [organization]}, indent=1)
 
 
 async def _until_somebody_waits(read: Any) -> None:
