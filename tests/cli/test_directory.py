@@ -1,5 +1,6 @@
 """`directory apply`: contract §7."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def test_what_changes_goes_to_stdout_and_a_word_about_it_to_stderr(site: Site) -
     secret = DIRECTORY + "      - {name: shadow, visibility: secret, members: [bob]}\n"
     done = apply(site, secret)
     assert done.out.splitlines() == ["create team acme/shadow", "add bob to team acme/shadow"]
-    assert done.err == "Changes: 2.\n"
+    assert re.fullmatch(r"Changes: 2\.\nThe store was held for \d+ ms\.\n", done.err)
     pruned = apply(site, DIRECTORY, "--prune")
     assert pruned.code == 0
     assert pruned.out == "delete team acme/shadow\n"
@@ -132,6 +133,41 @@ def test_a_name_that_leads_nowhere_is_invalid(
     assert done.code == 7
     assert words in done.err
     assert apply(site, DIRECTORY, "--dry-run").code == 0
+
+
+def test_all_that_leads_nowhere_is_reported_at_once_with_file_and_line(site: Site) -> None:
+    changed = DIRECTORY.replace("bob@example.com", "ALICE@example.com").replace(
+        "members: [bob]", "members: [dave, bob]"
+    )
+    done = apply(site, changed)
+    assert done.code == 7
+    told = done.err.removeprefix("teamvars: ").splitlines()
+    lines = changed.splitlines()
+    places = [int(one.split(":")[1]) - 1 for one in told]
+    assert ["bob" in lines[places[0]], "dave" in lines[places[1]]] == [True, True]
+    assert len(told) == 2
+
+
+def test_a_user_who_was_invited_elsewhere_first_is_taken_over(site: Site) -> None:
+    acme = "/api/v2/organizations/acme/organization-memberships"
+    invitation = {
+        "data": {
+            "type": "organization-memberships",
+            "attributes": {"email": "ceo@acme.example"},
+        }
+    }
+    with site.server.client(site.token) as client:
+        made = client.post(acme, json=invitation, headers=JSON_API)
+        assert made.status_code == 201
+    text = "users:\n  - {username: ceo, email: CEO@acme.example}\n"
+    done = apply(site, text, "--json")
+    assert done.code == 0
+    assert done.json["changes"] == ["take over invited user ceo@acme.example as ceo"]
+    assert done.json["users"] == {"ceo": made.json()["included"][0]["id"]}
+    assert apply(site, text, "--dry-run").code == 0
+    refused = apply(site, text.replace("{username: ceo,", "{username: other,"))
+    assert (refused.code, refused.err.startswith("teamvars: changed.yaml:2: ")) == (7, True)
+    assert "user ceo" in refused.err
 
 
 def test_every_fault_of_a_file_is_reported_with_file_and_line(site: Site) -> None:

@@ -16,5 +16,9 @@ class NotingTransaction(Transaction):
         self._note(sql, args)
         return await self._tx.fetch(sql, *args)
 
+    async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        self._note(sql, ())
+        await self._tx.execute_many(sql, rows)
+
     async def script(self, sql: str) -> None:
         await self._tx.script(sql)

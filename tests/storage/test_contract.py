@@ -238,9 +238,10 @@ async def test_a_team_comes_back_as_it_was_stored(schema: Database) -> None:
 
 async def test_an_organization_is_found_however_its_name_is_capitalised(schema: Database) -> None:
     async def find(tx: Transaction) -> object:
-        return [await organizations.find(tx, name) for name in ("acme", "ACME", "acm")]
+        return [await organizations.find_all(tx, [name]) for name in ("acme", "ACME", "acm")]
 
-    assert await schema.read(find) == [("org-1", "Acme"), ("org-1", "Acme"), None]
+    found = {"acme": ("org-1", "Acme")}
+    assert await schema.read(find) == [found, found, {}]
 
 
 async def test_users_are_found_by_folded_names_and_never_share_one(schema: Database) -> None:
@@ -249,7 +250,7 @@ async def test_users_are_found_by_folded_names_and_never_share_one(schema: Datab
 
     def inserting(id_: str, name: str, email: str | None) -> Any:
         async def body(tx: Transaction) -> None:
-            await users.insert(tx, UserRow(id_, name, email, True), 1)
+            await users.insert_all(tx, [UserRow(id_, name, email, True)], 1)
 
         return body
 

@@ -73,6 +73,59 @@ async def test_a_migration_that_is_not_the_one_of_this_release_is_refused(
         await empty.migrate(migrations.apply_pending)
 
 
+async def test_whoever_was_only_invited_before_is_a_placeholder_and_nobody_else(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *_ = migrations.known()
+    ids = {name: f"user-{name:0>16}" for name in ("operators", "invited", "revoked", "named")}
+
+    async def before(tx: Transaction) -> None:
+        details = {"token.create": '{"expires-at":null,"owner":"user %s"}'}
+        entered = [
+            ("user.create", "operator", ids["operators"]),
+            *(("user.create", "user", ids[name]) for name in ("invited", "revoked", "named")),
+            ("token.create", "operator", ids["revoked"]),
+            ("user.update", "operator", ids["named"]),
+        ]
+        for number, (action, kind, id_) in enumerate(entered, start=1):
+            await tx.execute(
+                "INSERT INTO audit_entries VALUES ('system', $1, 0, $2, 'a', NULL, 'r', $3, 's', "
+                "$4, $5, 'k', $6, $6)",
+                number,
+                kind,
+                action,
+                "at-1" if action == "token.create" else id_,
+                details.get(action, "%s") % id_,
+                b"",
+            )
+        await tx.execute(
+            "INSERT INTO streams (id, sequence, link, head) VALUES ('org-1', 0, $1, $1)", b""
+        )
+        await tx.execute(
+            "INSERT INTO organizations (id, name, name_folded, data_key_version, created_at) "
+            "VALUES ('org-1', 'o', 'o', 1, 0)"
+        )
+        for name, id_ in ids.items():
+            await tx.execute(
+                "INSERT INTO users VALUES ($1, $2, $2, $3, $4, 0, 0)", id_, name, f"{name}@B", name
+            )
+            await tx.execute(
+                "INSERT INTO memberships VALUES ($1, 'org-1', $2, 'invited', 0)", f"ou-{name}", id_
+            )
+
+    async def after(tx: Transaction) -> object:
+        rows = await tx.fetch("SELECT username FROM users WHERE placeholder = 1")
+        shown = await tx.fetch("SELECT invited_as FROM memberships ORDER BY id")
+        return [row[0] for row in rows], [row[0] for row in shown]
+
+    with monkeypatch.context() as released:
+        released.setattr(migrations, "known", lambda: [first])
+        await empty.migrate(migrations.apply_pending)
+    await empty.write(before)
+    await empty.migrate(migrations.apply_pending)
+    assert await empty.read(after) == (["invited"], [f"{name}@B" for name in sorted(ids)])
+
+
 async def test_a_migration_that_fails_half_way_leaves_nothing_behind(empty: Database) -> None:
     async def in_the_way(tx: Transaction) -> None:
         await tx.script("CREATE TABLE variables (id BIGINT)")

@@ -1,6 +1,8 @@
 """Memberships and invitations over HTTP: contract §5 and §6, on both engines."""
 
 import asyncio
+import json
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -9,6 +11,7 @@ import pytest
 from teamvars.domain.directory import Directory, OrganizationEntry, UserEntry
 from teamvars.domain.teams import Status
 from teamvars.services.directory import Options
+from teamvars.storage import users
 from tests.house import operator
 from tests.world import World, faults, linkage_document
 
@@ -76,10 +79,81 @@ async def test_an_invitation_takes_the_user_who_has_the_address(world: World) ->
 
 async def test_an_address_that_is_no_username_gets_one_that_is_free(world: World) -> None:
     mark = uuid4().hex
-    first = (await invite(world, f"o'neil{mark}@example.com"))["included"][0]["attributes"]
-    second = (await invite(world, f"o&neil{mark}@example.com"))["included"][0]["attributes"]
-    assert first["username"] == f"o-neil{mark}@example.com"
-    assert second["username"].startswith(f"o-neil{mark}@example.com-")
+    usernames = []
+    for address in (f"o'neil{mark}@example.com", f"o&neil{mark}@example.com"):
+        (shown,) = (await invite(world, address))["included"]
+        assert shown["attributes"]["username"] == address
+        usernames.append(await username_of(world, shown["id"]))
+    assert usernames[0] == f"o-neil{mark}@example.com"
+    assert usernames[1].startswith(f"o-neil{mark}@example.com-")
+
+
+async def username_of(world: World, user_id: str) -> str:
+    """What a user is called, whoever may know that."""
+    user = await world.house.services.database.read(lambda tx: users.find(tx, user_id))
+    assert user is not None
+    return user.username
+
+
+def told(document: dict[str, Any], email: str) -> str:
+    """A document without what differs between any two: ids, times, and the address itself."""
+    text = re.sub(r"(ou|user|team)-\w{16}", "", json.dumps(document))
+    text = re.sub(r'"created-at": "[^"]*"', "", text).replace(email, "ADDRESS")
+    name, _, _ = email.partition("@")
+    return re.sub(rf'"/api/[^"]*{name}[^"]*"', "LINK", text, flags=re.IGNORECASE)
+
+
+async def test_an_invitation_of_somebody_known_tells_what_one_of_a_stranger_does(
+    world: World,
+) -> None:
+    mark = world.organization.removeprefix("org-")
+    known, stranger = f"Outsider-{mark}@EXAMPLE.com", f"Stranger-{mark}@EXAMPLE.com"
+    seen = []
+    for email in (known, stranger):
+        invited = await invite(world, email, world.teams["crew"])
+        id_, (user,) = invited["data"]["id"], invited["included"]
+        answers = [
+            await world.call("owner", "GET", path)
+            for path in (
+                f"/{TYPE}/{id_}?include=user",
+                f"{path_of(world)}?filter[email]={email.lower()}&include=user",
+                f"{path_of(world)}?q={email.partition('@')[0].upper()}%40&include=user",
+                f"/users/{user['id']}",
+                f"/organizations/{world.organization}/teams?filter[names]=crew&include=users",
+            )
+        ]
+        assert {answer.status_code for answer in answers} == {200}
+        assert answers[1].json()["data"][0]["id"] == answers[2].json()["data"][0]["id"] == id_
+        seen.append([told(one, email) for one in (invited, *(a.json() for a in answers))])
+        await world.call("owner", "DELETE", f"/{TYPE}/{id_}")
+    assert seen[0] == seen[1]
+    assert all("ADDRESS" in one for one in seen[0])
+
+
+async def test_whoever_was_invited_is_not_found_by_a_name_of_their_own(world: World) -> None:
+    mark = world.organization.removeprefix("org-")
+    username, email = f"quite-{mark}", f"{mark}@other.example"
+    directory = Directory((UserEntry(username, email),))
+    await world.house.services.directory.apply(operator(), directory, Options())
+    shown = await invite(world, email)
+    assert await listed(world, f"?q=quite-{mark}") == []
+    assert await listed(world, f"?q={mark}%40other") == [shown["data"]["id"]]
+    moved = Directory((UserEntry(username, f"{mark}@moved.example"),))
+    await world.house.services.directory.apply(operator(), moved, Options())
+    assert await listed(world, f"?filter[email]={mark}@moved.example") == []
+    assert await listed(world, f"?filter[email]={email}") == [shown["data"]["id"]]
+
+
+async def test_who_accepts_an_invitation_is_known_from_then_on(world: World) -> None:
+    mark = world.organization.removeprefix("org-")
+    shown = await invite(world, f"outsider-{mark}@EXAMPLE.com")
+    path = f"/{TYPE}/{shown['data']['id']}"
+    accepted = await world.call("outsider", "POST", f"{path}/actions/accept")
+    read = await world.call("owner", "GET", f"{path}?include=user")
+    for document in (accepted.json(), read.json()):
+        assert document["data"]["attributes"]["email"] == f"outsider-{mark}@example.com"
+        assert document["included"][0]["attributes"]["username"] == f"outsider-{mark}"
+    assert await listed(world, f"?q=outsider-{mark}") == [shown["data"]["id"]]
 
 
 @pytest.mark.parametrize("who", ["plain", "invited"])

@@ -1,6 +1,7 @@
 """The directory as an operator writes it: users, organizations, and who is in what (contract §7).
 
-None in a field means that the file does not speak of it, and what is there stays.
+None in a field means that the file does not speak of it, and what is there stays. `at` is the file
+and line where an entry stands, for messages about it.
 """
 
 from collections.abc import Mapping
@@ -29,6 +30,7 @@ class UserEntry(msgspec.Struct, frozen=True):
     username: str
     email: str | None = None
     site_admin: bool | None = None
+    at: str = ""
 
 
 class TeamEntry(msgspec.Struct, frozen=True):
@@ -39,6 +41,7 @@ class TeamEntry(msgspec.Struct, frozen=True):
     manage_membership: bool | None = None
     members: tuple[str, ...] | None = None
     workspaces: Mapping[str, Grant] | None = None
+    at: str = ""
 
 
 class OrganizationEntry(msgspec.Struct, frozen=True):
@@ -48,6 +51,7 @@ class OrganizationEntry(msgspec.Struct, frozen=True):
     members: Mapping[str, Status] = msgspec.field(default_factory=dict)
     workspaces: tuple[str, ...] = ()
     teams: tuple[TeamEntry, ...] = ()
+    at: str = ""
 
 
 class Directory(msgspec.Struct, frozen=True):
@@ -67,8 +71,13 @@ class OrganizationIds(msgspec.Struct, frozen=True):
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """What applying a file did, or would do: the ids it speaks of and the changes, in order."""
+    """What applying a file did, or would do: the ids it speaks of and the changes, in order.
+
+    `held` says for how long, in seconds, it kept writers waiting: on SQLite all of them, on
+    PostgreSQL those of the organizations it names.
+    """
 
     organizations: Mapping[str, OrganizationIds]
     users: Mapping[str, str]
     changes: tuple[str, ...]
+    held: float = 0.0

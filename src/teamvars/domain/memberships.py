@@ -1,6 +1,7 @@
 """Memberships of organizations as clients of the directory see them, and invitations."""
 
 import re
+import secrets
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -80,3 +81,8 @@ def username_for(email: str) -> str:
     if is_username(email):
         return email
     return _NOT_IN_USERNAMES.sub("-", email)[:_MOST_OF_USERNAME]
+
+
+def other_username_for(email: str) -> str:
+    """Such a name when that one is taken."""
+    return f"{username_for(email)[:_MOST_OF_USERNAME]}-{secrets.token_hex(4)}"

@@ -1,6 +1,5 @@
 """Memberships of organizations: show them, invite, accept an invitation, and remove."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -14,6 +13,7 @@ from teamvars.domain.memberships import (
     InvitationDraft,
     MembershipFilter,
     MembershipView,
+    other_username_for,
     username_for,
 )
 from teamvars.domain.names import is_email
@@ -110,8 +110,10 @@ class Memberships:
     ) -> MembershipPage:
         """Invites whoever has that e-mail address, and puts them into teams.
 
-        A user who does not exist is created. Refuses: forbidden, every fault of the draft, teams
-        of another organization, somebody who is in the organization or invited to it.
+        Until they accept, the organization learns nothing of them but an id: not their name, nor
+        how they write their address, nor whether they were known here. A user who does not exist
+        is created. Refuses: forbidden, every fault of the draft, teams of another organization,
+        somebody who is in the organization or invited to it.
         """
 
         async def body(tx: Transaction) -> MembershipPage:
@@ -126,7 +128,7 @@ class Memberships:
             refuse_all(faults)
             user = user or await _create_user(ledger, email)
             made = await organization_changes.add_membership(
-                ledger, organization_id, user, Status.INVITED
+                ledger, organization_id, user, Status.INVITED, email
             )
             for team in into:
                 await team_changes.add_members(ledger, team, [made.id])
@@ -151,9 +153,9 @@ class Memberships:
             if not _is_callers(caller, found):
                 raise forbidden("Only the invited user may accept, with a token of their own.")
             if found.status is Status.INVITED:
-                found = replace(found, status=Status.ACTIVE)
-                await organization_changes.set_status(ledger, organization_id, _row(found))
-            _, granted = await _granted(tx, caller, ledger.now, membership_id)
+                accepted = replace(_row(found), status=Status.ACTIVE)
+                await organization_changes.set_statuses(ledger, [(organization_id, accepted)])
+            found, granted = await _granted(tx, caller, ledger.now, membership_id)
             return await _page(tx, [found], 1, _seen(granted))
 
         return await self._database.write(body)
@@ -180,7 +182,8 @@ class Memberships:
             for team in of_organization:
                 if team.id in whole.team_ids:
                     await team_changes.remove_members(ledger, team, [membership_id])
-            await organization_changes.remove_membership(ledger, organization_id, _row(found))
+            gone = organization_id, _row(found)
+            await organization_changes.remove_memberships(ledger, [gone])
 
         await self._database.write(body)
 
@@ -220,9 +223,9 @@ async def _create_user(ledger: Ledger, email: str) -> UserRow:
     """A user who has not signed in yet, under a name that is free; the system is locked."""
     name = username_for(email)
     while await users.find_all(ledger.tx, [name]):
-        name = f"{username_for(email)[:80]}-{secrets.token_hex(4)}"
-    user = UserRow(new_id("user"), name, email, site_admin=False)
-    await organization_changes.create_user(ledger, user)
+        name = other_username_for(email)
+    user = UserRow(new_id("user"), name, email, site_admin=False, placeholder=True)
+    await organization_changes.create_users(ledger, [user])
     return user
 
 

@@ -117,7 +117,7 @@ class Teams:
                 manage_membership=bool(draft.manage_membership),
                 is_owners=False,
             )
-            await team_changes.create(ledger, made)
+            await team_changes.create(ledger, [made])
             return TeamView(made, owner.name, 0, True, True)
 
         return await self._database.write(body)
@@ -136,7 +136,7 @@ class Teams:
             before = await _view(tx, granted)
             after = _applied(draft, before.team)
             if after != before.team:
-                await team_changes.update(ledger, after, renamed_from=before.team.name)
+                await team_changes.rename(ledger, after, before.team.name)
             return replace(before, team=after)
 
         return await self._database.write(body)
@@ -154,7 +154,7 @@ class Teams:
                 detail = "The owners team cannot be deleted."
                 raise Refusal(Fault(Code.OWNERS_IS_PERMANENT, detail))
             (row,) = await teams.find_by_ids(tx, [team_id])
-            await team_changes.delete(ledger, row)
+            await team_changes.delete(ledger, [row])
 
         await self._database.write(body)
 

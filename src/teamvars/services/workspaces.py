@@ -146,7 +146,7 @@ class Workspaces:
             found = await _view(tx, granted)
             if only_unlocked and found.details.locked_by is not None:
                 raise _locked_already()
-            await workspace_changes.delete(ledger, found.workspace)
+            await workspace_changes.delete(ledger, [found.workspace])
 
         await self._database.write(body)
 

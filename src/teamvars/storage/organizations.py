@@ -1,5 +1,8 @@
 """Organizations, their data keys and their memberships as rows."""
 
+import json
+from collections.abc import Iterable, Sequence
+
 import msgspec
 
 from teamvars.domain.access import WrappedKey
@@ -30,20 +33,25 @@ _SEEN_BY = {
 
 
 class MembershipRow(msgspec.Struct, frozen=True):
-    """A membership as the directory sees it."""
+    """A membership as the directory sees it.
+
+    `invited_as` is the address that an invitation gave, until it is accepted.
+    """
 
     id: str
     user_id: str
     username: str
     status: Status
+    invited_as: str | None = None
 
 
-async def find(tx: Transaction, name: str) -> tuple[str, str] | None:
-    """The id and name of the organization with that name, however it is capitalised."""
-    row = await tx.fetch_one(
-        "SELECT id, name FROM organizations WHERE name_folded = $1", fold(name)
+async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """The ids and names of the organizations with these names, by folded name."""
+    rows = await tx.fetch(
+        "SELECT name_folded, id, name FROM organizations WHERE name_folded IN {each $1}",
+        json.dumps([fold(name) for name in names]),
     )
-    return None if row is None else (row[0], row[1])
+    return {row[0]: (row[1], row[2]) for row in rows}
 
 
 async def name_of(tx: Transaction, organization_id: str) -> str:
@@ -106,37 +114,51 @@ async def delete(tx: Transaction, organization_id: str) -> None:
     await tx.execute("DELETE FROM organizations WHERE id = $1", organization_id)
 
 
-async def memberships_of(tx: Transaction, organization_id: str) -> list[MembershipRow]:
-    """An organization's memberships by id."""
+async def memberships_of(
+    tx: Transaction, organization_ids: Iterable[str]
+) -> list[tuple[str, MembershipRow]]:
+    """The memberships of organizations by id, each after the id of its organization."""
     rows = await tx.fetch(
-        "SELECT memberships.id, users.id, users.username, memberships.status FROM memberships "
-        "JOIN users ON users.id = memberships.user_id "
-        "WHERE memberships.organization_id = $1 ORDER BY memberships.id",
-        organization_id,
+        "SELECT memberships.organization_id, memberships.id, users.id, users.username, "
+        "memberships.status, memberships.invited_as "
+        "FROM memberships JOIN users ON users.id = memberships.user_id "
+        "WHERE memberships.organization_id IN {each $1} ORDER BY memberships.id",
+        json.dumps(sorted(organization_ids)),
     )
-    return [MembershipRow(row[0], row[1], row[2], Status(row[3])) for row in rows]
+    return [(row[0], MembershipRow(row[1], row[2], row[3], Status(row[4]), row[5])) for row in rows]
 
 
-async def insert_membership(
-    tx: Transaction, organization_id: str, membership: MembershipRow, now: int
+async def insert_memberships(
+    tx: Transaction, memberships: Iterable[tuple[str, MembershipRow]], now: int
 ) -> None:
-    """Adds a user to an organization."""
-    await tx.execute(
-        "INSERT INTO memberships (id, organization_id, user_id, status, created_at) "
-        "VALUES ($1, $2, $3, $4, $5)",
-        membership.id,
-        organization_id,
-        membership.user_id,
-        membership.status,
-        now,
+    """Adds users to organizations, whose ids come first."""
+    await tx.execute_many(
+        "INSERT INTO memberships (id, organization_id, user_id, status, invited_as, "
+        "invited_as_folded, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        [
+            (
+                row.id,
+                organization_id,
+                row.user_id,
+                row.status,
+                row.invited_as,
+                None if row.invited_as is None else fold(row.invited_as),
+                now,
+            )
+            for organization_id, row in memberships
+        ],
     )
 
 
-async def set_status(tx: Transaction, membership_id: str, status: Status) -> None:
-    """Changes whether the invitation counts as accepted."""
-    await tx.execute("UPDATE memberships SET status = $2 WHERE id = $1", membership_id, status)
+async def set_statuses(tx: Transaction, memberships: Iterable[MembershipRow]) -> None:
+    """Changes whether invitations count as accepted; from then on their users are known."""
+    await tx.execute_many(
+        "UPDATE memberships SET status = $2, invited_as = NULL, invited_as_folded = NULL "
+        "WHERE id = $1",
+        [(row.id, row.status) for row in memberships],
+    )
 
 
-async def delete_membership(tx: Transaction, membership_id: str) -> None:
-    """Removes a user from an organization, and so from all its teams."""
-    await tx.execute("DELETE FROM memberships WHERE id = $1", membership_id)
+async def delete_memberships(tx: Transaction, membership_ids: Sequence[str]) -> None:
+    """Removes users from organizations, and so from all their teams."""
+    await tx.execute("DELETE FROM memberships WHERE id IN {each $1}", json.dumps(membership_ids))

@@ -101,6 +101,9 @@ class PostgresTransaction(Transaction):
         args = [arg for statement in statements for arg in statement.args]
         await self.fetch(_in_one(sqls), *args)
 
+    async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        await self._run(self._connection.executemany, FRAGMENTS.render(sql), rows)
+
     async def for_each(self, sqls: tuple[str, ...], args: Sequence[Sequence[object]]) -> None:
         await self._run(self._connection.executemany, FRAGMENTS.render(_in_one(sqls)), args)
 

@@ -80,6 +80,10 @@ class SqliteTransaction(Transaction):
         for statement in statements:
             self.run(statement.sql, statement.args)
 
+    async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        for row in rows:
+            self.run(sql, tuple(row))
+
     async def script(self, sql: str) -> None:
         self._cursor.execute(_render(sql))
 

@@ -29,14 +29,11 @@ _MOVE = (
 )
 
 
-async def insert(tx: Transaction, stream: Stream) -> None:
-    """Begins the history of a new subject."""
-    await tx.execute(
+async def insert(tx: Transaction, *begun: Stream) -> None:
+    """Begins the histories of new subjects."""
+    await tx.execute_many(
         "INSERT INTO streams (id, sequence, link, head) VALUES ($1, $2, $3, $4)",
-        stream.id,
-        stream.sequence,
-        stream.link,
-        stream.head,
+        [(stream.id, stream.sequence, stream.link, stream.head) for stream in begun],
     )
 
 
@@ -68,14 +65,15 @@ async def append(tx: Transaction, entry: AuditEntry, after: Stream) -> None:
     await tx.together(*appending(entry, after))
 
 
+async def append_all(tx: Transaction, added: Sequence[AuditEntry], after: Sequence[Stream]) -> None:
+    """Writes entries of several streams and moves these to where they are after all of them."""
+    await tx.execute_many(_INSERT_ENTRY, added)
+    await tx.execute_many(_MOVE, [_place(stream) for stream in after])
+
+
 def appending(entry: AuditEntry, after: Stream) -> tuple[Statement, Statement]:
     """What `append` does, for a change of one row to take along."""
-    usage = after.usage
-    place = (after.sequence, after.link, after.head, usage.variables, usage.value_bytes)
-    return (
-        Statement(_INSERT_ENTRY, entry),
-        Statement(_MOVE, (after.id, *place)),
-    )
+    return Statement(_INSERT_ENTRY, entry), Statement(_MOVE, _place(after))
 
 
 async def entries(tx: Transaction, stream_id: str) -> AsyncIterator[AuditEntry]:
@@ -146,6 +144,13 @@ def _text(raw: object) -> object:
         return raw.decode() if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
         return raw
+
+
+def _place(stream: Stream) -> tuple[object, ...]:
+    """What `_MOVE` takes."""
+    usage = stream.usage
+    place = stream.sequence, stream.link, stream.head, usage.variables, usage.value_bytes
+    return stream.id, *place
 
 
 def from_row(row: Row) -> Stream:

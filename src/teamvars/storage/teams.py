@@ -31,6 +31,15 @@ class TeamRow(msgspec.Struct, frozen=True):
     is_owners: bool
 
 
+class GrantRow(msgspec.Struct, frozen=True):
+    """A team's right to a workspace."""
+
+    id: str
+    team: TeamRow
+    workspace_id: str
+    grant: Grant
+
+
 async def find_memberships(
     tx: Transaction, team_id: str, organization_id: str, linkage: LinkageType, ids: Sequence[str]
 ) -> list[Membership]:
@@ -51,12 +60,15 @@ async def find_memberships(
 async def find_user_ids(
     tx: Transaction, organization_id: str, usernames: Iterable[str]
 ) -> dict[str, str]:
-    """The ids of members of the organization by the usernames given; others are left out."""
+    """The ids of members of the organization by the usernames it is told; others are left out."""
     folded = {fold(name): name for name in usernames}
+    shown = "coalesce(memberships.invited_as_folded, users.username_folded)"
     rows = await tx.fetch(
-        "SELECT users.username_folded, users.id FROM users "
+        f"SELECT {shown}, users.id FROM users "
         "JOIN memberships ON memberships.user_id = users.id "
-        "WHERE memberships.organization_id = $1 AND users.username_folded IN {each $2}",
+        f"WHERE memberships.organization_id = $1 AND {shown} IN {{each $2}} "
+        # Whose name it is comes last, and so before whoever was invited by that name.
+        "ORDER BY CASE WHEN memberships.invited_as IS NULL THEN 1 ELSE 0 END",
         organization_id,
         json.dumps(list(folded)),
     )
@@ -74,6 +86,17 @@ async def find_members(tx: Transaction, team_id: str) -> list[Membership]:
     return [Membership(row[0], row[1], Status(row[2]), in_team=True) for row in rows]
 
 
+async def members_of(tx: Transaction, team_ids: Iterable[str]) -> dict[str, set[str]]:
+    """The ids of the memberships in teams, by team; empty teams are left out."""
+    members: dict[str, set[str]] = {}
+    for team_id, membership_id in await tx.fetch(
+        "SELECT team_id, membership_id FROM team_members WHERE team_id IN {each $1}",
+        json.dumps(sorted(team_ids)),
+    ):
+        members.setdefault(team_id, set()).add(membership_id)
+    return members
+
+
 async def add_members(
     tx: Transaction, team_id: str, organization_id: str, membership_ids: Sequence[str]
 ) -> None:
@@ -84,6 +107,16 @@ async def add_members(
         team_id,
         organization_id,
         json.dumps(membership_ids),
+    )
+
+
+async def add_members_to_all(
+    tx: Transaction, added: Iterable[tuple[TeamRow, Sequence[str]]]
+) -> None:
+    """Adds to each team memberships that are not in it."""
+    await tx.execute_many(
+        "INSERT INTO team_members (team_id, membership_id, organization_id) VALUES ($1, $2, $3)",
+        [(team.id, id_, team.organization_id) for team, ids in added for id_ in ids],
     )
 
 
@@ -100,6 +133,15 @@ async def of_organization(tx: Transaction, organization_id: str) -> list[TeamRow
     """An organization's teams by id."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM teams WHERE organization_id = $1 ORDER BY id", organization_id
+    )
+    return [_team(row) for row in rows]
+
+
+async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[TeamRow]:
+    """The teams of organizations by id."""
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM teams WHERE organization_id IN {{each $1}} ORDER BY id",
+        json.dumps(sorted(organization_ids)),
     )
     return [_team(row) for row in rows]
 
@@ -156,66 +198,78 @@ async def count_members(tx: Transaction, team_ids: Iterable[str]) -> dict[str, i
     return {row[0]: row[1] for row in rows}
 
 
-async def insert(tx: Transaction, team: TeamRow, now: int) -> None:
-    """Adds a team. Refuses: name_taken."""
+async def insert(tx: Transaction, made: Iterable[TeamRow], now: int) -> None:
+    """Adds teams. Refuses: name_taken."""
     try:
-        await tx.execute(
+        await tx.execute_many(
             "INSERT INTO teams (id, organization_id, name, name_folded, visibility, "
             "manage_membership, is_owners, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-            team.id,
-            team.organization_id,
-            team.name,
-            fold(team.name),
-            team.visibility,
-            int(team.manage_membership),
-            int(team.is_owners),
-            now,
+            [
+                (
+                    team.id,
+                    team.organization_id,
+                    team.name,
+                    fold(team.name),
+                    team.visibility,
+                    int(team.manage_membership),
+                    int(team.is_owners),
+                    now,
+                )
+                for team in made
+            ],
         )
     except Taken:
         raise Refusal(name_taken("a team")) from None
 
 
-async def update(tx: Transaction, team: TeamRow) -> None:
-    """Stores a team's name and settings as they are now. Refuses: name_taken."""
+async def update(tx: Transaction, changed: Iterable[TeamRow]) -> None:
+    """Stores teams' names and settings as they are now. Refuses: name_taken."""
     try:
-        await tx.execute(
+        await tx.execute_many(
             "UPDATE teams SET name = $2, name_folded = $3, visibility = $4, "
             "manage_membership = $5 WHERE id = $1",
-            team.id,
-            team.name,
-            fold(team.name),
-            team.visibility,
-            int(team.manage_membership),
+            [
+                (team.id, team.name, fold(team.name), team.visibility, int(team.manage_membership))
+                for team in changed
+            ],
         )
     except Taken:
         raise Refusal(name_taken("a team")) from None
 
 
-async def delete(tx: Transaction, team_id: str) -> None:
-    """Removes a team with its members, grants and tokens."""
-    await tx.execute("DELETE FROM teams WHERE id = $1", team_id)
+async def delete(tx: Transaction, team_ids: Sequence[str]) -> None:
+    """Removes teams with their members, grants and tokens."""
+    await tx.execute("DELETE FROM teams WHERE id IN {each $1}", json.dumps(team_ids))
 
 
-async def grants_of(tx: Transaction, team_id: str) -> dict[str, str]:
-    """What a team's grants are called, by workspace id."""
-    rows = await tx.fetch("SELECT workspace_id, access FROM grants WHERE team_id = $1", team_id)
-    return {row[0]: row[1] for row in rows}
+async def grants_of(tx: Transaction, team_ids: Iterable[str]) -> dict[str, dict[str, str]]:
+    """What teams' grants are called, by team and workspace; teams without one are left out."""
+    grants: dict[str, dict[str, str]] = {}
+    for team_id, workspace_id, access in await tx.fetch(
+        "SELECT team_id, workspace_id, access FROM grants WHERE team_id IN {each $1}",
+        json.dumps(sorted(team_ids)),
+    ):
+        grants.setdefault(team_id, {})[workspace_id] = access
+    return grants
 
 
-async def put_grant(
-    tx: Transaction, grant_id: str, team: TeamRow, workspace_id: str, grant: Grant
-) -> None:
-    """Gives a team a right to a workspace, in place of the one it had."""
-    await tx.execute(
+async def put_grants(tx: Transaction, grants: Iterable[GrantRow]) -> None:
+    """Gives teams rights to workspaces, in place of those they had."""
+    await tx.execute_many(
         "INSERT INTO grants (id, team_id, workspace_id, organization_id, access, level) "
         "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (team_id, workspace_id) "
         "DO UPDATE SET access = excluded.access, level = excluded.level",
-        grant_id,
-        team.id,
-        workspace_id,
-        team.organization_id,
-        grant.word,
-        int(grant),
+        [
+            (
+                row.id,
+                row.team.id,
+                row.workspace_id,
+                row.team.organization_id,
+                row.grant.word,
+                int(row.grant),
+            )
+            for row in grants
+        ],
     )
 
 

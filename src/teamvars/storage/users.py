@@ -1,13 +1,15 @@
 """Users as rows."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from teamvars.domain.audit import Actor
 from teamvars.domain.names import fold
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Row, Transaction
+
+_COLUMNS = "users.id, users.username, users.email, users.site_admin, users.placeholder"
 
 # $1: the actor; the organizations they are in.
 _INSIDE = {
@@ -19,73 +21,110 @@ _INSIDE = {
 
 
 class UserRow(msgspec.Struct, frozen=True):
-    """A user as the directory sees it."""
+    """A user as the directory sees it.
+
+    A placeholder was made by an invitation: it never had a token, was in no organization, and stood
+    in no directory file.
+    """
 
     id: str
     username: str
     email: str | None
     site_admin: bool
+    placeholder: bool = False
 
 
 async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, UserRow]:
     """The users with these names, by folded name; absent ones are left out."""
     rows = await tx.fetch(
-        "SELECT username_folded, id, username, email, site_admin FROM users "
-        "WHERE username_folded IN {each $1}",
+        f"SELECT {_COLUMNS} FROM users WHERE username_folded IN {{each $1}}",
         json.dumps([fold(name) for name in usernames]),
     )
-    return {row[0]: UserRow(row[1], row[2], row[3], bool(row[4])) for row in rows}
+    return {fold(row[1]): _user(row) for row in rows}
+
+
+async def find_all_by_email(tx: Transaction, emails: Iterable[str]) -> dict[str, UserRow]:
+    """The users with these addresses, by folded address; absent ones are left out."""
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM users WHERE email_folded IN {{each $1}}",
+        json.dumps([fold(email) for email in emails]),
+    )
+    return {fold(row[2]): _user(row) for row in rows}
 
 
 async def find(tx: Transaction, user_id: str) -> UserRow | None:
     """A user by id."""
-    row = await tx.fetch_one(
-        "SELECT id, username, email, site_admin FROM users WHERE id = $1", user_id
+    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM users WHERE id = $1", user_id)
+    return None if row is None else _user(row)
+
+
+async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, UserRow]:
+    """Users by id, who stay as they are for the rest of the transaction."""
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM users WHERE id IN {{each $1}} ORDER BY id {{lock users}}",
+        json.dumps(sorted(user_ids)),
     )
-    return None if row is None else UserRow(row[0], row[1], row[2], bool(row[3]))
+    return {row[0]: _user(row) for row in rows}
 
 
 async def find_by_email(tx: Transaction, email: str) -> UserRow | None:
     """A user by e-mail address, however it is capitalised."""
-    row = await tx.fetch_one(
-        "SELECT id, username, email, site_admin FROM users WHERE email_folded = $1", fold(email)
-    )
-    return None if row is None else UserRow(row[0], row[1], row[2], bool(row[3]))
+    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM users WHERE email_folded = $1", fold(email))
+    return None if row is None else _user(row)
 
 
 async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> UserRow | None:
-    """A user by id, if it is the actor or is in, or invited to, an organization the actor is in."""
+    """A user by id, if it is the actor or is in, or invited to, an organization the actor is in.
+
+    Whoever is invited to all of those goes by the address of the first invitation.
+    """
     row = await tx.fetch_one(
-        "SELECT id, username, email, site_admin FROM users "
-        "WHERE id = $2 AND (id = $1 OR EXISTS (SELECT 1 FROM memberships "
-        f"WHERE memberships.user_id = users.id AND organization_id IN ({_INSIDE[actor.kind]})))",
+        "SELECT users.id, coalesce(seen.invited_as, users.username), "
+        "coalesce(seen.invited_as, users.email), users.site_admin, users.placeholder FROM users "
+        "LEFT JOIN memberships AS seen ON seen.user_id = users.id "
+        f"AND seen.organization_id IN ({_INSIDE[actor.kind]}) "
+        "WHERE users.id = $2 AND (users.id = $1 OR seen.id IS NOT NULL) "
+        "ORDER BY CASE WHEN seen.invited_as IS NULL THEN 0 ELSE 1 END, seen.id LIMIT 1",
         actor.id,
         user_id,
     )
-    return None if row is None else UserRow(row[0], row[1], row[2], bool(row[3]))
+    return None if row is None else _user(row)
 
 
-async def insert(tx: Transaction, user: UserRow, now: int) -> None:
-    """Adds a user. Raises Taken when the name or address is another's."""
-    await tx.execute(
+async def insert_all(tx: Transaction, users: Sequence[UserRow], now: int) -> None:
+    """Adds users. Raises Taken when a name or address is another's."""
+    await tx.execute_many(
         "INSERT INTO users (id, username, username_folded, email, email_folded, site_admin, "
-        "created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "placeholder, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        [(*_fields(user), now) for user in users],
+    )
+
+
+async def update_all(tx: Transaction, users: Sequence[UserRow]) -> None:
+    """Stores users as they are now. Raises Taken when a name or address is another's by then."""
+    await tx.execute_many(
+        "UPDATE users SET username = $2, username_folded = $3, email = $4, email_folded = $5, "
+        "site_admin = $6, placeholder = $7 WHERE id = $1",
+        [_fields(user) for user in users],
+    )
+
+
+async def make_known(tx: Transaction, user_id: str) -> None:
+    """Notes that there is somebody behind a user who may have been a placeholder."""
+    await tx.execute("UPDATE users SET placeholder = 0 WHERE id = $1 AND placeholder = 1", user_id)
+
+
+def _fields(user: UserRow) -> tuple[object, ...]:
+    return (
         user.id,
         user.username,
         fold(user.username),
         user.email,
         None if user.email is None else fold(user.email),
         int(user.site_admin),
-        now,
+        int(user.placeholder),
     )
 
 
-async def update(tx: Transaction, user: UserRow) -> None:
-    """Stores a user as they are now. Raises Taken when the address is another's."""
-    await tx.execute(
-        "UPDATE users SET email = $2, email_folded = $3, site_admin = $4 WHERE id = $1",
-        user.id,
-        user.email,
-        None if user.email is None else fold(user.email),
-        int(user.site_admin),
-    )
+def _user(row: Row) -> UserRow:
+    return UserRow(row[0], row[1], row[2], bool(row[3]), bool(row[4]))

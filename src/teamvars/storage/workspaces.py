@@ -1,7 +1,7 @@
 """Workspaces as rows."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from teamvars.domain.access import Level
 from teamvars.domain.audit import Page
@@ -29,6 +29,11 @@ WHERE workspaces.organization_id = $1 AND workspaces.name_folded LIKE $2 ESCAPE 
 GROUP BY workspaces.id, workspaces.name, workspaces.name_folded
 """
 
+_INSERT = (
+    "INSERT INTO workspaces (id, organization_id, name, name_folded, execution_mode, "
+    "terraform_version, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+)
+
 
 async def of_organization(tx: Transaction, organization_id: str) -> dict[str, str]:
     """An organization's workspaces: name by id."""
@@ -36,6 +41,20 @@ async def of_organization(tx: Transaction, organization_id: str) -> dict[str, st
         "SELECT id, name FROM workspaces WHERE organization_id = $1 ORDER BY id", organization_id
     )
     return {row[0]: row[1] for row in rows}
+
+
+async def of_organizations(
+    tx: Transaction, organization_ids: Collection[str]
+) -> list[tuple[Workspace, int]]:
+    """The workspaces of organizations by id, and how many variables each has."""
+    rows = await tx.fetch(
+        "SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, "
+        "streams.variables FROM workspaces JOIN streams ON streams.id = workspaces.id "
+        "JOIN organizations ON organizations.id = workspaces.organization_id "
+        "WHERE workspaces.organization_id IN {each $1} ORDER BY workspaces.id",
+        json.dumps(sorted(organization_ids)),
+    )
+    return [(Workspace(*row[:4]), row[4]) for row in rows]
 
 
 async def find_visible(
@@ -99,19 +118,15 @@ async def insert(
 ) -> None:
     """Adds a workspace. Refuses: name_taken."""
     try:
-        await tx.execute(
-            "INSERT INTO workspaces (id, organization_id, name, name_folded, execution_mode, "
-            "terraform_version, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            workspace.id,
-            workspace.organization_id,
-            workspace.name,
-            fold(workspace.name),
-            settings.execution_mode,
-            settings.terraform_version,
-            now,
-        )
+        await tx.execute(_INSERT, *_fields(workspace, now, settings))
     except Taken:
         raise Refusal(name_taken("a workspace")) from None
+
+
+async def insert_all(tx: Transaction, made: Sequence[Workspace], now: int) -> None:
+    """Adds workspaces with names that are free."""
+    settings = WorkspaceSettings()
+    await tx.execute_many(_INSERT, [_fields(workspace, now, settings) for workspace in made])
 
 
 async def update(tx: Transaction, workspace: Workspace, settings: WorkspaceSettings) -> None:
@@ -135,6 +150,18 @@ async def set_lock(tx: Transaction, workspace_id: str, locked_by: str | None) ->
     await tx.execute("UPDATE workspaces SET locked_by = $2 WHERE id = $1", workspace_id, locked_by)
 
 
-async def delete(tx: Transaction, workspace_id: str) -> None:
-    """Removes a workspace with its variables and the grants on it."""
-    await tx.execute("DELETE FROM workspaces WHERE id = $1", workspace_id)
+async def delete(tx: Transaction, *workspace_ids: str) -> None:
+    """Removes workspaces with their variables and the grants on them."""
+    await tx.execute("DELETE FROM workspaces WHERE id IN {each $1}", json.dumps(workspace_ids))
+
+
+def _fields(workspace: Workspace, now: int, settings: WorkspaceSettings) -> tuple[object, ...]:
+    return (
+        workspace.id,
+        workspace.organization_id,
+        workspace.name,
+        fold(workspace.name),
+        settings.execution_mode,
+        settings.terraform_version,
+        now,
+    )

@@ -47,11 +47,14 @@ def apply(
     options = Options(dry_run, prune, delete_variables)
     applied = _apply(context, directory, options)
     if as_json:
-        print_json(applied)
+        shown = ("organizations", "users", "changes")
+        print_json({name: getattr(applied, name) for name in shown})
     else:
         for change in applied.changes:
             say(change)
         note(f"Changes{' to make' if dry_run else ''}: {len(applied.changes)}.")
+    if not dry_run:
+        note(f"The store was held for {applied.held * 1000:.0f} ms.")
     if dry_run and applied.changes:
         raise typer.Exit(DIFFERENCES)
 

@@ -91,7 +91,7 @@ class _Reader:
         username = self._required(node, members, "username", self._username)
         email = self._optional(members, "email", self._email)
         site_admin = self._optional(members, "site-admin", self._one_of(_BOOLEANS))
-        return None if username is None else UserEntry(username, email, site_admin)
+        return None if username is None else UserEntry(username, email, site_admin, self._at(node))
 
     def _organization(self, node: Node) -> OrganizationEntry | None:
         members = self._mapping(node, {"name", "members", "workspaces", "teams"})
@@ -101,7 +101,7 @@ class _Reader:
         teams = self._named_items(members.get("teams"), self._team, "name")
         if name is None:
             return None
-        return OrganizationEntry(name, people or {}, spaces or (), tuple(teams))
+        return OrganizationEntry(name, people or {}, spaces or (), tuple(teams), self._at(node))
 
     def _team(self, node: Node) -> TeamEntry | None:
         known = {"name", "visibility", "manage-membership", "members", "workspaces"}
@@ -113,7 +113,9 @@ class _Reader:
         manages = self._optional(members, "manage-membership", self._one_of(_BOOLEANS))
         people = self._distinct(members.get("members"), self._username)
         grants = self._pairs(members.get("workspaces"), self._name, self._one_of(_GRANTS))
-        return None if name is None else TeamEntry(name, visibility, manages, people, grants)
+        if name is None:
+            return None
+        return TeamEntry(name, visibility, manages, people, grants, self._at(node))
 
     def _named_items(
         self, node: Node | None, read: Callable[[Node], T | None], key: str
@@ -153,12 +155,14 @@ class _Reader:
             self._fault(node, "this must be a mapping")
             return None
         pairs: dict[str, T] = {}
+        folded = set()
         for key_node, value_node in node.value:
             key, value = read_key(key_node), read_value(value_node)
             if key is None or value is None:
                 continue
-            if fold(key) in map(fold, pairs):
+            if fold(key) in folded:
                 self._fault(key_node, f"{key} stands here twice")
+            folded.add(fold(key))
             pairs[key] = value
         return pairs
 
@@ -231,4 +235,7 @@ class _Reader:
         return text
 
     def _fault(self, node: Node, text: str) -> None:
-        self.faults.append(f"{self._path}:{node.start_mark.line + 1}: {text}")
+        self.faults.append(f"{self._at(node)}: {text}")
+
+    def _at(self, node: Node) -> str:
+        return f"{self._path}:{node.start_mark.line + 1}"

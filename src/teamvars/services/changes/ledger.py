@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import Stream
+from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, Event, Stream
 from teamvars.security.chain import Chain
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
@@ -31,16 +31,13 @@ class Ledger:
         self, stream_id: str, action: str, subject: tuple[str, str], details: Mapping[str, object]
     ) -> None:
         """Adds an entry to a locked stream."""
-        event = self._caller.event(action, subject, dict(details), self.now)
-        entry, after = self._chain.extend(self._streams[stream_id], event)
-        await streams.append(self.tx, entry, after)
-        self._streams[stream_id] = after
+        await self._extend(stream_id, self._event(action, subject, details))
 
-    async def open(self, stream_id: str) -> dict[str, object]:
-        """Begins a new subject's stream; returns what the entry above says of it."""
-        self._streams[stream_id] = self._chain.open(stream_id)
-        await streams.insert(self.tx, self._streams[stream_id])
-        return {"opens": [stream_id]}
+    async def open(self, stream_ids: Sequence[str]) -> None:
+        """Begins the streams of new subjects; the entry above says so of each, with `opens`."""
+        begun = {id_: self._chain.open(id_) for id_ in stream_ids}
+        self._streams |= begun
+        await streams.insert(self.tx, *begun.values())
 
     async def close(self, stream_id: str) -> dict[str, object]:
         """Ends a stream whose subject is gone; returns what the entry above says of it."""
@@ -64,6 +61,58 @@ class Ledger:
         for stream_id in stream_ids:
             del self._streams[stream_id]
 
-    def variables_in(self, workspace_id: str) -> int:
-        """How many variables a locked workspace holds."""
-        return self._streams[workspace_id].usage.variables
+    def _event(self, action: str, subject: tuple[str, str], details: Mapping[str, object]) -> Event:
+        return self._caller.event(action, subject, dict(details), self.now)
+
+    async def _extend(self, stream_id: str, event: Event) -> None:
+        entry, after = self._chain.extend(self._streams[stream_id], event)
+        self._streams[stream_id] = after
+        await self._append(entry, after)
+
+    async def _append(self, entry: AuditEntry, after: Stream) -> None:
+        await streams.append(self.tx, entry, after)
+
+
+class GatheringLedger(Ledger):
+    """A ledger for many changes: `write` must be the last thing its transaction does.
+
+    The system's stream, for which invitations and tokens everywhere wait, is locked at the very
+    end. Whoever locks it along with teams or workspaces has locked their organization before, and
+    so nobody who holds it waits for a stream that one who comes to it here has locked.
+    """
+
+    def __init__(self, tx: Transaction, caller: Caller, chain: Chain, now: int) -> None:
+        super().__init__(tx, caller, chain, now)
+        self._entries: list[AuditEntry] = []
+        self._of_system: list[Event] = []
+
+    async def record(
+        self, stream_id: str, action: str, subject: tuple[str, str], details: Mapping[str, object]
+    ) -> None:
+        if stream_id == SYSTEM_STREAM:
+            self._of_system.append(self._event(action, subject, details))
+        else:
+            await super().record(stream_id, action, subject, details)
+
+    async def write(self) -> None:
+        """Adds all entries, and moves each stream once."""
+        await self._write()
+        if self._of_system:
+            await self.lock([SYSTEM_STREAM])
+            for event in self._of_system:
+                await self._extend(SYSTEM_STREAM, event)
+            await self._write()
+
+    async def _write(self) -> None:
+        moved = {entry.stream_id for entry in self._entries} & self._streams.keys()
+        after = [self._streams[id_] for id_ in sorted(moved)]
+        await streams.append_all(self.tx, self._entries, after)
+        self._entries.clear()
+
+    async def _append(self, entry: AuditEntry, after: Stream) -> None:
+        self._entries.append(entry)
+
+
+def opens(stream_id: str) -> dict[str, object]:
+    """What the entry above says of a stream that begins."""
+    return {"opens": [stream_id]}

@@ -8,23 +8,34 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import OWNERS, Status, Visibility
 from teamvars.security.sealing import Sealer
 from teamvars.services.changes import teams as team_changes
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.changes.ledger import Ledger, opens
 from teamvars.storage import organizations, users
 from teamvars.storage.organizations import MembershipRow
 from teamvars.storage.teams import TeamRow
 from teamvars.storage.users import UserRow
 
-
-async def create_user(ledger: Ledger, user: UserRow) -> None:
-    """Adds a user. Raises Taken when the name or e-mail address is another's."""
-    await users.insert(ledger.tx, user, ledger.now)
-    await ledger.record(SYSTEM_STREAM, "user.create", ("users", user.id), _user_details(user))
+Inside = tuple[str, MembershipRow]
+"""A membership, after the id of its organization."""
 
 
-async def update_user(ledger: Ledger, user: UserRow) -> None:
-    """Changes a user. Raises Taken when the e-mail address is another's."""
-    await users.update(ledger.tx, user)
-    await ledger.record(SYSTEM_STREAM, "user.update", ("users", user.id), _user_details(user))
+async def create_users(ledger: Ledger, made: Sequence[UserRow]) -> None:
+    """Adds users. Raises Taken when a name or e-mail address is another's."""
+    await users.insert_all(ledger.tx, made, ledger.now)
+    for user in made:
+        await ledger.record(SYSTEM_STREAM, "user.create", ("users", user.id), _user_details(user))
+
+
+async def update_users(ledger: Ledger, changed: Sequence[tuple[UserRow, UserRow]]) -> None:
+    """Changes users, each from what it was, in order; a placeholder becomes somebody by that.
+
+    Raises Taken when a name or e-mail address is another's by then.
+    """
+    await users.update_all(ledger.tx, [user for _, user in changed])
+    for before, user in changed:
+        verb = "claim" if before.placeholder and not user.placeholder else "update"
+        former = {"from": before.username} if before.username != user.username else {}
+        details = {**_user_details(user), **former}
+        await ledger.record(SYSTEM_STREAM, f"user.{verb}", ("users", user.id), details)
 
 
 async def create(
@@ -35,12 +46,28 @@ async def create(
     Refuses: name_taken.
     """
     organization = Organization(new_id("org"), name, email, ledger.now)
-    details = await ledger.open(organization.id)
+    await add(ledger, sealer, organization)
+    owners = owners_of(organization)
+    await team_changes.create(ledger, [owners])
+    return organization, owners
+
+
+async def add(ledger: Ledger, sealer: Sealer, organization: Organization) -> None:
+    """Adds an organization with its data key, to which `owners_of` must be added.
+
+    Refuses: name_taken.
+    """
+    await ledger.open([organization.id])
     key = sealer.new_data_key(organization.id, 1)
     await organizations.insert(ledger.tx, organization, key)
     subject = ("organizations", organization.id)
-    await ledger.record(SYSTEM_STREAM, "organization.create", subject, {"name": name, **details})
-    owners = TeamRow(
+    details = {"name": organization.name, **opens(organization.id)}
+    await ledger.record(SYSTEM_STREAM, "organization.create", subject, details)
+
+
+def owners_of(organization: Organization) -> TeamRow:
+    """The team that every organization has."""
+    return TeamRow(
         id=new_id("team"),
         organization_id=organization.id,
         name=OWNERS,
@@ -48,8 +75,6 @@ async def create(
         manage_membership=False,
         is_owners=True,
     )
-    await team_changes.create(ledger, owners)
-    return organization, owners
 
 
 async def delete(ledger: Ledger, organization: Organization, children: Sequence[str]) -> None:
@@ -70,35 +95,42 @@ async def delete(ledger: Ledger, organization: Organization, children: Sequence[
 
 
 async def add_membership(
-    ledger: Ledger, organization_id: str, user: UserRow, status: Status
+    ledger: Ledger,
+    organization_id: str,
+    user: UserRow,
+    status: Status,
+    invited_as: str | None = None,
 ) -> MembershipRow:
-    """Adds a user to an organization, invited or active."""
-    membership = MembershipRow(new_id("ou"), user.id, user.username, status)
-    await organizations.insert_membership(ledger.tx, organization_id, membership, ledger.now)
-    await _record(ledger, organization_id, "create", membership)
+    """Adds a user to an organization, active, or invited by an address."""
+    membership = MembershipRow(new_id("ou"), user.id, user.username, status, invited_as)
+    await add_memberships(ledger, [(organization_id, membership)])
     return membership
 
 
-async def set_status(ledger: Ledger, organization_id: str, membership: MembershipRow) -> None:
-    """Makes an invited membership active, or the reverse."""
-    await organizations.set_status(ledger.tx, membership.id, membership.status)
-    await _record(ledger, organization_id, "update", membership)
+async def add_memberships(ledger: Ledger, added: Sequence[Inside]) -> None:
+    """Adds users to organizations, invited or active."""
+    await organizations.insert_memberships(ledger.tx, added, ledger.now)
+    await _record(ledger, "create", added)
 
 
-async def remove_membership(
-    ledger: Ledger, organization_id: str, membership: MembershipRow
-) -> None:
-    """Removes a user from an organization, and so from all its teams."""
-    await organizations.delete_membership(ledger.tx, membership.id)
-    await _record(ledger, organization_id, "delete", membership)
+async def set_statuses(ledger: Ledger, changed: Sequence[Inside]) -> None:
+    """Makes invited memberships active, or the reverse."""
+    await organizations.set_statuses(ledger.tx, [membership for _, membership in changed])
+    await _record(ledger, "update", changed)
 
 
-async def _record(
-    ledger: Ledger, organization_id: str, verb: str, membership: MembershipRow
-) -> None:
-    subject = ("organization-memberships", membership.id)
-    details = {"user": membership.user_id, "status": membership.status.value}
-    await ledger.record(organization_id, f"membership.{verb}", subject, details)
+async def remove_memberships(ledger: Ledger, removed: Sequence[Inside]) -> None:
+    """Removes users from organizations, and so from all their teams."""
+    ids = [membership.id for _, membership in removed]
+    await organizations.delete_memberships(ledger.tx, ids)
+    await _record(ledger, "delete", removed)
+
+
+async def _record(ledger: Ledger, verb: str, concerned: Sequence[Inside]) -> None:
+    for organization_id, membership in concerned:
+        subject = ("organization-memberships", membership.id)
+        details = {"user": membership.user_id, "status": membership.status.value}
+        await ledger.record(organization_id, f"membership.{verb}", subject, details)
 
 
 def _user_details(user: UserRow) -> dict[str, object]:

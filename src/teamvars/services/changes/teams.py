@@ -2,39 +2,46 @@
 
 from collections.abc import Iterable, Sequence
 
-from teamvars.domain.directory import Grant
-from teamvars.domain.ids import new_id
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.changes.ledger import Ledger, opens
 from teamvars.storage import teams
-from teamvars.storage.teams import TeamRow
+from teamvars.storage.teams import GrantRow, TeamRow
 
 
-async def create(ledger: Ledger, team: TeamRow) -> None:
-    """Adds a team. Refuses: name_taken."""
-    opened = await ledger.open(team.id)
-    await teams.insert(ledger.tx, team, ledger.now)
-    details = {**_settings(team), **opened}
-    await ledger.record(team.organization_id, "team.create", ("teams", team.id), details)
+async def create(ledger: Ledger, made: Sequence[TeamRow]) -> None:
+    """Adds teams. Refuses: name_taken."""
+    await ledger.open([team.id for team in made])
+    await teams.insert(ledger.tx, made, ledger.now)
+    for team in made:
+        details = {**_settings(team), **opens(team.id)}
+        await ledger.record(team.organization_id, "team.create", ("teams", team.id), details)
 
 
-async def update(ledger: Ledger, team: TeamRow, *, renamed_from: str | None = None) -> None:
-    """Changes a team's settings, and its name when `renamed_from` is another.
+async def rename(ledger: Ledger, team: TeamRow, former_name: str) -> None:
+    """Changes a team's settings and name; the organization's stream must be locked as well.
 
-    The organization's stream must be locked for that as well. Refuses: name_taken.
+    Refuses: name_taken.
     """
-    await teams.update(ledger.tx, team)
-    subject = ("teams", team.id)
-    await ledger.record(team.id, "team.update", subject, _settings(team))
-    if renamed_from not in (None, team.name):
-        details = {"name": team.name, "from": renamed_from}
+    await update(ledger, [team])
+    if former_name != team.name:
+        subject, details = ("teams", team.id), {"name": team.name, "from": former_name}
         await ledger.record(team.organization_id, "team.rename", subject, details)
 
 
-async def delete(ledger: Ledger, team: TeamRow) -> None:
-    """Removes a team with its members, grants and tokens."""
-    await teams.delete(ledger.tx, team.id)
-    details = {"name": team.name, **await ledger.close(team.id)}
-    await ledger.record(team.organization_id, "team.delete", ("teams", team.id), details)
+async def update(ledger: Ledger, changed: Sequence[TeamRow]) -> None:
+    """Changes teams' settings."""
+    await teams.update(ledger.tx, changed)
+    for team in changed:
+        await ledger.record(team.id, "team.update", ("teams", team.id), _settings(team))
+
+
+async def delete(ledger: Ledger, removed: Sequence[TeamRow]) -> None:
+    """Removes teams with their members, grants and tokens."""
+    ids = [team.id for team in removed]
+    await teams.delete(ledger.tx, ids)
+    for team in removed:
+        details = {"name": team.name, **ledger.ends([team.id])}
+        await ledger.record(team.organization_id, "team.delete", ("teams", team.id), details)
+    await ledger.forget(ids)
 
 
 async def add_members(ledger: Ledger, team: TeamRow, membership_ids: Sequence[str]) -> None:
@@ -43,17 +50,27 @@ async def add_members(ledger: Ledger, team: TeamRow, membership_ids: Sequence[st
     await _record_members(ledger, team, "add", membership_ids)
 
 
+async def add_members_to_all(
+    ledger: Ledger, added: Sequence[tuple[TeamRow, Sequence[str]]]
+) -> None:
+    """Adds to each team memberships that are not in it."""
+    await teams.add_members_to_all(ledger.tx, added)
+    for team, membership_ids in added:
+        await _record_members(ledger, team, "add", membership_ids)
+
+
 async def remove_members(ledger: Ledger, team: TeamRow, membership_ids: Sequence[str]) -> None:
     """Removes memberships from the team."""
     await teams.remove_members(ledger.tx, team.id, membership_ids)
     await _record_members(ledger, team, "remove", membership_ids)
 
 
-async def put_grant(ledger: Ledger, team: TeamRow, workspace_id: str, grant: Grant) -> None:
-    """Gives a team a right to a workspace, in place of the one it had."""
-    await teams.put_grant(ledger.tx, new_id("tws"), team, workspace_id, grant)
-    details = {"workspace": workspace_id, "access": grant.word}
-    await ledger.record(team.id, "grant.put", ("teams", team.id), details)
+async def put_grants(ledger: Ledger, put: Sequence[GrantRow]) -> None:
+    """Gives teams rights to workspaces, in place of those they had."""
+    await teams.put_grants(ledger.tx, put)
+    for row in put:
+        details = {"workspace": row.workspace_id, "access": row.grant.word}
+        await ledger.record(row.team.id, "grant.put", ("teams", row.team.id), details)
 
 
 async def remove_grants(ledger: Ledger, team: TeamRow, workspace_ids: Iterable[str]) -> None:

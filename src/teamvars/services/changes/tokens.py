@@ -3,13 +3,15 @@
 from teamvars.domain.tokens import Token
 from teamvars.security.tokens import hash_token, new_token
 from teamvars.services.changes.ledger import Ledger
-from teamvars.storage import tokens
+from teamvars.storage import tokens, users
 
 
 async def create(ledger: Ledger, token: Token) -> str:
     """Adds a token; returns the token itself, which is stored nowhere."""
     secret = new_token(token.owner_kind)
     await tokens.insert(ledger.tx, token, hash_token(secret))
+    if token.owner_kind == "user":
+        await users.make_known(ledger.tx, token.owner_id)
     await _record(ledger, token, "create")
     return secret
 

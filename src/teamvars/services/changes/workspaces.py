@@ -1,7 +1,9 @@
 """Changes to workspaces."""
 
+from collections.abc import Sequence
+
 from teamvars.domain.workspaces import Workspace, WorkspaceSettings
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.changes.ledger import Ledger, opens
 from teamvars.storage import workspaces
 
 
@@ -11,9 +13,17 @@ async def create(
     settings: WorkspaceSettings = WorkspaceSettings(),  # noqa: B008 - frozen
 ) -> None:
     """Adds a workspace. Refuses: name_taken."""
-    opened = await ledger.open(workspace.id)
+    await ledger.open([workspace.id])
     await workspaces.insert(ledger.tx, workspace, ledger.now, settings)
-    await _record(ledger, workspace, "create", opened)
+    await _record(ledger, workspace, "create", opens(workspace.id))
+
+
+async def create_all(ledger: Ledger, made: Sequence[Workspace]) -> None:
+    """Adds workspaces with names that are free."""
+    await ledger.open([workspace.id for workspace in made])
+    await workspaces.insert_all(ledger.tx, made, ledger.now)
+    for workspace in made:
+        await _record(ledger, workspace, "create", opens(workspace.id))
 
 
 async def update(
@@ -44,10 +54,13 @@ async def set_lock(ledger: Ledger, workspace: Workspace, locked_by: str | None) 
     await ledger.record(workspace.id, f"workspace.{verb}", subject, {"name": workspace.name})
 
 
-async def delete(ledger: Ledger, workspace: Workspace) -> None:
-    """Removes a workspace with its variables and the grants on it."""
-    await workspaces.delete(ledger.tx, workspace.id)
-    await _record(ledger, workspace, "delete", await ledger.close(workspace.id))
+async def delete(ledger: Ledger, removed: Sequence[Workspace]) -> None:
+    """Removes workspaces with their variables and the grants on them."""
+    ids = [workspace.id for workspace in removed]
+    await workspaces.delete(ledger.tx, *ids)
+    for workspace in removed:
+        await _record(ledger, workspace, "delete", ledger.ends([workspace.id]))
+    await ledger.forget(ids)
 
 
 async def _record(

@@ -1,0 +1,1 @@
+"""The steps of `directory apply`: what is there, what the file makes of it, and writing that."""

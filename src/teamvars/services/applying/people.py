@@ -1,0 +1,114 @@
+"""What a directory file makes of the users there are."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from teamvars.domain.directory import UserEntry
+from teamvars.domain.errors import Code, Fault
+from teamvars.domain.ids import new_id
+from teamvars.domain.memberships import other_username_for
+from teamvars.domain.names import fold
+from teamvars.storage.users import UserRow
+
+
+class People:
+    """Users by id, by name and by address, as the entries read so far have made them."""
+
+    def __init__(self, present: Iterable[UserRow]) -> None:
+        self.made: dict[str, UserRow] = {}
+        self.changed: list[tuple[UserRow, UserRow]] = []
+        self.changes: list[str] = []
+        self.faults: list[Fault] = []
+        self._by_id: dict[str, UserRow] = {}
+        self._by_name: dict[str, UserRow] = {}
+        self._by_email: dict[str, UserRow] = {}
+        for user in present:
+            self._hold(user)
+
+    def named(self, username: str) -> UserRow | None:
+        """The user with that name."""
+        return self._by_name.get(fold(username))
+
+    def name_of(self, user_id: str, otherwise: str) -> str:
+        """What a user is called by now."""
+        user = self._by_id.get(user_id)
+        return otherwise if user is None else user.username
+
+    def apply(self, entry: UserEntry) -> None:
+        """Makes a user what the file says.
+
+        A placeholder in the way, who has the name or the address because somebody once invited it,
+        becomes that user and keeps id and invitations. Where one has the name and another the
+        address, the one with the address does, and the other makes way.
+        """
+        named = self.named(entry.username)
+        holder = self._by_email.get(fold(entry.email)) if entry.email else None
+        if holder is None or (named is not None and holder.id == named.id):
+            self._make(entry, named)
+        elif not holder.placeholder:
+            self._refuse(entry, holder)
+        elif named is None:
+            self._make(entry, holder)
+        elif named.placeholder:
+            name = other_username_for(named.email or named.username)
+            self._change(named, replace(named, username=name))
+            self._make(entry, holder)
+        else:
+            self._change(holder, replace(holder, email=None))
+            self._make(entry, named)
+
+    def know(self, user: UserRow) -> None:
+        """Notes that the file makes somebody an active member, who so is no placeholder."""
+        if user.placeholder:
+            self._change(user, replace(user, placeholder=False))
+
+    def _make(self, entry: UserEntry, before: UserRow | None) -> None:
+        """Creates the user, or makes one who is there the one the file speaks of."""
+        base = before or UserRow(new_id("user"), entry.username, None, site_admin=False)
+        user = replace(
+            base,
+            username=entry.username if base.placeholder else base.username,
+            email=base.email if entry.email is None else entry.email,
+            site_admin=base.site_admin if entry.site_admin is None else entry.site_admin,
+            placeholder=False,
+        )
+        if before is None:
+            self.made[user.id] = user
+            self._hold(user)
+            self.changes.append(f"create user {user.username}")
+        elif user != before:
+            self._change(before, user)
+
+    def _change(self, before: UserRow, user: UserRow) -> None:
+        if before.placeholder and not user.placeholder:
+            told = f"take over invited user {before.username} as {user.username}"
+        elif before.username != user.username:
+            told = f"rename invited user {before.username} to {user.username}"
+        elif user.placeholder:
+            told = f"take the e-mail address from invited user {user.username}"
+        else:
+            told = f"update user {user.username}"
+        self.changes.append(told)
+        self.changed.append((before, user))
+        del self._by_name[fold(before.username)]
+        if before.email is not None:
+            del self._by_email[fold(before.email)]
+        self._hold(user)
+
+    def _hold(self, user: UserRow) -> None:
+        self._by_id[user.id] = self._by_name[fold(user.username)] = user
+        if user.email is not None:
+            self._by_email[fold(user.email)] = user
+
+    def _refuse(self, entry: UserEntry, holder: UserRow) -> None:
+        detail = (
+            f"The e-mail address of user {entry.username} is taken: it is that of user "
+            f"{holder.username}, who is known here already."
+        )
+        self.faults.append(fault(detail, entry.at))
+
+
+def fault(detail: str, at: str = "") -> Fault:
+    """Something in the file that cannot be, with its place."""
+    return Fault(Code.INVALID_VALUE, f"{at}: {detail}" if at else detail)

@@ -1,0 +1,103 @@
+"""What there is of the organizations and people that a directory file names, and locking it."""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.domain.directory import Directory
+from teamvars.domain.names import fold
+from teamvars.domain.teams import OWNERS, Status
+from teamvars.domain.workspaces import Workspace
+from teamvars.services.applying.people import People
+from teamvars.storage import organizations, teams, users, workspaces
+from teamvars.storage.database import Transaction
+from teamvars.storage.organizations import MembershipRow
+from teamvars.storage.teams import TeamRow
+
+Lock = Callable[[Iterable[str]], Coroutine[Any, Any, None]]
+
+
+class Inside(msgspec.Struct):
+    """One organization as the file has made it by now; keys are folded names, or ids of teams."""
+
+    id: str
+    name: str
+    members: dict[str, MembershipRow] = msgspec.field(default_factory=dict)
+    workspaces: dict[str, Workspace] = msgspec.field(default_factory=dict)
+    variables: dict[str, int] = msgspec.field(default_factory=dict)
+    teams: dict[str, TeamRow] = msgspec.field(default_factory=dict)
+    in_team: dict[str, set[str]] = msgspec.field(default_factory=dict)
+    grants: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+
+    def has_owner(self) -> bool:
+        """Whether somebody active is in the owners team."""
+        owners = self.in_team.get(self.teams[OWNERS].id, set())
+        members = self.members.values()
+        return any(one.id in owners and one.status is Status.ACTIVE for one in members)
+
+
+async def find(
+    tx: Transaction, directory: Directory, lock: Lock, *, prune: bool
+) -> tuple[People, Mapping[str, Inside]]:
+    """The users after the file's entries, and the organizations that are there, by folded name.
+
+    All that is decided by is locked: organizations, then teams and, to `prune` them, workspaces.
+    Users are not: whoever writes must see to it that those who change are still as they were.
+    """
+    names = [entry.name for entry in directory.organizations]
+    found = await organizations.find_all(tx, names)
+    await lock(id_ for id_, _ in found.values())
+    people = await _people(tx, directory)
+    return people, await _load(tx, found, people, lock, prune=prune)
+
+
+async def _people(tx: Transaction, directory: Directory) -> People:
+    """Everybody the file speaks of, and whoever has an address it gives to somebody."""
+    members = (name for entry in directory.organizations for name in entry.members)
+    names = [*(user.username for user in directory.users), *members]
+    emails = [user.email for user in directory.users if user.email]
+    named = await users.find_all(tx, names)
+    holders = await users.find_all_by_email(tx, emails)
+    people = People({user.id: user for user in (*named.values(), *holders.values())}.values())
+    for entry in directory.users:
+        people.apply(entry)
+    for organization in directory.organizations:
+        for name, status in organization.members.items():
+            user = people.named(name)
+            if user is not None and status is Status.ACTIVE:
+                people.know(user)
+    return people
+
+
+async def _load(
+    tx: Transaction,
+    found: Mapping[str, tuple[str, str]],
+    people: People,
+    lock: Lock,
+    *,
+    prune: bool,
+) -> dict[str, Inside]:
+    """The organizations with all they have, once what concerns them is locked."""
+    loaded = {id_: Inside(id_, name) for id_, name in found.values()}
+    if not loaded:
+        return {}
+    for team in await teams.of_organizations(tx, loaded):
+        loaded[team.organization_id].teams[fold(team.name)] = team
+    children = [team.id for organization in loaded.values() for team in organization.teams.values()]
+    spaces = await workspaces.of_organizations(tx, loaded) if prune else ()
+    await lock([*children, *(space.id for space, _ in spaces)])
+    for space, variables in await workspaces.of_organizations(tx, loaded):
+        loaded[space.organization_id].workspaces[fold(space.name)] = space
+        loaded[space.organization_id].variables[space.id] = variables
+    for organization_id, member in await organizations.memberships_of(tx, loaded):
+        name = people.name_of(member.user_id, member.username)
+        loaded[organization_id].members[fold(name)] = replace(member, username=name)
+    in_team = await teams.members_of(tx, children)
+    grants = await teams.grants_of(tx, children)
+    for organization in loaded.values():
+        for team in organization.teams.values():
+            organization.in_team[team.id] = in_team.get(team.id, set())
+            organization.grants[team.id] = grants.get(team.id, {})
+    return {fold(organization.name): organization for organization in loaded.values()}

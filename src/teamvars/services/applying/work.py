@@ -1,0 +1,89 @@
+"""What applying a directory file has to write, gathered before any of it is written."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from teamvars.domain.errors import Code, Refusal
+from teamvars.domain.organizations import Organization
+from teamvars.domain.workspaces import Workspace
+from teamvars.security.sealing import Sealer
+from teamvars.services.applying.people import People
+from teamvars.services.changes import organizations as organization_changes
+from teamvars.services.changes import teams as team_changes
+from teamvars.services.changes import workspaces as workspace_changes
+from teamvars.services.changes.ledger import GatheringLedger
+from teamvars.services.changes.organizations import Inside
+from teamvars.storage import users
+from teamvars.storage.database import Taken
+from teamvars.storage.teams import GrantRow, TeamRow
+from teamvars.storage.users import UserRow
+
+
+class Overtaken(Exception):
+    """Meanwhile somebody took a name or address, or a user changed: what was decided is void."""
+
+
+class Work(msgspec.Struct):
+    """Changes of each kind, and what is told of them."""
+
+    told: list[str] = msgspec.field(default_factory=list)
+    organizations: list[Organization] = msgspec.field(default_factory=list)
+    members_added: list[Inside] = msgspec.field(default_factory=list)
+    members_changed: list[Inside] = msgspec.field(default_factory=list)
+    members_removed: list[Inside] = msgspec.field(default_factory=list)
+    workspaces: list[Workspace] = msgspec.field(default_factory=list)
+    workspaces_removed: list[Workspace] = msgspec.field(default_factory=list)
+    teams: list[TeamRow] = msgspec.field(default_factory=list)
+    teams_changed: list[TeamRow] = msgspec.field(default_factory=list)
+    teams_removed: list[TeamRow] = msgspec.field(default_factory=list)
+    joined: list[tuple[TeamRow, Sequence[str]]] = msgspec.field(default_factory=list)
+    left: list[tuple[TeamRow, Sequence[str]]] = msgspec.field(default_factory=list)
+    grants: list[GrantRow] = msgspec.field(default_factory=list)
+    grants_removed: list[tuple[TeamRow, Sequence[str]]] = msgspec.field(default_factory=list)
+
+    async def write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:
+        """Writes it all, what others refer to first, and then the entries.
+
+        Users change before others are made, who may have the names they gave up. Raises Overtaken.
+        """
+        before: dict[str, UserRow] = {}
+        for user, _ in people.changed:
+            before.setdefault(user.id, user)
+        if before and await users.lock_all(ledger.tx, before) != before:
+            raise Overtaken
+        try:
+            await self._write(ledger, sealer, people)
+        except Taken:
+            raise Overtaken from None
+        except Refusal as refusal:
+            if any(fault.code is not Code.NAME_TAKEN for fault in refusal.faults):
+                raise
+            raise Overtaken from None
+
+    async def _write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:
+        steps: tuple[tuple[Callable[..., Awaitable[None]], Sequence[Any]], ...] = (
+            (organization_changes.update_users, people.changed),
+            (organization_changes.create_users, list(people.made.values())),
+            (organization_changes.add_memberships, self.members_added),
+            (organization_changes.set_statuses, self.members_changed),
+            (workspace_changes.create_all, self.workspaces),
+            (team_changes.create, self.teams),
+            (team_changes.update, self.teams_changed),
+            (team_changes.add_members_to_all, self.joined),
+            (team_changes.put_grants, self.grants),
+            (workspace_changes.delete, self.workspaces_removed),
+            (team_changes.delete, self.teams_removed),
+            (organization_changes.remove_memberships, self.members_removed),
+        )
+        for organization in self.organizations:
+            await organization_changes.add(ledger, sealer, organization)
+        for team, ids in self.left:
+            await team_changes.remove_members(ledger, team, ids)
+        for team, ids in self.grants_removed:
+            await team_changes.remove_grants(ledger, team, ids)
+        for step, rows in steps:
+            if rows:
+                await step(ledger, rows)
+        await ledger.write()

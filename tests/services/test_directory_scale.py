@@ -1,0 +1,190 @@
+"""`directory apply` of large files: few statements, and nobody elsewhere waits for it."""
+
+import asyncio
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from teamvars.domain.directory import (
+    Directory,
+    Grant,
+    OrganizationEntry,
+    TeamEntry,
+    UserEntry,
+)
+from teamvars.domain.memberships import InvitationDraft
+from teamvars.domain.teams import Status
+from teamvars.security import keyring
+from teamvars.services.tokens import OwnerName
+from teamvars.storage import streams
+from teamvars.storage.database import Body, Transaction
+from tests.commands import Host
+from tests.house import open_house, operator
+from tests.postgres import Postgres
+from tests.services.people import AS_WRITTEN, Desk, caller
+from tests.storage.noting import NotingTransaction
+from tests.storage.stores import fresh_postgres
+from tests.world import build_world
+
+
+def large(people: int, organization: str = "") -> Directory:
+    """A file of one organization with that many users, and a tenth as many teams and workspaces."""
+    mark = uuid4().hex
+    names = [f"u{n}-{mark}" for n in range(people)]
+    spaces = tuple(f"w{n}" for n in range(people // 10))
+    teams = [
+        TeamEntry(f"t{n}", members=tuple(names[n * 10 : n * 10 + 10]), workspaces={w: Grant.WRITE})
+        for n, w in enumerate(spaces)
+    ]
+    if organization:
+        teams.append(TeamEntry("crew", members=tuple(names[:1])))
+    entry = OrganizationEntry(
+        organization or f"large-{mark}", dict.fromkeys(names, Status.ACTIVE), spaces, tuple(teams)
+    )
+    return Directory(tuple(UserEntry(name, f"{name}@example.com") for name in names), (entry,))
+
+
+async def test_a_file_costs_as_many_statements_however_long_it_is(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, counted = desk.services.database, Counter[int]()
+    write = database.write
+
+    async def noting(body: Body[Any]) -> Any:
+        async def watched(tx: Transaction) -> Any:
+            def note(*_: object) -> None:
+                counted[number] += 1
+
+            return await body(NotingTransaction(tx, note))
+
+        return await write(watched)
+
+    monkeypatch.setattr(database, "write", noting)
+    for number in (10, 300):
+        directory = large(number)
+        await desk.services.directory.apply(operator(), directory, AS_WRITTEN)
+        again = await desk.services.directory.apply(operator(), directory, AS_WRITTEN)
+        assert again.changes == ()
+    assert counted[10] == counted[300] < 60
+    assert await desk.world.house.audit_holds()
+
+
+async def test_a_file_that_waits_holds_up_nobody_of_another_organization(
+    postgres: Postgres,
+) -> None:
+    """It waits for a team it names. Invitations and tokens elsewhere need the system's stream."""
+    with fresh_postgres(postgres) as url:
+        async with open_house(url) as house, open_house(url, keys=house.keys) as node:
+            desk = Desk(await build_world(house), node)
+            locked, done = asyncio.Event(), asyncio.Event()
+
+            async def holding(tx: Transaction) -> None:
+                await streams.lock(tx, [desk.world.teams["crew"]])
+                locked.set()
+                await done.wait()
+
+            holder = asyncio.ensure_future(node.services.database.write(holding))
+            await locked.wait()
+            directory = large(20, desk.world.organization)
+            applying = asyncio.ensure_future(
+                house.services.directory.apply(operator(), directory, AS_WRITTEN)
+            )
+            await _until_somebody_waits(node.services.database.read)
+            outsider, email = caller(desk.world, "outsider"), f"{uuid4().hex}@example.com"
+            elsewhere = outsider, desk.world.other_organization, InvitationDraft(email)
+            await node.services.memberships.invite(*elsewhere)
+            (admin,) = desk.named("admin")
+            await node.services.tokens.create(operator(), OwnerName(user=admin), None)
+            assert not applying.done()
+            done.set()
+            await holder
+            assert len((await applying).changes) > 40
+            assert await house.audit_holds()
+
+
+@pytest.mark.long
+async def test_others_go_on_while_a_command_applies_1500_entries(
+    own_url: str, tmp_path: Path
+) -> None:
+    """Prints how long each kind of caller waited, at most, before and meanwhile (`-s` shows it)."""
+    keys = keyring.generate()
+    keyring.save_new(keys, tmp_path / "keys.json")
+    host = Host(tmp_path).having(database_url=own_url, keyring=tmp_path / "keys.json")
+    (tmp_path / "large.yaml").write_text(_yaml(large(500)))
+    async with open_house(own_url, keys=keys) as house:
+        desk, ended = Desk(await build_world(house)), asyncio.Event()
+        world = desk.world
+
+        async def write() -> None:
+            await desk.create(key=uuid4().hex)
+
+        async def read() -> None:
+            await desk.list(workspace="payments")
+
+        async def invite() -> None:
+            place = caller(world, "outsider"), world.other_organization
+            draft = InvitationDraft(f"{uuid4().hex}@example.com")
+            await desk.services.memberships.invite(*place, draft)
+
+        quiet, loud = dict[str, float](), dict[str, float]()
+        longest = quiet
+
+        async def again_and_again(call: Callable[[], Awaitable[None]]) -> None:
+            while not ended.is_set():
+                began = time.monotonic()
+                await call()
+                took = time.monotonic() - began
+                longest[call.__name__] = max(took, longest.get(call.__name__, 0.0))
+                await asyncio.sleep(0.002)
+
+        callers = [asyncio.ensure_future(again_and_again(call)) for call in (write, read, invite)]
+        await asyncio.sleep(2)
+        longest = loud
+        done = await asyncio.to_thread(host.run, "directory", "apply", "large.yaml")
+        ended.set()
+        await asyncio.gather(*callers)
+        assert done.code == 0
+        engine = own_url.partition(":")[0]
+        told = [
+            *(f"{name} {quiet[name]:.3f} s, then {loud[name]:.3f} s" for name in quiet),
+            f"{len(done.out.splitlines())} changes; {done.err.splitlines()[-1]}",
+        ]
+        sys.stdout.write("".join(f"{engine}: {line}\n" for line in told))
+        assert await house.audit_holds()
+
+
+def _yaml(directory: Directory) -> str:
+    """The file that says so; JSON is YAML."""
+    (entry,) = directory.organizations
+    teams = [
+        {
+            "name": team.name,
+            "members": list(team.members or ()),
+            **({"workspaces": dict.fromkeys(team.workspaces, "write")} if team.workspaces else {}),
+        }
+        for team in entry.teams
+    ]
+    organization = {
+        "name": entry.name,
+        "members": {name: status.value for name, status in entry.members.items()},
+        "workspaces": list(entry.workspaces),
+        "teams": teams,
+    }
+    people = [{"username": user.username, "email": user.email} for user in directory.users]
+    return json.dumps({"users": people, "organizations": [organization]}, indent=1)
+
+
+async def _until_somebody_waits(read: Any) -> None:
+    async def waiting(tx: Transaction) -> Sequence[object]:
+        return await tx.fetch("SELECT 1 FROM pg_locks WHERE NOT granted")
+
+    async with asyncio.timeout(30):
+        while not await read(waiting):  # noqa: ASYNC110 - the server knows
+            await asyncio.sleep(0.01)

@@ -1,0 +1,147 @@
+"""Users whom an invitation made: the operator's file takes them over, but nobody who is known."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from teamvars.domain.audit import AuditFilter
+from teamvars.domain.directory import Directory, UserEntry
+from teamvars.domain.errors import Refusal
+from teamvars.domain.memberships import InvitationDraft, MembershipFilter
+from teamvars.domain.teams import Status
+from teamvars.services.directory import Options
+from teamvars.services.memberships import MembershipPage
+from teamvars.services.tokens import OwnerName
+from teamvars.storage import memberships, users
+from teamvars.storage.database import Transaction
+from teamvars.storage.memberships import Within
+from teamvars.storage.users import UserRow
+from tests.house import operator
+from tests.services.people import AS_WRITTEN, Desk, caller, caller_with, dump
+
+INVITED, ACTIVE = Status.INVITED, Status.ACTIVE
+
+
+def address(name: str = "ceo") -> str:
+    """An e-mail address that nobody has."""
+    return f"{name}-{uuid4().hex}@example.com"
+
+
+async def invite(desk: Desk, email: str, who: str = "owner") -> MembershipPage:
+    organization = desk.world.organization if who == "owner" else desk.world.other_organization
+    place = caller(desk.world, who), organization
+    return await desk.services.memberships.invite(*place, InvitationDraft(email))
+
+
+async def apply(desk: Desk, *entries: UserEntry, **options: bool) -> tuple[str, ...]:
+    directory = Directory(entries)
+    applied = await desk.services.directory.apply(operator(), directory, Options(**options))
+    return applied.changes
+
+
+async def user(desk: Desk, id_: str) -> UserRow:
+    found = await desk.services.database.read(lambda tx: users.find(tx, id_))
+    assert found is not None
+    return found
+
+
+async def invitations(desk: Desk, user_id: str) -> list[str]:
+    async def body(tx: Transaction) -> list[str]:
+        within, everything = Within(user_id=user_id), MembershipFilter()
+        found, _ = await memberships.search(tx, within, everything, None)
+        return [one.id for one in found if one.status is INVITED]
+
+    return await desk.services.database.read(body)
+
+
+async def test_who_was_only_invited_becomes_the_files_user_and_keeps_id_and_invitations(
+    desk: Desk,
+) -> None:
+    email, username = address(), f"ceo-{uuid4().hex}"
+    first, second = await invite(desk, email), await invite(desk, email.upper(), "outsider")
+    (one,), (two,) = first.memberships, second.memberships
+    entry = UserEntry(username, email.title(), site_admin=True)
+    told = await apply(desk, entry, dry_run=True)
+    assert await apply(desk, entry) == told == (f"take over invited user {email} as {username}",)
+    assert await user(desk, one.user_id) == UserRow(one.user_id, username, email.title(), True)
+    assert await invitations(desk, one.user_id) == [one.id, two.id]
+    assert await apply(desk, entry) == ()
+    wanted = AuditFilter(action="user.claim", subject_id=one.user_id)
+    (entered,) = await desk.services.audit.newest(2, wanted)
+    assert f'"from":"{email}"' in entered.details
+    assert await desk.world.house.audit_holds()
+
+
+async def test_where_one_has_the_name_and_another_the_address_the_address_counts(
+    desk: Desk,
+) -> None:
+    name, email = address("name"), address("mail")
+    (holder_of_name,) = (await invite(desk, name)).memberships
+    (holder,) = (await invite(desk, email)).memberships
+    await apply(desk, UserEntry(name, email))
+    assert (await user(desk, holder.user_id)).username == name
+    other = await user(desk, holder_of_name.user_id)
+    assert (other.email, other.placeholder) == (name, True)
+    assert other.username.startswith(f"{name}-")
+    assert await apply(desk, UserEntry(name, email)) == ()
+    await apply(desk, UserEntry(f"late-{uuid4().hex}", name))
+    assert not (await user(desk, other.id)).placeholder
+    assert await desk.world.house.audit_holds()
+
+
+async def test_a_known_user_gets_the_address_of_one_who_was_only_invited(desk: Desk) -> None:
+    (plain,), email = desk.named("plain"), address()
+    (holder,) = (await invite(desk, email)).memberships
+    changes = await apply(desk, UserEntry(plain, email))
+    assert changes[0] == f"take the e-mail address from invited user {email}"
+    assert (await user(desk, desk.world.users["plain"])).email == email
+    left = await user(desk, holder.user_id)
+    assert (left.email, left.placeholder) == (None, True)
+    assert await invitations(desk, left.id) == [holder.id]
+    assert await apply(desk, UserEntry(plain, email)) == ()
+
+
+@pytest.mark.parametrize("way", ["a token", "a revoked token", "accepted", "made active", "named"])
+async def test_nobody_who_is_known_is_taken_over(desk: Desk, way: str) -> None:
+    email = address()
+    (holder,) = (await invite(desk, email)).memberships
+    if way == "named":
+        await apply(desk, UserEntry(email))
+    elif way == "made active":
+        await desk.apply(members={email: ACTIVE})
+        await desk.apply(members={email: INVITED})
+    else:
+        made = await desk.services.tokens.create(operator(), OwnerName(user=email), None)
+        if way == "accepted":
+            await desk.services.memberships.accept(caller_with(made.secret), holder.id)
+        if way != "a token":
+            await desk.services.tokens.revoke(operator(), made.token.id)
+        if way == "accepted":
+            await desk.services.memberships.remove(caller(desk.world, "owner"), holder.id)
+    before = await dump(desk.services.database)
+    entries = [UserEntry(f"{n}-{uuid4().hex}", email, at=f"file:{n}") for n in "12"]
+    with pytest.raises(Refusal) as refusal:
+        await apply(desk, *entries)
+    told = [fault.detail for fault in refusal.value.faults]
+    assert [one[:7] for one in told] == ["file:1:", "file:2:"]
+    assert all(f"that of user {email}, " in one for one in told)
+    assert await dump(desk.services.database) == before
+
+
+async def test_invitations_that_race_with_the_file_end_as_invitations_of_its_users(
+    desk: Desk,
+) -> None:
+    emails = [address() for _ in range(12)]
+    entries = [UserEntry(f"user-{email.partition('@')[0]}", email) for email in emails]
+    directory = Directory(tuple(entries))
+    pages = await asyncio.gather(
+        *(invite(desk, email) for email in emails[:6]),
+        desk.services.directory.apply(operator(), directory, AS_WRITTEN),
+        *(invite(desk, email) for email in emails[6:]),
+    )
+    applied = await desk.services.directory.apply(operator(), directory, AS_WRITTEN)
+    assert applied.changes == ()
+    invited = [page.memberships[0].user_id for page in pages if isinstance(page, MembershipPage)]
+    assert sorted(invited) == sorted(applied.users.values())
+    assert await desk.world.house.audit_holds()
