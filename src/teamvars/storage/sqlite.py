@@ -32,7 +32,7 @@ from teamvars.storage.database import (
 )
 from teamvars.storage.sharing import fail, succeed
 from teamvars.storage.sqlite_link import UNUSABLE, Link
-from teamvars.storage.sqlite_settlement import Settlement
+from teamvars.storage.sqlite_settlement import Settlement, begin_log_anew, has_log
 
 FRAGMENTS = Fragments(
     text="TEXT", bytes_="BLOB", lock="", each=r"IN (SELECT value FROM json_each(\1))"
@@ -190,7 +190,12 @@ class SqliteDatabase:
         """Opens the file. Raises StorageMisconfigured when SQLite does not grant what we need."""
         if self._create:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        was_left = has_log(self._path)
         await _patiently(self._connect)
+        if was_left:
+            connection = self._writer.connection()
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._committer, begin_log_anew, connection)
 
     async def read(self, body: Body[T]) -> T:
         return await _patiently(lambda: self._read_once(body))

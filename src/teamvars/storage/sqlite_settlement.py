@@ -1,8 +1,8 @@
 """What becomes of a commit that failed and may stand in SQLite's log all the same.
 
-When the sync of a commit fails, SQLite rolls back and nobody sees the commit. But its frames stay in
-the log, and whoever reads that anew (the first to open the store once all others have closed it or
-were killed) takes every frame whose checksum is right: the commit would come back.
+When the sync of a commit fails, SQLite rolls back and nobody sees the commit. But its frames stay
+in the log, and whoever reads that anew (the first to open the store once all others have closed it
+or were killed) takes every frame whose checksum is right: the commit would come back.
 
 Each checksum continues the one before. So one more commit, which is written in the same place, ends
 all of the lost one however long that was; and it is certain once this one has been synced.
@@ -12,6 +12,8 @@ import asyncio
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
+from pathlib import Path
 
 import apsw
 import structlog
@@ -83,6 +85,25 @@ class Settlement:
     def _suspend(self, is_suspended: bool) -> None:
         for link in self._links:
             link.is_suspended = is_suspended
+
+
+def has_log(path: Path) -> bool:
+    """Whether a store has a log: somebody has it open, or was killed with it open."""
+    file = path.with_name(f"{path.name}-wal")
+    return file.exists() and file.stat().st_size > 0
+
+
+def begin_log_anew(connection: apsw.Connection) -> None:
+    """Brings all that is in the log into the file, and ends what the log holds, where it can.
+
+    A killed process may have left commits whose sync had failed, which are shown from now on. The
+    kernel takes them for written, so that no sync of the log writes them: after a power cut they
+    would be gone, and with them every later commit, since each checksum continues the one before.
+    """
+    with suppress(apsw.Error):
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+        # Until the log has a new beginning on the disk, the older frames there count.
+        _overwrite(connection)
 
 
 def _version(connection: apsw.Connection) -> int | None:
