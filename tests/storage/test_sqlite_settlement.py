@@ -8,10 +8,11 @@ import apsw
 import pytest
 from structlog.testing import capture_logs
 
-from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.domain.errors import Refusal
 from teamvars.storage import sqlite_settlement
 from teamvars.storage.database import Database
 from teamvars.storage.sqlite import SqliteDatabase
+from tests.faults.forgetful import ForgetfulDatabase
 from tests.storage.failing_disk import FailingDisk, Fault, failing_disk
 from tests.storage.stores import adding, ids, make_things, words
 
@@ -33,18 +34,6 @@ FAULTS = [
     *nth("write", apsw.IOError, 6, is_done=True),
     *nth("write", apsw.FullError, 6),
 ]
-
-
-class ForgetfulDatabase(SqliteDatabase):
-    """Says of every commit that failed that nothing was changed, and goes on."""
-
-    async def _commit(self, connection: apsw.Connection) -> Refusal | None:
-        try:
-            connection.execute("COMMIT")
-        except apsw.Error:
-            self._writer.drop()
-            return storage_unavailable()
-        return None
 
 
 @pytest.fixture

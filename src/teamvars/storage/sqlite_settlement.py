@@ -89,8 +89,10 @@ class Settlement:
 
 def has_log(path: Path) -> bool:
     """Whether a store has a log: somebody has it open, or was killed with it open."""
-    file = path.with_name(f"{path.name}-wal")
-    return file.exists() and file.stat().st_size > 0
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except OSError:
+        return False
 
 
 def begin_log_anew(connection: apsw.Connection) -> None:
