@@ -29,7 +29,7 @@ class Told:
     answers: dict[str, str]
 
     def lies(self, there: set[str]) -> list[str]:
-        """What is not as it was said. An outcome that is unknown is one for all of its commit."""
+        """What is not as it was said."""
         found = [f"{key} was created and is lost" for key in self.of("created") - there]
         found += [
             f"{key} was refused and is there" for key in self.of("storage_unavailable") & there
@@ -176,3 +176,20 @@ async def test_while_no_sync_succeeds_the_outcome_is_unknown_and_nobody_is_serve
         assert "before" in there
         assert told.lies(there) == []
         assert (await create(hit, "after")).of("created") == {"after"}
+
+
+@pytest.mark.long
+async def test_two_workers_of_whose_commits_some_fail_say_nothing_that_is_not_so(
+    tmp_path: Path,
+) -> None:
+    with (hit := site(Host(tmp_path), workers=2)).server:
+        await create(hit, "before")
+        told = Told({"before": "created"})
+        with injected(hit, "fdatasync:error=EIO:when=3+4"):
+            for number in range(10):
+                more = await create(hit, *(f"{number}-{key}" for key in keys(TOGETHER)))
+                told = Told({**told.answers, **more.answers})
+        assert told.of("created") - {"before"}
+        assert told.of("created") != set(told.answers)
+        await until_read(hit)
+        assert told.lies(after_a_kill(hit)) == []
