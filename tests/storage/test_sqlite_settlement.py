@@ -206,6 +206,23 @@ async def test_another_process_that_commits_meanwhile_loses_nothing(
     await other.close()
 
 
+async def test_when_another_process_was_faster_the_outcome_is_unknown(
+    store: Database, disk: FailingDisk, path: Path
+) -> None:
+    disk.fail(BROKEN)
+    lost = asyncio.create_task(add(store, "a"))
+    await until_refused(store)
+    other = apsw.Connection(str(path))
+    other.set_busy_timeout(5000)
+    other.execute("BEGIN IMMEDIATE")
+    disk.mend()
+    other.execute("INSERT INTO things (id, note) VALUES ('b', '')")
+    other.execute("COMMIT")
+    assert await lost == {"a": "outcome_unknown"}
+    assert await until_read(store) == ["b", "before"]
+    other.close()
+
+
 @pytest.mark.usefixtures("impatient")
 async def test_a_store_can_be_closed_and_opened_again_before_a_commit_is_settled(
     store: Database, disk: FailingDisk, path: Path

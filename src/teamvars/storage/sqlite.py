@@ -32,7 +32,13 @@ from teamvars.storage.database import (
 )
 from teamvars.storage.sharing import fail, succeed
 from teamvars.storage.sqlite_link import UNUSABLE, Link
-from teamvars.storage.sqlite_settlement import Settlement, begin_log_anew, has_log
+from teamvars.storage.sqlite_settlement import (
+    LostCommit,
+    Settlement,
+    begin_log_anew,
+    commit,
+    has_log,
+)
 
 FRAGMENTS = Fragments(
     text="TEXT", bytes_="BLOB", lock="", each=r"IN (SELECT value FROM json_each(\1))"
@@ -295,15 +301,13 @@ class SqliteDatabase:
         """Commits in a thread, for the fsync. A failure is every member's."""
         loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(self._committer, connection.execute, "COMMIT")
-        except (apsw.FullError, apsw.SQLError):
-            # The log holds no whole commit: there was no room for its last frame, or SQLite has
-            # ended the transaction before.
+            await loop.run_in_executor(self._committer, commit, connection)
+        except LostCommit as lost:
+            self._writer.give_away()
+            return await self._settlement.settle(connection, lost)
+        except apsw.Error:
             self._writer.drop()
             return storage_unavailable()
-        except apsw.Error as error:
-            self._writer.give_away()
-            return await self._settlement.settle(connection, error)
         return None
 
 

@@ -30,6 +30,14 @@ _LONGEST_PAUSE_SECONDS = 1.0
 log = structlog.get_logger("teamvars.storage")
 
 
+class LostCommit(Exception):
+    """A commit failed and may stand in the log. `version` is the store's, right after that."""
+
+    def __init__(self, version: int | None) -> None:
+        super().__init__()
+        self.version = version
+
+
 class Settlement:
     """Settles lost commits, of which there is one at most: nobody writes before it is settled."""
 
@@ -40,15 +48,16 @@ class Settlement:
         self._given_up = asyncio.Event()
         self._task: asyncio.Task[bool] | None = None
 
-    async def settle(self, connection: apsw.Connection, error: apsw.Error) -> Refusal:
+    async def settle(self, connection: apsw.Connection, lost: LostCommit) -> Refusal:
         """What to tell the writers: that nothing was changed, or after a while that it is unknown.
 
         Takes over the connection on which the commit failed: as long as that is open, the log is
         not read anew. The links refuse until the commit is settled, however long that takes.
         """
-        log.warning("a commit may be in the log and not on the disk", error=type(error).__name__)
+        kind = type(lost.__cause__).__name__
+        log.warning("a commit may be in the log and not on the disk", error=kind)
         self._suspend(True)
-        self._task = asyncio.create_task(self._settle(connection))
+        self._task = asyncio.create_task(self._settle(connection, lost.version))
         done, _ = await asyncio.wait([self._task], timeout=WAIT_SECONDS)
         return storage_unavailable() if done and self._task.result() else outcome_unknown()
 
@@ -58,12 +67,11 @@ class Settlement:
         if self._task is not None:
             await asyncio.wait([self._task])
 
-    async def _settle(self, connection: apsw.Connection) -> bool:
+    async def _settle(self, connection: apsw.Connection, before: int | None) -> bool:
         """Tries until it is done. True: the lost commit has changed nothing and never will."""
         began = time.monotonic()
         in_thread = asyncio.get_running_loop().run_in_executor
         pause = _FIRST_PAUSE_SECONDS
-        before = await in_thread(self._committer, _version, connection)
         while (now := await in_thread(self._committer, _overwrite, connection)) is None:
             if await self._is_given_up_within(pause):
                 break
@@ -85,6 +93,17 @@ class Settlement:
     def _suspend(self, is_suspended: bool) -> None:
         for link in self._links:
             link.is_suspended = is_suspended
+
+
+def commit(connection: apsw.Connection) -> None:
+    """Commits. Raises LostCommit, or FullError or SQLError where the log holds no whole commit:
+    there was no room for its last frame, or SQLite had ended the transaction before."""
+    try:
+        connection.execute("COMMIT")
+    except (apsw.FullError, apsw.SQLError):
+        raise
+    except apsw.Error as error:
+        raise LostCommit(_version(connection)) from error
 
 
 def has_log(path: Path) -> bool:
