@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar
 
 import apsw
 
@@ -27,14 +27,17 @@ class HastyDatabase(SqliteDatabase):
         return None
 
 
-class HastyHost(Host):
-    """A host whose server has that database."""
+class AlteredHost(Host):
+    """A host whose server is not the one of the release."""
+
+    factory: ClassVar[str]
+    """Where its application is made, `module:function`."""
 
     def start(self, *words: object, out: IO[str], err: IO[str]) -> subprocess.Popen[str]:
         port = words[words.index("--port") + 1]
         options = f"--interface asgi --factory --log-level warning --port {port}".split()
         return subprocess.Popen(
-            [sys.executable, "-m", "granian", *options, "tests.faults.hasty:worker"],
+            [sys.executable, "-m", "granian", *options, self.factory],
             cwd=self.folder,
             env={**self.environment, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
             stdout=out,
@@ -44,9 +47,18 @@ class HastyHost(Host):
         )
 
 
+class HastyHost(AlteredHost):
+    """A host whose server has that database."""
+
+    factory = "tests.faults.hasty:worker"
+
+
 def worker() -> ASGIApp:
     """The application of a worker process."""
-    wiring.__dict__["database_for"] = lambda url: HastyDatabase(
-        Path(url.removeprefix("sqlite:///"))
-    )
+    return worker_on(HastyDatabase)
+
+
+def worker_on(database: type[SqliteDatabase]) -> ASGIApp:
+    """The application, on such a database."""
+    wiring.__dict__["database_for"] = lambda url: database(Path(url.removeprefix("sqlite:///")))
     return wiring.worker()

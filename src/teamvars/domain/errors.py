@@ -161,11 +161,11 @@ def storage_unavailable() -> Refusal:
 
 
 def outcome_unknown() -> Refusal:
-    """The connection to the database broke while it committed."""
+    """Storage failed, or the connection to it, while it committed."""
     return Refusal(
         Fault(
             Code.OUTCOME_UNKNOWN,
-            "The connection to storage broke while the change was being committed. "
+            "Storage failed while the change was being committed. "
             "It may have happened: read before you repeat it.",
         )
     )

@@ -105,7 +105,7 @@ class Database(Protocol):
 
         The answer, be it a result or an exception, is given after the commit. Once begun it goes
         on when the caller is cancelled. Refuses with `outcome_unknown` when the connection breaks
-        while committing.
+        or the disk fails while committing.
         """
         ...
 

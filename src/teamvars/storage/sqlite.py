@@ -31,6 +31,14 @@ from teamvars.storage.database import (
     Transaction,
 )
 from teamvars.storage.sharing import fail, succeed
+from teamvars.storage.sqlite_link import UNUSABLE, Link
+from teamvars.storage.sqlite_settlement import (
+    LostCommit,
+    Settlement,
+    begin_log_anew,
+    commit,
+    has_log,
+)
 
 FRAGMENTS = Fragments(
     text="TEXT", bytes_="BLOB", lock="", each=r"IN (SELECT value FROM json_each(\1))"
@@ -40,29 +48,6 @@ LOCK_WAIT_SECONDS = 5.0
 
 _POLL_SECONDS = 0.002
 _MOST_IN_A_BATCH = 64
-_PRAGMAS = {
-    "journal_mode": "wal",
-    "synchronous": 2,
-    "foreign_keys": 1,
-    "trusted_schema": 0,
-    "secure_delete": 1,
-    "cache_size": -16384,  # KiB: the paths into the indexes of a million variables
-}
-_UNUSABLE = (
-    apsw.CantOpenError,
-    apsw.ConnectionClosedError,
-    apsw.CorruptError,
-    apsw.FullError,
-    apsw.IOError,
-    apsw.NotADBError,
-    apsw.NoMemError,
-    apsw.PermissionsError,
-    apsw.ReadOnlyError,
-)
-
-
-class StorageMisconfigured(Exception):
-    """The store cannot be used as it is; the text says why."""
 
 
 class SqliteTransaction(Transaction):
@@ -114,7 +99,7 @@ class _Queries(Transaction):
     for it: alone, a statement costs several times what it does among others.
     """
 
-    def __init__(self, reader: "_Link") -> None:
+    def __init__(self, reader: "Link") -> None:
         self._reader = reader
         self._askers: list[_Asker] = []
 
@@ -178,7 +163,7 @@ class _Job(Generic[T]):
             self._result = _run_through(self._body, SqliteTransaction(connection))
             self._error = None
         except BaseException as error:
-            self._error = storage_unavailable() if isinstance(error, _UNUSABLE) else error
+            self._error = storage_unavailable() if isinstance(error, UNUSABLE) else error
             if connection.in_transaction:
                 if not self.has_savepoint:
                     return connection.total_changes() == before
@@ -206,15 +191,21 @@ class SqliteDatabase:
         self._waiting: deque[_Job[Any]] = deque()
         self._leader: asyncio.Task[None] | None = None
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
-        self._writer = _Link(path)
-        self._reader = _Link(path)
+        self._writer = Link(path)
+        self._reader = Link(path)
         self._queries = _Queries(self._reader)
+        self._settlement = Settlement(self._committer, (self._writer, self._reader))
 
     async def open(self) -> None:
         """Opens the file. Raises StorageMisconfigured when SQLite does not grant what we need."""
         if self._create:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        was_left = has_log(self._path)
         await _patiently(self._connect)
+        if was_left:
+            connection = self._writer.connection()
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._committer, begin_log_anew, connection)
 
     async def read(self, body: Body[T]) -> T:
         return await _patiently(lambda: self._read_once(body))
@@ -232,7 +223,7 @@ class SqliteDatabase:
         try:
             connection.execute("BEGIN")
             return _run_through(body, SqliteTransaction(connection))
-        except _UNUSABLE as error:
+        except UNUSABLE as error:
             raise self._reader.failed(error) from error
         finally:
             self._reader.undo()
@@ -254,6 +245,7 @@ class SqliteDatabase:
     async def close(self) -> None:
         while self._leader is not None:
             await asyncio.wait([self._leader])
+        await self._settlement.give_up()
         self._committer.shutdown()
         self._reader.drop()
         self._writer.drop()
@@ -305,79 +297,22 @@ class SqliteDatabase:
         connection = self._writer.connection()
         try:
             connection.execute("BEGIN IMMEDIATE")
-        except _UNUSABLE as error:
+        except UNUSABLE as error:
             raise self._writer.failed(error) from error
         return connection
 
     async def _commit(self, connection: apsw.Connection) -> Refusal | None:
-        """Commits in a thread, for the fsync. A failure is every member's, and drops the link."""
+        """Commits in a thread, for the fsync. A failure is every member's."""
         loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(self._committer, connection.execute, "COMMIT")
+            await loop.run_in_executor(self._committer, commit, connection)
+        except LostCommit as lost:
+            self._writer.give_away()
+            return await self._settlement.settle(connection, lost)
         except apsw.Error:
-            # Also when SQLite has ended the transaction itself: full disk, I/O error.
             self._writer.drop()
             return storage_unavailable()
         return None
-
-
-class _Link:
-    """A connection to the file that is there now, made again when it was dropped or replaced."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._connection: apsw.Connection | None = None
-        self._inode = (0, 0)
-
-    def connection(self) -> apsw.Connection:
-        """The open connection. Refuses when the file is gone or cannot be opened; raises BusyError
-        when another process is in the way.
-
-        The look at the inode matters: SQLite would go on writing to a file that was deleted.
-        """
-        try:
-            status = self._path.stat()
-            inode = (status.st_dev, status.st_ino)
-            if self._connection is None or inode != self._inode:
-                self.drop()
-                self._connection, self._inode = _connect(self._path), inode
-        except (OSError, *_UNUSABLE) as error:
-            raise storage_unavailable() from error
-        return self._connection
-
-    def undo(self) -> None:
-        """Undoes the transaction; a connection on which that fails is not used any more."""
-        if self._connection is None:
-            return
-        try:
-            self._connection.execute("ROLLBACK")
-        except apsw.Error:
-            self.drop()
-
-    def failed(self, error: Exception) -> Exception:
-        """What to raise for an error. Lets go of a connection that cannot be used any more."""
-        if not isinstance(error, _UNUSABLE):
-            return error
-        self.drop()
-        return storage_unavailable()
-
-    def drop(self) -> None:
-        """Closes the connection, which rolls back what it had not committed."""
-        if self._connection is not None:
-            self._connection.close(True)
-            self._connection = None
-
-
-def _connect(path: Path) -> apsw.Connection:
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    # One plan a statement, whatever its parameters: else a statement is planned anew each time it
-    # is bound, which costs the access statement eight times as much as running it.
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-    for pragma, wanted in _PRAGMAS.items():
-        connection.pragma(pragma, wanted)
-        if connection.pragma(pragma) != wanted:
-            raise StorageMisconfigured(f"{path}: SQLite does not grant PRAGMA {pragma}={wanted}.")
-    return connection
 
 
 def _run_through(body: Body[T], transaction: SqliteTransaction) -> T:
