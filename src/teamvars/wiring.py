@@ -17,7 +17,7 @@ from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.security.sealing import Sealer
 from teamvars.services.audit import Audit
-from teamvars.services.code import CodeChecker
+from teamvars.services.code.checker import CodeChecker
 from teamvars.services.directory import DirectoryFiles
 from teamvars.services.installation import Installation
 from teamvars.services.members import Members

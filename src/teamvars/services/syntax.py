@@ -11,7 +11,8 @@ from typing import TypeVar
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.variables import MAX_VALUE_BYTES, SourceCode
-from teamvars.services.code import CodeChecker, CodeError, TooComplex
+from teamvars.services.code.checker import CodeChecker
+from teamvars.services.code.examination import CodeError, TooComplex
 
 T = TypeVar("T")
 

@@ -6,7 +6,8 @@ from teamvars.domain.access import Caller, Permission
 from teamvars.domain.errors import Refusal, refuse_all
 from teamvars.domain.variables import ValueDraft
 from teamvars.services import Clock
-from teamvars.services.code import CodeChecker, Examination, TooComplex
+from teamvars.services.code.checker import CodeChecker
+from teamvars.services.code.examination import Examination, TooComplex
 from teamvars.services.syntax import too_complex
 from teamvars.storage import access
 from teamvars.storage.database import Database, Transaction

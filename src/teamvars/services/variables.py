@@ -18,7 +18,7 @@ from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock
-from teamvars.services.code import CodeChecker
+from teamvars.services.code.checker import CodeChecker
 from teamvars.services.rendered import RenderedList, RenderedLists
 from teamvars.services.syntax import Verdicts, with_verdicts
 from teamvars.storage import access, streams, variables

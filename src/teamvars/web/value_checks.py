@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from teamvars.services.code import CodeError, Examination
+from teamvars.services.code.examination import CodeError, Examination
 from teamvars.services.value_checks import ValueChecks
 from teamvars.web import decoding
 from teamvars.web.exchange import Answer, Exchange

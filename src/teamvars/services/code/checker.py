@@ -1,6 +1,7 @@
 """Where code is read: short code on the event loop, all else in a process beside the worker."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
@@ -31,8 +32,8 @@ class CodeChecker:
         self._limits = limits or Limits()
         self._short = asyncio.Lock()
         self._turns = Turns()
-        self._process: Process | None = None
-        self._ending: set[asyncio.Task[None]] = set()
+        self._process = Process(self._limits)
+        self._thread = ThreadPoolExecutor(1, "code")
 
     async def check(self, principal: str, source: str) -> CodeError | None:
         """Why the source is not exactly one expression; None: it is.
@@ -53,8 +54,9 @@ class CodeChecker:
 
     async def close(self) -> None:
         """Ends the process, if there is one."""
-        self._drop()
-        await asyncio.gather(*self._ending)
+        self._process.kill()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._process.end)
+        self._thread.shutdown()
 
     async def _evaluated_here(self, source: str) -> Examination | None:
         async with self._short:
@@ -89,34 +91,14 @@ class CodeChecker:
             raise busy() from None
         except Killed:
             raise TooComplex from None
-
-    async def _asked(self, job: Job) -> Examination:
-        try:
-            return await (await self._running()).examine(job)
-        except TooComplex:
-            raise
         except OSError as error:
             log.error("the process for code does not start", exc_info=error)
-            self._drop()
             raise busy() from None
-        except BaseException:
-            # Somebody has gone away, say. A reply that nobody has read would be taken for the
-            # reply to the next job.
-            self._drop()
+
+    async def _asked(self, job: Job) -> Examination:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, self._process.examine, job)
+        except asyncio.CancelledError:
+            self._process.kill()  # nobody waits for this any more, and somebody may for the next
             raise
-
-    async def _running(self) -> Process:
-        """The process, a new one where there is none that lives. Raises OSError."""
-        if self._process is None or not self._process.is_running:
-            self._drop()
-            self._process = await Process.start(self._limits)
-        return self._process
-
-    def _drop(self) -> None:
-        """Ends the process without waiting for it."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            task = asyncio.ensure_future(process.ended())
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)

@@ -22,7 +22,7 @@ LENGTH_BYTES = 4
 READY = b"\x06"
 """What it says once it is confined and can take a job."""
 
-_NICENESS = 10
+_NICENESS = 5
 
 
 def message(document: Job | Examination | None) -> bytes:

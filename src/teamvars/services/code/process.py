@@ -1,11 +1,15 @@
-"""A worker's end of the process that reads and evaluates long code."""
+"""A worker's end of the process that reads and evaluates long code. It blocks: call it in a thread.
 
-import asyncio
+A thread and not the event loop's own means: those of uvloop fork, which stops the loop for
+milliseconds, the more the larger the worker is; and whoever sends a job here also takes its reply,
+so that no reply is ever taken for another's.
+"""
+
 import os
 import signal
+import subprocess
 import sys
 from contextlib import suppress
-from typing import Self
 
 import msgspec
 
@@ -29,80 +33,72 @@ class Killed(Exception):
 
 
 class Process:
-    """One process, which does one job at a time.
+    """At most one process, started for the first job and again where it has ended.
 
-    It takes replies in the order of jobs, so whoever does not wait for a reply has to `kill` it.
+    One thread at a time; only `kill` may be called beside it.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdin is not None and process.stdout is not None
-        self._process = process
-        self._jobs = process.stdin
-        self._replies = process.stdout
-        self._is_ready = False
+    def __init__(self, limits: Limits) -> None:
+        self._arguments = (str(limits.processor_seconds), str(limits.memory_bytes))
+        self._running: subprocess.Popen[bytes] | None = None
 
-    @classmethod
-    async def start(cls, limits: Limits) -> Self:
-        """Starts one. Raises OSError."""
-        arguments = (str(limits.processor_seconds), str(limits.memory_bytes))
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",  # nothing is imported from the folder the server happens to run in
-            "-m",
-            _CHILD,
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,  # a traceback there could hold some of the code
-            # No setting, and so no password either: it runs what strangers have written.
-            env={name: text for name, text in os.environ.items() if not _is_setting(name)},
-        )
-        return cls(process)
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it has not ended, as far as is known."""
-        return self._process.returncode is None
-
-    async def examine(self, job: Job) -> Examination:
-        """Raises TooComplex and Killed, and ChildProcessError where it cannot take any job.
-
-        Afterwards there may be no process any more.
-        """
-        await self._ready()
+    def examine(self, job: Job) -> Examination:
+        """Raises TooComplex, Killed, and OSError where no process can be started."""
+        if self._running is None or self._running.poll() is not None:
+            self.end()
+            self._running = self._started()
         try:
-            self._jobs.write(child.message(job))
-            await self._jobs.drain()
-            length = int.from_bytes(await self._replies.readexactly(child.LENGTH_BYTES), "big")
-            reply = _DECODER.decode(await self._replies.readexactly(length))
-        except (ConnectionError, asyncio.IncompleteReadError):
-            raise _reason(await self._process.wait()) from None
+            reply = self._answer(child.message(job))
+        except (BrokenPipeError, EOFError):
+            raise _reason(self._running.wait()) from None
         if reply is None:
             raise TooComplex
         return reply
 
-    async def _ready(self) -> None:
-        """Waits until it has confined itself. What strangers have written is not sent before."""
-        if not self._is_ready:
-            if await self._replies.read(len(child.READY)) != child.READY:
-                code = await self._process.wait()
-                raise ChildProcessError(f"it has ended with code {code} before its first job")
-            self._is_ready = True
-
     def kill(self) -> None:
-        """Ends it at once; it has nothing that could be lost."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        """Ends the process, and so whatever it does; it has nothing that could be lost."""
+        if self._running is not None:
+            self._running.kill()
 
-    async def ended(self) -> None:
-        """Reads what there is to read, so that its pipes are closed and nothing is left of it."""
-        self._jobs.close()
-        with suppress(ConnectionError):
-            await self._process.communicate()
+    def end(self) -> None:
+        """Ends the process, and leaves nothing of it."""
+        process, self._running = self._running, None
+        if process is not None:
+            process.kill()
+            with suppress(BrokenPipeError):  # a part of a job may still be in the buffer
+                process.__exit__(None, None, None)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            # -P: nothing is imported from the folder the server happens to run in.
+            [sys.executable, "-P", "-m", _CHILD, *self._arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a traceback there could hold some of the code
+            # No setting, and so no password either: it runs what strangers have written.
+            env={k: v for k, v in os.environ.items() if not k.startswith("TEAMVARS_")},
+        )
+        assert process.stdout is not None
+        # What strangers have written is not sent before it has confined itself.
+        if process.stdout.read(len(child.READY)) != child.READY:
+            with process:
+                raise ChildProcessError(f"ended with code {process.wait()} before its first job")
+        return process
+
+    def _answer(self, message: bytes) -> Examination | None:
+        assert self._running is not None
+        jobs, replies = self._running.stdin, self._running.stdout
+        assert jobs is not None and replies is not None
+        jobs.write(message)
+        jobs.flush()
+        length = int.from_bytes(_whole(replies.read(child.LENGTH_BYTES), child.LENGTH_BYTES), "big")
+        return _DECODER.decode(_whole(replies.read(length), length))
 
 
-def _is_setting(name: str) -> bool:
-    return name.startswith("TEAMVARS_")
+def _whole(read: bytes, length: int) -> bytes:
+    if len(read) < length:
+        raise EOFError
+    return read
 
 
 def _reason(code: int) -> Exception:
