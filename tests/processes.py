@@ -9,7 +9,7 @@ PATIENCE_SECONDS = 30
 
 def children(parent: int, word: str) -> list[int]:
     """The ids of a process's children that have the word in their command line."""
-    return [pid for pid in _all() if _parent(pid) == parent and word in command(pid)]
+    return [pid for pid in _all() if parent_of(pid) == parent and word in command(pid)]
 
 
 def command(pid: int) -> str:
@@ -22,6 +22,19 @@ def command(pid: int) -> str:
 def environment(pid: int) -> str:
     """What it found in its environment."""
     return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+
+
+def parent_of(pid: int) -> int:
+    """The id of the process that started it; 0 when it has gone."""
+    with suppress(OSError):
+        return int(_stat(pid)[1])
+    return 0
+
+
+def processor_ticks(pid: int) -> int:
+    """The processor time it has used, in hundredths of a second on most machines."""
+    user, system = _stat(pid)[11:13]
+    return int(user) + int(system)
 
 
 def niceness(pid: int) -> int:
@@ -49,12 +62,6 @@ def wait_until_gone(pid: int) -> None:
 
 def _all() -> list[int]:
     return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-
-
-def _parent(pid: int) -> int:
-    with suppress(OSError):
-        return int(_stat(pid)[1])
-    return 0
 
 
 def _stat(pid: int) -> list[str]:
