@@ -12,7 +12,7 @@ from teamvars.services.code.examination import (
     Examination,
     Job,
     TooComplex,
-    examined_quickly,
+    evaluated_at_once,
     is_quick,
     read,
 )
@@ -42,9 +42,7 @@ class CodeChecker:
         TooComplex.
         """
         if is_quick(source):
-            async with self._short:
-                expression = await self._read(source)
-            return expression if isinstance(expression, CodeError) else None
+            return await self._checked_here(source)
         return (await self._examined(principal, Job(source))).error
 
     async def evaluate(self, principal: str, source: str) -> Examination:
@@ -58,24 +56,29 @@ class CodeChecker:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._process.end)
         self._thread.shutdown()
 
-    async def _evaluated_here(self, source: str) -> Examination | None:
+    async def _checked_here(self, source: str) -> CodeError | None:
         async with self._short:
-            expression = await self._read(source)
+            expression = read(source)
+            # The lock is held for a turn of the loop, so that of all that arrive together only one
+            # is read in a turn, and everything else goes on in between.
+            await asyncio.sleep(0)
+        return expression if isinstance(expression, CodeError) else None
+
+    async def _evaluated_here(self, source: str) -> Examination | None:
+        """What the source comes to, in two turns of the loop; None: it may take longer.
+
+        A `for` or a splat makes a step's cost depend on more than the part of the code it stands
+        for, so with them the count of steps promises no time.
+        """
+        async with self._short:
+            expression = read(source)
+            repeats = isinstance(expression, Expression) and expression.repeats
+            await asyncio.sleep(0)
             if isinstance(expression, CodeError):
                 return Examination(valid=False, error=expression)
-            found = examined_quickly(source, expression)
+            found = None if repeats else evaluated_at_once(source, expression)
             await asyncio.sleep(0)
         return found
-
-    async def _read(self, source: str) -> Expression | CodeError:
-        """Reads one short source, and lets everything else have a turn of the loop before the next.
-
-        Each takes some milliseconds at worst; of all that arrive together only one is read in a
-        turn, and so the lock must be held.
-        """
-        expression = read(source)
-        await asyncio.sleep(0)
-        return expression
 
     async def _examined(self, principal: str, job: Job) -> Examination:
         """What the process says, waiting for its turn included."""
