@@ -12,7 +12,7 @@ from tests.world import World, faults, variable_document
 BROKEN = "{\n  a = 1\n  b = = 2\n}"
 SYNTAX = "hcl_syntax"
 COMPLEX = ("422", "too_complex", "/data/attributes/value")
-LONG = "[" + "1," * 100_000 + "]"
+LONG = "[" + "1," * 30_000 + "]"
 EIGHT = "[1,1,1,1,1,1,1,1]"
 
 
