@@ -8,12 +8,14 @@ import structlog
 from teamvars.domain.errors import busy
 from teamvars.hcl import Expression
 from teamvars.services.code.examination import (
+    QUICK_BYTES,
+    QUICK_TO_EVALUATE_BYTES,
     CodeError,
     Examination,
     Job,
     TooComplex,
     evaluated_at_once,
-    is_quick,
+    has_at_most,
     read,
 )
 from teamvars.services.code.process import Killed, Limits, Process
@@ -41,14 +43,17 @@ class CodeChecker:
         `principal` is the id of whoever sent it. Refuses: busy, too many requests. Raises
         TooComplex.
         """
-        if is_quick(source):
+        if has_at_most(QUICK_BYTES, source):
             return await self._checked_here(source)
         return (await self._examined(principal, Job(source))).error
 
     async def evaluate(self, principal: str, source: str) -> Examination:
         """What the source comes to. Refuses and raises as `check` does."""
-        found = await self._evaluated_here(source) if is_quick(source) else None
-        return found or await self._examined(principal, Job(source, evaluate=True))
+        if has_at_most(QUICK_TO_EVALUATE_BYTES, source):
+            found = await self._evaluated_here(source)
+            if found is not None:
+                return found
+        return await self._examined(principal, Job(source, evaluate=True))
 
     async def close(self) -> None:
         """Ends the process, if there is one."""

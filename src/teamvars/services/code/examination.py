@@ -12,6 +12,9 @@ from teamvars.hcl import Expression, HclError, TooMuchWork, parse
 QUICK_BYTES = 4_096
 """Up to here reading takes 8 ms at most, whatever the code is."""
 
+QUICK_TO_EVALUATE_BYTES = 2_048
+"""Up to here so does finding out whether it repeats anything and what it refers to."""
+
 QUICK_STEPS = 2_000
 """So many steps of evaluation take 4 ms at most, as long as nothing is repeated."""
 
@@ -63,9 +66,9 @@ class TooComplex(Exception):
     """The code takes more time or memory than it may have, or its value is far larger than it."""
 
 
-def is_quick(source: str) -> bool:
-    """Whether the code is short enough to be read on the event loop."""
-    return len(source) <= QUICK_BYTES and len(source.encode(errors="replace")) <= QUICK_BYTES
+def has_at_most(size: int, source: str) -> bool:
+    """Whether the code has no more bytes than that."""
+    return len(source) <= size and len(source.encode(errors="replace")) <= size
 
 
 def examined(job: Job) -> Examination:
