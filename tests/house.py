@@ -51,6 +51,7 @@ async def open_house(
     transport = httpx.ASGITransport(frame, raise_app_exceptions=True)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         yield House(config, keys, services, client)
+    await services.code.close()
     await database.close()
 
 

@@ -17,6 +17,7 @@ from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.security.sealing import Sealer
 from teamvars.services.audit import Audit
+from teamvars.services.code.checker import CodeChecker
 from teamvars.services.directory import DirectoryFiles
 from teamvars.services.installation import Installation
 from teamvars.services.members import Members
@@ -28,7 +29,7 @@ from teamvars.services.teams import Teams
 from teamvars.services.tokens import Tokens
 from teamvars.services.users import Users
 from teamvars.services.value_checks import ValueChecks
-from teamvars.services.variables import Variables
+from teamvars.services.variables import Rules, Variables
 from teamvars.services.workspaces import Workspaces
 from teamvars.settings import Settings
 from teamvars.storage.database import Database
@@ -71,6 +72,7 @@ class Services(msgspec.Struct, frozen=True):
     organizations: Organizations
     workspaces: Workspaces
     value_checks: ValueChecks
+    code: CodeChecker
     tokens: Tokens
     directory: DirectoryFiles
     audit: Audit
@@ -85,12 +87,12 @@ def services(
     database: Database, keys: Keyring, quota: Quota, dialect: Dialect = STANDARD
 ) -> Services:
     """The services, each with what it needs."""
-    sealer, chain = Sealer(keys), Chain(keys)
+    sealer, chain, code = Sealer(keys), Chain(keys), CodeChecker()
     return Services(
         database=database,
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
-        variables=Variables(database, sealer, chain, clock, quota),
+        variables=Variables(database, sealer, chain, clock, Rules(quota, code)),
         members=Members(database, chain, clock, usernames=dialect.usernames),
         memberships=Memberships(database, chain, clock),
         teams=Teams(database, chain, clock),
@@ -98,7 +100,8 @@ def services(
         users=Users(database, clock),
         organizations=Organizations(database, sealer, chain, clock),
         workspaces=Workspaces(database, chain, clock),
-        value_checks=ValueChecks(database, clock),
+        value_checks=ValueChecks(database, clock, code),
+        code=code,
         tokens=Tokens(database, chain, clock),
         directory=DirectoryFiles(database, sealer, chain, clock),
         audit=Audit(database, chain, clock),
@@ -164,6 +167,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
         chores.cancel()
         with suppress(Refusal):
             await all_services.sessions.store_uses()
+        await all_services.code.close()
         await database.close()
 
     return application(frame, lifespan)

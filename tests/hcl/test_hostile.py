@@ -27,6 +27,13 @@ def doubled(start: str, double: str, rounds: int) -> str:
     return f"[for x0 in [{start}] : {''.join(steps)}{names[-1]}{']' * (rounds + 1)}"
 
 
+def wide_type(rounds: int) -> str:
+    """A null whose type has 2 to the power `rounds` parts."""
+    names = ["0", *(f"x{number}" for number in range(rounds))]
+    steps = [f"[for {names[i + 1]} in [[{names[i]}, {names[i]}]] : " for i in range(rounds)]
+    return f"(false ? {''.join(steps)}{names[-1]}{'][0]' * rounds} : null)"
+
+
 HOSTILE = {
     "open brackets": "[" * 100_000,
     "brackets": nested("[", "]", FULL // 2, ""),
@@ -70,6 +77,10 @@ HOSTILE = {
     "directives": '"' + "%{if true}" * 26_000 + '"',
     "backslashes": '"' + "\\" * 262_000 + '"',
     "combining marks": '"a' + "\u0301\u0323" * 65_000 + '"',
+    "types of nulls": f"true ? {wide_type(28)} : {wide_type(28)}",
+    "numbers in strings": f'[for a in ["{"9" * 1_100}"] : '
+    + nested("[for b in [1,1,1,1,1,1,1,1] : ", "]", 6, "-a")
+    + "]",
     "large equality": "[" + "1," * 60_000 + "]==[" + "1," * 60_000 + "]",
     "large conditional": "true?[" + "1," * 60_000 + "]:[" + '"a",' * 30_000 + "]",
 }

@@ -1,14 +1,28 @@
 """Values that are configuration-language code: contract §4, on both engines."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from teamvars.services.code.process import Limits, Process
 from tests.world import World, faults, variable_document
 
 BROKEN = "{\n  a = 1\n  b = = 2\n}"
 SYNTAX = "hcl_syntax"
+COMPLEX = ("422", "too_complex", "/data/attributes/value")
+LONG = "[" + "1," * 30_000 + "]"
+EIGHT = "[1,1,1,1,1,1,1,1]"
+
+
+@pytest.fixture
+def hasty(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Code has a hundredth of the processor time that it else has."""
+    process = Process(Limits(processor_seconds=0.02))
+    monkeypatch.setattr(world.house.services.code, "_process", process)
+    yield
+    process.end()
 
 
 async def create(world: World, who: str = "writer", **attributes: Any) -> Any:
@@ -193,3 +207,61 @@ async def test_a_faulty_try_names_every_fault(world: World) -> None:
         ("422", "unknown_attribute", "/data/attributes/vaule"),
         ("422", "missing_member", "/data/attributes/value"),
     ]
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_code_that_takes_too_long_to_read_is_not_stored(world: World) -> None:
+    answer = await create(world, value=LONG, hcl=True)
+    assert faults(answer) == [COMPLEX]
+    assert await world.variables() == []
+    variable = await world.make_variable(value=LONG, hcl=False)
+    assert faults(await change(world, variable, hcl=True)) == [
+        ("422", "too_complex", "/data/attributes/hcl")
+    ]
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_code_that_takes_too_long_comes_with_all_other_faults(world: World) -> None:
+    answer = await create(world, key="a b", value=LONG, hcl=True, description="x" * 513)
+    assert faults(answer) == [
+        ("422", "invalid_value", "/data/attributes/key"),
+        COMPLEX,
+        ("422", "invalid_value", "/data/attributes/description"),
+    ]
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("value", [LONG, f"[for a in {EIGHT} : " * 3 + "1/3" + "]" * 3])
+async def test_a_tried_value_that_takes_too_long_is_too_complex(world: World, value: str) -> None:
+    assert faults(await check_value(world, value)) == [COMPLEX]
+
+
+async def test_a_tried_value_that_grows_far_beyond_its_code_is_too_complex(world: World) -> None:
+    value = f"[for a in {EIGHT} : " * 3 + "1e1000" + "]" * 3
+    assert faults(await check_value(world, value)) == [COMPLEX]
+
+
+async def test_who_sends_one_long_value_beside_another_waits_and_the_third_is_refused(
+    world: World,
+) -> None:
+    values = [LONG[: -2 * n - 1] + "]" for n in range(5)]
+    answers = await asyncio.gather(*(check_value(world, value) for value in values))
+    refused = [one for one in answers if one.status_code != 200]
+    assert refused
+    assert len(refused) < len(values)
+    for one in refused:
+        assert faults(one) == [("429", "too_many_requests", None)]
+        assert one.headers["Retry-After"] == "1"
+
+
+async def test_who_may_not_write_has_no_code_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Process, "examine", _nobody)
+    for who, status in (("reader", 403), ("plain", 404), ("outsider", 404)):
+        assert (await create(world, who, value=LONG, hcl=True)).status_code == status
+        assert (await check_value(world, LONG, who)).status_code == status
+
+
+def _nobody(*_: object) -> None:
+    raise AssertionError

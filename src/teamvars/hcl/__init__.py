@@ -1,6 +1,6 @@
 """Expressions of the HashiCorp configuration language, with the verdicts of terraform 1.11."""
 
-from teamvars.hcl.errors import HclError
-from teamvars.hcl.expression import evaluate, parse
+from teamvars.hcl.errors import HclError, TooMuchWork
+from teamvars.hcl.expression import Expression, evaluate, parse
 
-__all__ = ["HclError", "evaluate", "parse"]
+__all__ = ["Expression", "HclError", "TooMuchWork", "evaluate", "parse"]

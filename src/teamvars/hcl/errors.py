@@ -1,5 +1,7 @@
 """The one way this package says no."""
 
+from typing import Self
+
 EXCERPT_BEFORE = 60
 """Characters of the offending line shown before the caret; a line can be a whole 256 KiB value."""
 
@@ -26,7 +28,7 @@ class HclError(Exception):
         self._excerpt = excerpt
 
     @classmethod
-    def at(cls, source: str, offset: int, message: str, *, name: str = "") -> "HclError":
+    def at(cls, source: str, offset: int, message: str, *, name: str = "") -> Self:
         """The error whose culprit begins at `offset`, in characters from the start of `source`."""
         start = source.rfind("\n", 0, offset) + 1
         line, column = source.count("\n", 0, offset) + 1, offset - start + 1
@@ -35,6 +37,10 @@ class HclError(Exception):
     def __str__(self) -> str:
         about = f"{self.message}: {self.name}" if self.name else self.message
         return f"line {self.line}, column {self.column}: {about}{self._excerpt}"
+
+
+class TooMuchWork(HclError):
+    """An evaluation that was given up, whatever it would have come to."""
 
 
 def _excerpt(source: str, line_start: int, offset: int) -> str:

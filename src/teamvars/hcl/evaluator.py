@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from teamvars.hcl.characters import normal
-from teamvars.hcl.errors import HclError
+from teamvars.hcl.errors import HclError, TooMuchWork
 from teamvars.hcl.nodes import (
     AmbiguousKey,
     Attribute,
@@ -71,9 +71,9 @@ class Attempt(NamedTuple):
 class Evaluator:
     """Evaluates trees of one `source`, which it needs for the positions of errors."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, steps: int = MAX_STEPS) -> None:
         self._source = source
-        self._steps = MAX_STEPS
+        self._steps = steps
 
     def result(self, node: Node) -> Value:
         """The value of a whole expression, not too large to be written out."""
@@ -192,9 +192,9 @@ class Evaluator:
     def _attempt(self, node: Node, scope: Scope) -> Attempt:
         try:
             return Attempt(self.value(node, scope), None)
+        except TooMuchWork:
+            raise
         except HclError as error:
-            if self._steps <= 0:
-                raise
             return Attempt(Value(_type_of_failed(node), None), error)
 
     def _common_type(self, then: Value, otherwise: Value) -> Type | None:
@@ -301,15 +301,11 @@ class Evaluator:
         """`value` converted to the primitive type `want`. Refuses, citing `rule`: null too."""
         if value.type is want and value.content is not None:
             return value
+        # Reading a number of 1,000 digits takes as long as a hundred steps.
+        self._spend(value.weight)
         found = None if value.is_null else converted(value, want)
         if found is None:
             raise self._fault(at, rule)
-        return found
-
-    def _converted(self, value: Value, want: Type, at: int) -> Value:
-        found = converted(value, want)
-        if found is None:
-            raise self._fault(at, "the results of a conditional must have one type")
         return found
 
     def _truth(self, value: Value, at: int, rule: str) -> bool:
@@ -323,7 +319,7 @@ class Evaluator:
     def _spend(self, steps: int) -> None:
         self._steps -= steps
         if self._steps <= 0:
-            raise self._fault(0, "the expression takes too much work to evaluate")
+            raise TooMuchWork.at(self._source, 0, "the expression takes too much work to evaluate")
 
     def _unknown(self, message: str, node: Variable | Call) -> HclError:
         return HclError.at(self._source, node.at, message, name=node.name)

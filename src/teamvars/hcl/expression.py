@@ -3,10 +3,10 @@
 from typing import Any
 
 from teamvars.hcl.errors import HclError
-from teamvars.hcl.evaluator import Evaluator
+from teamvars.hcl.evaluator import MAX_STEPS, Evaluator
 from teamvars.hcl.nodes import Node
 from teamvars.hcl.parser import Parser
-from teamvars.hcl.references import functions, references
+from teamvars.hcl.references import functions, references, repeats
 from teamvars.hcl.values import plain
 
 MAX_SOURCE = 262_144
@@ -32,12 +32,18 @@ class Expression:
         """The functions it calls, such as `file` or `provider::aws::arn_parse`."""
         return functions(self._root)
 
-    def evaluate(self) -> Any:
+    @property
+    def repeats(self) -> bool:
+        """Whether a part of it may be evaluated more than once: it has a `for` or a splat."""
+        return repeats(self._root)
+
+    def evaluate(self, steps: int = MAX_STEPS) -> Any:
         """Its value: None, bool, int, float or exact Decimal, str, list or dict.
 
-        Refuses: an unknown name or function, an operation without a result, too much work.
+        Refuses: an unknown name or function, an operation without a result, too much work: more
+        than so many `steps`.
         """
-        return plain(Evaluator(self._source).result(self._root))
+        return plain(Evaluator(self._source, steps).result(self._root))
 
 
 def parse(source: str) -> Expression:

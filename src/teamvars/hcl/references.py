@@ -1,4 +1,4 @@
-"""Which names an expression refers to, without evaluating it."""
+"""What an expression refers to and whether it repeats anything, without evaluating it."""
 
 from collections.abc import Iterator
 
@@ -40,6 +40,15 @@ def references(root: Node) -> tuple[str, ...]:
 def functions(root: Node) -> tuple[str, ...]:
     """The names of the functions it calls, each once, as they come."""
     return tuple(dict.fromkeys(node.name for _, node, _ in _walk(root) if isinstance(node, Call)))
+
+
+def repeats(root: Node) -> bool:
+    """Whether it has a `for` or a splat."""
+    return any(
+        isinstance(node, For)
+        or (isinstance(node, Traversal) and any(isinstance(step, Splat) for step in node.steps))
+        for _, node, _ in _walk(root)
+    )
 
 
 def _walk(root: Node) -> Iterator[Found]:

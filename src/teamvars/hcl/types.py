@@ -12,13 +12,15 @@ from typing import NamedTuple
 class Type(NamedTuple):
     """A type. `names` are an object's attributes, sorted; `parts` the types of what is inside.
 
-    `depth` counts the collections inside each other, and is 0 for a primitive.
+    `depth` counts the collections inside each other, and is 0 for a primitive. `size` counts the
+    types it is made of, written out: one that is shared in memory counts wherever it stands.
     """
 
     kind: str
     names: tuple[str, ...] = ()
     parts: "tuple[Type, ...]" = ()
     depth: int = 0
+    size: int = 1
 
 
 DYNAMIC = Type("dynamic")
@@ -50,7 +52,8 @@ def map_of(element: Type) -> Type:
 
 
 def _collection(kind: str, names: tuple[str, ...], parts: tuple[Type, ...]) -> Type:
-    return Type(kind, names, parts, 1 + max((part.depth for part in parts), default=0))
+    depth = 1 + max((part.depth for part in parts), default=0)
+    return Type(kind, names, parts, depth, 1 + sum([part.size for part in parts]))
 
 
 def unified(types: Sequence[Type]) -> Type | None:

@@ -27,7 +27,8 @@ class Value:
 
     `content` is None for a null, else bool, int or Decimal, str, a tuple of values for a tuple or
     list, or a dict of values in sorted order of its keys for an object or map. `weight` grows
-    with the size of the value written out, however often its parts are shared in memory.
+    with the size of the value written out, however often its parts are shared in memory, and is
+    no less than the size of its type: comparing two types costs that, also of nulls.
     """
 
     __slots__ = ("content", "type", "weight")
@@ -80,7 +81,7 @@ def converted(value: Value, want: Type) -> Value | None:
     if want == DYNAMIC or value.type == want:
         return value
     if value.is_null:
-        return Value(want, None)
+        return Value(want, None, want.size)
     if want.kind in SEQUENCES:
         return _converted_sequence(value, want) if value.is_sequence else None
     if want.kind in MAPPINGS:
@@ -112,7 +113,8 @@ def _converted_sequence(value: Value, want: Type) -> Value | None:
     found = [item for item in items if item is not None]
     if len(found) != len(items):
         return None
-    return Value(want, tuple(found), 1 + sum([item.weight for item in found]))
+    weight = max(want.size, 1 + sum([item.weight for item in found]))
+    return Value(want, tuple(found), weight)
 
 
 def _converted_mapping(value: Value, want: Type) -> Value | None:
@@ -126,7 +128,7 @@ def _converted_mapping(value: Value, want: Type) -> Value | None:
         if new is None:
             return None
         found[name] = new
-    return Value(want, found, value.weight - _sum(value.content) + _sum(found))
+    return Value(want, found, max(want.size, value.weight - _sum(value.content) + _sum(found)))
 
 
 def equal(left: Value, right: Value) -> bool:

@@ -5,16 +5,14 @@ be code at all and whether the caller may write it. So it asks for a verdict, an
 none yet it ends, the value is parsed, and it runs again.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.variables import MAX_VALUE_BYTES, SourceCode
-from teamvars.hcl import HclError, parse
-
-_PARSED_ON_THE_LOOP = 4096
-"""Characters up to which parsing is too quick to be worth a thread."""
+from teamvars.services.code.checker import CodeChecker
+from teamvars.services.code.examination import CodeError, TooComplex
 
 T = TypeVar("T")
 
@@ -23,7 +21,7 @@ class Verdicts:
     """What parsing has said of values so far, in the course of one request."""
 
     def __init__(self) -> None:
-        self._errors: dict[str, HclError | None] = {}
+        self._errors: dict[str, CodeError | TooComplex | None] = {}
 
     def faults(self, code: SourceCode | None) -> list[Fault]:
         """The fault of code that does not parse. Raises Unparsed when that is not known yet."""
@@ -32,14 +30,19 @@ class Verdicts:
         if code.text not in self._errors:
             raise Unparsed(code.text)
         error = self._errors[code.text]
-        return [] if error is None else [_fault(error, code.pointer)]
+        if error is None:
+            return []
+        if isinstance(error, TooComplex):
+            return [too_complex(code.pointer)]
+        return [_fault(error, code.pointer)]
 
-    async def learn(self, text: str) -> None:
-        """Parses a value, a long one off the event loop."""
-        quick = len(text) <= _PARSED_ON_THE_LOOP
-        self._errors[text] = (
-            _first_error(text) if quick else await asyncio.to_thread(_first_error, text)
-        )
+    async def learn(self, code: CodeChecker, caller: Caller, text: str) -> None:
+        """Has a value parsed. Refuses: busy, too many requests."""
+        assert caller.actor is not None  # whoever asks for a verdict has found out who calls
+        try:
+            self._errors[text] = await code.check(caller.actor.id, text)
+        except TooComplex as error:
+            self._errors[text] = error
 
 
 class Unparsed(Exception):
@@ -50,26 +53,26 @@ class Unparsed(Exception):
         self.text = text
 
 
-async def with_verdicts(attempt: Callable[[Verdicts], Awaitable[T]]) -> T:
+async def with_verdicts(
+    code: CodeChecker, caller: Caller, attempt: Callable[[Verdicts], Awaitable[T]]
+) -> T:
     """Runs the attempt, again after each value it lacks the verdict on."""
     verdicts = Verdicts()
     while True:
         try:
             return await attempt(verdicts)
         except Unparsed as unparsed:
-            await verdicts.learn(unparsed.text)
+            await verdicts.learn(code, caller, unparsed.text)
 
 
-def _first_error(source: str) -> HclError | None:
-    """Why the source is not exactly one expression; None: it is."""
-    try:
-        parse(source)
-    except HclError as error:
-        return error
-    return None
+def too_complex(pointer: str) -> Fault:
+    """What cannot be read in the time and memory that code may take."""
+    return Fault(
+        Code.TOO_COMPLEX, "This takes too long to read or evaluate, or grows too large.", pointer
+    )
 
 
-def _fault(error: HclError, pointer: str) -> Fault:
+def _fault(error: CodeError, pointer: str) -> Fault:
     """The place and the rule; never a piece of the value."""
     return Fault(
         Code.HCL_SYNTAX,

@@ -1,45 +1,31 @@
 """Trying a value before it is stored: does it parse, and what does it evaluate to?"""
 
-import asyncio
-from typing import Any
-
-from msgspec.structs import replace
+import msgspec
 
 from teamvars.domain.access import Caller, Permission
-from teamvars.domain.discreet import Discreet
-from teamvars.domain.errors import refuse_all
+from teamvars.domain.errors import Refusal, refuse_all
 from teamvars.domain.variables import ValueDraft
-from teamvars.hcl import HclError, parse
 from teamvars.services import Clock
+from teamvars.services.code.checker import CodeChecker
+from teamvars.services.code.examination import Examination, TooComplex
+from teamvars.services.syntax import too_complex
 from teamvars.storage import access
 from teamvars.storage.database import Database, Transaction
-
-
-class ValueCheck(Discreet, frozen=True):
-    """What became of a value. `error` says why it does not parse or does not evaluate.
-
-    An expression that refers to variables or calls functions is valid but has no value here.
-    """
-
-    valid: bool
-    evaluated: bool = False
-    value: Any = None
-    error: HclError | None = None
-    references: tuple[str, ...] = ()
-    functions: tuple[str, ...] = ()
 
 
 class ValueChecks:
     """What callers try. Nothing is stored."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, code: CodeChecker) -> None:
         self._database = database
         self._clock = clock
+        self._code = code
 
-    async def check(self, caller: Caller, workspace_id: str, draft: ValueDraft) -> ValueCheck:
+    async def check(self, caller: Caller, workspace_id: str, draft: ValueDraft) -> Examination:
         """Tries a value, for whoever may write variables in the workspace.
 
-        Refuses: unauthenticated, not found, forbidden, every fault of the draft.
+        Refuses: unauthenticated, not found, forbidden, every fault of the draft, code that is too
+        complex, too many requests, busy.
         """
 
         async def body(tx: Transaction) -> None:
@@ -50,20 +36,9 @@ class ValueChecks:
         refuse_all(draft.all_faults())
         text = draft.value or ""
         if not draft.hcl:
-            return ValueCheck(valid=True, evaluated=True, value=text)
-        # In a thread: a short expression, too, can take long to evaluate.
-        return await asyncio.to_thread(_check, text)
-
-
-def _check(source: str) -> ValueCheck:
-    try:
-        expression = parse(source)
-    except HclError as error:
-        return ValueCheck(valid=False, error=error)
-    parsed = ValueCheck(
-        valid=True, references=expression.references, functions=expression.functions
-    )
-    try:
-        return replace(parsed, evaluated=True, value=expression.evaluate())
-    except HclError as error:
-        return replace(parsed, error=error)
+            return Examination(valid=True, evaluated=True, value=msgspec.json.encode(text))
+        assert caller.actor is not None  # the access statement has found out who calls
+        try:
+            return await self._code.evaluate(caller.actor.id, text)
+        except TooComplex:
+            raise Refusal(too_complex("/data/attributes/value")) from None

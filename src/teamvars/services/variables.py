@@ -19,6 +19,7 @@ from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock
+from teamvars.services.code.checker import CodeChecker
 from teamvars.services.rendered import Rendered, RenderedLists
 from teamvars.services.syntax import Verdicts, with_verdicts
 from teamvars.storage import access, streams, variables
@@ -76,17 +77,25 @@ _ROW_BYTES = 512
 ANY_VERSION = Versions(any_version=True)
 
 
+class Rules(msgspec.Struct, frozen=True):
+    """What values are held to: how many and how large they are, and that code parses."""
+
+    quota: Quota
+    code: CodeChecker
+
+
 class Variables:
     """What callers do with variables. All methods refuse unauthenticated, not found, forbidden."""
 
     def __init__(
-        self, database: Database, sealer: Sealer, chain: Chain, clock: Clock, quota: Quota
+        self, database: Database, sealer: Sealer, chain: Chain, clock: Clock, rules: Rules
     ) -> None:
         self._database = database
         self._sealer = sealer
         self._chain = chain
         self._clock = clock
-        self._quota = quota
+        self._quota = rules.quota
+        self._code = rules.code
         self._lists = RenderedLists(_LISTS_BYTES)
         self._one_large = asyncio.Lock()
 
@@ -126,7 +135,7 @@ class Variables:
         """Adds a variable.
 
         Refuses: every fault of the draft and the filter, a value that is to be code and does not
-        parse, a full workspace, a taken key.
+        parse or is too complex, a full workspace, a taken key, busy, too many requests.
         """
 
         async def body(tx: Transaction, verdicts: Verdicts) -> VariableInWorkspace:
@@ -147,7 +156,7 @@ class Variables:
             await variables.insert(tx, StoredVariable(variable, sealed, size), *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
-        return await self._write(workspace_id, body)
+        return await self._write(caller, workspace_id, body)
 
     async def update(
         self,
@@ -160,8 +169,8 @@ class Variables:
         """Changes what the draft names; the variable gets a new version also when that is nothing.
 
         Refuses: another version than those wanted, every fault of the draft, a value that is to
-        be code and does not parse, making a sensitive variable readable, a full workspace, a taken
-        key.
+        be code and does not parse or is too complex, making a sensitive variable readable, a full
+        workspace, a taken key, busy, too many requests.
         """
 
         async def body(tx: Transaction, verdicts: Verdicts) -> VariableInWorkspace:
@@ -177,7 +186,7 @@ class Variables:
             await variables.update(tx, updated, *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
-        return await self._write(workspace_id, body)
+        return await self._write(caller, workspace_id, body)
 
     async def delete(
         self, caller: Caller, workspace_id: str, variable_id: str, versions: Versions
@@ -224,11 +233,14 @@ class Variables:
 
     async def _write(
         self,
+        caller: Caller,
         workspace_id: str,
         body: Callable[[Transaction, Verdicts], Coroutine[Any, Any, VariableInWorkspace]],
     ) -> VariableInWorkspace:
         return await with_verdicts(
-            lambda verdicts: self._database.change(workspace_id, lambda tx: body(tx, verdicts))
+            self._code,
+            caller,
+            lambda verdicts: self._database.change(workspace_id, lambda tx: body(tx, verdicts)),
         )
 
     async def _writable(

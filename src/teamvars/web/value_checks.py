@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from teamvars.hcl import HclError
-from teamvars.services.value_checks import ValueCheck, ValueChecks
+from teamvars.services.code.examination import CodeError, Examination
+from teamvars.services.value_checks import ValueChecks
 from teamvars.web import decoding
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import MEDIA_TYPE
@@ -13,9 +13,6 @@ from teamvars.web.requests import ValueCheckDocument
 from teamvars.web.resources import Route
 
 _PATH = "/api/v2/workspaces/{workspace_id}/actions/check-value"
-
-# Exact numbers stay exact: 1e400 is a number of JSON, however few programs can hold it.
-_ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 class Culprit(msgspec.Struct):
@@ -76,15 +73,15 @@ class ValueCheckRoutes:
             exchange.path("workspace_id"),
             decoding.value_check(exchange.document),
         )
-        body = _ENCODER.encode(_document(found))
+        body = msgspec.json.encode(_document(found))
         return Answer(200, body, {"Content-Type": MEDIA_TYPE})
 
 
-def _document(found: ValueCheck) -> ValueCheckAnswerDocument:
+def _document(found: Examination) -> ValueCheckAnswerDocument:
     attributes = ValueCheckAnswer(
         valid=found.valid,
         evaluated=found.evaluated,
-        value=found.value,
+        value=msgspec.Raw(found.value),
         error=None if found.error is None else _error(found.error),
         refers_to=list(found.references),
         calls=list(found.functions),
@@ -92,6 +89,6 @@ def _document(found: ValueCheck) -> ValueCheckAnswerDocument:
     return ValueCheckAnswerDocument(ValueCheckAnswerResource("value-checks", attributes))
 
 
-def _error(error: HclError) -> Culprit:
+def _error(error: CodeError) -> Culprit:
     detail = f"{error.message}: {error.name}" if error.name else error.message
     return Culprit(error.line, error.column, detail)

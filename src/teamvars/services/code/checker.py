@@ -1,0 +1,112 @@
+"""Where code is read: short code on the event loop, all else in a process beside the worker."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import structlog
+
+from teamvars.domain.errors import busy
+from teamvars.hcl import Expression
+from teamvars.services.code.examination import (
+    QUICK_BYTES,
+    QUICK_TO_EVALUATE_BYTES,
+    CodeError,
+    Examination,
+    Job,
+    TooComplex,
+    evaluated_at_once,
+    has_at_most,
+    read,
+)
+from teamvars.services.code.process import Killed, Limits, Process
+from teamvars.services.code.turns import Turns
+
+log = structlog.get_logger("teamvars.code")
+
+
+class CodeChecker:
+    """Reads and evaluates code that anybody may have written; one a worker.
+
+    It starts a process when the first code comes that may take long, and keeps it for the next.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._short = asyncio.Lock()
+        self._turns = Turns()
+        self._process = Process(self._limits)
+        self._thread = ThreadPoolExecutor(1, "code")
+
+    async def check(self, principal: str, source: str) -> CodeError | None:
+        """Why the source is not exactly one expression; None: it is.
+
+        `principal` is the id of whoever sent it. Refuses: busy, too many requests. Raises
+        TooComplex.
+        """
+        if has_at_most(QUICK_BYTES, source):
+            return await self._checked_here(source)
+        return (await self._examined(principal, Job(source))).error
+
+    async def evaluate(self, principal: str, source: str) -> Examination:
+        """What the source comes to. Refuses and raises as `check` does."""
+        if has_at_most(QUICK_TO_EVALUATE_BYTES, source):
+            found = await self._evaluated_here(source)
+            if found is not None:
+                return found
+        return await self._examined(principal, Job(source, evaluate=True))
+
+    async def close(self) -> None:
+        """Ends the process, if there is one."""
+        self._process.kill()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._process.end)
+        self._thread.shutdown()
+
+    async def _checked_here(self, source: str) -> CodeError | None:
+        async with self._short:
+            expression = read(source)
+            # The lock is held for a turn of the loop, so that of all that arrive together only one
+            # is read in a turn, and everything else goes on in between.
+            await asyncio.sleep(0)
+        return expression if isinstance(expression, CodeError) else None
+
+    async def _evaluated_here(self, source: str) -> Examination | None:
+        """What the source comes to, in two turns of the loop; None: it may take longer.
+
+        A `for` or a splat makes a step's cost depend on more than the part of the code it stands
+        for, so with them the count of steps promises no time.
+        """
+        async with self._short:
+            expression = read(source)
+            repeats = isinstance(expression, Expression) and expression.repeats
+            await asyncio.sleep(0)
+            if isinstance(expression, CodeError):
+                return Examination(valid=False, error=expression)
+            found = None if repeats else evaluated_at_once(source, expression)
+            await asyncio.sleep(0)
+        return found
+
+    async def _examined(self, principal: str, job: Job) -> Examination:
+        """What the process says, waiting for its turn included."""
+        try:
+            async with asyncio.timeout(self._limits.seconds), self._turns.turn(principal):
+                try:
+                    return await self._asked(job)
+                except Killed:
+                    # Whoever did that may not have meant this code. If it happens again, it was
+                    # the code: it has brought down the interpreter, or the memory of the host.
+                    return await self._asked(job)
+        except TimeoutError:
+            raise busy() from None
+        except Killed:
+            raise TooComplex from None
+        except OSError as error:
+            log.error("the process for code does not start", exc_info=error)
+            raise busy() from None
+
+    async def _asked(self, job: Job) -> Examination:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, self._process.examine, job)
+        except asyncio.CancelledError:
+            self._process.kill()  # nobody waits for this any more, and somebody may for the next
+            raise

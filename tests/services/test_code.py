@@ -1,0 +1,300 @@
+"""Code that may take long: read and evaluated in a process, which many share and none can hold."""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+import structlog
+from structlog.testing import LogCapture
+
+from teamvars.domain.errors import Code, Refusal
+from teamvars.services.code import checker
+from teamvars.services.code.checker import CodeChecker
+from teamvars.services.code.examination import Examination, Job, TooComplex, examined
+from teamvars.services.code.process import Limits
+from teamvars.services.code.turns import MOST_WAITING, Turns
+from tests.processes import children, command, environment, is_there, niceness
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+
+PATIENT = Limits(processor_seconds=60, seconds=120)
+LONG = "[" + "1," * 4_000 + "]"
+EIGHT = "[1,1,1,1,1,1,1,1]"
+ENDLESS = "[for a in [1e-1000,1e-1000,1e-1000,1e-1000] : " * 10 + "1e-999 % a" + "]" * 10
+"""The slowest there is; it uses up all steps, which takes more than a second."""
+
+
+@pytest.fixture
+async def code() -> AsyncIterator[CodeChecker]:
+    """A worker's own, with time enough for a busy machine."""
+    checker = CodeChecker(PATIENT)
+    yield checker
+    await checker.close()
+
+
+def process_ids() -> list[int]:
+    return children(os.getpid(), "services.code.child")
+
+
+async def process_id(code: CodeChecker) -> int:
+    """That of the process, which is started if it must be."""
+    before = set(process_ids())
+    await code.check("somebody", LONG)
+    (started,) = set(process_ids()) - before
+    return started
+
+
+async def until_waiting() -> None:
+    """Lets everybody go as far as they can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def repeated(middle: str, rounds: int) -> str:
+    """So often eight times the middle."""
+    return f"[for a in {EIGHT} : " * rounds + middle + "]" * rounds
+
+
+async def refusal(of: asyncio.Future[Examination]) -> Code:
+    with pytest.raises(Refusal) as caught:
+        await of
+    (fault,) = caught.value.faults
+    return fault.code
+
+
+async def test_short_code_needs_no_process(code: CodeChecker) -> None:
+    before = process_ids()
+    assert await code.check("somebody", "[1, 2") is not None
+    assert (await code.evaluate("somebody", '{ a = 1 + 1, b = "${true}" }')).evaluated
+    assert process_ids() == before
+
+
+async def test_the_process_is_kept_for_the_next_code_and_ended_at_the_end() -> None:
+    code = CodeChecker(PATIENT)
+    first = await process_id(code)
+    assert (await code.evaluate("somebody", LONG)).value == b"[" + b"1," * 3_999 + b"1]"
+    assert is_there(first)
+    await code.close()
+    assert not is_there(first)
+
+
+async def test_the_process_is_told_no_code_and_no_setting_where_others_could_see_it(
+    code: CodeChecker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAMVARS_DATABASE_URL", "postgresql://u:secret@host/db")
+    started = await process_id(code)
+    assert "1,1" not in command(started)
+    assert "TEAMVARS" not in environment(started)
+
+
+@pytest.mark.parametrize("source", [ENDLESS, repeated("1/3", 3)], ids=["long", "short"])
+async def test_what_takes_too_long_is_too_complex_and_the_next_code_is_read(source: str) -> None:
+    code = CodeChecker(Limits(processor_seconds=0.02, seconds=120))
+    with pytest.raises(TooComplex):
+        await code.evaluate("somebody", source)
+    assert (await code.evaluate("somebody", "[for a in [1] : a]")).value == b"[1]"
+    await code.close()
+
+
+async def test_reading_alone_has_a_limit_too() -> None:
+    code = CodeChecker(Limits(processor_seconds=0.02, seconds=120))
+    with pytest.raises(TooComplex):
+        await code.check("somebody", "[" + "1," * 131_000 + "]")
+    await code.close()
+
+
+async def test_what_uses_up_the_memory_is_too_complex_and_the_next_code_is_read() -> None:
+    code = CodeChecker(Limits(60, 120, memory_bytes=80 * 1024 * 1024))
+    with pytest.raises(TooComplex):
+        await code.evaluate("somebody", repeated("1e1000", 6))
+    assert (await code.evaluate("somebody", "[for a in [1] : a]")).value == b"[1]"
+    await code.close()
+
+
+@pytest.mark.parametrize("source", [repeated("1e1000", 3), f"[{'1e1000,' * 200}]"])
+async def test_a_value_far_larger_than_its_code_is_too_complex(
+    code: CodeChecker, source: str
+) -> None:
+    with pytest.raises(TooComplex):
+        await code.evaluate("somebody", source)
+
+
+async def test_a_value_that_stands_there_is_never_too_large(code: CodeChecker) -> None:
+    found = await code.evaluate("somebody", '"' + "\x01" * 250_000 + '"')
+    assert len(found.value) == 6 * 250_000 + 2
+
+
+async def test_code_whose_process_is_killed_is_read_by_another(code: CodeChecker) -> None:
+    first = await process_id(code)
+    os.kill(first, signal.SIGSTOP)
+    found = asyncio.ensure_future(code.evaluate("somebody", LONG))
+    await asyncio.sleep(0.05)
+    os.kill(first, signal.SIGKILL)
+    assert (await found).evaluated
+
+
+async def test_code_that_has_two_processes_killed_is_too_complex(code: CodeChecker) -> None:
+    await process_id(code)
+    found = asyncio.ensure_future(code.evaluate("somebody", ENDLESS))
+    while not found.done():
+        await asyncio.sleep(0.01)
+        for pid in process_ids():
+            if niceness(pid) > 0:  # it has confined itself, and has the code soon after
+                await asyncio.sleep(0.2)
+                os.kill(pid, signal.SIGKILL)
+                await asyncio.sleep(0.05)
+    with pytest.raises(TooComplex):
+        await found
+
+
+async def test_a_process_that_is_idle_may_be_killed(code: CodeChecker) -> None:
+    os.kill(await process_id(code), signal.SIGKILL)
+    assert (await code.evaluate("somebody", LONG)).evaluated
+
+
+async def test_what_waits_too_long_is_told_that_too_much_is_under_way() -> None:
+    code = CodeChecker(Limits(seconds=1))
+    with suppress(Refusal):  # on a busy machine it has not even started by then
+        await code.check("somebody", LONG)
+    for pid in process_ids():
+        os.kill(pid, signal.SIGSTOP)
+    running, waiting = (asyncio.ensure_future(code.evaluate(who, LONG)) for who in "ab")
+    assert [await refusal(running), await refusal(waiting)] == [Code.BUSY, Code.BUSY]
+    await code.close()
+
+
+async def test_a_process_that_does_not_start_is_busy_and_the_log_does_not_have_the_code(
+    code: CodeChecker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture = LogCapture()
+    monkeypatch.setattr(checker, "log", structlog.wrap_logger(None, processors=[capture]))
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert await refusal(asyncio.ensure_future(code.evaluate("a", LONG))) is Code.BUSY
+    assert len(capture.entries) == 1
+    assert "1,1" not in str(capture.entries)
+
+
+async def test_principals_take_turns_and_each_waits_once(code: CodeChecker) -> None:
+    pid = await process_id(code)
+    os.kill(pid, signal.SIGSTOP)
+    answered: list[str] = []
+
+    async def ask(name: str) -> None:
+        await code.evaluate(name[0], LONG)
+        answered.append(name)
+        if name == "a1":
+            await ask("a3")
+
+    tasks = []
+    for name in ("a1", "a2", "b1", "c1"):
+        tasks.append(asyncio.ensure_future(ask(name)))
+        await until_waiting()
+    again = asyncio.ensure_future(code.evaluate("a", LONG))
+    assert await refusal(again) is Code.TOO_MANY_REQUESTS
+    os.kill(pid, signal.SIGCONT)
+    await asyncio.gather(*tasks)
+    assert answered == ["a1", "a2", "b1", "c1", "a3"]
+
+
+async def test_whoever_goes_away_while_waiting_leaves_the_place_to_others(
+    code: CodeChecker,
+) -> None:
+    pid = await process_id(code)
+    os.kill(pid, signal.SIGSTOP)
+    tasks = [asyncio.ensure_future(code.evaluate(who, LONG)) for who in "abc"]
+    await until_waiting()
+    tasks[1].cancel()
+    await until_waiting()
+    tasks.append(asyncio.ensure_future(code.evaluate("b", LONG)))
+    await until_waiting()
+    os.kill(pid, signal.SIGCONT)
+    found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(found.pop(1), asyncio.CancelledError)
+    assert all(isinstance(one, Examination) and one.evaluated for one in found)
+
+
+async def test_whoever_goes_away_while_the_code_is_read_leaves_the_process_to_others(
+    code: CodeChecker,
+) -> None:
+    await process_id(code)
+    gone = asyncio.ensure_future(code.evaluate("a", ENDLESS))
+    await asyncio.sleep(0.05)
+    gone.cancel()
+    assert (await code.evaluate("b", LONG)).evaluated
+    assert gone.cancelled()
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_nobody_is_given_anothers_result_whoever_goes_away(
+    code: CodeChecker, seed: int
+) -> None:
+    chance = random.Random(seed)
+    sources = [chance.choice(SHAPES).format(n=number) for number in range(40)]
+    tasks = []
+    for number, source in enumerate(sources):
+        tasks.append(asyncio.ensure_future(code.evaluate(str(number), source)))
+        await asyncio.sleep(chance.choice([0, 0, 0.002]))
+        if chance.random() < 0.2:
+            chance.choice(tasks).cancel()
+    found = await asyncio.gather(*tasks, return_exceptions=True)
+    for source, one in zip(sources, found, strict=True):
+        if not isinstance(one, asyncio.CancelledError):
+            assert one == examined(Job(source, evaluate=True))
+
+
+SHAPES = ["[for a in [{n}] : a]", "[for a in [{n}] : var.x{n}]", "[for a in [{n}] ", "x{n}[*].y"]
+
+
+async def test_turns_are_one_at_a_time_and_overtake_nobody_twice() -> None:
+    chance, turns = random.Random(1), Turns()
+    inside: list[str] = []
+    order: list[tuple[str, str]] = []
+
+    async def want(who: str) -> None:
+        with suppress(Refusal):
+            order.append(("wants", who))
+            async with turns.turn(who):
+                order.append(("has", who))
+                inside.append(who)
+                assert len(inside) == 1
+                await asyncio.sleep(0)
+                inside.remove(who)
+
+    for _ in range(500):
+        task = asyncio.ensure_future(want(chance.choice("abcdef")))
+        await asyncio.sleep(0)
+        if chance.random() < 0.3:
+            task.cancel()
+    await until_waiting()
+    async with asyncio.timeout(5), turns.turn("last"):
+        pass
+    for place, (what, who) in enumerate(order):
+        if what == "has":
+            waited = order[:place][-_since(order[:place], who) :]
+            others = [other for did, other in waited if did == "has" and other != who]
+            assert max(map(others.count, others), default=0) <= 2
+
+
+def _since(order: list[tuple[str, str]], who: str) -> int:
+    """How long ago they came."""
+    return list(reversed(order)).index(("wants", who)) + 1
+
+
+async def test_only_so_many_wait() -> None:
+    turns = Turns()
+
+    async def want(who: str) -> None:
+        async with turns.turn(who):
+            pass
+
+    async with turns.turn("first"):
+        tasks = [asyncio.ensure_future(want(str(number))) for number in range(MOST_WAITING)]
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal, match="busy"):
+            await want("another")
+    await asyncio.gather(*tasks)
