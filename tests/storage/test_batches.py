@@ -24,6 +24,12 @@ LOCK = Question(
     "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS asker (id, number) "
     "JOIN things ON things.id = asker.id {lock things} SKIP LOCKED",
 )
+LOOK = Question(
+    one="SELECT note FROM things WHERE id = $1",
+    many="SELECT asker.number, things.note "
+    "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS asker (id, number) "
+    "JOIN things ON things.id = asker.id",
+)
 APPEND = "UPDATE things SET note = note || $2 WHERE id = $1"
 ADD = "INSERT INTO things (id, note) VALUES ($1, $2)"
 
@@ -56,9 +62,9 @@ def appending(subject: str, text: str = "x", new: str | None = None) -> Body[str
     """What appends to a thing and adds another; its answer is the transaction."""
 
     async def body(tx: Transaction) -> str:
-        row = await tx.ask(LOCK, subject)
-        if row is None:
-            raise not_found()
+        while (row := await tx.ask(LOCK, subject)) is None:
+            if await tx.ask(LOOK, subject) is None:
+                raise not_found()
         transaction: str = row[1]
         added = Statement(ADD, (new or f"of {subject}", ""))
         await tx.together(Statement(APPEND, (subject, text)), added)

@@ -12,7 +12,8 @@ from uuid import uuid4
 import pytest
 
 from teamvars.domain.errors import Refusal
-from teamvars.storage import migrations, postgres, servers
+from teamvars.storage import connections, migrations, postgres, servers
+from teamvars.storage.connections import CONNECTIONS, Lane
 from teamvars.storage.database import Body, Database, Question, Taken, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from tests.postgres import LocalPostgres
@@ -243,7 +244,7 @@ async def test_a_reader_that_goes_away_leaves_its_connection_usable(store: Datab
     async def slowly(tx: Transaction) -> None:
         await tx.execute("SELECT CAST(pg_sleep(20) AS TEXT)")
 
-    gone = [asyncio.create_task(store.read(slowly)) for _ in range(postgres.MOST_CONNECTIONS)]
+    gone = [asyncio.create_task(store.read(slowly)) for _ in range(CONNECTIONS[Lane.READS])]
     await asyncio.sleep(0.2)
     for task in gone:
         task.cancel()
@@ -271,7 +272,7 @@ async def test_after_a_crash_of_the_server_all_that_was_acknowledged_is_there() 
 
 async def test_the_kernel_is_told_to_give_up_a_server_that_falls_silent(store: Database) -> None:
     pool: Any = store
-    async with pool._pool.acquire() as connection:
+    async with pool._connections._pool.acquire() as connection:
         connected = connection._transport.get_extra_info("socket")
         assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
@@ -419,8 +420,8 @@ async def test_when_all_connections_are_busy_one_more_is_refused_and_disturbs_no
 
         return body
 
-    monkeypatch.setattr(postgres, "_ACQUIRE_SECONDS", 0.3)
-    numbers = range(postgres.MOST_CONNECTIONS)
+    monkeypatch.setattr(connections, "_ACQUIRE_SECONDS", 0.3)
+    numbers = range(CONNECTIONS[Lane.WRITES])
     writing = [asyncio.create_task(store.write(busy(f"{n}"))) for n in numbers]
     await asyncio.sleep(0.2)
     started = time.monotonic()
@@ -469,7 +470,7 @@ async def test_behind_a_transaction_pooler_nothing_outlives_a_transaction(
         assert await database.read(look) == (0, ["", "5s", "15s"])
         assert await database.write(look) == (0, ["", "5s", "15s"])
         pool: Any = database
-        async with pool._pool.acquire() as connection:
+        async with pool._connections._pool.acquire() as connection:
             assert await connection.fetchval("SHOW lock_timeout") == "0"
     assert await store.read(ids) == ["a"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
-from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.domain.variables import (
     Variable,
     VariableDraft,
@@ -20,8 +20,9 @@ from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock
 from teamvars.services.rendered import RenderedList, RenderedLists
 from teamvars.services.syntax import Verdicts, with_verdicts
+from teamvars.services.writers import KnownWriters
 from teamvars.storage import access, streams, variables
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.variables import StoredVariable
 
 
@@ -63,6 +64,8 @@ Render = Callable[[VariableList], RenderedList]
 _LISTS_BYTES = 16 * 1024 * 1024
 """How much rendered lists may take in one process."""
 
+_LACKS_RIGHT = {Kind.UNAUTHENTICATED, Kind.NOT_FOUND, Kind.FORBIDDEN}
+
 ANY_VERSION = Versions(any_version=True)
 
 
@@ -78,6 +81,7 @@ class Variables:
         self._clock = clock
         self._quota = quota
         self._lists = RenderedLists(_LISTS_BYTES)
+        self._writers = KnownWriters()
 
     async def list(self, caller: Caller, workspace_id: str, render: Render) -> RenderedList:
         """All variables of a workspace, rendered now or when they were last the same."""
@@ -136,7 +140,11 @@ class Variables:
             await variables.insert(tx, StoredVariable(variable, sealed, size), *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
-        return await self._write(workspace_id, body)
+        async def look(tx: Transaction) -> None:
+            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+            granted.require(Permission.WRITE_VARIABLES)
+
+        return await self._write(caller, workspace_id, look, body)
 
     async def update(
         self,
@@ -166,7 +174,10 @@ class Variables:
             await variables.update(tx, updated, *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
-        return await self._write(workspace_id, body)
+        async def look(tx: Transaction) -> None:
+            await self._writable(tx, caller, (workspace_id, variable_id), self._clock(), lock=False)
+
+        return await self._write(caller, workspace_id, look, body)
 
     async def delete(
         self, caller: Caller, workspace_id: str, variable_id: str, versions: Versions
@@ -184,7 +195,10 @@ class Variables:
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
             await variables.delete(tx, variable_id, *record)
 
-        await self._database.change(workspace_id, body)
+        async def look(tx: Transaction) -> None:
+            await self._writable(tx, caller, (workspace_id, variable_id), self._clock(), lock=False)
+
+        await self._change(caller, workspace_id, look, body)
 
     async def _readable(
         self, tx: Transaction, caller: Caller, workspace_id: str
@@ -204,18 +218,40 @@ class Variables:
 
     async def _write(
         self,
+        caller: Caller,
         workspace_id: str,
+        look: Body[None],
         body: Callable[[Transaction, Verdicts], Coroutine[Any, Any, VariableInWorkspace]],
     ) -> VariableInWorkspace:
         return await with_verdicts(
-            lambda verdicts: self._database.change(workspace_id, lambda tx: body(tx, verdicts))
+            lambda verdicts: self._change(caller, workspace_id, look, lambda tx: body(tx, verdicts))
         )
 
+    async def _change(
+        self, caller: Caller, workspace_id: str, look: Body[None], body: Body[T]
+    ) -> T:
+        """Makes the change. `look` refuses, outside the queue of writers, who may not make it."""
+        if not self._writers.knows(caller, workspace_id):
+            await self._database.query(look)
+            self._writers.note(caller, workspace_id)
+        try:
+            return await self._database.change(workspace_id, body)
+        except Refusal as refusal:
+            if refusal.kind in _LACKS_RIGHT:
+                self._writers.forget(caller, workspace_id)
+            raise
+
     async def _writable(
-        self, tx: Transaction, caller: Caller, place: tuple[str, str], now: int
+        self,
+        tx: Transaction,
+        caller: Caller,
+        place: tuple[str, str],
+        now: int,
+        *,
+        lock: bool = True,
     ) -> tuple[WorkspaceAccess, StoredVariable]:
-        """The locked workspace and the variable; that it is missing goes before a missing right."""
-        granted = await access.workspace(tx, caller, now, place[0], lock=True)
+        """The workspace and the variable; that it is missing goes before a missing right."""
+        granted = await access.workspace(tx, caller, now, place[0], lock=lock)
         granted.require(Permission.READ_VARIABLES)
         stored = await variables.get(tx, *place)
         granted.require(Permission.WRITE_VARIABLES)
