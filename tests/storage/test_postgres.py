@@ -434,6 +434,31 @@ async def test_when_all_connections_are_busy_one_more_is_refused_and_disturbs_no
     assert await store.read(ids) == sorted(f"{n}" for n in numbers)
 
 
+async def test_writers_who_wait_for_locks_keep_no_reader_waiting(
+    store: Database, admin: Any, postgres_url: str
+) -> None:
+    async def update(tx: Transaction) -> None:
+        await tx.execute("UPDATE things SET note = 'changed' WHERE id = 'a'")
+
+    await store.write(adding("a"))
+    async with opened(postgres_url) as one_lane, row_locked_by_another(admin, "a"):
+        lanes: Any = one_lane
+        free = lanes._connections._free
+        free[Lane.READS] = free[Lane.WRITES]
+        waiting = [
+            asyncio.ensure_future(database.write(update))
+            for database in (store, one_lane)
+            for _ in range(30)
+        ]
+        await until(admin, "wait_event_type = 'Lock'")
+        assert await asyncio.gather(*(store.read(ids) for _ in range(30))) == [["a"]] * 30
+        control = asyncio.ensure_future(one_lane.read(ids))
+        assert await store.read(ids) == ["a"]
+        assert not control.done(), "without a lane of its own a reader waits for writers"
+        assert not any(task.done() for task in waiting)
+    await asyncio.gather(*waiting, control)
+
+
 # Snapshots, poolers, columns
 
 
