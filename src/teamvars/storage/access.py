@@ -97,7 +97,7 @@ _LEVEL = """
 _WORKSPACE = f"""
 SELECT {{number}}caller.id, caller.user_id, caller.team_id, caller.organization_id,
     workspaces.id, workspaces.name, organizations.id, organizations.name,
-    {_LEVEL},
+    {{level}},
     data_keys.version, data_keys.master_key_id, data_keys.wrapped,
     unlocked.sequence,
     streams.id, streams.sequence, streams.link, streams.head,
@@ -148,6 +148,7 @@ _ACTING_TEAMS = """
 SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
 """
 
+_WRITE = str(Level.WRITE.value)
 _ONE_ASKER = {"number": "", "askers": "", "hash": "$1", "now": "$2"}
 # Of PostgreSQL alone, since only there it pays; the arrays are those of `Question.many`.
 _MANY_ASKERS = {
@@ -165,24 +166,29 @@ _BY_NAME = """workspaces.name_folded = $4 AND workspaces.organization_id = (
 
 
 def _reading(select: str, target: str = "") -> str:
-    return select.format(join="LEFT JOIN", target=target, **_ONE_ASKER)
+    return select.format(join="LEFT JOIN", level=_LEVEL, target=target, **_ONE_ASKER)
 
 
 def _locking(select: str, target: str = "") -> str:
     # Inner joins: PostgreSQL locks no row of the nullable side of an outer one.
-    return select.format(join="JOIN", target=target, **_ONE_ASKER) + "{lock streams}"
+    select = select.format(join="JOIN", level=_WRITE, target=target, **_ONE_ASKER)
+    return select + "{lock streams}"
 
 
 _READ_WORKSPACE = Question(
-    one=_reading(_WORKSPACE, _BY_ID), many=_WORKSPACE.format(join="LEFT JOIN", **_MANY_ASKERS)
+    one=_reading(_WORKSPACE, _BY_ID),
+    many=_WORKSPACE.format(join="LEFT JOIN", level=_LEVEL, **_MANY_ASKERS),
 )
 _READ_WORKSPACE_BY_NAME = _reading(_WORKSPACE, _BY_NAME)
 # Who may not write locks nothing, and waits for nobody's lock. In a batch nobody does: who would
-# have to asks again apart, with the first of the two.
-_MAY_WRITE = f" AND {_LEVEL} >= {Level.WRITE.value} "
+# have to asks again apart, with the first of the two. The level is found out once: with the lock
+# an owner is told no more than that they may write.
+_MAY_WRITE = f" AND {_LEVEL} >= {_WRITE} "
 _LOCK_WORKSPACE = Question(
     one=_locking(_WORKSPACE + _MAY_WRITE, _BY_ID),
-    many=_WORKSPACE.format(join="JOIN", **_MANY_ASKERS) + _MAY_WRITE + "{lock streams} SKIP LOCKED",
+    many=_WORKSPACE.format(join="JOIN", level=_WRITE, **_MANY_ASKERS)
+    + _MAY_WRITE
+    + "{lock streams} SKIP LOCKED",
 )
 _READ_ORGANIZATION = _CALLER + _reading(_ORGANIZATION)
 _LOCK_ORGANIZATION = _CALLER + _locking(_ORGANIZATION + f" WHERE {_IS_OWNER} ")
@@ -212,7 +218,7 @@ async def workspace(
     """What the caller may do in a workspace. Refuses: unauthenticated, not found.
 
     With `lock`, the workspace's stream is locked first and all else is read after that, if the
-    caller may write variables; nothing is locked for who may not.
+    caller may write variables; nothing is locked for who may not. An owner's level is then WRITE.
     """
     args = (caller.token_hash, now, workspace_id)
     row = await _row(
