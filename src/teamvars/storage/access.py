@@ -94,22 +94,22 @@ _LEVEL = """
     END
 """
 
-_WORKSPACE = f"""
-SELECT {{number}}caller.id, caller.user_id, caller.team_id, caller.organization_id,
+_WORKSPACE = """
+SELECT {number}caller.id, caller.user_id, caller.team_id, caller.organization_id,
     workspaces.id, workspaces.name, organizations.id, organizations.name,
-    {{level}},
+    {level},
     data_keys.version, data_keys.master_key_id, data_keys.wrapped,
     unlocked.sequence,
     streams.id, streams.sequence, streams.link, streams.head,
     streams.variables, streams.value_bytes
-FROM {{askers}}tokens AS caller
-{{join}} workspaces ON {{target}}
-{{join}} organizations ON organizations.id = workspaces.organization_id
-{{join}} data_keys ON data_keys.organization_id = organizations.id
+FROM {askers}tokens AS caller
+{join} workspaces ON {target}
+{join} organizations ON organizations.id = workspaces.organization_id
+{join} data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-{{join}} streams AS unlocked ON unlocked.id = workspaces.id
-{{join}} streams ON streams.id = workspaces.id
-WHERE caller.hash = {{hash}} AND (caller.expires_at IS NULL OR caller.expires_at > {{now}})
+{join} streams AS unlocked ON unlocked.id = workspaces.id
+{join} streams ON streams.id = workspaces.id
+WHERE caller.hash = {hash} AND (caller.expires_at IS NULL OR caller.expires_at > {now})
 """
 
 _TEAM = f"""
