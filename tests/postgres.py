@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import NoReturn, Self
@@ -114,6 +115,22 @@ class LocalPostgres(Postgres):
         # The next server refuses to start while any of them holds the shared memory.
         while any(_is_alive(process) for process in children):
             time.sleep(0.001)
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """While this lasts no process of the running server does anything; its port is open."""
+        assert self._server, "only what was started can be stopped"
+        main = psutil.Process(self._server.pid)
+        main.suspend()
+        processes = [main, *main.children()]
+        for process in processes:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in reversed(processes):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.resume()
 
     def stop(self) -> None:
         """End the server and remove all that is left of it."""

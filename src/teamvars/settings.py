@@ -57,6 +57,7 @@ class Settings(BaseSettings):
     directory_api: bool = True
     log_format: LogFormat = LogFormat.CONSOLE
     max_variables: int = Field(5000, ge=0)
+    statement_seconds: float = Field(10, gt=0, allow_inf_nan=False)
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
 
     @classmethod
@@ -149,6 +150,7 @@ def export(settings: Settings) -> None:
         "DIRECTORY_API": "on" if settings.directory_api else "off",
         "LOG_FORMAT": settings.log_format.value,
         "MAX_VARIABLES": settings.max_variables,
+        "STATEMENT_SECONDS": settings.statement_seconds,
         "TRUSTED_PROXIES": ",".join(map(str, settings.trusted_proxies)),
     }
     os.environ.update({_PREFIX + name: str(value) for name, value in values.items()})

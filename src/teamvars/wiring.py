@@ -19,7 +19,7 @@ from teamvars.security.sealing import Sealer
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.directory import DirectoryFiles
-from teamvars.services.installation import Installation
+from teamvars.services.installation import Installation, Readiness
 from teamvars.services.members import Members
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
@@ -124,7 +124,7 @@ def routes(
         *ValueCheckRoutes(all_services.value_checks).routes(),
         *AuditRoutes(all_services.audit).routes(),
         *(directory_routes(all_services, dialect) if directory_api else ()),
-        *HealthRoutes(all_services.installation, keys).routes(),
+        *HealthRoutes(Readiness(all_services.installation, keys)).routes(),
         *deprecations.routes(),
     ]
     return [*listed, openapi.route(listed, dialect)]
@@ -147,7 +147,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
 
 def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     """The application over a store of its own, opened when the server starts it."""
-    database = database_for(config.url)
+    database = database_for(config.url, statement_seconds=config.statement_seconds)
     dialect = DIALECTS[config.dialect]
     all_services = services(database, keys, config.quota, dialect)
     listed = routes(all_services, keys, dialect, directory_api=config.directory_api)

@@ -17,7 +17,8 @@ import pytest
 from teamvars.cli.operator.server import FIRST_PAUSE, MOST_FAILED_STARTS
 from teamvars.security.certificates import throw_away
 from teamvars.security.tokens import new_token
-from tests.cli.conftest import Site
+from teamvars.services.installation import REMEMBERED_SECONDS
+from tests.cli.conftest import DIRECTORY, Site
 from tests.commands import Host
 from tests.postgres import LocalPostgres
 from tests.server import Server, free_port
@@ -44,6 +45,11 @@ def log_line(site: Site, request_id: str) -> dict[str, Any]:
     raise AssertionError("The request has no log line.")
 
 
+def forget_readiness() -> None:
+    """Waits until no server remembers what it last said of it."""
+    time.sleep(REMEMBERED_SECONDS + 0.1)
+
+
 # Health
 
 
@@ -63,12 +69,14 @@ def test_readyz_says_503_while_the_file_is_gone_and_200_once_it_is_back(host: Ho
     file, away = host.data / "teamvars.db", host.data / "away"
     with Server(host) as server, server.client() as client:
         file.rename(away)
+        forget_readiness()
         answer = client.get("/readyz")
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "1"
         assert answer.json()["errors"][0]["code"] == "storage_unavailable"
         assert client.get("/healthz").status_code == 200
         away.rename(file)
+        forget_readiness()
         assert client.get("/readyz").status_code == 200
         assert server.terminate() == 0
 
@@ -79,11 +87,13 @@ def test_readyz_says_503_while_postgresql_is_down_and_200_once_it_is_back(host: 
         there.succeed("init")
         with Server(there) as server, server.client() as client:
             postgres.kill()
+            forget_readiness()
             begun = time.monotonic()
             assert client.get("/readyz").status_code == 503
             assert time.monotonic() - begun < 6
             assert client.get("/healthz").status_code == 200
             postgres.start()
+            forget_readiness()
             assert client.get("/readyz").status_code == 200
             assert server.terminate() == 0
             assert "Traceback" not in server.log
@@ -113,6 +123,33 @@ def test_a_peer_that_reads_nothing_is_let_go(served: Server) -> None:
         while any(one.status == psutil.CONN_ESTABLISHED for one in worker.net_connections()):
             assert time.monotonic() < deadline
             time.sleep(0.5)
+
+
+def test_while_postgresql_takes_connections_and_says_nothing_everybody_is_answered_in_time(
+    host: Host,
+) -> None:
+    with LocalPostgres() as postgres:
+        there = host.having(database_url=postgres.admin_url, statement_seconds=1)
+        there.succeed("init")
+        (there.folder / "directory.yaml").write_text(DIRECTORY)
+        applied = there.succeed("directory", "apply", "directory.yaml", "--json").json
+        token = there.succeed("token", "create", "--user", "alice").out.strip()
+        with Server(there) as server, server.client(token) as client:
+            path = Site(there, applied, server, token).vars_path
+            assert client.get(path).status_code == 200
+            forget_readiness()
+            with postgres.stopped():
+                for answer in (
+                    client.get("/readyz"),
+                    client.get(path),
+                    client.post(path, json=variable("a"), headers=JSON_API),
+                ):
+                    assert answer.status_code == 503
+                    assert answer.elapsed.total_seconds() < 5
+                assert client.get("/healthz").status_code == 200
+            forget_readiness()
+            assert client.get("/readyz").status_code == 200
+            assert client.get(path).json()["data"] == []
 
 
 # Workers

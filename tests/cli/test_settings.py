@@ -61,6 +61,8 @@ def test_proxies_are_a_list_in_the_file_and_commas_in_the_environment(
         ("WORKERS", "manymanymany"),
         ("LOG_FORMAT", "xml-xml-xml"),
         ("MAX_VARIABLES", "-1"),
+        ("STATEMENT_SECONDS", "0"),
+        ("STATEMENT_SECONDS", "inf"),
         ("TRUSTED_PROXIES", "10.0.0.0/99"),
         ("TRUSTED_PROXIES", "everybody"),
         ("DATABASE_URL", "mysql://u:hunter2@h/d"),

@@ -184,7 +184,8 @@ async def test_what_is_made_while_its_lock_is_asked_for_is_locked_all_the_same(
         async with open_house(url) as house:
             desk = Desk(await build_world(house))
             (owner,) = desk.named("owner")
-            entry = OrganizationEntry("late", {owner: Status.ACTIVE})
+            owners = TeamEntry("owners", members=(owner,))
+            entry = OrganizationEntry("late", {owner: Status.ACTIVE}, (), (owners,))
 
             async def make_it() -> None:
                 await desk.services.directory.apply(

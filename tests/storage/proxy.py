@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 COMMITTED = b"COMMIT\x00"
-"""How the server says that it has committed."""
+"""How the server says that it has committed, and the client that it shall."""
 _ENDED = b"C57P01\x00"
 """How the server says that an administrator ends the connection."""
 
@@ -14,14 +14,27 @@ _ENDED = b"C57P01\x00"
 class Way:
     """Between client and server. Once `cut` is set, the next answer to a COMMIT breaks it:
     `before` it reaches the client, or right `after`. While `half_open`, what the server says last
-    arrives, and that it has hung up does not.
+    arrives, and that it has hung up does not. From `freeze` to `thaw` connections are taken and
+    nothing is passed on; `freezes_at_commit` freezes it once a COMMIT has gone to the server.
     """
 
     def __init__(self, server_url: str) -> None:
         self._target = urlsplit(server_url)
         self.cut: str | None = None
         self.half_open = False
+        self.freezes_at_commit = False
+        self.connections = 0
         self.url = ""
+        self._flows = asyncio.Event()
+        self._flows.set()
+
+    def freeze(self) -> None:
+        """Says nothing more to anybody."""
+        self._flows.clear()
+
+    def thaw(self) -> None:
+        """Passes on what was said meanwhile, and goes on."""
+        self._flows.set()
 
     async def serve(self) -> asyncio.Server:
         """Begins to listen."""
@@ -32,6 +45,8 @@ class Way:
         return server
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        await self._flows.wait()
         host, port = self._target.hostname, self._target.port
         back, forth = await asyncio.open_connection(host, port)
         there = asyncio.create_task(self._pass_on(reader, forth))
@@ -45,10 +60,13 @@ class Way:
         self, source: asyncio.StreamReader, target: asyncio.StreamWriter, watch: bool = False
     ) -> None:
         while data := await source.read(65536):
+            await self._flows.wait()
             cut, self.cut = (self.cut, None) if watch and COMMITTED in data else (None, self.cut)
             if cut != "before":
                 target.write(data)
                 await target.drain()
+            if self.freezes_at_commit and not watch and COMMITTED in data:
+                self.freeze()
             if cut:
                 return
             if self.half_open and _ENDED in data:
@@ -63,4 +81,5 @@ async def way_to(server_url: str) -> AsyncIterator[Way]:
     try:
         yield way
     finally:
+        way.thaw()
         server.close()

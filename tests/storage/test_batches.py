@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from teamvars.domain.errors import not_found
-from teamvars.storage import postgres
-from teamvars.storage.batches import MOST_IN_A_BATCH, MOST_OF_A_SUBJECT
+from teamvars.storage import batches, postgres
+from teamvars.storage.batches import MOST_APART, MOST_IN_A_BATCH, MOST_OF_A_SUBJECT
 from teamvars.storage.database import Body, Database, Question, Statement, Taken, Transaction
 from tests.storage.proxy import way_to
 from tests.storage.stores import adding, ids, make_things, opened, words
@@ -23,6 +23,12 @@ LOCK = Question(
     many="SELECT asker.number, things.note, CAST(pg_current_xact_id() AS TEXT) "
     "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS asker (id, number) "
     "JOIN things ON things.id = asker.id {lock things} SKIP LOCKED",
+)
+LOOK = Question(
+    one="SELECT note FROM things WHERE id = $1",
+    many="SELECT asker.number, things.note "
+    "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS asker (id, number) "
+    "JOIN things ON things.id = asker.id",
 )
 APPEND = "UPDATE things SET note = note || $2 WHERE id = $1"
 ADD = "INSERT INTO things (id, note) VALUES ($1, $2)"
@@ -56,9 +62,9 @@ def appending(subject: str, text: str = "x", new: str | None = None) -> Body[str
     """What appends to a thing and adds another; its answer is the transaction."""
 
     async def body(tx: Transaction) -> str:
-        row = await tx.ask(LOCK, subject)
-        if row is None:
-            raise not_found()
+        while (row := await tx.ask(LOCK, subject)) is None:
+            if await tx.ask(LOOK, subject) is None:
+                raise not_found()
         transaction: str = row[1]
         added = Statement(ADD, (new or f"of {subject}", ""))
         await tx.together(Statement(APPEND, (subject, text)), added)
@@ -246,6 +252,41 @@ async def test_of_those_about_one_subject_who_is_refused_is_so_alone(store: Data
     with pytest.raises(Taken):
         await taken
     assert (await store.read(notes))["s0"] == LETTERS.replace("d", "")
+
+
+async def waiting_for_locks(admin: Any) -> int:
+    """How many connections to this database wait for somebody's lock."""
+    number: int = await admin.fetchval(
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    return number
+
+
+async def test_of_many_locked_subjects_a_few_have_connections_and_all_go_on_in_the_end(
+    store: Database, admin: Any
+) -> None:
+    locked = SUBJECTS[1:]
+    async with admin.transaction():
+        await admin.execute("UPDATE things SET note = 'first ' WHERE id <> 's0'")
+        waiting = changes(store, locked)
+        await asyncio.gather(*changes(store, ["s0"]))
+        await asyncio.sleep(3 * batches._AGAIN_SECONDS)
+        assert await waiting_for_locks(admin) == MOST_APART
+        await store.change("s0", appending("s0", new="another"))
+        assert not any(task.done() for task in waiting)
+    await asyncio.gather(*waiting)
+    assert await store.read(notes) == {"s0": "xx", **dict.fromkeys(locked, "first x")}
+
+
+async def test_who_is_not_to_lock_is_answered_while_another_has_the_row_locked(
+    store: Database, admin: Any
+) -> None:
+    async with first_locked(admin):
+        refused = [store.change("s0", appending("missing")) for _ in range(20)]
+        outcomes = await asyncio.gather(*refused, *changes(store, ["s1"]), return_exceptions=True)
+        assert words(*outcomes) == ["not_found"] * 20 + ["done"]
+        assert await waiting_for_locks(admin) == 0
 
 
 @pytest.mark.parametrize("shared", [True, False])

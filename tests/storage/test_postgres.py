@@ -12,7 +12,8 @@ from uuid import uuid4
 import pytest
 
 from teamvars.domain.errors import Refusal
-from teamvars.storage import migrations, postgres, servers
+from teamvars.storage import connections, migrations, postgres, servers
+from teamvars.storage.connections import CONNECTIONS, Lane
 from teamvars.storage.database import Body, Database, Question, Taken, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from tests.postgres import LocalPostgres
@@ -243,7 +244,7 @@ async def test_a_reader_that_goes_away_leaves_its_connection_usable(store: Datab
     async def slowly(tx: Transaction) -> None:
         await tx.execute("SELECT CAST(pg_sleep(20) AS TEXT)")
 
-    gone = [asyncio.create_task(store.read(slowly)) for _ in range(postgres.MOST_CONNECTIONS)]
+    gone = [asyncio.create_task(store.read(slowly)) for _ in range(CONNECTIONS[Lane.READS])]
     await asyncio.sleep(0.2)
     for task in gone:
         task.cancel()
@@ -271,7 +272,7 @@ async def test_after_a_crash_of_the_server_all_that_was_acknowledged_is_there() 
 
 async def test_the_kernel_is_told_to_give_up_a_server_that_falls_silent(store: Database) -> None:
     pool: Any = store
-    async with pool._pool.acquire() as connection:
+    async with pool._connections._pool.acquire() as connection:
         connected = connection._transport.get_extra_info("socket")
         assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
@@ -419,8 +420,8 @@ async def test_when_all_connections_are_busy_one_more_is_refused_and_disturbs_no
 
         return body
 
-    monkeypatch.setattr(postgres, "_ACQUIRE_SECONDS", 0.3)
-    numbers = range(postgres.MOST_CONNECTIONS)
+    monkeypatch.setattr(connections, "_ACQUIRE_SECONDS", 0.3)
+    numbers = range(CONNECTIONS[Lane.WRITES])
     writing = [asyncio.create_task(store.write(busy(f"{n}"))) for n in numbers]
     await asyncio.sleep(0.2)
     started = time.monotonic()
@@ -431,6 +432,31 @@ async def test_when_all_connections_are_busy_one_more_is_refused_and_disturbs_no
     go_on.set()
     await asyncio.gather(*writing)
     assert await store.read(ids) == sorted(f"{n}" for n in numbers)
+
+
+async def test_writers_who_wait_for_locks_keep_no_reader_waiting(
+    store: Database, admin: Any, postgres_url: str
+) -> None:
+    async def update(tx: Transaction) -> None:
+        await tx.execute("UPDATE things SET note = 'changed' WHERE id = 'a'")
+
+    await store.write(adding("a"))
+    async with opened(postgres_url) as one_lane, row_locked_by_another(admin, "a"):
+        lanes: Any = one_lane
+        free = lanes._connections._free
+        free[Lane.READS] = free[Lane.WRITES]
+        waiting = [
+            asyncio.ensure_future(database.write(update))
+            for database in (store, one_lane)
+            for _ in range(30)
+        ]
+        await until(admin, "wait_event_type = 'Lock'")
+        assert await asyncio.gather(*(store.read(ids) for _ in range(30))) == [["a"]] * 30
+        control = asyncio.ensure_future(one_lane.read(ids))
+        assert await store.read(ids) == ["a"]
+        assert not control.done(), "without a lane of its own a reader waits for writers"
+        assert not any(task.done() for task in waiting)
+    await asyncio.gather(*waiting, control)
 
 
 # Snapshots, poolers, columns
@@ -469,7 +495,7 @@ async def test_behind_a_transaction_pooler_nothing_outlives_a_transaction(
         assert await database.read(look) == (0, ["", "5s", "15s"])
         assert await database.write(look) == (0, ["", "5s", "15s"])
         pool: Any = database
-        async with pool._pool.acquire() as connection:
+        async with pool._connections._pool.acquire() as connection:
             assert await connection.fetchval("SHOW lock_timeout") == "0"
     assert await store.read(ids) == ["a"]
 

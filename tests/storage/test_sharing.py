@@ -1,11 +1,13 @@
 """Askers who share a statement: each has its own answer, and none an old one."""
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 
 import pytest
 
 from teamvars.storage.database import Question, Row
+from teamvars.storage.deadlines import Deadline
 from teamvars.storage.sharing import MOST_IN_A_STATEMENT, Sharing
 from tests.world import World
 
@@ -20,7 +22,7 @@ class Slow:
         self.go = asyncio.Event()
         self.failure: Exception | None = None
 
-    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+    async def fetch(self, _: Deadline, sql: str, *args: object) -> Sequence[Row]:
         self.statements.append(sql)
         await self.go.wait()
         if self.failure is not None:
@@ -32,6 +34,11 @@ class Slow:
         return [(n, number, "doubled") for n, number in enumerate(asked, start=1) if number]
 
 
+def never() -> Deadline:
+    """The deadline of who has all the time there is."""
+    return Deadline.after(math.inf)
+
+
 async def until(condition: Callable[[], bool]) -> None:
     while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
         await asyncio.sleep(0)
@@ -39,7 +46,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def test_everybody_who_waits_shares_the_next_statement() -> None:
     store = Slow()
-    sharing = Sharing(store.fetch)
+    sharing = Sharing(store.fetch, never)
     first = asyncio.ensure_future(sharing.ask(QUESTION, (7,)))
     await until(lambda: store.statements == ["one"])
     others = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(20)]
@@ -53,7 +60,7 @@ async def test_everybody_who_waits_shares_the_next_statement() -> None:
 
 async def test_nobody_is_answered_by_a_statement_that_began_before_they_asked() -> None:
     store = Slow()
-    sharing = Sharing(store.fetch)
+    sharing = Sharing(store.fetch, never)
     early = asyncio.ensure_future(sharing.ask(QUESTION, (1,)))
     await until(lambda: store.statements == ["one"])
     late = asyncio.ensure_future(sharing.ask(QUESTION, (1,)))
@@ -64,7 +71,7 @@ async def test_nobody_is_answered_by_a_statement_that_began_before_they_asked() 
 
 async def test_a_statement_that_fails_fails_its_askers_and_no_others() -> None:
     store = Slow()
-    sharing = Sharing(store.fetch)
+    sharing = Sharing(store.fetch, never)
     store.failure = ConnectionResetError()
     askers = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(3)]
     await until(lambda: store.statements != [])
@@ -78,7 +85,7 @@ async def test_a_statement_that_fails_fails_its_askers_and_no_others() -> None:
 
 async def test_an_asker_who_goes_away_leaves_the_others_their_answers() -> None:
     store = Slow()
-    sharing = Sharing(store.fetch)
+    sharing = Sharing(store.fetch, never)
     askers = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(1, 4)]
     await until(lambda: store.statements != [])
     askers[0].cancel()
@@ -89,7 +96,7 @@ async def test_an_asker_who_goes_away_leaves_the_others_their_answers() -> None:
 
 async def test_nobody_asks_for_those_who_went_away_while_they_waited() -> None:
     store = Slow()
-    sharing = Sharing(store.fetch)
+    sharing = Sharing(store.fetch, never)
     first = asyncio.ensure_future(sharing.ask(QUESTION, (1,)))
     await until(lambda: store.statements != [])
     gone = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(1000)]
@@ -106,7 +113,7 @@ async def test_nobody_asks_for_those_who_went_away_while_they_waited() -> None:
 async def test_more_askers_than_fit_go_into_several_statements() -> None:
     store = Slow()
     store.go.set()
-    sharing = Sharing(store.fetch)
+    sharing = Sharing(store.fetch, never)
     many = 2 * MOST_IN_A_STATEMENT + 1
     answers = await asyncio.gather(*(sharing.ask(QUESTION, (n,)) for n in range(1, many + 1)))
     assert answers == [(n, "doubled") for n in range(1, many + 1)]

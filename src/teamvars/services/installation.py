@@ -1,5 +1,6 @@
 """The installation itself: its schema, and whether the keyring is the one its data needs."""
 
+import asyncio
 import hmac
 from collections.abc import Mapping
 
@@ -10,6 +11,9 @@ from teamvars.services import Clock
 from teamvars.storage import keyring_keys, migrations, streams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.migrations import Migration, SchemaMismatch
+
+REMEMBERED_SECONDS = 1.0
+"""For how long an answer about readiness is good."""
 
 
 class NotReady(Exception):
@@ -72,6 +76,42 @@ class Installation:
     async def key_uses(self) -> dict[str, int]:
         """How many data keys each master key wraps."""
         return await self._database.read(keyring_keys.uses)
+
+
+class Readiness:
+    """Whether the installation can be served: asked once for all who want to know, and a second
+    later at the earliest again, so that nobody keeps the store busy by asking.
+    """
+
+    def __init__(self, installation: Installation, keyring: Keyring) -> None:
+        self._installation = installation
+        self._keyring = keyring
+        self._asking: asyncio.Task[None] | None = None
+        self._answered_at = 0.0
+
+    async def require(self) -> None:
+        """Raises what `Installation.require_ready` raised, a second ago at most."""
+        if self._asking is None or self._is_old(self._asking):
+            self._asking = asyncio.ensure_future(self._ask())
+            self._asking.add_done_callback(_retrieve)
+        # Whoever goes away must not take the question along: others wait for its answer.
+        await asyncio.shield(self._asking)
+
+    def _is_old(self, asking: "asyncio.Task[None]") -> bool:
+        now = asyncio.get_running_loop().time()
+        return asking.done() and now - self._answered_at > REMEMBERED_SECONDS
+
+    async def _ask(self) -> None:
+        try:
+            await self._installation.require_ready(self._keyring)
+        finally:
+            self._answered_at = asyncio.get_running_loop().time()
+
+
+def _retrieve(asking: "asyncio.Task[None]") -> None:
+    """Nobody may be waiting for it any more."""
+    if not asking.cancelled():
+        asking.exception()
 
 
 def _require_fit(noted: Mapping[str, tuple[str, bytes]], keyring: Keyring) -> None:

@@ -146,12 +146,12 @@ class Memberships:
 
         async def body(tx: Transaction) -> MembershipPage:
             ledger = Ledger(tx, caller, self._chain, self._clock())
-            _, seen = await _granted(tx, caller, ledger.now, membership_id)
+            found, seen = await _granted(tx, caller, ledger.now, membership_id)
+            _require_own(caller, found)
             organization_id = seen.organization.id
             await ledger.lock([organization_id])
             found, _ = await _granted(tx, caller, ledger.now, membership_id)
-            if not _is_callers(caller, found):
-                raise forbidden("Only the invited user may accept, with a token of their own.")
+            _require_own(caller, found)
             if found.status is Status.INVITED:
                 accepted = replace(_row(found), status=Status.ACTIVE)
                 await organization_changes.set_statuses(ledger, [(organization_id, accepted)])
@@ -252,6 +252,11 @@ async def _page(
 def _seen(granted: OrganizationAccess) -> frozenset[str] | None:
     """The secret teams the caller sees; None: all."""
     return None if granted.is_owner else granted.team_ids
+
+
+def _require_own(caller: Caller, found: MembershipView) -> None:
+    if not _is_callers(caller, found):
+        raise forbidden("Only the invited user may accept, with a token of their own.")
 
 
 def _is_callers(caller: Caller, found: MembershipView) -> bool:

@@ -15,12 +15,15 @@ class Sessions:
         self._uses: dict[str, int] = {}
 
     async def authenticate(self, caller: Caller) -> None:
-        """Finds out who calls. Refuses: unauthenticated."""
+        """Finds out who calls; those who ask at the same time share a statement.
+
+        Refuses: unauthenticated.
+        """
 
         async def body(tx: Transaction) -> None:
             await access.authenticate(tx, caller, self._clock())
 
-        await self._database.read(body)
+        await self._database.query(body)
 
     def note_use(self, caller: Caller) -> None:
         """Remembers that the caller's token was used, without a write per request."""

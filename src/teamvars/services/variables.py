@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
-from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.domain.variables import (
     Variable,
     VariableDraft,
@@ -22,8 +22,9 @@ from teamvars.services import Clock
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.rendered import Rendered, RenderedLists
 from teamvars.services.syntax import Verdicts, with_verdicts
+from teamvars.services.writers import KnownWriters
 from teamvars.storage import access, streams, variables
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.variables import StoredVariable
 
 
@@ -74,6 +75,8 @@ _BATCH_BYTES = 64 * 1024
 _ROW_BYTES = 512
 """What a variable counts for beside its value: some 10 µs of work, as a value of that size."""
 
+_LACKS_RIGHT = {Kind.UNAUTHENTICATED, Kind.NOT_FOUND, Kind.FORBIDDEN}
+
 ANY_VERSION = Versions(any_version=True)
 
 
@@ -98,6 +101,7 @@ class Variables:
         self._code = rules.code
         self._lists = RenderedLists(_LISTS_BYTES)
         self._one_large = asyncio.Lock()
+        self._writers = KnownWriters()
 
     async def list(self, caller: Caller, workspace_id: str, render: Render) -> Rendered:
         """All variables of a workspace, rendered now or when they were last the same."""
@@ -156,7 +160,11 @@ class Variables:
             await variables.insert(tx, StoredVariable(variable, sealed, size), *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
-        return await self._write(caller, workspace_id, body)
+        async def look(tx: Transaction) -> None:
+            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+            granted.require(Permission.WRITE_VARIABLES)
+
+        return await self._write(caller, workspace_id, look, body)
 
     async def update(
         self,
@@ -186,7 +194,10 @@ class Variables:
             await variables.update(tx, updated, *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
-        return await self._write(caller, workspace_id, body)
+        async def look(tx: Transaction) -> None:
+            await self._writable(tx, caller, (workspace_id, variable_id), self._clock(), lock=False)
+
+        return await self._write(caller, workspace_id, look, body)
 
     async def delete(
         self, caller: Caller, workspace_id: str, variable_id: str, versions: Versions
@@ -204,7 +215,10 @@ class Variables:
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
             await variables.delete(tx, variable_id, *record)
 
-        await self._database.change(workspace_id, body)
+        async def look(tx: Transaction) -> None:
+            await self._writable(tx, caller, (workspace_id, variable_id), self._clock(), lock=False)
+
+        await self._change(caller, workspace_id, look, body)
 
     async def _readable(
         self, tx: Transaction, caller: Caller, workspace_id: str
@@ -235,19 +249,42 @@ class Variables:
         self,
         caller: Caller,
         workspace_id: str,
+        look: Body[None],
         body: Callable[[Transaction, Verdicts], Coroutine[Any, Any, VariableInWorkspace]],
     ) -> VariableInWorkspace:
         return await with_verdicts(
             self._code,
             caller,
-            lambda verdicts: self._database.change(workspace_id, lambda tx: body(tx, verdicts)),
+            lambda verdicts: self._change(
+                caller, workspace_id, look, lambda tx: body(tx, verdicts)
+            ),
         )
 
+    async def _change(
+        self, caller: Caller, workspace_id: str, look: Body[None], body: Body[T]
+    ) -> T:
+        """Makes the change. `look` refuses, outside the queue of writers, who may not make it."""
+        if not self._writers.knows(caller, workspace_id):
+            await self._database.query(look)
+            self._writers.note(caller, workspace_id)
+        try:
+            return await self._database.change(workspace_id, body)
+        except Refusal as refusal:
+            if refusal.kind in _LACKS_RIGHT:
+                self._writers.forget(caller, workspace_id)
+            raise
+
     async def _writable(
-        self, tx: Transaction, caller: Caller, place: tuple[str, str], now: int
+        self,
+        tx: Transaction,
+        caller: Caller,
+        place: tuple[str, str],
+        now: int,
+        *,
+        lock: bool = True,
     ) -> tuple[WorkspaceAccess, StoredVariable]:
-        """The locked workspace and the variable; that it is missing goes before a missing right."""
-        granted = await access.workspace(tx, caller, now, place[0], lock=True)
+        """The workspace and the variable; that it is missing goes before a missing right."""
+        granted = await access.workspace(tx, caller, now, place[0], lock=lock)
         granted.require(Permission.READ_VARIABLES)
         stored = await variables.get(tx, *place)
         granted.require(Permission.WRITE_VARIABLES)

@@ -14,7 +14,7 @@ from teamvars.domain.access import (
     WrappedKey,
 )
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import not_found, unauthenticated
+from teamvars.domain.errors import not_found, storage_unavailable, unauthenticated
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility
@@ -53,6 +53,25 @@ _IS_INSIDE = """(
         AND memberships.organization_id = organizations.id AND memberships.status = 'active')
 )"""
 
+_MANAGES_MEMBERSHIP = """EXISTS (
+    SELECT 1 FROM acting
+    WHERE acting.organization_id = organizations.id AND acting.manage_membership = 1
+)"""
+
+# As `TeamAccess.require_manage_membership` has it.
+_CHANGES_MEMBERS = f"""(
+    {_IS_OWNER}
+    OR teams.is_owners = 0 AND {_MANAGES_MEMBERSHIP} AND (
+        teams.visibility <> 'secret' OR EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id)
+    )
+)"""
+
+_WHO = """
+SELECT {number}caller.id, caller.user_id, caller.team_id, caller.organization_id
+FROM {askers}tokens AS caller
+WHERE caller.hash = {hash} AND (caller.expires_at IS NULL OR caller.expires_at > {now})
+"""
+
 # The hottest statement of all: nothing in it is materialised, every step is one look at an index.
 _LEVEL = """
     CASE
@@ -75,22 +94,22 @@ _LEVEL = """
     END
 """
 
-_WORKSPACE = f"""
-SELECT {{number}}caller.id, caller.user_id, caller.team_id, caller.organization_id,
+_WORKSPACE = """
+SELECT {number}caller.id, caller.user_id, caller.team_id, caller.organization_id,
     workspaces.id, workspaces.name, organizations.id, organizations.name,
-    {_LEVEL},
+    {level},
     data_keys.version, data_keys.master_key_id, data_keys.wrapped,
     unlocked.sequence,
     streams.id, streams.sequence, streams.link, streams.head,
     streams.variables, streams.value_bytes
-FROM {{askers}}tokens AS caller
-{{join}} workspaces ON {{target}}
-{{join}} organizations ON organizations.id = workspaces.organization_id
-{{join}} data_keys ON data_keys.organization_id = organizations.id
+FROM {askers}tokens AS caller
+{join} workspaces ON {target}
+{join} organizations ON organizations.id = workspaces.organization_id
+{join} data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-{{join}} streams AS unlocked ON unlocked.id = workspaces.id
-{{join}} streams ON streams.id = workspaces.id
-WHERE caller.hash = {{hash}} AND (caller.expires_at IS NULL OR caller.expires_at > {{now}})
+{join} streams AS unlocked ON unlocked.id = workspaces.id
+{join} streams ON streams.id = workspaces.id
+WHERE caller.hash = {hash} AND (caller.expires_at IS NULL OR caller.expires_at > {now})
 """
 
 _TEAM = f"""
@@ -99,8 +118,8 @@ SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
     CASE WHEN {_IS_OWNER} THEN 1 ELSE 0 END,
     CASE WHEN {_IS_INSIDE} THEN 1 ELSE 0 END,
     CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id) THEN 1 ELSE 0 END,
-    CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id
-        AND acting.manage_membership = 1) THEN 1 ELSE 0 END,
+    CASE WHEN {_MANAGES_MEMBERSHIP} THEN 1 ELSE 0 END,
+    CASE WHEN {_CHANGES_MEMBERS} THEN 1 ELSE 0 END,
     unlocked.sequence,
     streams.id, streams.sequence, streams.link, streams.head,
     streams.variables, streams.value_bytes
@@ -129,6 +148,7 @@ _ACTING_TEAMS = """
 SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
 """
 
+_WRITE = str(Level.WRITE.value)
 _ONE_ASKER = {"number": "", "askers": "", "hash": "$1", "now": "$2"}
 # Of PostgreSQL alone, since only there it pays; the arrays are those of `Question.many`.
 _MANY_ASKERS = {
@@ -146,36 +166,50 @@ _BY_NAME = """workspaces.name_folded = $4 AND workspaces.organization_id = (
 
 
 def _reading(select: str, target: str = "") -> str:
-    return select.format(join="LEFT JOIN", target=target, **_ONE_ASKER)
+    return select.format(join="LEFT JOIN", level=_LEVEL, target=target, **_ONE_ASKER)
 
 
 def _locking(select: str, target: str = "") -> str:
     # Inner joins: PostgreSQL locks no row of the nullable side of an outer one.
-    return select.format(join="JOIN", target=target, **_ONE_ASKER) + "{lock streams}"
+    select = select.format(join="JOIN", level=_WRITE, target=target, **_ONE_ASKER)
+    return select + "{lock streams}"
 
 
 _READ_WORKSPACE = Question(
-    one=_reading(_WORKSPACE, _BY_ID), many=_WORKSPACE.format(join="LEFT JOIN", **_MANY_ASKERS)
+    one=_reading(_WORKSPACE, _BY_ID),
+    many=_WORKSPACE.format(join="LEFT JOIN", level=_LEVEL, **_MANY_ASKERS),
 )
 _READ_WORKSPACE_BY_NAME = _reading(_WORKSPACE, _BY_NAME)
-# Who would have to wait for another's lock asks again apart, with the first of the two.
+# Who may not write locks nothing, and waits for nobody's lock. In a batch nobody does: who would
+# have to asks again apart, with the first of the two. The level is found out once: with the lock
+# an owner is told no more than that they may write.
+_MAY_WRITE = f" AND {_LEVEL} >= {_WRITE} "
 _LOCK_WORKSPACE = Question(
-    one=_locking(_WORKSPACE, _BY_ID),
-    many=_WORKSPACE.format(join="JOIN", **_MANY_ASKERS) + "{lock streams} SKIP LOCKED",
+    one=_locking(_WORKSPACE + _MAY_WRITE, _BY_ID),
+    many=_WORKSPACE.format(join="JOIN", level=_WRITE, **_MANY_ASKERS)
+    + _MAY_WRITE
+    + "{lock streams} SKIP LOCKED",
 )
 _READ_ORGANIZATION = _CALLER + _reading(_ORGANIZATION)
-_LOCK_ORGANIZATION = _CALLER + _locking(_ORGANIZATION)
+_LOCK_ORGANIZATION = _CALLER + _locking(_ORGANIZATION + f" WHERE {_IS_OWNER} ")
 _FIND_ACTING_TEAMS = _CALLER + _ACTING_TEAMS
 _READ_TEAM = _CALLER + _reading(_TEAM)
-_LOCK_TEAM = _CALLER + _locking(_TEAM)
+_LOCK_TEAM = _CALLER + _locking(_TEAM + f" WHERE {_CHANGES_MEMBERS} ")
+_AUTHENTICATE = Question(
+    one=_WHO.format(askers="", hash="$1", now="$2", number=""),
+    many=_WHO.format(
+        askers="unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[])) "
+        "WITH ORDINALITY AS asker (hash, now, number) CROSS JOIN ",
+        hash="asker.hash",
+        now="asker.now",
+        number="asker.number, ",
+    ),
+)
 
 
 async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
     """Finds out who calls. Refuses: unauthenticated."""
-    row = await tx.fetch_one(
-        _CALLER + "SELECT id, user_id, team_id, organization_id FROM caller", caller.token_hash, now
-    )
-    _settle(caller, row)
+    _settle(caller, await tx.ask(_AUTHENTICATE, caller.token_hash, now))
 
 
 async def workspace(
@@ -183,16 +217,16 @@ async def workspace(
 ) -> WorkspaceAccess:
     """What the caller may do in a workspace. Refuses: unauthenticated, not found.
 
-    With `lock`, the workspace's stream is locked first and all else is read after that.
+    With `lock`, the workspace's stream is locked first and all else is read after that, if the
+    caller may write variables; nothing is locked for who may not. An owner's level is then WRITE.
     """
     args = (caller.token_hash, now, workspace_id)
-    return _workspace(
-        caller,
-        await _row(
-            lambda: tx.ask(_READ_WORKSPACE, *args),
-            (lambda: tx.ask(_LOCK_WORKSPACE, *args)) if lock else None,
-        ),
+    row = await _row(
+        lambda: tx.ask(_READ_WORKSPACE, *args),
+        (lambda: tx.ask(_LOCK_WORKSPACE, *args)) if lock else None,
+        lambda row: row[8] >= Level.WRITE,
     )
+    return _workspace(caller, row)
 
 
 async def workspace_by_name(
@@ -208,12 +242,14 @@ async def organization(
 ) -> OrganizationAccess:
     """What the caller may do with an organization. Refuses: unauthenticated, not found.
 
-    With `lock`, the organization's stream is locked first and all else is read after that.
+    With `lock`, the organization's stream is locked first and all else is read after that, if the
+    caller owns it; nothing is locked for who does not.
     """
     args = (caller.token_hash, now, fold(name))
     row = await _row(
         lambda: tx.fetch_one(_READ_ORGANIZATION, *args),
         (lambda: tx.fetch_one(_LOCK_ORGANIZATION, *args)) if lock else None,
+        lambda row: row[8],
     )
     _settle(caller, row)
     assert row is not None
@@ -235,12 +271,14 @@ async def team(
 ) -> TeamAccess:
     """What the caller may do with a team. Refuses: unauthenticated, not found.
 
-    With `lock`, the team's stream is locked first and all else is read after that.
+    With `lock`, the team's stream is locked first and all else is read after that, if the caller
+    may change its members; nothing is locked for who may not.
     """
     args = (caller.token_hash, now, team_id)
     row = await _row(
         lambda: tx.fetch_one(_READ_TEAM, *args),
         (lambda: tx.fetch_one(_LOCK_TEAM, *args)) if lock else None,
+        lambda row: row[14],
     )
     _settle(caller, row)
     assert row is not None
@@ -256,27 +294,32 @@ async def team(
     )
 
 
+_MOST_LOOKS = 8
+"""Each further one is for somebody who changed the caller's rights, or the subject, meanwhile."""
+
 _Ask = Callable[[], Awaitable[Row | None]]
 
 
-async def _row(read: _Ask, lock: _Ask | None) -> Row | None:
+async def _row(read: _Ask, lock: _Ask | None, has_right: Callable[[Row], bool]) -> Row | None:
     """The row; with `lock` its stream is locked, and all of it was read after the lock was had.
+
+    Who has not the right that the lock demands gets the row without the lock, to be refused.
 
     PostgreSQL takes the locked stream from after the wait and everything else from before it. When
     the two sequence numbers differ, someone changed the subject meanwhile, so it is read again.
     """
     if lock is None:
         return await read()
-    row = await lock()
-    if row is None:
-        # There was nothing to lock: the other statement says what is missing, if it still is.
-        row = await read()
-        if row is None or row[4] is None:
+    for _ in range(_MOST_LOOKS):
+        row = await lock()
+        if row is None:
+            # Nothing to lock for this caller: the other statement says why, if that is still so.
+            row = await read()
+            if row is None or row[4] is None or not has_right(row):
+                return row
+        elif row[-7] == row[-5]:
             return row
-        row = await lock()
-    if row is not None and row[-7] != row[-5]:
-        row = await lock()
-    return row
+    raise storage_unavailable()
 
 
 def _settle(caller: Caller, row: Row | None) -> None:

@@ -8,8 +8,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from teamvars.domain.errors import Code, Refusal
+from teamvars.domain.errors import Code, Refusal, storage_unavailable
 from teamvars.storage.database import Body, Question, Row, Statement, T, Transaction
+from teamvars.storage.deadlines import Deadline, earliest
 from teamvars.storage.sharing import answers, fail, succeed
 
 MOST_IN_A_BATCH = 64
@@ -25,8 +26,13 @@ class SharedTransaction(Transaction, Protocol):
         ...
 
 
-Write = Callable[[Any], Awaitable[Any]]
-"""`Database.write`, which gives the function a `SharedTransaction`."""
+MOST_APART = 2
+"""How many may wait for locks at a time; each has a connection meanwhile."""
+
+_AGAIN_SECONDS = 0.05
+
+Write = Callable[[Any, Deadline, bool], Awaitable[Any]]
+"""`Database.write`, which gives the function a `SharedTransaction`; by when, and whether apart."""
 
 K = TypeVar("K", bound=Hashable)
 S = TypeVar("S", "_Asking", "_Writing")
@@ -37,20 +43,29 @@ class Batches:
 
     All of them take each step in one statement; those about one subject take their steps one after
     another. A batch never waits for a lock: those about a subject whose row another has locked wait
-    for it together, apart from all others. When a statement fails it is undone for all. Then each
-    subject is tried apart, and where that fails too each function runs alone, so that nobody is
-    answered for another's failure. A function that does what cannot be shared runs alone as well.
+    for it together, apart from all others; of such subjects only a few wait with a connection,
+    and the others come to a batch again in a while. When a statement fails it is undone for all.
+    Then each subject is tried apart, and where that fails too each function runs alone, so that
+    nobody is answered for another's failure. A function that does what cannot be shared runs alone
+    as well.
+
+    A question that locks is answered with no row where the row is locked, as where there is none
+    for that asker. Who then finds that there should be one asks it again, and only so gets to wait.
     """
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, deadline: Callable[[], Deadline]) -> None:
+        """`deadline` says by when who comes now has to be answered."""
         self._write = write
+        self._deadline = deadline
+        self._places_apart = MOST_APART
         self._waiting: dict[str, list[_Job[Any]]] = {}
         self._leader: asyncio.Task[None] | None = None
         self._apart: dict[str, asyncio.Task[None]] = {}
 
     async def change(self, subject: str, body: Body[T]) -> T:
         """Runs the function in a batch with others."""
-        job: _Job[T] = _Job(subject, body, asyncio.get_running_loop().create_future())
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        job = _Job(subject, body, self._deadline(), answer)
         self._waiting.setdefault(subject, []).append(job)
         self._begin()
         return await job.answer
@@ -69,10 +84,10 @@ class Batches:
         """Runs the waiting functions in batches, but for those whose subject is set apart."""
         try:
             while batch := self._next_batch():
-                left = await self._share(batch, apart=False)
+                left, locked = await self._share(batch, apart=False)
                 for subject, group in groupby(left, lambda job: job.subject):
-                    run = self._run_apart(subject, list(group))
-                    self._apart[subject] = asyncio.ensure_future(run)
+                    run = self._wait if subject in locked else self._run_apart
+                    self._apart[subject] = asyncio.ensure_future(run(subject, list(group)))
         finally:
             self._leader = None
 
@@ -81,7 +96,9 @@ class Batches:
         batch = []
         room = MOST_IN_A_BATCH
         for subject in [subject for subject in self._waiting if subject not in self._apart]:
-            jobs = self._waiting.pop(subject)
+            jobs = _in_time(self._waiting.pop(subject))
+            if not jobs:
+                continue
             most = min(room, MOST_OF_A_SUBJECT)
             batch.append(jobs[:most])
             room -= len(batch[-1])
@@ -93,27 +110,43 @@ class Batches:
 
     async def _share(
         self, batch: "Sequence[Sequence[_Job[Any]]]", *, apart: bool
-    ) -> "Sequence[_Job[Any]]":
+    ) -> "tuple[Sequence[_Job[Any]], set[str]]":
         """Runs the functions in one transaction and answers them, but for those it returns.
 
-        They come back in the order of the batch, those about one subject together.
+        They come back in the order of the batch, those about one subject together; with them the
+        subjects of those that another's lock is in the way of.
         """
         jobs = [job for group in batch for job in group]
+        deadline = earliest(job.deadline for job in jobs)
         try:
-            members = await self._write(partial(_in_step, batch, apart))
+            members, locked = await self._write(partial(_in_step, batch, apart), deadline, apart)
         except Refusal as refusal:  # nobody's own: those are given to the members
             self._refuse(jobs, refusal, [jobs[0].subject] if apart else list(self._waiting))
-            return []
+            return [], set()
         except Exception:
-            return jobs
+            return jobs, set()
         answered = {member.job for member in members if member.settle()}
-        return [job for job in jobs if job not in answered]
+        return [job for job in jobs if job not in answered], locked
+
+    async def _wait(self, subject: str, jobs: "Sequence[_Job[Any]]") -> None:
+        """Waits for a lock if there is a place for that, else comes to a batch again in a while."""
+        if self._places_apart:
+            self._places_apart -= 1
+            try:
+                await self._run_apart(subject, jobs)
+            finally:
+                self._places_apart += 1
+            return
+        await asyncio.sleep(_AGAIN_SECONDS)
+        self._waiting[subject] = [*jobs, *self._waiting.get(subject, [])]
+        del self._apart[subject]
+        self._begin()
 
     async def _run_apart(self, subject: str, jobs: "Sequence[_Job[Any]]") -> None:
         """Runs functions about one subject, for which the batches then have to wait."""
         try:
             if len(jobs) > 1:
-                jobs = await self._share([jobs], apart=True)
+                jobs, _ = await self._share([jobs], apart=True)
             await self._run_alone(subject, jobs)
         finally:
             del self._apart[subject]
@@ -123,7 +156,7 @@ class Batches:
         """Runs functions about one subject, each in a transaction of its own."""
         for number, job in enumerate(jobs):
             try:
-                succeed(job.answer, await self._write(job.body))
+                succeed(job.answer, await self._write(job.body, job.deadline, True))
             except Refusal as refusal:
                 if _is_silence(refusal):
                     self._refuse(jobs[number:], refusal, [subject])
@@ -146,6 +179,14 @@ class Batches:
                     fail(job.answer, refusal)
 
 
+def _in_time(jobs: "Sequence[_Job[Any]]") -> "list[_Job[Any]]":
+    """Those that can still be done in time. The others are refused: nothing of them was begun."""
+    late = [job for job in jobs if job.deadline.left <= 0]
+    for job in late:
+        fail(job.answer, storage_unavailable())
+    return [job for job in jobs if job not in late]
+
+
 def _is_silence(refusal: Refusal) -> bool:
     """Whether the store did not do what it was asked to."""
     return refusal.faults[0].code is Code.STORAGE_UNAVAILABLE
@@ -156,6 +197,7 @@ class _Job(msgspec.Struct, Generic[T], frozen=True):
 
     subject: str
     body: Body[T]
+    deadline: Deadline
     answer: "asyncio.Future[T]"
 
 
@@ -199,6 +241,7 @@ class _Member(Transaction, Generic[T]):
         self._result: T | None = None
         self._error: Exception | None = None
         self._has_left = False
+        self._in_vain: Question | None = None
         self.step: _Asking | _Writing | None = None
         self.go_on(None)
 
@@ -231,6 +274,17 @@ class _Member(Transaction, Generic[T]):
             else:
                 self.leave()
 
+    def answer(self, row: Row | None) -> None:
+        """Gives the row of the question that is the function's step, None when there is none."""
+        assert isinstance(self.step, _Asking)
+        if row is None:
+            self._in_vain = self.step.question
+        self.go_on(row)
+
+    def is_locked_out(self) -> bool:
+        """Whether the function asks once more what had no row: another has that row locked."""
+        return isinstance(self.step, _Asking) and self.step.question is self._in_vain
+
     def leave(self) -> None:
         """Ends here, to run another time."""
         self.step = None
@@ -254,46 +308,47 @@ class _Member(Transaction, Generic[T]):
 
 async def _in_step(
     groups: Sequence[Sequence[_Job[Any]]], apart: bool, tx: SharedTransaction
-) -> "list[_Member[Any]]":
+) -> "tuple[list[_Member[Any]], set[str]]":
     """Runs functions in one transaction; each ends, or leaves without having written.
 
-    Those about one subject, a group, begin when the one before them has ended. Who has no row
-    leaves, and with it the rest of its group; but not apart, where it has waited for the row.
+    Those about one subject, a group, begin when the one before them has ended. Who would have to
+    wait for a lock leaves, and with it the rest of its group, whose subjects are returned; but not
+    apart, where it waits.
     """
     members: list[_Member[Any]] = []
-    gone: set[str] = set()
+    locked: set[str] = set()
     try:
         for jobs in zip_longest(*groups):
-            abreast = [_Member(job) for job in jobs if job and job.subject not in gone]
+            abreast = [_Member(job) for job in jobs if job and job.subject not in locked]
             members += abreast
             while asking := _by(lambda step: step.question, abreast, _Asking):
                 for question, askers in asking.items():
-                    if apart:
-                        await _answer_each(tx, question, askers)
-                    else:
-                        gone |= await _answer(tx, question, askers)
+                    await (_answer_each if apart else _answer)(tx, question, askers)
+                locked |= set() if apart else _locked_out(abreast)
             for sqls, writers in _by(lambda step: step.sqls, abreast, _Writing).items():
                 await _write(tx, sqls, writers)
     except BaseException:
         for member in members:
             member.leave()
         raise
-    return members
+    return members, locked
+
+
+def _locked_out(members: "Iterable[_Member[Any]]") -> set[str]:
+    """Makes those leave who would have to wait for a lock. Returns their subjects."""
+    out = [member for member in members if member.is_locked_out()]
+    for member in out:
+        member.leave()
+    return {member.job.subject for member in out}
 
 
 async def _answer(
     tx: SharedTransaction, question: Question, askers: "list[tuple[_Member[Any], _Asking]]"
-) -> set[str]:
-    """Answers all with one statement that waits for no lock. Returns the subjects of who left."""
+) -> None:
+    """Answers all with one statement that waits for no lock."""
     rows = await answers(tx.fetch, question, [step.args for _, step in askers])
-    gone = set()
     for number, (member, _) in enumerate(askers, start=1):
-        if number in rows:
-            member.go_on(rows[number])
-        else:
-            member.leave()
-            gone.add(member.job.subject)
-    return gone
+        member.answer(rows.get(number))
 
 
 async def _answer_each(

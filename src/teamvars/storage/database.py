@@ -83,7 +83,9 @@ Body = Callable[[Transaction], Coroutine[Any, Any, T]]
 
 
 class Database(Protocol):
-    """A store. Every method refuses with `storage_unavailable` when it cannot be used."""
+    """A store. Every method refuses with `storage_unavailable` when it cannot be used, and when it
+    does not answer in time.
+    """
 
     async def open(self) -> None:
         """Gets hold of the store, before anything else is asked of it."""
@@ -105,7 +107,7 @@ class Database(Protocol):
 
         The answer, be it a result or an exception, is given after the commit. Once begun it goes
         on when the caller is cancelled. Refuses with `outcome_unknown` when the connection breaks
-        or the disk fails while committing.
+        or the disk fails while committing, or that takes too long.
         """
         ...
 
@@ -113,7 +115,8 @@ class Database(Protocol):
         """As `write`, for functions that ask questions and then write, once, `together`.
 
         Those that wait at the same time may share a transaction, in which those about one subject
-        come one after another.
+        come one after another. There a question that locks may have no row because another has it
+        locked: a function that then finds it should have one asks once more, and waits.
         """
         ...
 

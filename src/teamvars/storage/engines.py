@@ -12,15 +12,18 @@ class UnknownEngine(Exception):
     """The URL is of no engine we have. The text does not quote it: it may hold a password."""
 
 
-def database_for(url: str, *, create: bool = False) -> Database:
+def database_for(
+    url: str, *, create: bool = False, statement_seconds: float | None = None
+) -> Database:
     """The store behind `sqlite:///path` or `postgresql://…`, not yet opened.
 
-    `create` lets a missing SQLite file be made. Raises UnknownEngine.
+    `create` lets a missing SQLite file be made. `statement_seconds` is how long PostgreSQL may take
+    for a statement; None: as long as it takes. Raises UnknownEngine.
     """
     scheme = urlsplit(url).scheme
     if scheme == "sqlite":
         # As everywhere: three slashes and a relative path, four and an absolute one.
         return SqliteDatabase(Path(url.removeprefix("sqlite:///")), create=create)
     if scheme in ("postgresql", "postgres"):
-        return PostgresDatabase(url)
+        return PostgresDatabase(url, statement_seconds)
     raise UnknownEngine("TEAMVARS_DATABASE_URL must begin with sqlite:/// or postgresql://")

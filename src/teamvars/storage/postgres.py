@@ -1,7 +1,7 @@
 """PostgreSQL through asyncpg: pooled connections, retried transactions, honest commits."""
 
 import asyncio
-import random
+import math
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -13,8 +13,16 @@ import asyncpg
 from asyncpg import exceptions as pg
 
 from teamvars.domain.diagnosis import Engine
-from teamvars.domain.errors import outcome_unknown, storage_unavailable
+from teamvars.domain.errors import outcome_unknown
 from teamvars.storage.batches import Batches
+from teamvars.storage.connections import (
+    DRIVER,
+    RUN_AGAIN,
+    UNUSABLE,
+    Connection,
+    Connections,
+    Lane,
+)
 from teamvars.storage.database import (
     Body,
     Fragments,
@@ -27,7 +35,8 @@ from teamvars.storage.database import (
     Taken,
     Transaction,
 )
-from teamvars.storage.servers import Servers, Watched
+from teamvars.storage.deadlines import Deadline
+from teamvars.storage.servers import Servers
 from teamvars.storage.sharing import Sharing
 
 FRAGMENTS = Fragments(
@@ -38,9 +47,6 @@ FRAGMENTS = Fragments(
     # rows, and then goes through whole tables.
     each=r"= ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(\1 AS jsonb))))",
 )
-MOST_CONNECTIONS = 10
-_ATTEMPTS = 5
-_ACQUIRE_SECONDS = 5.0
 _MIGRATION_LOCK = 7_833_462_115
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -51,37 +57,6 @@ _SERVER_SETTINGS = {"application_name": "teamvars", **_PLANNING, **_TIMEOUTS}
 _IN_EACH_TRANSACTION = "".join(
     f"; SET LOCAL {name} = '{value}'" for name, value in _TIMEOUTS.items()
 )
-_RUN_AGAIN = (
-    pg.SerializationError,
-    pg.DeadlockDetectedError,
-    # A migration changed a table under a prepared statement, which is then forgotten.
-    pg.InvalidCachedStatementError,
-)
-_LOST = (
-    OSError,
-    pg.PostgresConnectionError,
-    pg.AdminShutdownError,
-    pg.CrashShutdownError,
-    pg.CannotConnectNowError,
-    pg.ReadOnlySQLTransactionError,
-    pg.IdleInTransactionSessionTimeoutError,
-    asyncpg.TargetServerAttributeNotMatched,
-)
-_BUSY_OR_BROKEN = (
-    TimeoutError,
-    pg.InsufficientPrivilegeError,
-    pg.InsufficientResourcesError,
-    pg.LockNotAvailableError,
-    pg.QueryCanceledError,
-    pg.InvalidAuthorizationSpecificationError,
-    pg.InvalidCatalogNameError,
-    pg.PostgresIOError,
-)
-_UNUSABLE = (*_LOST, *_BUSY_OR_BROKEN)
-_DRIVER = (asyncpg.InterfaceError, asyncpg.InternalClientError)
-
-Connection = Any
-"""A pooled asyncpg connection; the driver's own types are partial."""
 
 
 class PostgresTransaction(Transaction):
@@ -116,7 +91,7 @@ class PostgresTransaction(Transaction):
             raise MissingReference from None
         except pg.UndefinedTableError:
             raise MissingTable from None
-        except _DRIVER as error:
+        except DRIVER as error:
             raise _explained(error, self._connection) from error
 
     async def script(self, sql: str) -> None:
@@ -128,12 +103,10 @@ class _Queries(Transaction):
 
     def __init__(self, database: "PostgresDatabase") -> None:
         self._database = database
-        self._sharing = Sharing(self.fetch)
+        self._sharing = Sharing(database.statement, database.deadline)
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        return await self._database.attempt(
-            lambda connection: PostgresTransaction(connection).fetch(sql, *args)
-        )
+        return await self._database.statement(self._database.deadline(), sql, *args)
 
     async def ask(self, question: Question, *args: object) -> Row | None:
         return await self._sharing.ask(question, args)
@@ -145,54 +118,44 @@ class _Queries(Transaction):
 class PostgresDatabase:
     """A `Database` on a PostgreSQL server, or on whichever of several is the primary."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, statement_seconds: float | None = None) -> None:
         """`pooler=transaction` in the URL's query says that a transaction pooler such as PgBouncer
         stands between: then nothing that outlives a transaction is used.
+
+        `statement_seconds` is how long a statement may take, and all before a COMMIT together;
+        a COMMIT may end five seconds later. None: as long as it takes.
         """
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
         pooled = query.pop("pooler", None) == "transaction"
-        self._servers = Servers(parts._replace(query=urlencode(query)))
-        self._statement_cache_size = 0 if pooled else 200
-        self._server_settings = None if pooled else _SERVER_SETTINGS
+        self._connections = Connections(
+            Servers(parts._replace(query=urlencode(query))),
+            statement_cache_size=0 if pooled else 200,
+            server_settings=None if pooled else _SERVER_SETTINGS,
+        )
+        self._seconds = math.inf if statement_seconds is None else statement_seconds
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
         self._writes: set[asyncio.Task[Any]] = set()
         self._queries = _Queries(self)
-        self._batches = Batches(self.write)
-        self._pool: Any = None
+        self._batches = Batches(self._write_shared, self.deadline)
 
     async def open(self) -> None:
-        # It connects when it is asked to, then and whenever the server is there again.
-        self._pool = await asyncpg.create_pool(
-            connect=self._servers.connect,
-            min_size=0,
-            max_size=MOST_CONNECTIONS,
-            connection_class=Watched,
-            statement_cache_size=self._statement_cache_size,
-            max_cached_statement_lifetime=0,
-            reset=_keep,
-            server_settings=self._server_settings,
-        )
-        try:
-            await self._pool.release(await self._acquire())
-        except _UNUSABLE as error:
-            raise storage_unavailable() from error
+        await self._connections.open()
 
     async def read(self, body: Body[T]) -> T:
-        begin = _READ + self._timeouts
-        return await self.attempt(lambda connection: _read(connection, body, begin))
+        begin, deadline = _READ + self._timeouts, self.deadline()
+
+        async def run(connection: Connection) -> T:
+            with deadline.cutting(connection):
+                return await _read(connection, body, begin)
+
+        return await self._connections.attempt(Lane.READS, run, deadline)
 
     async def query(self, body: Body[T]) -> T:
         return await body(self._queries)
 
     async def write(self, body: Body[T]) -> T:
-        begin = _WRITE + self._timeouts
-        attempt = self.attempt(lambda connection: _write(connection, body, begin))
-        # A task of its own: a client that goes away must not cancel a statement that commits.
-        task = asyncio.ensure_future(attempt)
-        self._writes.add(task)
-        task.add_done_callback(self._forget)
-        return await asyncio.shield(task)
+        return await self._write(Lane.WRITES, body, self.deadline())
 
     async def change(self, subject: str, body: Body[T]) -> T:
         return await self._batches.change(subject, body)
@@ -211,46 +174,39 @@ class PostgresDatabase:
         await self._batches.close()
         while self._writes:
             await asyncio.wait(set(self._writes))
-        await self._pool.close()
+        await self._connections.close()
+
+    def deadline(self) -> Deadline:
+        """That of what begins now."""
+        return Deadline.after(self._seconds)
+
+    async def statement(self, deadline: Deadline, sql: str, *args: object) -> Sequence[Row]:
+        """All rows of a statement outside any transaction."""
+
+        async def run(connection: Connection) -> Sequence[Row]:
+            with deadline.cutting(connection):
+                return await PostgresTransaction(connection).fetch(sql, *args)
+
+        return await self._connections.attempt(Lane.STATEMENTS, run, deadline)
+
+    async def _write_shared(self, body: Body[T], deadline: Deadline, apart: bool) -> T:
+        return await self._write(Lane.WRITES if apart else Lane.BATCH, body, deadline)
+
+    async def _write(self, lane: Lane, body: Body[T], deadline: Deadline) -> T:
+        begin = _WRITE + self._timeouts
+        attempt = self._connections.attempt(
+            lane, lambda connection: _write(connection, body, begin, deadline), deadline
+        )
+        # A task of its own: a client that goes away must not cancel a statement that commits.
+        task = asyncio.ensure_future(attempt)
+        self._writes.add(task)
+        task.add_done_callback(self._forget)
+        return await asyncio.shield(task)
 
     def _forget(self, task: "asyncio.Task[Any]") -> None:
         self._writes.discard(task)
         if not task.cancelled():
             task.exception()  # retrieved: nobody may be waiting any more
-
-    async def attempt(self, run: Callable[[Connection], Awaitable[T]]) -> T:
-        """Runs the transaction; again, up to five times, while that is certain to be safe."""
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                return await self._once(run)
-            except _RUN_AGAIN as error:
-                if attempt == _ATTEMPTS:
-                    raise storage_unavailable() from error
-            except _BUSY_OR_BROKEN as error:  # before the next: a TimeoutError is an OSError
-                raise storage_unavailable() from error
-            except _LOST as error:
-                # Every pooled connection of a server that went away is as dead as this one.
-                await self._pool.expire_connections()
-                if attempt == _ATTEMPTS:
-                    raise storage_unavailable() from error
-            await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - jitter
-        raise AssertionError("unreachable")
-
-    async def _once(self, run: Callable[[Connection], Awaitable[T]]) -> T:
-        connection = await self._acquire()
-        try:
-            return await run(connection)
-        finally:
-            # The outcome is settled: a connection that breaks only now must not change it.
-            with suppress(*_UNUSABLE, asyncpg.InterfaceError):
-                await self._pool.release(connection)
-
-    async def _acquire(self) -> Connection:
-        return await self._pool.acquire(timeout=_ACQUIRE_SECONDS + self._servers.further_seconds)
-
-
-async def _keep(_: Connection) -> None:
-    """Saves the pool's round trip after each use: no transaction leaves anything behind."""
 
 
 async def _engine(tx: Transaction) -> Engine:
@@ -307,7 +263,7 @@ def _is_gone(connection: Connection) -> bool:
 async def _execute(connection: Connection, sql: str) -> str:
     try:
         tag: str = await connection.execute(sql)
-    except _DRIVER as error:
+    except DRIVER as error:
         raise _explained(error, connection) from error
     return tag
 
@@ -320,14 +276,16 @@ async def _read(connection: Connection, body: Body[T], begin: str) -> T:
         await _roll_back(connection)
 
 
-async def _write(connection: Connection, body: Body[T], begin: str) -> T:
-    await _execute(connection, begin)
-    try:
-        result = await body(PostgresTransaction(connection))
-    except BaseException:
-        await _roll_back(connection)
-        raise
-    await _commit(connection)
+async def _write(connection: Connection, body: Body[T], begin: str, deadline: Deadline) -> T:
+    with deadline.cutting(connection):
+        await _execute(connection, begin)
+        try:
+            result = await body(PostgresTransaction(connection))
+        except BaseException:
+            await _roll_back(connection)
+            raise
+    with deadline.of_commit.cutting(connection):
+        await _commit(connection)
     return result
 
 
@@ -337,7 +295,7 @@ async def _roll_back(connection: Connection) -> None:
 
 
 async def _commit(connection: Connection) -> None:
-    """Commits. A connection that breaks meanwhile leaves the outcome unknown.
+    """Commits. A connection that breaks, or is cut, meanwhile leaves the outcome unknown.
 
     So does a server that stops waiting for its standby: it says so in a warning (SQLSTATE 01000)
     and then reports success.
@@ -351,9 +309,9 @@ async def _commit(connection: Connection) -> None:
     connection.add_log_listener(listen)
     try:
         tag = await _execute(connection, "COMMIT")
-    except _RUN_AGAIN:
+    except RUN_AGAIN:
         raise
-    except (*_UNUSABLE, asyncio.CancelledError) as error:
+    except (*UNUSABLE, asyncio.CancelledError) as error:
         raise outcome_unknown() from error
     finally:
         with suppress(asyncpg.InterfaceError):  # of a connection that is gone

@@ -3,8 +3,7 @@
 import msgspec
 
 from teamvars.domain.errors import storage_unavailable
-from teamvars.security.keyring import Keyring
-from teamvars.services.installation import Installation, NotReady
+from teamvars.services.installation import NotReady, Readiness
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import JSON
 from teamvars.web.resources import Route
@@ -21,9 +20,8 @@ class Health(msgspec.Struct):
 class HealthRoutes:
     """`/healthz` and `/readyz`."""
 
-    def __init__(self, installation: Installation, keyring: Keyring) -> None:
-        self._installation = installation
-        self._keyring = keyring
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
 
     def routes(self) -> list[Route]:
         """Both are public: they say yes or no and nothing else."""
@@ -37,9 +35,12 @@ class HealthRoutes:
         return Answer(200, b'{"status":"ok"}', _FRESH_JSON)
 
     async def ready(self, _: Exchange) -> Answer:
-        """Storage is reachable and migrated, and the keyring is its own. Refuses otherwise."""
+        """Storage is reachable and migrated, and the keyring is its own. Refuses otherwise.
+
+        The answer may be a second old.
+        """
         try:
-            await self._installation.require_ready(self._keyring)
+            await self._readiness.require()
         except NotReady:
             raise storage_unavailable() from None
         return Answer(200, b'{"status":"ready"}', _FRESH_JSON)

@@ -1,0 +1,73 @@
+"""Whether the store can be served: asked once for all who want to know."""
+
+import asyncio
+
+import pytest
+
+from teamvars import wiring
+from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.security.keyring import Keyring
+from teamvars.services import installation
+from teamvars.services.installation import Installation, Readiness
+from tests.house import House
+
+
+class Counted(Installation):
+    """Counts how often it is asked, and can be told to refuse."""
+
+    asked = 0
+    is_gone = False
+
+    async def require_ready(self, keyring: Keyring) -> None:
+        self.asked += 1
+        await super().require_ready(keyring)
+        if self.is_gone:
+            raise storage_unavailable()
+
+
+@pytest.fixture
+def counted(house: House) -> Counted:
+    return Counted(house.services.database, wiring.clock)
+
+
+async def test_all_who_want_to_know_within_a_second_are_answered_together(
+    house: House, counted: Counted
+) -> None:
+    readiness = Readiness(counted, house.keys)
+    await asyncio.gather(*(readiness.require() for _ in range(100)))
+    await readiness.require()
+    assert counted.asked == 1
+
+
+async def test_so_they_are_when_the_answer_is_no(house: House, counted: Counted) -> None:
+    counted.is_gone = True
+    readiness = Readiness(counted, house.keys)
+    first = await asyncio.gather(*(readiness.require() for _ in range(9)), return_exceptions=True)
+    with pytest.raises(Refusal):
+        await readiness.require()
+    assert [type(answer) for answer in first] == [Refusal] * 9
+    assert counted.asked == 1
+
+
+async def test_a_second_later_it_is_asked_again(
+    house: House, counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readiness = Readiness(counted, house.keys)
+    await readiness.require()
+    counted.is_gone = True
+    await readiness.require()
+    monkeypatch.setattr(installation, "REMEMBERED_SECONDS", 0)
+    with pytest.raises(Refusal):
+        await readiness.require()
+    counted.is_gone = False
+    await asyncio.sleep(0.001)
+    await readiness.require()
+
+
+async def test_who_goes_away_takes_no_answer_along(house: House, counted: Counted) -> None:
+    readiness = Readiness(counted, house.keys)
+    gone, stays = (asyncio.ensure_future(readiness.require()) for _ in range(2))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await stays
+    assert counted.asked == 1

@@ -1,0 +1,169 @@
+"""A PostgreSQL server that takes connections and says nothing: everybody is answered in time."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from teamvars.domain.errors import Refusal
+from teamvars.storage import deadlines
+from teamvars.storage.connections import CONNECTIONS, Lane
+from teamvars.storage.database import Question, Statement, Transaction
+from teamvars.storage.postgres import PostgresDatabase
+from tests.storage.proxy import Way, way_to
+from tests.storage.stores import adding, ids, make_things, opened, words
+
+SECONDS = 0.4
+FOUND = Question(
+    one="SELECT id FROM things WHERE id = $1",
+    many="SELECT asker.number, things.id "
+    "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS asker (id, number) "
+    "JOIN things ON things.id = asker.id",
+)
+LOCKED = Question(one=FOUND.one + " {lock things}", many=FOUND.many + " {lock things} SKIP LOCKED")
+
+
+@pytest.fixture
+async def way(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Way]:
+    """A way to a server with an empty table of things and one of them."""
+    monkeypatch.setattr(deadlines, "COMMIT_SECONDS", SECONDS)
+    async with opened(postgres_url) as database:
+        await make_things(database)
+        await database.write(adding("a"))
+    async with way_to(postgres_url) as way:
+        yield way
+
+
+@asynccontextmanager
+async def serving(url: str, seconds: float | None = SECONDS) -> AsyncIterator[PostgresDatabase]:
+    """A store as a worker has it, with connections of every kind."""
+    database = PostgresDatabase(url, seconds)
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def find(tx: Transaction) -> object:
+    return await tx.ask(FOUND, "a")
+
+
+def appending(id_: str) -> Callable[[Transaction], Coroutine[Any, Any, None]]:
+    """What adds a thing, in a batch if there is one."""
+
+    async def body(tx: Transaction) -> None:
+        await tx.ask(LOCKED, "a")
+        await tx.together(Statement("INSERT INTO things (id, note) VALUES ($1, $2)", (id_, "")))
+
+    return body
+
+
+def everything(database: PostgresDatabase) -> "list[asyncio.Task[Any]]":
+    """One under way of each thing that is done with a store."""
+    return [
+        asyncio.ensure_future(each)
+        for each in (
+            database.query(find),
+            database.read(ids),
+            database.write(adding("b")),
+            database.change("a", appending("c")),
+        )
+    ]
+
+
+@pytest.mark.parametrize("connected", [True, False])
+async def test_who_asks_a_server_that_falls_silent_is_refused_in_time(
+    way: Way, connected: bool
+) -> None:
+    async with serving(way.url) as database, serving(way.url, None) as patient:
+        if connected:
+            await asyncio.gather(database.query(find), database.read(ids), patient.read(ids))
+        way.freeze()
+        asked, in_vain = everything(database), everything(patient)
+        outcomes = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 2.5)
+        assert words(*outcomes) == ["storage_unavailable"] * 4
+        assert not any(task.done() for task in in_vain[:2] if connected), "the control waits"
+        way.thaw()
+        await asyncio.gather(*in_vain, return_exceptions=True)
+        assert await database.query(find) is not None
+
+
+async def test_a_commit_that_is_not_answered_in_time_has_an_unknown_outcome(way: Way) -> None:
+    async with serving(way.url) as database:
+        await database.write(adding("b"))
+        way.freezes_at_commit = True
+        with pytest.raises(Refusal) as refusal:
+            await asyncio.wait_for(database.write(adding("c")), 2)
+        assert words(refusal.value) == ["outcome_unknown"]
+        way.freezes_at_commit = False
+        way.thaw()
+        assert await database.read(ids) == ["a", "b", "c"]
+
+
+async def test_neither_has_one_of_a_batch_for_any_of_them(way: Way) -> None:
+    async with serving(way.url) as database:
+        await database.change("a", appending("b"))
+        way.freezes_at_commit = True
+        changes = [database.change(f"s{n}", appending(f"c{n}")) for n in range(3)]
+        outcomes = await asyncio.wait_for(asyncio.gather(*changes, return_exceptions=True), 2)
+        assert words(*outcomes) == ["outcome_unknown"] * 3
+        way.freezes_at_commit = False
+        way.thaw()
+        assert await database.read(ids) == ["a", "b", "c0", "c1", "c2"]
+
+
+async def test_a_statement_is_ended_without_asking_the_server_to_cancel_it(way: Way) -> None:
+    async def slowly(tx: Transaction) -> None:
+        await tx.execute("SELECT CAST(pg_sleep(2) AS TEXT)")
+
+    async with serving(way.url) as database:
+        await database.read(ids)
+        before = way.connections
+        with pytest.raises(Refusal) as refusal:
+            await database.read(slowly)
+        assert words(refusal.value) == ["storage_unavailable"]
+        assert way.connections == before
+    async with serving(way.url, None) as patient:  # the control: as the driver does it
+        await patient.read(ids)
+        before = way.connections
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(patient.read(slowly), SECONDS)
+        assert way.connections == before + 1
+
+
+async def test_one_stopped_back_end_keeps_nobody_else_waiting(way: Way) -> None:
+    async def back_end(tx: Transaction) -> int:
+        row = await tx.fetch_one("SELECT pg_backend_pid()")
+        assert row is not None
+        pid: int = row[0]
+        return pid
+
+    async with serving(way.url) as database:
+        pid = await database.write(back_end)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            stuck = asyncio.ensure_future(database.write(adding("b")))
+            await asyncio.sleep(0.05)  # it has taken that connection, which was used last
+            assert await database.read(ids) == ["a"]
+            assert not stuck.done()
+            outcomes = await asyncio.gather(stuck, return_exceptions=True)
+            assert words(*outcomes) == ["storage_unavailable"]
+            assert await database.write(adding("c")) == "c"
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert await database.read(ids) == ["a", "c"]
+
+
+async def test_who_waits_for_a_connection_is_refused_in_time(way: Way) -> None:
+    async def slowly(tx: Transaction) -> None:
+        await tx.execute("SELECT CAST(pg_sleep(0.3) AS TEXT)")
+
+    async with serving(way.url) as database:
+        many = [database.read(slowly) for _ in range(5 * CONNECTIONS[Lane.READS])]
+        outcomes = await asyncio.wait_for(asyncio.gather(*many, return_exceptions=True), 2)
+        assert set(words(*outcomes)) == {"done", "storage_unavailable"}

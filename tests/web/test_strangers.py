@@ -1,0 +1,111 @@
+"""Who may not write waits for no writer, whoever has locked what."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import apsw
+import asyncpg
+import pytest
+
+from teamvars.security.tokens import new_token
+from tests.house import House
+from tests.world import World, linkage_document, variable_document
+
+
+@asynccontextmanager
+async def locked_by_another(house: House) -> AsyncIterator[None]:
+    """While this lasts another process writes: to all streams, or to the file that has them."""
+    url = house.config.url
+    if url.startswith("sqlite"):
+        file = apsw.Connection(url.removeprefix("sqlite:///"))
+        file.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            file.execute("ROLLBACK")
+        return
+    connection = await asyncpg.connect(url)
+    try:
+        async with connection.transaction():
+            await connection.execute("SELECT id FROM streams FOR UPDATE")
+            yield
+    finally:
+        await connection.close()
+
+
+def with_forged(world: World) -> World:
+    """The same, with a token that nobody has."""
+    return replace(world, tokens={**world.tokens, "forged": new_token("user")})
+
+
+STATUSES = {"forged": 401, "outsider": 404, "plain": 404, "reader": 403}
+
+
+@pytest.mark.parametrize("who", STATUSES)
+async def test_who_may_not_write_variables_is_refused_while_another_has_everything_locked(
+    world: World, who: str
+) -> None:
+    made = await world.make_variable()
+    world, path = with_forged(world), world.vars_path()
+    async with locked_by_another(world.house):
+        waiting = asyncio.ensure_future(
+            world.call("writer", "POST", path, variable_document(key="of-the-writer"))
+        )
+        answers = await asyncio.gather(
+            world.call(who, "POST", path, variable_document()),
+            world.call(who, "PATCH", f"{path}/{made['id']}", variable_document()),
+            world.call(who, "DELETE", f"{path}/{made['id']}"),
+            world.call(who, "DELETE", "/workspaces/ws-none/vars/var-none"),
+        )
+        statuses = [answer.status_code for answer in answers]
+        assert statuses == [STATUSES[who]] * 3 + [401 if who == "forged" else 404]
+        assert not waiting.done(), "the control waits"
+    assert (await waiting).status_code == 201
+
+
+async def test_who_might_write_until_just_now_waits_for_no_lock_either(world: World) -> None:
+    if world.house.config.url.startswith("sqlite"):
+        pytest.skip("one writer at a time there, who has been known to have the right")
+    path = world.vars_path()
+    made = await world.call("writer", "POST", path, variable_document())
+    assert made.status_code == 201
+    team = f"/teams/{world.teams['writers']}/relationships/users"
+    gone = await world.call("owner", "DELETE", team, linkage_document(world.users["writer"]))
+    assert gone.status_code == 204
+    async with locked_by_another(world.house):
+        answer = await world.call("writer", "POST", path, variable_document(key="another"))
+        assert answer.status_code == 404
+
+
+async def test_who_may_not_change_a_team_or_organization_waits_for_no_lock(world: World) -> None:
+    if world.house.config.url.startswith("sqlite"):
+        pytest.skip("one writer at a time there, whatever it writes")
+    world = with_forged(world)
+    members, team = world.linkage_path(), {"data": {"type": "teams", "attributes": {"name": "x"}}}
+    workspace = {"data": {"type": "workspaces", "attributes": {"name": "x"}}}
+    of_organization = f"/organizations/{world.organization}"
+    async with locked_by_another(world.house):
+        waiting = asyncio.ensure_future(
+            world.call("owner", "POST", members, linkage_document(world.users["plain"]))
+        )
+        for who, status in {"forged": 401, "outsider": 404, "reader": 403}.items():
+            answers = await asyncio.gather(
+                world.call(who, "POST", members, linkage_document(world.users["plain"])),
+                world.call(who, "POST", f"{of_organization}/teams", team),
+                world.call(who, "POST", f"{of_organization}/workspaces", workspace),
+                world.call(who, "DELETE", f"/teams/{world.teams['crew']}"),
+            )
+            assert [answer.status_code for answer in answers] == [status] * 4
+        assert not waiting.done(), "the control waits"
+    assert (await waiting).status_code == 204
+
+
+async def test_who_sees_anothers_invitation_waits_for_no_lock_to_accept_it(world: World) -> None:
+    if world.house.config.url.startswith("sqlite"):
+        pytest.skip("one writer at a time there, whatever it writes")
+    path = f"/organization-memberships/{world.memberships['invited']}/actions/accept"
+    async with locked_by_another(world.house):
+        answer = await world.call("plain", "POST", path)
+        assert answer.status_code == 403
