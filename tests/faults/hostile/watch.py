@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,16 +27,10 @@ class Watch:
         """Whatever a server must not do under any attack."""
         if workers_of(self._server) != self.workers:
             yield "a worker ended"
-        for line in self._server.log[self._logged :].splitlines():
-            try:
-                said = json.loads(line)
-            except ValueError:
-                yield f"the log has a line that is no JSON: {line[:80]}"
-                continue
-            if said.get("level") == "error":
-                yield f"the log says {said.get('event')}"
-            if said.get("status", 0) >= 500 and said["status"] != 503:
-                yield f"{said.get('method')} {said.get('route')} was answered {said['status']}"
+        lines = self._server.log[self._logged :].splitlines()
+        counted = Counter(fault for line in lines for fault in _log_faults(line))
+        for fault, count in counted.items():
+            yield f"{count} x {fault}"
 
     def peak_mib(self) -> float:
         """The most memory that a worker had, with whatever processes it has below it."""
@@ -46,6 +41,18 @@ class Watch:
             with contextlib.suppress(psutil.NoSuchProcess):
                 worker = psutil.Process(pid)
                 yield from (worker, *worker.children(recursive=True))
+
+
+def _log_faults(line: str) -> Iterator[str]:
+    try:
+        said = json.loads(line)
+    except ValueError:
+        yield "a log line that is no JSON"
+        return
+    if said.get("level") == "error":
+        yield f"'{said.get('event')}' in the log"
+    if said.get("status", 0) >= 500 and said["status"] != 503:
+        yield f"{said['status']} in the log for {said.get('method')} {said.get('route')}"
 
 
 def workers_of(server: Server) -> set[int]:

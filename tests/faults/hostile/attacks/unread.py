@@ -10,10 +10,13 @@ from tests.faults.hostile.wire import CLOSED, UNANSWERED, Answer, Connection, to
 CONNECTIONS = 20
 _SMALL_BUFFER = 4096
 _SIP = 1024
+_LEAST_SECONDS = 2.0
+"""It takes longer than a moment until there is anything to hold."""
 
 
 async def unread(target: Target, seconds: float) -> list[Answer]:
     """Nothing of them is read until the end of the attack."""
+    seconds = max(seconds, _LEAST_SECONDS)
     return await _ask(target, seconds, pause=seconds)
 
 
