@@ -45,30 +45,26 @@ async def attacked(
     on_engine = Host(folder)
     if request.param == "postgres":
         on_engine = on_postgres(request.getfixturevalue("durable"), folder)
-    async with target(on_engine) as made:
+    async with target(on_engine, request.param) as made:
         yield made
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("attacked", "attack"), EACH, indirect=["attacked"])
 async def test_an_attack_is_bounded_and_hardly_noticed(
-    request: pytest.FixtureRequest, attacked: Target, attack: Attack, findings: list[Finding]
+    attacked: Target, attack: Attack, findings: list[Finding]
 ) -> None:
-    engine = request.node.callspec.params["attacked"]
-    finding = await assault(attacked, attack, engine, FIGURES)
+    finding = await assault(attacked, attack, FIGURES)
     findings.append(finding)
     assert finding.is_good, finding
 
 
 @pytest.mark.parametrize("attacked", ENGINES, indirect=True)
-async def test_no_attack_of_a_moment_does_harm(
-    request: pytest.FixtureRequest, attacked: Target, findings: list[Finding]
-) -> None:
-    engine = request.node.callspec.params["attacked"]
+async def test_no_attack_of_a_moment_does_harm(attacked: Target, findings: list[Finding]) -> None:
     found = [
-        await assault(attacked, attack, engine, GLANCE)
+        await assault(attacked, attack, GLANCE)
         for attack in ATTACKS
-        if engine in attack.engines
+        if attacked.engine in attack.engines
     ]
     findings += found
     assert [str(finding) for finding in found if not finding.is_good] == []
@@ -117,7 +113,7 @@ async def kill(attacked: Target, seconds: float) -> list[Answer]:
 @pytest.mark.parametrize("attacked", ["sqlite"], indirect=True)
 async def test_harm_is_found_out(attacked: Target) -> None:
     control = Attack("a control", stop, frozenset({200, 400}), frozenset({200}))
-    stopped = await assault(attacked, control, "sqlite", GLANCE)
+    stopped = await assault(attacked, control, GLANCE)
     assert stopped.faults == (
         "1 x not answered",
         "1 x 500",
@@ -126,7 +122,7 @@ async def test_harm_is_found_out(attacked: Target) -> None:
     )
     assert stopped.under.worst > PAUSE / 2
     assert stopped.slow
-    killed = await assault(attacked, Attack("a control", kill, frozenset()), "sqlite", GLANCE)
+    killed = await assault(attacked, Attack("a control", kill, frozenset()), GLANCE)
     assert "a worker ended" in killed.faults
     assert any(fault.endswith("closed for the bystander") for fault in killed.faults)
 

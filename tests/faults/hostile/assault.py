@@ -2,13 +2,13 @@
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import httpx
 
 from tests.faults.hostile.attack import Attack
+from tests.faults.hostile.bystander import Pulse
 from tests.faults.hostile.finding import (
     Finding,
     Limits,
@@ -27,30 +27,29 @@ _PULSES = 50
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many seconds to measure, how often to try where only time was at fault, the limits."""
+    """How many seconds to attack, how often to try where only time was at fault, the limits."""
 
-    quiet: float
     seconds: float
     tries: int
     limits: Limits
     flood_limits: Limits
 
 
-FIGURES = Plan(1.0, 2.5, 3, Limits(3, 0.020, 0.5), Limits(5, 0.040, 0.5))
+FIGURES = Plan(3.0, 3, Limits(3, 0.020, 0.5), Limits(5, 0.040, 0.5))
 """What is promised."""
 
-GLANCE = Plan(0.25, 0.4, 3, Limits(20, 0.5, 1.5), Limits(20, 0.5, 1.5))
+GLANCE = Plan(0.4, 3, Limits(20, 0.5, 1.5), Limits(20, 0.5, 1.5))
 """What a busy machine keeps as well: only what is out of all proportion breaks it."""
 
 
-async def assault(target: Target, attack: Attack, engine: str, plan: Plan) -> Finding:
+async def assault(target: Target, attack: Attack, plan: Plan) -> Finding:
     """The best of some tries. After a fault the server is started anew."""
-    finding = await _try(target, attack, engine, plan)
+    finding = await _try(target, attack, plan)
     for _ in range(plan.tries - 1):
         if finding.faults or not finding.slow:
             break
         await _start_anew(target)
-        finding = min(finding, await _try(target, attack, engine, plan), key=_harm)
+        finding = min(finding, await _try(target, attack, plan), key=_harm)
     if not finding.is_good:
         await _start_anew(target)
     return finding
@@ -60,20 +59,9 @@ def _harm(finding: Finding) -> tuple[int, int, float]:
     return len(finding.faults), len(finding.slow), finding.under.p99
 
 
-async def _try(target: Target, attack: Attack, engine: str, plan: Plan) -> Finding:
-    target.bystander.pulse()
-    await asyncio.sleep(plan.quiet)
-    quiet = target.bystander.pulse()
+async def _try(target: Target, attack: Attack, plan: Plan) -> Finding:
     watch = Watch(target.served.server)
-    attacking = asyncio.create_task(_run(target, attack, plan.seconds))
-    await asyncio.wait([attacking], timeout=plan.seconds)
-    during = target.bystander.pulse()
-    answers, faults = await attacking
-    if not await is_well(target):
-        faults.append("it is not well afterwards")
-    # What waits on after the attack is a wait as well; p99 is of the attack alone.
-    after = target.bystander.pulse()
-    under = during.and_then(after)
+    answers, under, faults = await _beside_a_bystander(target, attack, plan.seconds)
     limits = plan.flood_limits if attack.flood else plan.limits
     peak = watch.peak_mib()
     faults += [
@@ -82,9 +70,22 @@ async def _try(target: Target, attack: Attack, engine: str, plan: Plan) -> Findi
         *memory_faults(peak),
         *watch.faults(),
     ]
-    statuses = Counter(answer.status for answer in answers)
-    slow = limits.faults(quiet, under)
-    return Finding(attack.name, engine, quiet, under, peak, statuses, tuple(faults), tuple(slow))
+    slow = tuple(limits.faults(target.quiet, under))
+    return Finding(attack.name, target.engine, target.quiet, under, peak, tuple(faults), slow)
+
+
+async def _beside_a_bystander(
+    target: Target, attack: Attack, seconds: float
+) -> tuple[Sequence[Answer], Pulse, list[str]]:
+    """What was answered to the attack, how the bystander fared, and what came to no end."""
+    target.bystander.pulse()
+    attacking = asyncio.create_task(_run(target, attack, seconds))
+    await asyncio.wait([attacking], timeout=seconds)
+    during = target.bystander.pulse()
+    answers, faults = await attacking
+    if not await is_well(target):
+        faults.append("it is not well afterwards")
+    return answers, during.and_then(target.bystander.pulse()), faults
 
 
 async def _run(

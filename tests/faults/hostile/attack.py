@@ -12,8 +12,10 @@ BOTH = ("sqlite", "postgres")
 
 REFUSED = frozenset({400, 413, 422, 429, 503, CLOSED})
 """What a known caller who means harm may be told."""
-STRANGER = frozenset({401, 503, CLOSED})
+STRANGER = frozenset({401, 413, 503, CLOSED})
 """What a stranger may be told; a connection whose request is given up may end."""
+UNKNOWN = frozenset({401})
+"""What some strangers must have been told."""
 GAVE_UP = frozenset({UNANSWERED})
 """Where it is the attacker who does not wait for an answer."""
 

@@ -39,7 +39,6 @@ class Finding:
     quiet: Pulse
     under: Pulse
     peak_mib: float
-    statuses: Counter[int]
     faults: Sequence[str]
     slow: Sequence[str]
 

@@ -1,5 +1,6 @@
 """What is attacked: a server as `serve` comes, and an organization worth attacking."""
 
+import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Sequence
@@ -11,7 +12,7 @@ from teamvars.security.tokens import new_token
 from teamvars.services.directory import Options
 from teamvars.services.tokens import OwnerName
 from tests.commands import Host
-from tests.faults.hostile.bystander import Bystander, bystander
+from tests.faults.hostile.bystander import Bystander, Pulse, bystander
 from tests.house import operator
 from tests.served import ServedHouse, serve_house
 from tests.world import ACTIVE, JSON_API, World, build_world, variable_document
@@ -21,6 +22,8 @@ LISTED = 20
 
 CROWD = 64
 
+_TO_SETTLE_SECONDS = 0.5
+_QUIET_SECONDS = 2.0
 _HEAVY_VALUES = 60
 _HEAVY_VALUE = "\u0001" * 262_000
 
@@ -35,11 +38,16 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Target:
-    """Paths, and the bytes of requests. `heavy` is a list of 94 MB whose values keep the quota."""
+    """A server under attack. `quiet` is how a bystander fares while nothing else is asked.
 
+    `heavy` is the path of a list of 94 MB, whose values keep the quota.
+    """
+
+    engine: str
     served: ServedHouse
     world: World
     bystander: Bystander
+    quiet: Pulse
     variable: str
     heavy: str
     crowd: Crowd
@@ -84,20 +92,29 @@ def forged() -> str:
 
 
 @asynccontextmanager
-async def target(host: Host) -> AsyncIterator[Target]:
+async def target(host: Host, engine: str) -> AsyncIterator[Target]:
     """Makes the installation of the host, serves it and fills it."""
     async with serve_house(host.having(log_format="json")) as served:
         world = await build_world(served)
         made = [await world.make_variable(f"key_{n:02}") for n in range(LISTED)]
-        for n in range(_HEAVY_VALUES):
-            document = variable_document(key=f"key_{n:02}", value=_HEAVY_VALUE)
-            answer = await world.call("owner", "POST", world.vars_path("payments"), document)
-            assert answer.status_code == 201, answer.text
-        listed = f"/api/v2{world.vars_path()}"
+        await _fill(world, "payments")
+        crowd = await _crowd(served)
+        listed, heavy = (f"/api/v2{world.vars_path(name)}" for name in ("network", "payments"))
         variable = f"{listed}/{made[0]['id']}"
         with bystander(served.server.port, world.tokens["owner"], listed, variable) as beside:
-            heavy = f"/api/v2{world.vars_path('payments')}"
-            yield Target(served, world, beside, variable, heavy, await _crowd(served))
+            await asyncio.sleep(_TO_SETTLE_SECONDS)
+            beside.pulse()
+            await asyncio.sleep(_QUIET_SECONDS)
+            quiet = beside.pulse()
+            yield Target(engine, served, world, beside, quiet, variable, heavy, crowd)
+
+
+async def _fill(world: World, workspace: str) -> None:
+    """As many bytes of values as a workspace may hold, and of those that are longest in JSON."""
+    for n in range(_HEAVY_VALUES):
+        document = variable_document(key=f"key_{n:02}", value=_HEAVY_VALUE)
+        answer = await world.call("owner", "POST", world.vars_path(workspace), document)
+        assert answer.status_code == 201, answer.text
 
 
 async def _crowd(served: ServedHouse) -> Crowd:

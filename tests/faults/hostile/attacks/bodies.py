@@ -3,7 +3,7 @@
 from functools import partial
 
 from teamvars.web.exchange import MAX_BODY_BYTES
-from tests.faults.hostile.attack import BOTH, GAVE_UP, REFUSED, STRANGER, Attack
+from tests.faults.hostile.attack import BOTH, GAVE_UP, REFUSED, STRANGER, UNKNOWN, Attack
 from tests.faults.hostile.target import Target, forged
 from tests.faults.hostile.wire import PATIENCE, Answer, ask, together
 
@@ -46,8 +46,10 @@ async def of_a_caller(target: Target, seconds: float) -> list[Answer]:
 
 
 ATTACKS = [
-    Attack("150 unfinished bodies, no token", partial(unfinished, None, PATIENCE), STRANGER),
-    Attack("150 unfinished bodies, forged token", of_strangers, STRANGER, engines=BOTH),
-    Attack("150 trickled bodies, forged token", trickled, STRANGER),
+    Attack(
+        "150 unfinished bodies, no token", partial(unfinished, None, PATIENCE), STRANGER, UNKNOWN
+    ),
+    Attack("150 unfinished bodies, forged token", of_strangers, STRANGER, UNKNOWN, engines=BOTH),
+    Attack("150 trickled bodies, forged token", trickled, STRANGER, UNKNOWN),
     Attack("150 unfinished bodies, valid token", of_a_caller, REFUSED | GAVE_UP, engines=BOTH),
 ]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from teamvars.web.exchange import MAX_BODY_BYTES
-from tests.faults.hostile.attack import REFUSED, STRANGER, Attack
+from tests.faults.hostile.attack import REFUSED, STRANGER, UNKNOWN, Attack
 from tests.faults.hostile.target import Target, forged
 from tests.faults.hostile.wire import Answer, ask, repeat
 
@@ -63,6 +63,9 @@ async def _one_after_another(
 
 
 ATTACKS = [
-    *(Attack(f"{name}, forged token", partial(_stranger, name), STRANGER) for name in DOCUMENTS),
+    *(
+        Attack(f"{name}, forged token", partial(_stranger, name), STRANGER, UNKNOWN)
+        for name in DOCUMENTS
+    ),
     *(Attack(f"{name}, valid token", partial(_caller, name), REFUSED) for name in DOCUMENTS),
 ]

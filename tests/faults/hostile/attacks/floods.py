@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from teamvars.domain.ids import new_id
-from tests.faults.hostile.attack import BOTH, STRANGER, Attack
+from tests.faults.hostile.attack import BOTH, STRANGER, UNKNOWN, Attack
 from tests.faults.hostile.target import Target, forged
 from tests.faults.hostile.wire import CLOSED, Answer, Connection, together
 
@@ -33,8 +33,7 @@ async def flood(target: Target, seconds: float, request: Callable[[], bytes]) ->
 
 async def forged_deletes(target: Target, seconds: float) -> list[Answer]:
     """Of a variable that there is, by nobody."""
-    sent = target.request("DELETE", target.variable, forged())
-    return await flood(target, seconds, lambda: sent)
+    return await flood(target, seconds, lambda: target.request("DELETE", target.variable, forged()))
 
 
 async def deletes_of_nothing(target: Target, seconds: float) -> list[Answer]:
@@ -59,11 +58,14 @@ async def readiness(target: Target, seconds: float) -> list[Answer]:
     return await flood(target, seconds, lambda: sent)
 
 
-_FOREIGNER = frozenset({404, 429, 503})
+_NOT_FOUND = frozenset({404})
 
 ATTACKS = [
-    Attack("deletes, forged token", forged_deletes, STRANGER, flood=True, engines=BOTH),
-    Attack("deletes of nothing, forged", deletes_of_nothing, STRANGER, flood=True, engines=BOTH),
-    Attack("deletes, foreign token", foreign_deletes, _FOREIGNER, flood=True, engines=BOTH),
-    Attack("readiness", readiness, frozenset({200, 503}), flood=True, engines=BOTH),
+    Attack(name, run, allowed, needed, flood=True, engines=BOTH)
+    for name, run, allowed, needed in (
+        ("deletes, forged tokens", forged_deletes, STRANGER, UNKNOWN),
+        ("deletes of nothing, forged tokens", deletes_of_nothing, STRANGER, UNKNOWN),
+        ("deletes, token of others", foreign_deletes, frozenset({404, 429, 503}), _NOT_FOUND),
+        ("readiness", readiness, frozenset({200, 503}), frozenset({200})),
+    )
 ]
