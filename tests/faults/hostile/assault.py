@@ -50,7 +50,7 @@ async def assault(target: Target, attack: Attack, plan: Plan) -> Finding:
             break
         await _start_anew(target)
         finding = min(finding, await _try(target, attack, plan), key=_harm)
-    if not finding.is_good:
+    if finding.harm:
         await _start_anew(target)
     return finding
 

@@ -43,12 +43,9 @@ class Finding:
     slow: Sequence[str]
 
     @property
-    def is_good(self) -> bool:
-        """Whether the attack did no harm."""
-        return not self.faults and not self.slow
-
-    def __str__(self) -> str:
-        return f"{self.attack} ({self.engine}): {'; '.join([*self.faults, *self.slow]) or 'held'}"
+    def harm(self) -> str:
+        """What the attack did that it should not have; nothing when all held."""
+        return "; ".join([*self.faults, *self.slow])
 
 
 def answer_faults(attack: Attack, answers: Iterable[Answer]) -> Iterator[str]:
