@@ -35,10 +35,10 @@ class Plan:
     flood_limits: Limits
 
 
-FIGURES = Plan(3.0, 3, Limits(3, 0.020, 0.5), Limits(5, 0.040, 0.5))
+FIGURES = Plan(3.0, 3, Limits(3, 0.020, 0.1, 0.5), Limits(5, 0.040, 0.2, 0.5))
 """What is promised."""
 
-GLANCE = Plan(0.4, 3, Limits(20, 0.5, 1.5), Limits(20, 0.5, 1.5))
+GLANCE = Plan(0.4, 3, Limits(20, 1.5, 1.5, 1.5), Limits(20, 1.5, 1.5, 1.5))
 """What a busy machine keeps as well: only what is out of all proportion breaks it."""
 
 

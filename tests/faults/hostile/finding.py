@@ -14,11 +14,13 @@ MOST_REFUSAL_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a bystander may notice: its p99 is at most so many times the quiet one, or so many
-    seconds, whichever is more; no wait is longer than `worst` seconds."""
+    """What a bystander may notice: the p99 of its reads and that of its writes are at most so many
+    times the quiet ones, or so many seconds, whichever is more; no read waits longer than `worst`
+    seconds."""
 
     times: float
     p99: float
+    writes_p99: float
     worst: float
 
     def faults(self, quiet: Pulse, under: Pulse) -> Iterator[str]:
@@ -26,6 +28,9 @@ class Limits:
         most = max(self.p99, self.times * quiet.p99)
         if under.p99 > most:
             yield f"p99 over {most * 1000:.0f} ms"
+        most = max(self.writes_p99, self.times * quiet.writes_p99)
+        if under.writes_p99 > most:
+            yield f"p99 of writes over {most * 1000:.0f} ms"
         if under.worst > max(self.worst, self.times * quiet.worst):
             yield f"a wait of {under.worst:.2f} s"
 
