@@ -5,6 +5,7 @@ Installs what a command needs into `.venv`, every file checked against the hashe
 `requirements/`, and then runs the command. When nothing has changed, installing is skipped.
 """
 
+import argparse
 import hashlib
 import os
 import shlex
@@ -86,6 +87,15 @@ def check(arguments: Sequence[str]) -> int:
     return min(failed, 1)
 
 
+def faults(arguments: Sequence[str]) -> int:
+    """The long fault runs; `--only NAME` those of one file. Other arguments go to pytest."""
+    parser = argparse.ArgumentParser(prog="dev.py faults", add_help=False, allow_abbrev=False)
+    parser.add_argument("--only", metavar="NAME")
+    options, others = parser.parse_known_args(arguments)
+    where = "" if options.only is None else f"/test_{options.only}.py"
+    return run("dev", f"pytest -m long tests/faults{where}", others)
+
+
 def lock(arguments: Sequence[str]) -> int:
     """Write requirements/*.txt anew; `--upgrade` moves what they name to the latest versions."""
     bootstrap()
@@ -112,8 +122,8 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
     "check": ("all that a change must pass; arguments go to pytest", check),
     "test": ("the tests alone; arguments go to pytest", partial(run, "dev", "pytest")),
     "faults": (
-        "kill servers and databases 200 times, and other long fault runs",
-        partial(run, "dev", "pytest -m long tests/faults"),
+        "kill servers and databases 200 times, and other long fault runs; --only NAME",
+        faults,
     ),
     "setup": ("install everything, run nothing", setup),
     "bench": (

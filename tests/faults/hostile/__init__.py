@@ -1,0 +1,1 @@
+"""Attacks on a server as `serve` comes, and what its other callers notice of them."""

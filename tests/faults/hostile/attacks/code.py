@@ -1,0 +1,59 @@
+"""Values that are code, as long as they may be."""
+
+import itertools
+import json
+from functools import cache
+
+from teamvars.domain.variables import MAX_VALUE_BYTES
+from tests.faults.hostile.attack import BOTH, Attack
+from tests.faults.hostile.target import Target, document
+from tests.faults.hostile.wire import Answer, ask, repeat, together
+
+AT_ONCE = 16
+
+_numbers = itertools.count()
+
+
+@cache
+def _code() -> str:
+    return "[" + "1," * ((MAX_VALUE_BYTES - 2) // 2) + "]"
+
+
+def _check(target: Target) -> bytes:
+    attributes = {"value": _code(), "hcl": True}
+    body = json.dumps({"data": {"type": "value-checks", "attributes": attributes}}).encode()
+    path = target.vars.removesuffix("/vars") + "/actions/check-value"
+    return target.request("POST", path, target.owner, body)
+
+
+async def checks(target: Target, seconds: float) -> list[Answer]:
+    """One request after another."""
+    sent = _check(target)
+    return await repeat(seconds, lambda: ask(target.port, sent))
+
+
+async def checks_at_once(target: Target, seconds: float) -> list[Answer]:
+    """Sixteen who go on."""
+    sent = _check(target)
+    return await together(AT_ONCE, lambda: repeat(seconds, lambda: ask(target.port, sent)))
+
+
+async def creates(target: Target, seconds: float) -> list[Answer]:
+    """One after another, in many workspaces, so that none of them is full soon."""
+    crowd = target.crowd
+
+    async def once() -> Answer:
+        number = next(_numbers)
+        workspace = crowd.workspaces[number % len(crowd.workspaces)]
+        body = document(key=f"code_{number}", value=_code(), category="tool", hcl=True)
+        path = f"/api/v2/workspaces/{workspace}/vars"
+        return await ask(target.port, target.request("POST", path, crowd.token, body))
+
+    return await repeat(seconds, once)
+
+
+ATTACKS = [
+    Attack("code, one check after another", checks, frozenset({200, 422, 429}), engines=BOTH),
+    Attack("code, 16 checks at once", checks_at_once, frozenset({200, 422, 429, 503})),
+    Attack("code, creates", creates, frozenset({201, 422, 429, 503})),
+]

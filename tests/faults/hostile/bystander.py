@@ -1,0 +1,182 @@
+"""A caller who means well: a process of its own that reads, and writes a little, at a steady pace.
+
+Its pace does not follow the server's: a request that is due while the one before it waits counts
+its own wait from when it was due. What is still unanswered when it is asked counts as well.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+READERS = 4
+_READS_A_SECOND = 50.0
+_WRITES_A_SECOND = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """The seconds each read and write waited, and what did not end with a 200.
+
+    `later` are waits of reads that count for the longest alone.
+    """
+
+    reads: Sequence[float]
+    writes: Sequence[float]
+    failures: Sequence[str]
+    later: Sequence[float] = ()
+
+    def and_then(self, after: "Pulse") -> "Pulse":
+        """The same, with the failures and the waits of what came after it."""
+        failures = [*self.failures, *after.failures]
+        return Pulse(self.reads, self.writes, failures, [*self.later, *after.reads])
+
+    @property
+    def p99(self) -> float:
+        """Of the reads."""
+        return _p99(self.reads)
+
+    @property
+    def writes_p99(self) -> float:
+        """Of the writes."""
+        return _p99(self.writes)
+
+    @property
+    def worst(self) -> float:
+        """The longest wait of a read."""
+        return max([*self.reads, *self.later], default=0.0)
+
+
+class Bystander:
+    """The process, as the test sees it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def pulse(self) -> Pulse:
+        """How it went since it was last asked."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return Pulse(**json.loads(self._process.stdout.readline()))
+
+
+@contextmanager
+def bystander(port: int, token: str, listed: str, variable: str) -> Iterator[Bystander]:
+    """One that lists there and updates that variable; both are paths."""
+    with subprocess.Popen(
+        [sys.executable, "-m", __name__],
+        cwd=Path(__file__).parents[3],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdin is not None
+        said = {"port": port, "token": token, "listed": listed, "variable": variable}
+        process.stdin.write(json.dumps(said) + "\n")
+        process.stdin.flush()
+        try:
+            yield Bystander(process)
+        finally:
+            process.stdin.close()  # it ends with its input
+
+
+class _Caller:
+    """One connection that is kept open, with a request on it every so often."""
+
+    def __init__(self, port: int, sent: bytes, per_second: float, waits: list[float]) -> None:
+        self._port = port
+        self._sent = sent
+        self._pause = 1 / per_second
+        self._waits = waits
+        self._due = 0.0
+        self._begun: float | None = None
+        self.failures: list[str] = []
+
+    async def work(self) -> None:
+        """Goes on for ever; a connection that ends is a failure, and made anew."""
+        while True:
+            try:
+                reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+                try:
+                    await self._ask_steadily(reader, writer)
+                finally:
+                    writer.transport.abort()
+            except (OSError, asyncio.IncompleteReadError):
+                self.failures.append("closed")
+                await asyncio.sleep(self._pause)
+
+    def settle(self) -> None:
+        """Notes how long what is under way has waited, and leaves out what was due meanwhile."""
+        now = time.monotonic()
+        self._due = now
+        if self._begun is not None:
+            self._waits.append(now - self._begun)
+            self._begun = now
+
+    async def _ask_steadily(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._due = time.monotonic()
+        while True:
+            late = time.monotonic() - self._due
+            await asyncio.sleep(max(-late, 0))
+            self._begun = self._due if late > 0 else time.monotonic()
+            self._due += self._pause
+            writer.write(self._sent)
+            status = await _status(reader)
+            self._waits.append(time.monotonic() - self._begun)
+            self._begun = None
+            if status != "200":
+                self.failures.append(status)
+
+
+async def _status(reader: asyncio.StreamReader) -> str:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    await reader.readexactly(int(head.partition("content-length:")[2].split()[0]))
+    return head.split()[1]
+
+
+def _p99(waits: Sequence[float]) -> float:
+    return sorted(waits)[len(waits) * 99 // 100] if waits else 0.0
+
+
+async def _main() -> None:
+    loop = asyncio.get_running_loop()
+    said = json.loads(await loop.run_in_executor(None, sys.stdin.readline))
+    head = f"Host: x\r\nAuthorization: Bearer {said['token']}\r\n"
+    read = f"GET {said['listed']} HTTP/1.1\r\n{head}\r\n".encode()
+    id_ = said["variable"].rpartition("/")[2]
+    change = {"data": {"type": "vars", "id": id_, "attributes": {"description": "kept"}}}
+    body = json.dumps(change)
+    write = (
+        f"PATCH {said['variable']} HTTP/1.1\r\n{head}Content-Type: application/vnd.api+json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n{body}"
+    ).encode()
+    reads: list[float] = []
+    writes: list[float] = []
+    callers = [_Caller(said["port"], read, _READS_A_SECOND, reads) for _ in range(READERS)]
+    callers.append(_Caller(said["port"], write, _WRITES_A_SECOND, writes))
+    work = [asyncio.create_task(caller.work()) for caller in callers]
+    while await loop.run_in_executor(None, sys.stdin.readline):
+        for caller in callers:
+            caller.settle()
+        failures = [failure for caller in callers for failure in caller.failures]
+        print(json.dumps({"reads": reads, "writes": writes, "failures": failures}), flush=True)  # noqa: T201
+        reads.clear()
+        writes.clear()
+        for caller in callers:
+            caller.failures.clear()
+    for task in work:
+        task.cancel()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

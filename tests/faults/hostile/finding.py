@@ -1,0 +1,96 @@
+"""What an attack came to, the limits it is held to, and the table of all of them."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tests.faults.hostile.attack import Attack
+from tests.faults.hostile.bystander import Pulse
+from tests.faults.hostile.wire import CLOSED, UNANSWERED, Answer
+
+MOST_MIB = 400.0
+MOST_REFUSAL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a bystander may notice: the p99 of its reads and that of its writes are at most so many
+    times the quiet ones, or so many seconds, whichever is more; no read waits longer than `worst`
+    seconds."""
+
+    times: float
+    p99: float
+    writes_p99: float
+    worst: float
+
+    def faults(self, quiet: Pulse, under: Pulse) -> Iterator[str]:
+        """What the bystander noticed beyond them."""
+        most = max(self.p99, self.times * quiet.p99)
+        if under.p99 > most:
+            yield f"p99 over {most * 1000:.0f} ms"
+        most = max(self.writes_p99, self.times * quiet.writes_p99)
+        if under.writes_p99 > most:
+            yield f"p99 of writes over {most * 1000:.0f} ms"
+        if under.worst > max(self.worst, self.times * quiet.worst):
+            yield f"a wait of {under.worst:.2f} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One attack on one engine. `slow` are faults that a busy machine can make as well."""
+
+    attack: str
+    engine: str
+    quiet: Pulse
+    under: Pulse
+    peak_mib: float
+    faults: Sequence[str]
+    slow: Sequence[str]
+
+    @property
+    def harm(self) -> str:
+        """What the attack did that it should not have; nothing when all held."""
+        return "; ".join([*self.faults, *self.slow])
+
+
+def answer_faults(attack: Attack, answers: Iterable[Answer]) -> Iterator[str]:
+    """What was answered and should not have been."""
+    counted = Counter(answer.status for answer in answers)
+    for status, count in sorted(counted.items()):
+        if status not in attack.allowed:
+            yield f"{count} x {_said(status)}"
+    for status in sorted(attack.needed - counted.keys()):
+        yield f"none was {_said(status)}"
+    largest = max((answer.size for answer in answers if answer.status >= 400), default=0)
+    if largest > MOST_REFUSAL_BYTES:
+        yield f"a refusal of {largest:,} bytes"
+
+
+def bystander_faults(under: Pulse) -> Iterator[str]:
+    """Requests of the bystander that failed."""
+    for failure, count in sorted(Counter(under.failures).items()):
+        yield f"{count} x {failure} for the bystander"
+
+
+def memory_faults(peak_mib: float) -> Iterator[str]:
+    """A worker that took too much."""
+    if peak_mib > MOST_MIB:
+        yield f"{peak_mib:.0f} MiB"
+
+
+def table(findings: Sequence[Finding]) -> list[str]:
+    """A line for each finding, under a heading."""
+    heading = f"{'attack':55} {'engine':9} {'quiet':>7} {'p99':>8} {'worst':>8} {'write':>8} "
+    lines = [heading + f"{'MiB':>6}  verdict (ms; write: p99 of the bystander's writes)"]
+    for one in findings:
+        numbers = (one.quiet.p99, one.under.p99, one.under.worst, one.under.writes_p99)
+        quiet, p99, worst, write = (f"{seconds * 1000:.1f}" for seconds in numbers)
+        lines.append(
+            f"{one.attack:55} {one.engine:9} {quiet:>7} {p99:>8} {worst:>8} {write:>8} "
+            f"{one.peak_mib:6.0f}  {'; '.join([*one.faults, *one.slow]) or 'held'}"
+        )
+    return lines
+
+
+def _said(status: int) -> str:
+    return {CLOSED: "closed", UNANSWERED: "not answered"}.get(status, str(status))

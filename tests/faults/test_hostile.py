@@ -1,0 +1,148 @@
+"""Who means harm takes nothing from those who do not, and no worker with them.
+
+`python3 dev.py faults --only hostile` measures what is promised. The check runs each attack for a
+moment, and holds it to what does not depend on how busy the machine is.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.commands import Host
+from tests.faults.hostile.assault import FIGURES, GLANCE, assault
+from tests.faults.hostile.attack import Attack
+from tests.faults.hostile.attacks import ATTACKS
+from tests.faults.hostile.finding import MOST_REFUSAL_BYTES, Finding
+from tests.faults.hostile.target import Target, target
+from tests.faults.hostile.watch import forget_peak, peak_mib, workers_of
+from tests.faults.hostile.wire import UNANSWERED, Answer
+from tests.faults.site import on_postgres, site
+from tests.server import START_SECONDS, is_ready
+
+PAUSE = 2.0
+ENGINES = ("sqlite", "postgres")
+EACH = [
+    pytest.param(engine, attack, id=f"{engine}, {attack.name}")
+    for engine in ENGINES
+    for attack in ATTACKS
+    if engine in attack.engines
+]
+
+
+@pytest.fixture(scope="module")
+async def attacked(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Target]:
+    """A server on the engine of the test, with whom it should serve and what it should keep."""
+    folder = tmp_path_factory.mktemp("hostile")
+    on_engine = Host(folder)
+    if request.param == "postgres":
+        on_engine = on_postgres(request.getfixturevalue("durable"), folder)
+    async with target(on_engine, request.param) as made:
+        yield made
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("attacked", "attack"), EACH, indirect=["attacked"])
+async def test_an_attack_is_bounded_and_hardly_noticed(
+    attacked: Target, attack: Attack, findings: list[Finding]
+) -> None:
+    finding = await assault(attacked, attack, FIGURES)
+    findings.append(finding)
+    assert finding.harm == ""
+
+
+@pytest.mark.parametrize("attacked", ENGINES, indirect=True)
+async def test_no_attack_of_a_moment_does_harm(attacked: Target, findings: list[Finding]) -> None:
+    found = [
+        await assault(attacked, attack, GLANCE)
+        for attack in ATTACKS
+        if attacked.engine in attack.engines
+    ]
+    findings += found
+    assert {finding.attack: finding.harm for finding in found if finding.harm} == {}
+
+
+def test_a_server_whose_workers_are_killed_twice_within_seconds_goes_on(tmp_path: Path) -> None:
+    hit = site(Host(tmp_path), workers=2)
+    with hit.server as server:
+        for _ in range(2):
+            killed = workers_of(server)
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+            until(lambda: len(workers_of(server)) == 2 and is_ready(server.url))
+            assert not killed & workers_of(server)
+        with server.client(hit.token) as client:
+            assert client.get(hit.path).status_code == 200
+
+
+def until(reached: Callable[[], bool]) -> None:
+    """Returns once it is so."""
+    deadline = time.monotonic() + START_SECONDS
+    while not reached():
+        assert time.monotonic() < deadline, "The server does not come back."
+        time.sleep(0.02)
+
+
+# Controls
+
+
+async def stop(attacked: Target, seconds: float) -> list[Answer]:
+    """Stops the worker for a while, as a turn of its event loop does that is far too long."""
+    (pid,) = workers_of(attacked.served.server)
+    os.kill(pid, signal.SIGSTOP)
+    await asyncio.sleep(PAUSE)
+    os.kill(pid, signal.SIGCONT)
+    return [Answer(500), Answer(400, MOST_REFUSAL_BYTES + 1), Answer(UNANSWERED)]
+
+
+async def kill(attacked: Target, seconds: float) -> list[Answer]:
+    """Takes the worker away."""
+    (pid,) = workers_of(attacked.served.server)
+    os.kill(pid, signal.SIGKILL)
+    return []
+
+
+@pytest.mark.parametrize("attacked", ["sqlite"], indirect=True)
+async def test_harm_is_found_out(attacked: Target) -> None:
+    control = Attack("a control", stop, frozenset({200, 400}), frozenset({200}))
+    stopped = await assault(attacked, control, GLANCE)
+    assert stopped.faults == (
+        "1 x not answered",
+        "1 x 500",
+        "none was 200",
+        "a refusal of 65,537 bytes",
+    )
+    assert stopped.under.worst > PAUSE / 2
+    assert stopped.slow
+    killed = await assault(attacked, Attack("a control", kill, frozenset()), GLANCE)
+    assert "a worker ended" in killed.faults
+    assert any(fault.endswith("closed for the bystander") for fault in killed.faults)
+
+
+def test_the_peak_of_a_process_is_what_it_had_at_most_since_it_was_forgotten() -> None:
+    code = (
+        "import sys\n"
+        "for line in sys.stdin:\n"
+        "    bytearray(b'x') * (int(line) << 20)\n"
+        "    print(flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for mib in (200, 100, 300):
+            forget_peak(process.pid)
+            process.stdin.write(f"{mib}\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            assert mib < peak_mib(process.pid) < mib + 50
+        process.stdin.close()
