@@ -48,6 +48,11 @@ class Caller(msgspec.Struct):
     request_id: str
     actor: Actor | None = None
 
+    @property
+    def user_id(self) -> str | None:
+        """The user whose token was used; None where it is a team's or an organization's."""
+        return None if self.actor is None or self.actor.kind != "user" else self.actor.id
+
     def event(
         self,
         action: str,

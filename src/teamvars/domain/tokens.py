@@ -14,7 +14,10 @@ MAX_LIVE_TOKENS = 100
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A token of a `user`, `team` or `organization`. Times in µs UTC, None: never."""
+    """A token of a `user`, `team` or `organization`. Times in µs UTC, None: never.
+
+    `created_by` is the user who made it, None where it was not made with a user's token.
+    """
 
     id: str
     owner_kind: str
@@ -23,6 +26,7 @@ class Token(msgspec.Struct, frozen=True):
     expires_at: int | None
     last_used_at: int | None
     description: str = ""
+    created_by: str | None = None
 
     def faulty(self) -> list[str]:
         """The names of the times that cannot be written: somebody has touched the row."""

@@ -146,6 +146,7 @@ class Tokens:
                 expires_at=draft.expires_at(),
                 last_used_at=None,
                 description=draft.description or "",
+                created_by=caller.user_id,
             )
             return NewToken(token, await token_changes.create(ledger, token))
 

@@ -9,7 +9,8 @@ from teamvars.domain.tokens import Token, TokenOwner
 from teamvars.storage.database import Row, Transaction
 
 _COLUMNS = (
-    "id, user_id, team_id, organization_id, created_at, expires_at, last_used_at, description"
+    "id, user_id, team_id, organization_id, created_at, expires_at, last_used_at, description, "
+    "created_by"
 )
 
 
@@ -41,7 +42,7 @@ async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
     owners = {"user": None, "team": None, "organization": None, token.owner_kind: token.owner_id}
     await tx.execute(
         "INSERT INTO tokens (id, hash, user_id, team_id, organization_id, created_at, expires_at, "
-        "description) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "description, created_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         token.id,
         hash_,
         owners["user"],
@@ -50,6 +51,7 @@ async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
         token.created_at,
         token.expires_at,
         token.description,
+        token.created_by,
     )
 
 
@@ -135,4 +137,4 @@ def _token(row: Row) -> Token:
     kinds = ("user", "team", "organization")
     owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
     kind, owner_id = next(owners, ("nobody", ""))  # only if somebody has touched the row
-    return Token(row[0], kind, owner_id, *row[4:8])
+    return Token(row[0], kind, owner_id, *row[4:9])

@@ -1,4 +1,4 @@
-"""Granian with a supervisor of its own: what becomes of workers that die, and of the socket.
+"""Granian with a supervisor of its own: what becomes of workers that die, and of their sockets.
 
 It overrides three internal methods of granian, whose version is therefore pinned; a test fails when
 one of them is not what it was.
@@ -28,6 +28,8 @@ MOST_FAILED_STARTS = 5
 _STEADY_SECONDS = 60.0
 _UNREAD_MILLISECONDS = 30_000
 _SETTLED_SECONDS = 0.01
+_CAN_LISTEN = sys.platform == "linux"
+"""Whether there are the options that `listening` sets."""
 
 log = structlog.get_logger("teamvars.serve")
 
@@ -71,18 +73,14 @@ class Server(MPServer):
         self._have_served: Array[c_bool] = RawArray(c_bool, self.workers)
 
     def _init_shared_socket(self) -> None:
-        """On Linux one socket for all, instead of one for each worker.
+        """The socket of a single worker outlives it: who comes meanwhile waits for the next one.
 
-        A connection that waits for a worker then waits for any of them, and not for one that is
-        dead, stopped, or has all the connections it may have.
+        Of several workers each has its own, which goes with it, and the others take who comes.
         """
-        if sys.platform != "linux":
-            super()._init_shared_socket()
-            return
-        self._sso = listening(self.bind_addr, self.bind_port, self.backlog)
-        # Its types do not know what it takes.
-        holder: Any = SocketHolder
-        self._shd = holder(self._sso.fileno(), False, self.backlog)
+        super()._init_shared_socket()  # type: ignore[no-untyped-call]
+        if _CAN_LISTEN and self.workers == 1:
+            self._sso = listening(self.bind_addr, self.bind_port, self.backlog)
+            self._shd = _held(self._sso, self.backlog)
 
     def _spawn_worker(  # type: ignore[override]  # as MPServer's
         self, idx: int, target: Callable[..., None], callback_loader: Callable[[], Application]
@@ -90,6 +88,8 @@ class Server(MPServer):
         self._have_served[idx] = False
         self._places[idx].starts_at = None
         telling = partial(_load, callback_loader, self._have_served, idx)
+        if _CAN_LISTEN and self.workers > 1:
+            target = partial(_listen, target, (self.bind_addr, self.bind_port, self.backlog))
         return super()._spawn_worker(idx, target, telling)
 
     def _serve_loop(self, spawn_target: Callable[..., None], target_loader: Any) -> None:
@@ -137,10 +137,15 @@ class Server(MPServer):
 
 
 def listening(address: str, port: int, backlog: int) -> socket.socket:
-    """A socket whose options the connections it accepts inherit."""
+    """A socket for one worker, whose options the connections it accepts inherit.
+
+    The kernel shares connections out evenly among the sockets of a port. Of one socket that all
+    workers had, the one that happens to wake first would take nearly all that come one by one.
+    """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # A peer that reads nothing for so long is let go, also while it confirms that it is there.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MILLISECONDS)
@@ -149,6 +154,29 @@ def listening(address: str, port: int, backlog: int) -> socket.socket:
     listener.bind((address, port))
     listener.listen(backlog)
     return listener
+
+
+def _held(listener: socket.socket, backlog: int) -> Any:
+    holder: Any = SocketHolder  # its types do not know what it takes
+    return holder(listener.fileno(), False, backlog)
+
+
+def _listen(
+    target: Callable[..., None],
+    place: tuple[str, int, int],
+    number: int,
+    name: str | None,
+    loader: object,
+    _: object,
+    *rest: object,
+) -> None:
+    """In a worker: runs it on a socket with our options, in the place of granian's."""
+    listener = listening(*place)
+    # Its types do not know what it takes.
+    holder: Any = SocketHolder
+    target(
+        number, name, loader, ((None, holder(listener.fileno(), False, place[2])), listener), *rest
+    )
 
 
 def _load(loader: Callable[[], Application], have_served: "Array[c_bool]", idx: int) -> Application:
