@@ -60,5 +60,9 @@ def worker() -> ASGIApp:
 
 def worker_on(database: type[SqliteDatabase]) -> ASGIApp:
     """The application, on such a database."""
-    wiring.__dict__["database_for"] = lambda url: database(Path(url.removeprefix("sqlite:///")))
+
+    def database_for(url: str, **_: object) -> SqliteDatabase:
+        return database(Path(url.removeprefix("sqlite:///")))
+
+    wiring.__dict__["database_for"] = database_for
     return wiring.worker()

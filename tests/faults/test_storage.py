@@ -23,7 +23,7 @@ from tests.server import START_SECONDS, Server
 from tests.world import JSON_API, variable_document
 
 COMMITS = 25
-SMALL_DISK = "size=12m"
+SMALL_DISK = "size=12m,mode=0700"
 
 
 @pytest.fixture

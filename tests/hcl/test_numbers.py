@@ -79,3 +79,9 @@ def test_a_string_that_reads_as_a_number_converts(text: str) -> None:
 def test_another_string_does_not_convert(text: str) -> None:
     with pytest.raises(HclError):
         evaluate(f'"{text}" + 0')
+
+
+@pytest.mark.parametrize("source", ["1.5.0", "1..0", "1e5.5", "1.5e3.2", "[1.5.2]"])
+def test_dots_and_digits_without_a_gap_are_one_number_and_here_a_wrong_one(source: str) -> None:
+    with pytest.raises(HclError, match="malformed"):
+        evaluate(source)

@@ -73,6 +73,7 @@ class Work(msgspec.Struct):
             (team_changes.update, self.teams_changed),
             (team_changes.add_members_to_all, self.joined),
             (team_changes.put_grants, self.grants),
+            (_remove_grants, self.grants_removed),
             (workspace_changes.delete, self.workspaces_removed),
             (team_changes.delete, self.teams_removed),
             (organization_changes.remove_memberships, self.members_removed),
@@ -81,9 +82,14 @@ class Work(msgspec.Struct):
             await organization_changes.add(ledger, sealer, organization)
         for team, ids in self.left:
             await team_changes.remove_members(ledger, team, ids)
-        for team, ids in self.grants_removed:
-            await team_changes.remove_grants(ledger, team, ids)
         for step, rows in steps:
             if rows:
                 await step(ledger, rows)
         await ledger.write()
+
+
+async def _remove_grants(
+    ledger: GatheringLedger, removed: Sequence[tuple[TeamRow, Sequence[str]]]
+) -> None:
+    for team, ids in removed:
+        await team_changes.remove_grants(ledger, team, ids)
