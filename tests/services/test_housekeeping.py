@@ -37,7 +37,7 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._database, name)
-        if name in ("open", "close", "migrate"):
+        if name in ("open", "close", "migrate", "in_request"):
             return method
         transactions = self.writes if name == "write" else self.reads
         return lambda body: method(self._noting(body, transactions))

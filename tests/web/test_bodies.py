@@ -1,7 +1,7 @@
 """Bodies that are on their way, over sockets: who may have how much of one read (contract §2)."""
 
 import asyncio
-import select
+import selectors
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -45,11 +45,14 @@ def status_of(connection: socket.socket, seconds: float = SOON) -> int | None:
 
 def statuses_of(connections: Sequence[socket.socket], count: int) -> list[int | None]:
     """The statuses of those that are answered, once so many are."""
-    answered: list[socket.socket] = []
-    while len(answered) < count:
-        answered, _, _ = select.select(connections, [], [], SOON)
-        assert answered, "no answer in time"
-    return [status_of(connection) for connection in answered]
+    with selectors.DefaultSelector() as selector:
+        for connection in connections:
+            selector.register(connection, selectors.EVENT_READ, connection)
+        answered: list[socket.socket] = []
+        while len(answered) < count:
+            answered = [key.data for key, _ in selector.select(SOON)]
+            assert answered, "no answer in time"
+        return [status_of(connection) for connection in answered]
 
 
 async def status_becomes(status: int, world: World, document: object) -> httpx.Response:
@@ -75,17 +78,30 @@ async def test_who_sends_a_long_body_is_known_before_it_is_read(
         assert status_of(connection, LATER) is None
 
 
-async def test_strangers_with_unfinished_bodies_fill_their_own_share_and_no_more(
+async def test_strangers_are_told_so_before_any_body_is_read_and_keep_nothing(
+    served: ServedHouse, served_world: World
+) -> None:
+    path = served_world.vars_path()
+    with ExitStack() as strangers:
+        connections = [
+            strangers.enter_context(unfinished(served, path, new_token("user"), 1000))
+            for _ in range(20)
+        ]
+        assert [status_of(connection) for connection in connections] == [401] * 20
+
+
+async def test_short_bodies_that_do_not_end_fill_their_share_and_then_their_senders(
     served: ServedHouse, served_world: World
 ) -> None:
     path, length = served_world.vars_path(), budgets.STRANGER_BODY_BYTES
-    most = budgets.STRANGERS_BODY_BYTES // length
-    with ExitStack() as strangers:
+    most = (budgets.STRANGERS_BODY_BYTES + budgets.CALLER_BODY_BYTES) // length
+    token = served_world.tokens["reader"]
+    with ExitStack() as bodies:
         connections = [
-            strangers.enter_context(unfinished(served, path, new_token("user"), length, length - 1))
-            for _ in range(most + 20)
+            bodies.enter_context(unfinished(served, path, token, length, length - 1))
+            for _ in range(most + 1)
         ]
-        assert statuses_of(connections, 20) == [401] * 20
+        assert statuses_of(connections, 1) == [429]
         for value in ("short", "long" * 50_000):
             document = variable_document(key=f"k{len(value)}", value=value)
             answer = await served_world.call("writer", "POST", path, document)
@@ -98,7 +114,8 @@ async def test_a_caller_and_a_worker_have_so_many_bytes_of_bodies_under_way(
     path, document = served_world.vars_path(), variable_document(value="x" * 100_000)
     each = budgets.CALLER_BODY_BYTES // LARGE
     callers = budgets.WORKER_BODY_BYTES // budgets.CALLER_BODY_BYTES
-    first, *others = [who for who in served_world.tokens if who != "owner"][:callers]
+    # One more than there is room for: a body that comes while the owner's is there finds none.
+    first, *others = [who for who in served_world.tokens if who != "owner"][: callers + 1]
     with ExitStack() as bodies:
         token = served_world.tokens[first]
         connections = [

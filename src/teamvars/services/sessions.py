@@ -1,9 +1,14 @@
 """Who calls: asked on its own where a request is refused before it reaches another service."""
 
+from contextlib import AbstractContextManager
+
 from teamvars.domain.access import Caller
 from teamvars.services import Clock
+from teamvars.services.known_callers import KnownCallers
 from teamvars.storage import access, tokens
 from teamvars.storage.database import Database, Transaction
+
+_HERE = ""
 
 
 class Sessions:
@@ -13,6 +18,24 @@ class Sessions:
         self._database = database
         self._clock = clock
         self._uses: dict[str, int] = {}
+        self._known = KnownCallers()
+
+    def in_request(self) -> AbstractContextManager[None]:
+        """What storage is asked inside has one time limit together."""
+        return self._database.in_request()
+
+    async def admit(self, caller: Caller) -> None:
+        """Keeps strangers from what is costly. Refuses: unauthenticated.
+
+        A caller who was let in lately passes unasked: whoever acts for them asks in any case.
+        """
+        if not self._known.knows(caller, _HERE):
+            await self.authenticate(caller)
+            self._known.note(caller, _HERE)
+
+    def forget(self, caller: Caller) -> None:
+        """The caller's token is no longer one."""
+        self._known.forget(caller, _HERE)
 
     async def authenticate(self, caller: Caller) -> None:
         """Finds out who calls; those who ask at the same time share a statement.

@@ -20,9 +20,9 @@ from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock
 from teamvars.services.code.checker import CodeChecker
+from teamvars.services.known_callers import KnownCallers
 from teamvars.services.rendered import Rendered, RenderedLists
 from teamvars.services.syntax import Verdicts, with_verdicts
-from teamvars.services.writers import KnownWriters
 from teamvars.storage import access, streams, variables
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.variables import StoredVariable
@@ -101,7 +101,7 @@ class Variables:
         self._code = rules.code
         self._lists = RenderedLists(_LISTS_BYTES)
         self._one_large = asyncio.Lock()
-        self._writers = KnownWriters()
+        self._writers = KnownCallers()
 
     async def list(self, caller: Caller, workspace_id: str, render: Render) -> Rendered:
         """All variables of a workspace, rendered now or when they were last the same."""

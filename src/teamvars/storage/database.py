@@ -6,6 +6,7 @@ a deadlock or a failover. It awaits nothing but the transaction, and keeps no st
 
 import re
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
@@ -89,6 +90,10 @@ class Database(Protocol):
 
     async def open(self) -> None:
         """Gets hold of the store, before anything else is asked of it."""
+        ...
+
+    def in_request(self) -> AbstractContextManager[None]:
+        """What is asked inside, by one task, shares one time limit where the store has any."""
         ...
 
     async def read(self, body: Body[T]) -> T:

@@ -3,8 +3,9 @@
 import asyncio
 import math
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -135,12 +136,21 @@ class PostgresDatabase:
         )
         self._seconds = math.inf if statement_seconds is None else statement_seconds
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
+        self._request: ContextVar[Deadline | None] = ContextVar("request", default=None)
         self._writes: set[asyncio.Task[Any]] = set()
         self._queries = _Queries(self)
         self._batches = Batches(self._write_shared, self.deadline)
 
     async def open(self) -> None:
         await self._connections.open()
+
+    @contextmanager
+    def in_request(self) -> Iterator[None]:
+        token = self._request.set(self.deadline())
+        try:
+            yield
+        finally:
+            self._request.reset(token)
 
     async def read(self, body: Body[T]) -> T:
         begin, deadline = _READ + self._timeouts, self.deadline()
@@ -177,8 +187,8 @@ class PostgresDatabase:
         await self._connections.close()
 
     def deadline(self) -> Deadline:
-        """That of what begins now."""
-        return Deadline.after(self._seconds)
+        """That of what begins now; within a request that of the request."""
+        return self._request.get() or Deadline.after(self._seconds)
 
     async def statement(self, deadline: Deadline, sql: str, *args: object) -> Sequence[Row]:
         """All rows of a statement outside any transaction."""

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, Generic, NamedTuple
@@ -206,6 +207,9 @@ class SqliteDatabase:
             connection = self._writer.connection()
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(self._committer, begin_log_anew, connection)
+
+    def in_request(self) -> AbstractContextManager[None]:
+        return nullcontext()  # nothing here waits for longer than a lock may be held
 
     async def read(self, body: Body[T]) -> T:
         return await _patiently(lambda: self._read_once(body))

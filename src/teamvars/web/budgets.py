@@ -12,8 +12,9 @@ from teamvars.domain.errors import busy, too_many_requests
 from teamvars.web.time_limits import TimeLimit
 
 STRANGER_BODY_BYTES = 16 * 1024
-"""How much of a body is read before storage has said who sends it."""
+"""How much of a body is read before storage has said, in the same request, who sends it."""
 STRANGERS_BODY_BYTES = 8 * 1024 * 1024
+"""How much of such bodies in all. Where that is used up, storage is asked about everybody first."""
 CALLER_BODY_BYTES = 8 * 1024 * 1024
 WORKER_BODY_BYTES = 64 * 1024 * 1024
 CALLER_ANSWER_BYTES = 32 * 1024 * 1024

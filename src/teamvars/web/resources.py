@@ -61,11 +61,16 @@ class Resource:
         try:
             require_acceptable(exchange.header("accept"))
             if route is not None:
+                if method != "GET":
+                    await self._sessions.admit(caller)
                 await self._read(exchange, route)
-                return await route.handler(exchange)
+                with self._sessions.in_request():
+                    return await route.handler(exchange)
         except Refusal as refusal:
+            if refusal.kind is Kind.UNAUTHENTICATED:
+                self._sessions.forget(caller)
             # Whose token it is comes first, though it is only asked when something is wrong.
-            if caller.actor is None and refusal.kind is not Kind.UNAVAILABLE:
+            elif caller.actor is None and refusal.kind is not Kind.UNAVAILABLE:
                 await self._sessions.authenticate(caller)
             raise
         await self._sessions.authenticate(caller)
