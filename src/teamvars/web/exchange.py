@@ -35,6 +35,9 @@ DRAIN_SECONDS = 5.0
 """How long an answer waits for the rest of a body that nobody wants."""
 DRAIN_SILENCE_SECONDS = 0.25
 """How long it waits for the next piece of it."""
+STRANGER_DRAIN_BYTES = 512 * 1024
+"""How much of it is thrown away for a stranger: enough for whoever sends one variable and has a
+token that has expired to see the answer."""
 
 _NAME_SHOWN = 100  # characters of a parameter's name in an error
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
@@ -191,7 +194,8 @@ class Exchange:
             return True
         if self.header("expect") is not None or self._is_coded:
             return False
-        most = self._received + MAX_BODY_BYTES
+        is_known = self.principal is not STRANGERS
+        most = self._received + (MAX_BODY_BYTES if is_known else STRANGER_DRAIN_BYTES)
         try:
             with self._time_limits.of(DRAIN_SECONDS):
                 while self._received <= most:
