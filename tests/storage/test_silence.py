@@ -167,3 +167,29 @@ async def test_who_waits_for_a_connection_is_refused_in_time(way: Way) -> None:
         many = [database.read(slowly) for _ in range(5 * CONNECTIONS[Lane.READS])]
         outcomes = await asyncio.wait_for(asyncio.gather(*many, return_exceptions=True), 2)
         assert set(words(*outcomes)) == {"done", "storage_unavailable"}
+
+
+async def test_all_that_one_request_asks_has_one_time_limit_together(way: Way) -> None:
+    async def seconds_until_refused(database: PostgresDatabase) -> float:
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(Refusal):
+            await database.query(find)
+        return asyncio.get_running_loop().time() - began
+
+    async with serving(way.url) as database:
+        with database.in_request():
+            assert await database.query(find)
+            await asyncio.sleep(SECONDS / 2)
+            way.freeze()
+            in_a_request = await seconds_until_refused(database)
+        assert in_a_request < await seconds_until_refused(database)
+        way.thaw()
+
+
+async def test_a_request_whose_time_is_nearly_over_begins_nothing_with_others(way: Way) -> None:
+    async with serving(way.url) as database:
+        with database.in_request():
+            await asyncio.sleep(SECONDS * 0.95)
+            outcomes = await asyncio.gather(*everything(database), return_exceptions=True)
+        assert words(*outcomes) == ["storage_unavailable"] * 4
+        assert await asyncio.gather(*everything(database))

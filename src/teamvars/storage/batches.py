@@ -181,7 +181,7 @@ class Batches:
 
 def _in_time(jobs: "Sequence[_Job[Any]]") -> "list[_Job[Any]]":
     """Those that can still be done in time. The others are refused: nothing of them was begun."""
-    late = [job for job in jobs if job.deadline.left <= 0]
+    late = [job for job in jobs if job.deadline.is_nearly_over]
     for job in late:
         fail(job.answer, storage_unavailable())
     return [job for job in jobs if job not in late]

@@ -38,6 +38,11 @@ class Deadline(msgspec.Struct, frozen=True):
         return self.at - asyncio.get_running_loop().time()
 
     @property
+    def is_nearly_over(self) -> bool:
+        """Whether it is too late to begin with others, whom this deadline would cut off as well."""
+        return self.left < self.seconds / 10
+
+    @property
     def of_commit(self) -> "Deadline":
         """That of a COMMIT which begins now."""
         return Deadline(min(self.at + COMMIT_SECONDS, Deadline.after(self.seconds).at), 0)

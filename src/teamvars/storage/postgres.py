@@ -14,7 +14,7 @@ import asyncpg
 from asyncpg import exceptions as pg
 
 from teamvars.domain.diagnosis import Engine
-from teamvars.domain.errors import outcome_unknown
+from teamvars.domain.errors import outcome_unknown, storage_unavailable
 from teamvars.storage.batches import Batches
 from teamvars.storage.connections import (
     DRIVER,
@@ -146,7 +146,7 @@ class PostgresDatabase:
 
     @contextmanager
     def in_request(self) -> Iterator[None]:
-        token = self._request.set(self.deadline())
+        token = self._request.set(Deadline.after(self._seconds))
         try:
             yield
         finally:
@@ -187,8 +187,14 @@ class PostgresDatabase:
         await self._connections.close()
 
     def deadline(self) -> Deadline:
-        """That of what begins now; within a request that of the request."""
-        return self._request.get() or Deadline.after(self._seconds)
+        """That of what begins now; within a request that of the request. Refuses when it is late.
+
+        What a request waits for besides, such as its code to be read, is taken from its time.
+        """
+        deadline = self._request.get() or Deadline.after(self._seconds)
+        if deadline.is_nearly_over:
+            raise storage_unavailable()
+        return deadline
 
     async def statement(self, deadline: Deadline, sql: str, *args: object) -> Sequence[Row]:
         """All rows of a statement outside any transaction."""
