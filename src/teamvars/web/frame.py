@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
-import msgspec
 import structlog
 from starlette.types import Receive, Scope, Send
 
@@ -133,12 +132,11 @@ class Frame:
 
 
 def _refused(refusal: Refusal, exchange: Exchange, resource: Resource | None) -> Answer:
-    document = errors.document(refusal, exchange.document)
     headers = {"Content-Type": MEDIA_TYPE, **dict(errors.headers(refusal))}
     status = errors.STATUS[refusal.kind]
     if status == 405 and resource is not None:
         headers["Allow"] = resource.allow
-    return Answer(status, msgspec.json.encode(document), headers)
+    return Answer(status, errors.encoded(refusal, exchange.document), headers)
 
 
 async def _completed(answer: Answer, exchange: Exchange) -> Answer:
