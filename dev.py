@@ -113,7 +113,8 @@ def lock(arguments: Sequence[str]) -> int:
 SOURCES = {
     "uv": ["requirements/uv.in"],
     "runtime": ["pyproject.toml", "requirements/runtime.in"],
-    "dev": ["requirements/dev.in"],
+    # What the service runs with counts, whatever a tool would rather have.
+    "dev": ["requirements/dev.in", "--override", "requirements/runtime.txt"],
     "bench": ["requirements/bench.in"],
 }
 
@@ -153,7 +154,8 @@ def install(name: str) -> None:
     STAMP.unlink(missing_ok=True)
     pip_install = [*words("uv pip install --python"), str(PYTHON)]
     for listed in (f"requirements/{part}.txt" for part in lists):
-        work(f"Installing {listed}", [*pip_install, "--require-hashes", "-r", listed])
+        # They are complete, so that nothing has to be found out again.
+        work(f"Installing {listed}", [*pip_install, "--no-deps", "--require-hashes", "-r", listed])
     work("Installing teamvars", [*pip_install, "--no-build-isolation", "--no-deps", "-e", "."])
     # Last: a `.venv` without it was interrupted.
     names = {"runtime", *lists}

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,11 @@ from typer.main import get_command
 
 from teamvars import cli, settings
 from teamvars.domain.errors import Code
+from teamvars.web.dialects import STANDARD
 from teamvars.web.errors import STATUS
 from tests.cli.test_dev import Dev, dev
+from tests.web.test_authorization import EVERYONE, MATRIX, NOBODY, OWNERS, PLAIN, WRITERS
+from tests.web.test_openapi import document_in
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -18,6 +22,20 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"(?:\S*/)?teamvars((?: [a-z]+)+)")
 SETTING = re.compile(r"\bTEAMVARS_[A-Z_]+\b")
 TOUR = re.compile(r"<!-- tour -->\n```sh\n(.*?)```", re.DOTALL)
+
+READERS = frozenset(("reader", *WRITERS, *OWNERS))
+WHO = {
+    frozenset(EVERYONE): "anybody",
+    frozenset(EVERYONE) - set(NOBODY): "any token",
+    READERS | set(PLAIN): "members",
+    READERS: "`read`",
+    READERS - {"reader"}: "`write`",
+    frozenset(("manager", *OWNERS)): "`manage-membership`",
+    frozenset(OWNERS): "owners",
+    frozenset(["plain"]): "oneself",
+    frozenset(["admin"]): "site admins",
+    frozenset[str](): "nobody",
+}
 
 __all__ = ["dev"]
 
@@ -81,6 +99,48 @@ def test_the_table_of_errors_is_that_of_the_code() -> None:
     true = [(code.word, str(STATUS[code.kind]), code.title) for code in Code]
     assert sorted(rows) == sorted(true), "docs/api.md says otherwise than domain/errors.py"
     assert rows == sorted(rows, key=lambda row: row[1]), "the table is in the order of statuses"
+
+
+def test_every_route_is_in_its_table_with_who_may(described: Mapping[str, list[str]]) -> None:
+    text = (ROOT / "docs" / "api.md").read_text()
+    section = text.partition("\n## Every route\n")[2].partition("\n## ")[0]
+    tables = dict(re.findall(r"^### (.+?)\n\n.+\n\|---.*\n((?:\|.*\n?)*)", section, re.MULTILINE))
+    for tag, rows in described.items():
+        told = tables.pop(tag, "").splitlines()
+        lacking = "\n".join(row for row in rows if row not in told)
+        assert not lacking, f"docs/api.md lacks, below '### {tag}':\n{lacking}"
+        assert told == rows, f"docs/api.md has more than these below '### {tag}', or otherwise"
+    assert not tables, "docs/api.md has tables of what is not there"
+
+
+@pytest.fixture
+def described() -> Mapping[str, list[str]]:
+    """The row of every route, by the noun it belongs to."""
+    rows: dict[str, list[str]] = {}
+    for template, path in document_in(STANDARD)["paths"].items():
+        for method, said in path.items():
+            if method != "parameters":
+                where = f"{method.upper()} {written(template, public='security' in said)}"
+                who = who_may(method.upper(), template)
+                rows.setdefault(said["tags"][0], []).append(
+                    f"| `{where}` | {said['summary']} | {who} |"
+                )
+    return rows
+
+
+def written(template: str, *, public: bool) -> str:
+    """A path as the document has it: below `/api/v2`, or in full where it takes no token."""
+    path = re.sub(r"\{(\w+)\}", r":\1", template)
+    return path if public else path.removeprefix("/api/v2")
+
+
+def who_may(method: str, template: str) -> str:
+    """The word for those whom the table of the authorization tests lets in."""
+    lacking = f"MATRIX of tests/web/test_authorization.py lacks {method} {template}"
+    assert (method, template) in MATRIX, lacking
+    allowed = frozenset(who for who, status in MATRIX[method, template].items() if status == 200)
+    assert allowed in WHO, f"WHO has no word for those who may {method} {template}: {set(allowed)}"
+    return WHO[allowed]
 
 
 def test_the_tour_shows_what_the_readme_says(dev: Dev) -> None:

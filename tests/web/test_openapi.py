@@ -9,13 +9,20 @@ from uuid import uuid4
 
 import httpx
 import jsonschema_rs
+import msgspec
 import openapi_spec_validator
 import pytest
 
 from teamvars import wiring
 from teamvars.domain.errors import Code
+from teamvars.domain.workspaces import Quota
+from teamvars.security import keyring
+from teamvars.storage.engines import database_for
+from teamvars.web import examples, openapi
+from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
 from teamvars.web.errors import STATUS
 from teamvars.web.exchange import MAX_BODY_BYTES
+from teamvars.web.includes import MAX_CHARACTERS
 from tests.served import ServedHouse
 from tests.world import JSON_API, World, build_world
 
@@ -79,6 +86,22 @@ def operations(document: Any) -> Iterator[Operation]:
             )
 
 
+def described(document: Any) -> Iterator[tuple[str, Any]]:
+    """Each operation, by its method and path."""
+    for template, path in document["paths"].items():
+        for method, said in path.items():
+            if method != "parameters":
+                yield f"{method.upper()} {template}", said
+
+
+def document_in(dialect: Dialect) -> Any:
+    """The document of a service that speaks so."""
+    keys = keyring.generate()
+    services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
+    routes = wiring.routes(services, keys, dialect)
+    return msgspec.json.decode(msgspec.json.encode(openapi.document(routes, dialect)))
+
+
 def resolved(document: Any, part: Any) -> Any:
     """What a `$ref` points at, or the part itself."""
     for name in part.get("$ref", "").split("/")[1:]:
@@ -99,11 +122,22 @@ def test_the_document_is_valid_openapi_3_1(document: Any) -> None:
     openapi_spec_validator.validate(document)
 
 
-def test_every_operation_has_a_name_and_says_what_it_does(document: Any) -> None:
-    said = [said for path in document["paths"].values() for said in path.values()]
-    named = [one for one in said if isinstance(one, dict)]
-    assert len({one["operationId"] for one in named}) == len(named)
-    assert all(one["summary"] for one in named)
+def test_every_operation_has_a_name_a_tag_and_a_sentence(document: Any) -> None:
+    named: dict[str, str] = {}
+    for where, said in described(document):
+        name = said["operationId"]
+        assert re.fullmatch("[a-z]+([A-Z][a-z]+)*", name), (
+            f"{where}: Route(…) lacks a name such as 'listVariables', or has {name!r}"
+        )
+        assert name not in named, f"{where} is called {name}, and so is {named[name]}"
+        named[name] = where
+        assert said["description"].endswith((".", "?")), f"{where}: its handler lacks a docstring"
+        (tag,) = said["tags"]
+        assert {"name": tag} in document["tags"]
+    assert named["listVariables"] == "GET /api/v2/workspaces/{workspace_id}/vars"
+    assert document["paths"]["/api/v2/workspaces/{workspace_id}/vars"]["get"]["tags"] == [
+        "Variables"
+    ]
 
 
 def test_every_error_code_is_listed_with_its_status(document: Any) -> None:
@@ -112,6 +146,87 @@ def test_every_error_code_is_listed_with_its_status(document: Any) -> None:
     responses = document["components"]["responses"]
     for code in Code:
         assert code.word in responses[str(STATUS[code.kind])]["description"]
+
+
+@pytest.mark.parametrize("dialect", [STANDARD, TERRAFORM], ids=lambda one: one.name)
+def test_every_example_fits_its_schema(dialect: Dialect) -> None:
+    document = document_in(dialect)
+    tried = 0
+    for operation in operations(document):
+        for parameter in operation.parameters:
+            if parameter["in"] == "path":
+                lacking = f"{operation}: web/examples.py has no {parameter['name']} among its IDS"
+                assert "example" in parameter, lacking
+        if operation.body is not None:
+            content = operation.body["content"][JSON_API]
+            lacking = f"{operation}: web/examples.py has no example of its document"
+            assert "example" in content, lacking
+            schema = {**content["schema"], "components": document["components"]}
+            jsonschema_rs.validator_for(schema).validate(content["example"])
+            tried += 1
+    assert tried >= 15
+
+
+def test_what_a_request_cannot_lack_is_marked_and_nothing_else(document: Any) -> None:
+    marked = {
+        (str(operation), parameter["name"])
+        for operation in operations(document)
+        for parameter in operation.parameters
+        if parameter["required"] and parameter["in"] != "path"
+    }
+    assert marked == {("GET /api/v2/team-workspaces", "filter[workspace][id]")}
+    of_paths = [
+        parameter
+        for operation in operations(document)
+        for parameter in operation.parameters
+        if parameter["in"] == "path"
+    ]
+    assert all(parameter["required"] for parameter in of_paths)
+
+
+def test_limits_of_parameters_are_those_that_are_kept(document: Any) -> None:
+    for operation in operations(document):
+        for parameter in operation.parameters:
+            schema, name = parameter["schema"], parameter["name"]
+            if name.startswith("page["):
+                assert schema == {"type": "integer", "minimum": 1}
+            elif parameter["in"] == "query" and "enum" not in schema:
+                words = schema.get("items", schema)
+                assert words["maxLength"] == MAX_CHARACTERS, f"{operation}: {name}"
+            elif name == "X-Request-Id":  # whatever it is, nobody is refused for it
+                assert schema == {"type": "string"}
+
+
+def test_words_times_addresses_and_paths_are_told_apart(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+
+    def said(schema: str, attribute: str, what: str) -> Any:
+        one = schemas[schema]["properties"][attribute]
+        options = [resolved(document, option) for option in one.get("anyOf", [one])]
+        return next(option[what] for option in options if what in option)
+
+    assert said("VariableAttributes", "category", "enum") == ["tool", "env"]
+    assert said("MembershipAttributes", "status", "enum") == ["active", "invited"]
+    assert said("TeamAttributes", "visibility", "enum") == ["organization", "secret"]
+    assert said("TeamWorkspaceAttributes", "variables", "enum") == ["none", "read", "write"]
+    assert "custom" in said("TeamWorkspaceAttributes", "access", "enum")
+    assert said("TokenAttributes", "expired-at", "format") == "date-time"
+    assert said("NewTokenAttributes", "expired-at", "format") == "date-time"
+    assert said("MembershipAttributes", "email", "format") == "idn-email"
+    assert said("PageLinks", "next", "format") == "uri-reference"
+
+
+def test_each_dialect_has_a_document_of_what_it_takes() -> None:
+    required = {}
+    for dialect in (STANDARD, TERRAFORM):
+        schemas = document_in(dialect)["components"]["schemas"]
+        created, changed = schemas["NewVariableAttributes"], schemas["ChangedVariableResource"]
+        assert created["properties"]["category"]["enum"] == list(dialect.categories.values())
+        required[dialect.name] = created["required"], changed["required"]
+    assert required == {
+        "standard": (["category", "description", "key"], ["type", "attributes", "id"]),
+        "terraform": (["category", "key"], ["type"]),
+    }
 
 
 async def test_every_example_is_accepted(document: Any, served_world: World) -> None:
@@ -273,8 +388,12 @@ def needed(operation: Operation, ids: Mapping[str, str]) -> str:
 
 
 def filled(text: str, ids: Mapping[str, str]) -> str:
-    """The text with ids in the place of `{…}`."""
-    return re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], found[0]), text)
+    """The text with ids in the place of `{…}` and of the examples' own."""
+    for name, example in examples.IDS.items():
+        if "-" in example:  # the others are names, and in no document
+            text = text.replace(example, ids[name])
+    text = text.replace(examples.NEW_NAME, ids["new_name"])
+    return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], text)
 
 
 def with_another_type(example: Any) -> Any:
@@ -302,7 +421,6 @@ async def ids_for(world: World) -> dict[str, str]:
         "variable_id": variable["id"],
         "team_id": world.teams["crew"],
         "user_id": world.users["plain"],
-        "organization_membership_id": world.memberships["plain"],
         "organization": world.organization,
         "workspace": "network",
         "new_name": f"new-{uuid4()}",

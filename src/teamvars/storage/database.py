@@ -154,7 +154,7 @@ class MissingTable(Refusal):
 
 
 class Fragments:
-    """The only SQL that differs between engines; `render` puts it in the place of the markers.
+    """What differs in statements that both engines run; `render` puts it in the markers' place.
 
     `{text}`, `{bytes}`: column types. `{lock a}`: locks the rows of table alias `a` until the end
     of the transaction. `IN {each $1}`: among the strings of the JSON array `$1`.

@@ -12,6 +12,7 @@ from teamvars.services.audit import Audit, AuditPage
 from teamvars.web import paging
 from teamvars.web.documents import Identifier
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.formats import Time
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.resources import Route
 from teamvars.web.times import written
@@ -26,7 +27,7 @@ class AuditEventAttributes(msgspec.Struct, rename="kebab"):
     """What happened: who did what to whom. `details` never hold a value or token."""
 
     sequence: int
-    created_at: str
+    created_at: Time
     action: str
     actor: Identifier
     token_id: str | None
@@ -60,8 +61,23 @@ class AuditRoutes:
         """One row an operation."""
         page = {200: AuditEventListDocument}
         return [
-            Route("GET", _OF_WORKSPACE, self.of_workspace, page, reads=paging.PARAMETERS),
-            Route("GET", _OF_TEAM, self.of_team, page, reads=paging.PARAMETERS, may_forbid=True),
+            Route(
+                "GET",
+                _OF_WORKSPACE,
+                self.of_workspace,
+                page,
+                reads=paging.PARAMETERS,
+                name="listWorkspaceAuditEvents",
+            ),
+            Route(
+                "GET",
+                _OF_TEAM,
+                self.of_team,
+                page,
+                reads=paging.PARAMETERS,
+                may_forbid=True,
+                name="listTeamAuditEvents",
+            ),
         ]
 
     async def of_workspace(self, exchange: Exchange) -> Answer:

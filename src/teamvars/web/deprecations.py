@@ -28,7 +28,17 @@ The path names the workspace already. Leave `filter` out, or say the same with a
 
 def routes() -> list[Route]:
     """The page; it holds no secret and takes no token."""
-    return [Route("GET", _PAGE, _page, {200: str}, media_type=_MARKDOWN, public=True)]
+    return [
+        Route(
+            "GET",
+            _PAGE,
+            _page,
+            {200: str},
+            media_type=_MARKDOWN,
+            public=True,
+            name="readDeprecations",
+        )
+    ]
 
 
 async def _page(_: Exchange) -> Answer:

@@ -27,11 +27,20 @@ class ServiceDiscovery(msgspec.Struct):
 
 def routes() -> list[Route]:
     """One row an operation."""
-    well_known, ping = "/.well-known/terraform.json", "/api/v2/ping"
-    answers = {200: ServiceDiscovery}
+    discover = Route(
+        "GET",
+        "/.well-known/terraform.json",
+        _discover,
+        {200: ServiceDiscovery},
+        media_type=JSON,
+        public=True,
+        name="discoverServices",
+    )
+    ping = "/api/v2/ping"
+    sends = tuple(_VERSION)
     return [
-        Route("GET", well_known, _discover, answers, media_type=JSON, public=True),
-        Route("GET", ping, _ping, {204: None}, sends=tuple(_VERSION), public=True),
+        discover,
+        Route("GET", ping, _ping, {204: None}, sends=sends, public=True, name="ping"),
     ]
 
 

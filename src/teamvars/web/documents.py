@@ -8,6 +8,7 @@ from teamvars.domain.teams import LinkageType
 from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.web.dialects import Dialect
+from teamvars.web.formats import Path, Time
 
 
 class VariableAttributes(msgspec.Struct, rename="kebab"):
@@ -23,7 +24,7 @@ class VariableAttributes(msgspec.Struct, rename="kebab"):
     hcl: bool
     sensitive: bool
     version_id: str
-    created_at: str | msgspec.UnsetType = msgspec.UNSET
+    created_at: Time | msgspec.UnsetType = msgspec.UNSET
 
 
 class Identifier(msgspec.Struct):
@@ -36,13 +37,13 @@ class Identifier(msgspec.Struct):
 class RelatedLink(msgspec.Struct):
     """The path of a related resource."""
 
-    related: str
+    related: Path
 
 
 class SelfLink(msgspec.Struct):
     """The path of the resource itself."""
 
-    self: str
+    self: Path
 
 
 class Configurable(msgspec.Struct):

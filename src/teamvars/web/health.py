@@ -6,7 +6,7 @@ from teamvars.domain.errors import storage_unavailable
 from teamvars.services.installation import NotReady, Readiness
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import JSON
-from teamvars.web.resources import Route
+from teamvars.web.resources import Handler, Route
 
 _FRESH_JSON = {"Content-Type": JSON, "Cache-Control": "no-store"}
 
@@ -26,8 +26,8 @@ class HealthRoutes:
     def routes(self) -> list[Route]:
         """Both are public: they say yes or no and nothing else."""
         return [
-            Route("GET", "/healthz", self.alive, {200: Health}, media_type=JSON, public=True),
-            Route("GET", "/readyz", self.ready, {200: Health}, media_type=JSON, public=True),
+            _check("/healthz", self.alive, "checkHealth"),
+            _check("/readyz", self.ready, "checkReadiness"),
         ]
 
     async def alive(self, _: Exchange) -> Answer:
@@ -44,3 +44,7 @@ class HealthRoutes:
         except NotReady:
             raise storage_unavailable() from None
         return Answer(200, b'{"status":"ready"}', _FRESH_JSON)
+
+
+def _check(path: str, handler: Handler, name: str) -> Route:
+    return Route("GET", path, handler, {200: Health}, media_type=JSON, public=True, name=name)

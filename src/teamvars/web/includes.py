@@ -10,6 +10,9 @@ MAX_CHARACTERS = 256
 MAX_WORDS = 100
 INCLUDE = "include"
 STATUS = "filter[status]"
+NAMES = "filter[names]"
+EMAILS = "filter[email]"
+LISTS = (INCLUDE, NAMES, EMAILS)
 
 
 def requested_includes(exchange: Exchange, known: Collection[str]) -> frozenset[str]:

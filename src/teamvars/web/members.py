@@ -17,6 +17,7 @@ _TAKES: dict[LinkageType, type[msgspec.Struct]] = {
     LinkageType.USERS: UsersDocument,
     LinkageType.ORGANIZATION_MEMBERSHIPS: MembershipsDocument,
 }
+_NAMES = {LinkageType.USERS: "Users", LinkageType.ORGANIZATION_MEMBERSHIPS: "Memberships"}
 
 
 class MemberRoutes:
@@ -31,27 +32,41 @@ class MemberRoutes:
     def routes(self) -> list[Route]:
         """The same three operations for each way of naming a member."""
         by_users = f"/api/v2/teams/{{team_id}}/relationships/{LinkageType.USERS}"
-        rows = [Route("GET", by_users, self.list, {200: LinkageDocument})]
+        rows = [Route("GET", by_users, self.list, {200: LinkageDocument}, name="listTeamUsers")]
         for linkage in LinkageType:
             path = f"/api/v2/teams/{{team_id}}/relationships/{linkage}"
-            takes = _TAKES[linkage]
-            add = partial(self.change, linkage=linkage, change="add")
-            remove = partial(self.change, linkage=linkage, change="remove")
-            rows += [
-                Route("POST", path, add, {204: None}, takes=takes, may_forbid=True),
-                Route("DELETE", path, remove, {204: None}, takes=takes, may_forbid=True),
-            ]
+            add = partial(self.add, linkage=linkage)
+            remove = partial(self.remove, linkage=linkage)
+            for method, handler, verb in (("POST", add, "add"), ("DELETE", remove, "remove")):
+                rows.append(
+                    Route(
+                        method,
+                        path,
+                        handler,
+                        {204: None},
+                        takes=_TAKES[linkage],
+                        may_forbid=True,
+                        name=f"{verb}Team{_NAMES[linkage]}",
+                    )
+                )
         return rows
 
     async def list(self, exchange: Exchange) -> Answer:
-        """The linkage objects of all members."""
+        """List the members of a team as users."""
         linkage = LinkageType.USERS
         ids = await self._members.list(exchange.require_caller(), exchange.path("team_id"), linkage)
         body = msgspec.json.encode(documents.linkage(ids, linkage))
         return Answer(200, body, {"Content-Type": MEDIA_TYPE})
 
-    async def change(self, exchange: Exchange, linkage: LinkageType, change: Change) -> Answer:
-        """Add or remove users, all or none (spec.md)."""
+    async def add(self, exchange: Exchange, linkage: LinkageType) -> Answer:
+        """Put users into a team, all or none."""
+        return await self._change(exchange, linkage, "add")
+
+    async def remove(self, exchange: Exchange, linkage: LinkageType) -> Answer:
+        """Take users out of a team, all or none."""
+        return await self._change(exchange, linkage, "remove")
+
+    async def _change(self, exchange: Exchange, linkage: LinkageType, change: Change) -> Answer:
         await self._members.change(
             exchange.require_caller(),
             exchange.path("team_id"),

@@ -7,10 +7,11 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.memberships import InvitationDraft, MembershipView
-from teamvars.domain.teams import MAX_ITEMS
+from teamvars.domain.teams import MAX_ITEMS, Status, Visibility
 from teamvars.services.memberships import MembershipPage
 from teamvars.web import paging
 from teamvars.web.documents import Identifier
+from teamvars.web.formats import Email, Time
 from teamvars.web.organization_documents import OrganizationLinkage
 from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
@@ -23,7 +24,7 @@ INCLUDES = ("user", "teams")
 class InvitationAttributes(msgspec.Struct, kw_only=True):
     """Whom to invite; attributes that are not here are ignored."""
 
-    email: str
+    email: Email
 
 
 class TeamIdentifier(msgspec.Struct):
@@ -62,9 +63,9 @@ class InvitationDocument(msgspec.Struct):
 class MembershipAttributes(msgspec.Struct, rename="kebab"):
     """A membership's attributes."""
 
-    status: str
-    email: str | None
-    created_at: str
+    status: Status
+    email: Email | None
+    created_at: Time
 
 
 class UserLinkage(msgspec.Struct):
@@ -99,7 +100,7 @@ class IncludedTeamAttributes(msgspec.Struct):
     """What a membership says of a team."""
 
     name: str
-    visibility: str
+    visibility: Visibility
 
 
 class IncludedTeam(msgspec.Struct, tag_field="type", tag="teams"):

@@ -9,6 +9,7 @@ from teamvars.web import membership_documents as documents
 from teamvars.web import paging
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.includes import (
+    EMAILS,
     INCLUDE,
     STATUS,
     requested_includes,
@@ -30,7 +31,6 @@ _OWN = "/api/v2/organization-memberships"
 _ONE = "/api/v2/organization-memberships/{membership_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
 _SEARCH = "q"
-_EMAILS = "filter[email]"
 _JSON_API = {"Content-Type": MEDIA_TYPE}
 
 
@@ -44,12 +44,13 @@ class MembershipRoutes:
         """The members of a team, as memberships."""
         page = {200: MembershipListDocument}
         reads = (*paging.PARAMETERS, STATUS, INCLUDE)
-        return [Route("GET", _OF_TEAM, self.list_of_team, page, reads=reads)]
+        list_ = self.list_of_team
+        return [Route("GET", _OF_TEAM, list_, page, reads=reads, name="listTeamMemberships")]
 
     def directory_routes(self) -> list[Route]:
         """All the others, one row an operation."""
         one, page = {200: MembershipDocument}, {200: MembershipListDocument}
-        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _EMAILS, STATUS)
+        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, EMAILS, STATUS)
         own = (*paging.PARAMETERS, INCLUDE)
         invite = Route(
             "POST",
@@ -58,20 +59,31 @@ class MembershipRoutes:
             {201: MembershipDocument},
             takes=InvitationDocument,
             may_forbid=True,
+            name="inviteMember",
         )
+        remove = Route(
+            "DELETE",
+            _ONE,
+            self.remove,
+            {204: None},
+            may_forbid=True,
+            refuses=(422,),
+            name="deleteMembership",
+        )
+        accept = f"{_ONE}/actions/accept"
         return [
-            Route("GET", _ALL, self.list, page, reads=reads),
+            Route("GET", _ALL, self.list, page, reads=reads, name="listMemberships"),
             invite,
-            Route("GET", _OWN, self.list_of_caller, page, reads=own),
-            Route("GET", _ONE, self.read, one, reads=(INCLUDE,)),
-            Route("DELETE", _ONE, self.remove, {204: None}, may_forbid=True, refuses=(422,)),
-            Route("POST", f"{_ONE}/actions/accept", self.accept, one, may_forbid=True),
+            Route("GET", _OWN, self.list_of_caller, page, reads=own, name="listOwnMemberships"),
+            Route("GET", _ONE, self.read, one, reads=(INCLUDE,), name="readMembership"),
+            remove,
+            Route("POST", accept, self.accept, one, may_forbid=True, name="acceptInvitation"),
         ]
 
     async def list(self, exchange: Exchange) -> Answer:
         """List the memberships of an organization, invitations included."""
         includes = requested_includes(exchange, INCLUDES)
-        emails, status = words_of(exchange, _EMAILS), requested_status(exchange)
+        emails, status = words_of(exchange, EMAILS), requested_status(exchange)
         wanted = MembershipFilter(text_of(exchange, _SEARCH), emails, status)
         page = paging.requested_page(exchange)
         caller, organization = exchange.require_caller(), exchange.path("organization")

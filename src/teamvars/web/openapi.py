@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -11,91 +11,40 @@ import msgspec
 
 from teamvars import __version__
 from teamvars.domain.errors import Code
-from teamvars.web import paging
+from teamvars.web import examples
+from teamvars.web import openapi_parameters as parameters
+from teamvars.web import openapi_schemas as schemas
 from teamvars.web.dialects import Dialect
 from teamvars.web.documents import VariableDocument
 from teamvars.web.errors import STATUS, ErrorDocument
-from teamvars.web.examples import OF_THE_DIRECTORY
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
-from teamvars.web.organization_documents import NewOrganizationDocument
-from teamvars.web.requests import (
-    ChangedVariableDocument,
-    MembershipsDocument,
-    NewVariableDocument,
-    UsersDocument,
-    ValueCheckDocument,
-)
-from teamvars.web.resources import Route
-from teamvars.web.workspace_documents import ChangedWorkspaceDocument, NewWorkspaceDocument
+from teamvars.web.requests import NewVariableDocument
+from teamvars.web.resources import Handler, Route
 
 PATH = "/openapi.json"
 
-_REF = "#/components/schemas/{name}"
 _ANY = {400, 401, 404, 406, 408, 413, 429, 503}
 _DOCUMENT = {409, 415, 422}
-_HEADERS = ("X-Request-Id", "Cache-Control", "Vary")
 _ERROR_HEADERS = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),
     429: ("Retry-After",),
     503: ("Retry-After",),
 }
-_PATH_PARAMETER = re.compile(r"\{(\w+)\}")
-
-
-def example_of(document: type[msgspec.Struct], dialect: Dialect) -> dict[str, Any] | None:
-    """A document of that type that a server accepts, with ids in the place of `{…}`."""
-    tool, env = dialect.categories.values()
-    attributes = {
-        "key": "some_key",
-        "value": "some_value",
-        "description": "some description",
-        "category": tool,
-        "hcl": False,
-        "sensitive": False,
-    }
-    changed = {"key": "OTHER_KEY", "value": "secret", "category": env, "sensitive": True}
-    examples: dict[type[msgspec.Struct], dict[str, Any]] = {
-        NewVariableDocument: {"data": {"type": "vars", "attributes": attributes}},
-        ChangedVariableDocument: {
-            "data": {"id": "{variable_id}", "type": "vars", "attributes": changed}
-        },
-        ValueCheckDocument: {
-            "data": {
-                "type": "value-checks",
-                "attributes": {"value": '{ size = 2 * 3, name = "a" }', "hcl": True},
-            }
-        },
-        UsersDocument: {"data": [{"type": "users", "id": "{user_id}"}]},
-        MembershipsDocument: {
-            "data": [{"type": "organization-memberships", "id": "{organization_membership_id}"}]
-        },
-        NewOrganizationDocument: {
-            "data": {
-                "type": "organizations",
-                "attributes": {"name": "{new_name}", "email": "admin@example.com"},
-            }
-        },
-        NewWorkspaceDocument: {
-            "data": {"type": "workspaces", "attributes": {"name": "{new_name}"}},
-        },
-        ChangedWorkspaceDocument: {
-            "data": {"type": "workspaces", "attributes": {"terraform-version": "1.11.4"}},
-        },
-        **OF_THE_DIRECTORY,
-    }
-    return examples.get(document)
+_WORD = re.compile("[A-Z]?[a-z]+")
 
 
 def route(routes: Iterable[Route], dialect: Dialect) -> Route:
     """The route that serves the document of all the others and of itself."""
 
     async def serve(_: Exchange) -> Answer:
-        """Read this document."""
+        """Read this document: OpenAPI 3.1, made of the code that serves."""
         return Answer(200, body, {"Content-Type": JSON})
 
-    own = Route("GET", PATH, serve, {200: dict}, media_type=JSON, public=True)
+    own = Route(
+        "GET", PATH, serve, {200: dict}, media_type=JSON, public=True, name="describeService"
+    )
     body = msgspec.json.encode(document([*routes, own], dialect))
     return own
 
@@ -105,7 +54,7 @@ def document(routes: Iterable[Route], dialect: Dialect) -> dict[str, Any]:
     listed = list(routes)
     paths: dict[str, dict[str, Any]] = {}
     for one in listed:
-        path = paths.setdefault(one.template, _path_item(one.template))
+        path = paths.setdefault(one.template, {"parameters": parameters.of_path(one.template)})
         path[one.method.lower()] = _operation(one, dialect)
     return {
         "openapi": "3.1.0",
@@ -116,48 +65,30 @@ def document(routes: Iterable[Route], dialect: Dialect) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "security": [{"token": []}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(map(_tag, listed))],
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "responses": _error_responses(),
-            "schemas": _schemas(listed, dialect),
+            "schemas": schemas.components(listed, dialect),
         },
     }
 
 
-def _schemas(routes: Iterable[Route], dialect: Dialect) -> dict[str, Any]:
-    types = {ErrorDocument: None} | {
-        type_: None
-        for one in routes
-        for type_ in (one.takes, *one.answers.values())
-        if type_ is not None
-    }
-    _, schemas = msgspec.json.schema_components(types, ref_template=_REF)
-    words = list(dialect.categories.values())
-    for name in ("NewVariableAttributes", "VariableChanges", "VariableAttributes"):
-        if name in schemas:
-            schemas[name]["properties"]["category"]["enum"] = words
-    schemas["Error"]["properties"]["code"]["enum"] = [code.word for code in Code]
-    return schemas
-
-
-def _path_item(template: str) -> dict[str, Any]:
-    names = _PATH_PARAMETER.findall(template)
-    return {"parameters": [_parameter(name, "path", required=True) for name in names]}
-
-
 def _operation(one: Route, dialect: Dialect) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": _operation_id(one),
-        "summary": _summary(one),
-        "parameters": _parameters(one),
+        "operationId": one.name,
+        "tags": [_tag(one)],
+        "summary": _name(one),
+        "description": _description(one),
+        "parameters": parameters.of_operation(one),
         "responses": _responses(one),
     }
     if one.public:
         operation["security"] = []
     if one.takes is not None:
-        content: dict[str, Any] = {"schema": _schema(one.takes)}
-        if (example := example_of(one.takes, dialect)) is not None:
+        content: dict[str, Any] = {"schema": schemas.reference(one.takes)}
+        if (example := examples.of(one.takes, dialect)) is not None:
             content["example"] = example
         operation["requestBody"] = {"required": not one.may_lack, "content": {MEDIA_TYPE: content}}
     return operation
@@ -170,7 +101,7 @@ def _responses(one: Route) -> dict[str, Any]:
     if IF_NONE_MATCH in one.reads:
         responses["304"] = {
             "description": "The client has it already.",
-            "headers": _headers("ETag"),
+            "headers": parameters.answered("ETag"),
         }
     for status in sorted(_error_statuses(one)):
         responses[str(status)] = {"$ref": f"#/components/responses/{status}"}
@@ -183,28 +114,24 @@ def _error_responses() -> dict[str, Any]:
         codes = [code.word for code in Code if STATUS[code.kind] == status]
         responses[str(status)] = {
             "description": f"{HTTPStatus(status).phrase}: {', '.join(codes)}.",
-            "content": {MEDIA_TYPE: {"schema": _schema(ErrorDocument)}},
-            "headers": _headers(*_ERROR_HEADERS.get(status, ())),
+            "content": {MEDIA_TYPE: {"schema": schemas.reference(ErrorDocument)}},
+            "headers": parameters.answered(*_ERROR_HEADERS.get(status, ())),
         }
     return responses
-
-
-def _headers(*names: str) -> dict[str, Any]:
-    return {name: {"schema": {"type": "string"}} for name in (*_HEADERS, *names)}
 
 
 def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
     response: dict[str, Any] = {
         "description": HTTPStatus(status).phrase + ".",
-        "headers": _headers(),
+        "headers": parameters.answered(),
     }
     if type_ is not None:
-        response["content"] = {one.media_type: {"schema": _schema(type_)}}
+        response["content"] = {one.media_type: {"schema": schemas.reference(type_)}}
     if VariableDocument in one.answers.values() or IF_NONE_MATCH in one.reads:
-        response["headers"] |= _headers("ETag")
+        response["headers"] |= parameters.answered("ETag")
     if status == HTTPStatus.CREATED:
-        response["headers"] |= _headers("Location")
-    response["headers"] |= _headers(*one.sends)
+        response["headers"] |= parameters.answered("Location")
+    response["headers"] |= parameters.answered(*one.sends)
     if one.takes is NewVariableDocument:
         for name in ("Deprecation", "Link"):
             text = "Sent when the request has the deprecated filter."
@@ -225,40 +152,21 @@ def _error_statuses(one: Route) -> set[int]:
     return statuses
 
 
-def _parameters(one: Route) -> list[dict[str, Any]]:
-    parameters = [] if one.public else [_parameter("X-Request-Id", "header", pattern=_VISIBLE)]
-    headers = [_parameter(name, "header") for name in one.reads if name.startswith("If-")]
-    queries = [_query(name) for name in one.reads if not name.startswith("If-")]
-    return [*parameters, *headers, *queries]
+def _name(one: Route) -> str:
+    """The name of an operation in words: `listVariables` lists variables."""
+    return " ".join(_WORD.findall(one.name)).capitalize()
 
 
-_VISIBLE = "^[!-~]{1,128}$"
+def _tag(one: Route) -> str:
+    """The noun that an operation belongs to: that of the file its handler is in."""
+    if one.public:
+        return "Service"
+    return _function(one).__module__.rpartition(".")[2].replace("_", " ").capitalize()
 
 
-def _parameter(
-    name: str, place: str, *, required: bool = False, type_: str = "string", **rules: Any
-) -> dict[str, Any]:
-    schema = {"type": type_, **rules}
-    return {"name": name, "in": place, "required": required, "schema": schema}
+def _description(one: Route) -> str:
+    return (inspect.getdoc(_function(one)) or "").partition("\n")[0]
 
 
-def _query(name: str) -> dict[str, Any]:
-    if name in paging.PARAMETERS:
-        return _parameter(name, "query", type_="integer", minimum=1)
-    return _parameter(name, "query")
-
-
-def _schema(type_: type) -> Mapping[str, Any]:
-    (schema,), _ = msgspec.json.schema_components([type_], ref_template=_REF)
-    return schema
-
-
-def _summary(one: Route) -> str:
-    bound = one.handler
-    function = bound.func if isinstance(bound, partial) else bound
-    return (inspect.getdoc(function) or "").partition("\n")[0]
-
-
-def _operation_id(one: Route) -> str:
-    words = re.sub(r"[{}]", "", one.template).replace("/api/v2/", "").strip("/")
-    return f"{one.method.lower()}-{re.sub(r'[^a-z]+', '-', words)}"
+def _function(one: Route) -> Handler:
+    return one.handler.func if isinstance(one.handler, partial) else one.handler

@@ -9,6 +9,7 @@ from teamvars.domain.organizations import OrganizationDraft
 from teamvars.services.organizations import OrganizationPage, OrganizationView
 from teamvars.web import paging
 from teamvars.web.documents import Identifier, SelfLink
+from teamvars.web.formats import Email, Time
 from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
 
@@ -19,7 +20,7 @@ class NewOrganizationAttributes(msgspec.Struct, kw_only=True):
     """What a create says about an organization; attributes that are not here are ignored."""
 
     name: Annotated[str, NAME]
-    email: str | UnsetType = UNSET
+    email: Email | UnsetType = UNSET
 
 
 class NewOrganizationResource(msgspec.Struct):
@@ -52,8 +53,8 @@ class OrganizationAttributes(msgspec.Struct, rename="kebab"):
 
     name: str
     external_id: str
-    email: str | None
-    created_at: str
+    email: Email | None
+    created_at: Time
     default_execution_mode: str
     permissions: OrganizationPermissions
 

@@ -31,7 +31,14 @@ class OrganizationRoutes:
         """One row an operation."""
         page = {200: OrganizationListDocument}
         return [
-            Route("GET", _ALL, self.list, page, reads=paging.PARAMETERS),
+            Route(
+                "GET",
+                _ALL,
+                self.list,
+                page,
+                reads=paging.PARAMETERS,
+                name="listOrganizations",
+            ),
             Route(
                 "POST",
                 _ALL,
@@ -39,10 +46,24 @@ class OrganizationRoutes:
                 {201: OrganizationDocument},
                 takes=NewOrganizationDocument,
                 may_forbid=True,
+                name="createOrganization",
             ),
-            Route("GET", _ONE, self.read, {200: OrganizationDocument}),
-            Route("DELETE", _ONE, self.delete, {204: None}, may_forbid=True),
-            Route("GET", _ENTITLEMENTS, self.entitlements, {200: EntitlementSetDocument}),
+            Route("GET", _ONE, self.read, {200: OrganizationDocument}, name="readOrganization"),
+            Route(
+                "DELETE",
+                _ONE,
+                self.delete,
+                {204: None},
+                may_forbid=True,
+                name="deleteOrganization",
+            ),
+            Route(
+                "GET",
+                _ENTITLEMENTS,
+                self.entitlements,
+                {200: EntitlementSetDocument},
+                name="readEntitlements",
+            ),
         ]
 
     async def list(self, exchange: Exchange) -> Answer:

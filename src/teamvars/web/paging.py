@@ -6,6 +6,7 @@ import msgspec
 
 from teamvars.domain.audit import Page
 from teamvars.web.exchange import Exchange
+from teamvars.web.formats import Path
 from teamvars.web.includes import invalid, text_of
 
 DEFAULT_SIZE = 20
@@ -34,11 +35,11 @@ class PageMeta(msgspec.Struct):
 class PageLinks(msgspec.Struct):
     """`links` of a paged list; a page that there is not is null."""
 
-    self: str
-    first: str
-    prev: str | None
-    next: str | None
-    last: str
+    self: Path
+    first: Path
+    prev: Path | None
+    next: Path | None
+    last: Path
 
 
 def requested_page(exchange: Exchange) -> Page:

@@ -1,7 +1,7 @@
 """The JSON:API documents the service takes, as msgspec types.
 
-They are what `decoding` reads by and what the OpenAPI document shows. Rules that a type cannot
-say, and everything about faults, are in the domain and in `decoding`.
+They are what the OpenAPI document shows. `decoding` reads by hand, to tell all faults at once: of
+these it takes only the names and types of a variable's attributes. The rules are in the domain.
 """
 
 from typing import Annotated, Literal

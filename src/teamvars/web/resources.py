@@ -22,6 +22,9 @@ class Route(msgspec.Struct, frozen=True):
     at, `sends` the headers of its own. `may_forbid` says that some who see the target may not do
     this, `refuses` which other statuses there are besides those of every route. A `public` route
     asks for no token.
+
+    `name` is the operation's in `/openapi.json`, a verb and its object such as `listVariables`:
+    generated clients call it that, so it stays. What is `needed` of `reads` cannot be left out.
     """
 
     method: str
@@ -36,6 +39,8 @@ class Route(msgspec.Struct, frozen=True):
     refuses: tuple[int, ...] = ()
     media_type: str = MEDIA_TYPE
     public: bool = False
+    needed: tuple[str, ...] = ()
+    name: str = ""
 
 
 class Resource:

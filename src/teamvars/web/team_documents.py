@@ -103,7 +103,7 @@ class TeamAttributes(msgspec.Struct, rename="kebab"):
 
     name: str
     users_count: int
-    visibility: str
+    visibility: Visibility
     organization_access: OrganizationAccess
     permissions: TeamPermissions
     sso_team_id: str | None = None

@@ -18,6 +18,7 @@ from teamvars.web.reader import Reader
 
 TYPE = "team-workspaces"
 _VARIABLES = Meta(description="Counts where the access is 'custom', and nowhere else.")
+_WORDS = Meta(extra_json_schema={"enum": [level.word for level in VariableLevel]})
 
 VariablesWord = Literal["none", "read", "write"]
 
@@ -86,8 +87,8 @@ class ChangedTeamWorkspaceDocument(msgspec.Struct):
 class TeamWorkspaceAttributes(msgspec.Struct, rename="kebab"):
     """What a team may do. There are no runs and no state; who writes variables may lock."""
 
-    access: str
-    variables: str
+    access: AccessType
+    variables: Annotated[str, _WORDS]
     workspace_locking: bool
     runs: str = "read"
     state_versions: str = "none"

@@ -41,14 +41,41 @@ class TeamWorkspaceRoutes:
             takes=NewTeamWorkspaceDocument,
             may_forbid=True,
             refuses=(404,),
+            name="createTeamWorkspace",
         )
-        takes, reads = ChangedTeamWorkspaceDocument, (*paging.PARAMETERS, _WORKSPACE)
+        list_ = Route(
+            "GET",
+            _ALL,
+            self.list,
+            page,
+            reads=(*paging.PARAMETERS, _WORKSPACE),
+            needed=(_WORKSPACE,),
+            refuses=(404,),
+            name="listTeamWorkspaces",
+        )
+        update = Route(
+            "PATCH",
+            _ONE,
+            self.update,
+            one,
+            takes=ChangedTeamWorkspaceDocument,
+            may_forbid=True,
+            name="updateTeamWorkspace",
+        )
+        delete = Route(
+            "DELETE",
+            _ONE,
+            self.delete,
+            {204: None},
+            may_forbid=True,
+            name="deleteTeamWorkspace",
+        )
         return [
-            Route("GET", _ALL, self.list, page, reads=reads, refuses=(404,)),
+            list_,
             create,
-            Route("GET", _ONE, self.read, one),
-            Route("PATCH", _ONE, self.update, one, takes=takes, may_forbid=True),
-            Route("DELETE", _ONE, self.delete, {204: None}, may_forbid=True),
+            Route("GET", _ONE, self.read, one, name="readTeamWorkspace"),
+            update,
+            delete,
         ]
 
     async def list(self, exchange: Exchange) -> Answer:

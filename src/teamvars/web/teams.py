@@ -7,7 +7,7 @@ from teamvars.services.teams import Teams
 from teamvars.web import paging
 from teamvars.web import team_documents as documents
 from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.includes import INCLUDE, requested_includes, text_of, words_of
+from teamvars.web.includes import INCLUDE, NAMES, requested_includes, text_of, words_of
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.resources import Route
 from teamvars.web.team_documents import (
@@ -20,7 +20,6 @@ from teamvars.web.team_documents import (
 
 _ALL = "/api/v2/organizations/{organization}/teams"
 _ONE = "/api/v2/teams/{team_id}"
-_NAMES = "filter[names]"
 _SEARCH = "q"
 _JSON_API = {"Content-Type": MEDIA_TYPE}
 
@@ -34,7 +33,7 @@ class TeamRoutes:
     def routes(self) -> list[Route]:
         """One row an operation."""
         one, page = {200: TeamDocument}, {200: TeamListDocument}
-        reads = (*paging.PARAMETERS, INCLUDE, _NAMES, _SEARCH)
+        reads = (*paging.PARAMETERS, INCLUDE, NAMES, _SEARCH)
         create = Route(
             "POST",
             _ALL,
@@ -42,19 +41,38 @@ class TeamRoutes:
             {201: TeamDocument},
             takes=NewTeamDocument,
             may_forbid=True,
+            name="createTeam",
+        )
+        update = Route(
+            "PATCH",
+            _ONE,
+            self.update,
+            one,
+            takes=ChangedTeamDocument,
+            may_forbid=True,
+            name="updateTeam",
+        )
+        delete = Route(
+            "DELETE",
+            _ONE,
+            self.delete,
+            {204: None},
+            may_forbid=True,
+            refuses=(422,),
+            name="deleteTeam",
         )
         return [
-            Route("GET", _ALL, self.list, page, reads=reads),
+            Route("GET", _ALL, self.list, page, reads=reads, name="listTeams"),
             create,
-            Route("GET", _ONE, self.read, one, reads=(INCLUDE,)),
-            Route("PATCH", _ONE, self.update, one, takes=ChangedTeamDocument, may_forbid=True),
-            Route("DELETE", _ONE, self.delete, {204: None}, may_forbid=True, refuses=(422,)),
+            Route("GET", _ONE, self.read, one, reads=(INCLUDE,), name="readTeam"),
+            update,
+            delete,
         ]
 
     async def list(self, exchange: Exchange) -> Answer:
         """List the teams of an organization that the caller sees, by name."""
         includes = requested_includes(exchange, INCLUDES)
-        wanted = TeamFilter(words_of(exchange, _NAMES), text_of(exchange, _SEARCH))
+        wanted = TeamFilter(words_of(exchange, NAMES), text_of(exchange, _SEARCH))
         page = paging.requested_page(exchange)
         caller, organization = exchange.require_caller(), exchange.path("organization")
         found = await self._teams.list(caller, organization, wanted, page, members=bool(includes))

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.domain.tokens import EXPIRY_RULE, MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
 from teamvars.services.tokens import NewToken
 from teamvars.web import paging
+from teamvars.web.formats import Time
 from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
 
@@ -25,7 +26,7 @@ class NewTokenAttributes(msgspec.Struct, rename="kebab", kw_only=True):
     """What a create says about a token; attributes that are not here are ignored."""
 
     description: Annotated[str, _DESCRIPTION] | UnsetType | None = UNSET
-    expired_at: Annotated[str, _EXPIRY] | UnsetType | None = UNSET
+    expired_at: Annotated[Time, _EXPIRY] | UnsetType | None = UNSET
 
 
 class NewTokenResource(msgspec.Struct):
@@ -44,9 +45,9 @@ class NewTokenDocument(msgspec.Struct):
 class TokenAttributes(msgspec.Struct, rename="kebab"):
     """A token's attributes; `token` is there once, when it was made."""
 
-    created_at: str
-    last_used_at: str | None
-    expired_at: str | None
+    created_at: Time
+    last_used_at: Time | None
+    expired_at: Time | None
     description: str
     token: str | UnsetType = UNSET
 

@@ -32,24 +32,24 @@ class TokenRoutes:
         """One row an operation; organizations and teams have one token, users any number."""
         one, page = {200: TokenDocument}, {200: TokenListDocument}
         return [
-            *self._single(_OF_ORGANIZATION, _organization),
-            *self._single(_OF_TEAM, _team),
-            Route("GET", _OF_USER, self.list, page, reads=paging.PARAMETERS),
-            self._creation(_OF_USER, _user, may_forbid=False),
-            Route("GET", _ONE, self.read, one),
-            Route("DELETE", _ONE, self.delete, {204: None}),
+            *self._single(_OF_ORGANIZATION, _organization, "OrganizationToken"),
+            *self._single(_OF_TEAM, _team, "TeamToken"),
+            Route("GET", _OF_USER, self.list, page, reads=paging.PARAMETERS, name="listUserTokens"),
+            self._creation(_OF_USER, _user, "createUserToken", may_forbid=False),
+            Route("GET", _ONE, self.read, one, name="readToken"),
+            Route("DELETE", _ONE, self.delete, {204: None}, name="deleteToken"),
         ]
 
-    def _single(self, path: str, whose: Named) -> list[Route]:
+    def _single(self, path: str, whose: Named, noun: str) -> list[Route]:
         read = partial(self.read_newest, whose=whose)
         delete = partial(self.delete_all, whose=whose)
         return [
-            self._creation(path, whose, may_forbid=True),
-            Route("GET", path, read, {200: TokenDocument}, may_forbid=True),
-            Route("DELETE", path, delete, {204: None}, may_forbid=True),
+            self._creation(path, whose, f"create{noun}", may_forbid=True),
+            Route("GET", path, read, {200: TokenDocument}, may_forbid=True, name=f"read{noun}"),
+            Route("DELETE", path, delete, {204: None}, may_forbid=True, name=f"delete{noun}"),
         ]
 
-    def _creation(self, path: str, whose: Named, *, may_forbid: bool) -> Route:
+    def _creation(self, path: str, whose: Named, name: str, *, may_forbid: bool) -> Route:
         return Route(
             "POST",
             path,
@@ -58,6 +58,7 @@ class TokenRoutes:
             takes=NewTokenDocument,
             may_lack=True,
             may_forbid=may_forbid,
+            name=name,
         )
 
     async def create(self, exchange: Exchange, whose: Named) -> Answer:

@@ -3,6 +3,7 @@
 import msgspec
 
 from teamvars.services.users import UserView
+from teamvars.web.formats import Email
 
 
 class TwoFactor(msgspec.Struct):
@@ -16,7 +17,7 @@ class UserAttributes(msgspec.Struct, rename="kebab"):
     """A user's attributes; those with a default are the same for all."""
 
     username: str
-    email: str | None
+    email: Email | None
     is_service_account: bool = False
     avatar_url: str | None = None
     two_factor: TwoFactor = msgspec.field(default_factory=TwoFactor)

@@ -22,8 +22,8 @@ class UserRoutes:
         """One row an operation."""
         one = {200: UserDocument}
         return [
-            Route("GET", "/api/v2/account/details", self.read_caller, one),
-            Route("GET", "/api/v2/users/{user_id}", self.read, one),
+            Route("GET", "/api/v2/account/details", self.read_caller, one, name="readAccount"),
+            Route("GET", "/api/v2/users/{user_id}", self.read, one, name="readUser"),
         ]
 
     async def read_caller(self, exchange: Exchange) -> Answer:

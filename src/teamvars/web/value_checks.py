@@ -63,6 +63,7 @@ class ValueCheckRoutes:
                 {200: ValueCheckAnswerDocument},
                 takes=ValueCheckDocument,
                 may_forbid=True,
+                name="checkValue",
             )
         ]
 

@@ -19,6 +19,8 @@ from teamvars.web.resources import Route
 
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
 _ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
+_ALL = {200: VariableListDocument}
+_VARIABLE = {200: VariableDocument}
 _READ = (IF_NONE_MATCH,)
 _CHANGE = (IF_MATCH,)
 _ONE = "/api/v2/workspaces/{workspace_id}/vars/{variable_id}"
@@ -34,7 +36,7 @@ class VariableRoutes:
     def routes(self) -> list[Route]:
         """One row an operation."""
         return [
-            Route("GET", _LIST, self.list, {200: VariableListDocument}, reads=_READ),
+            Route("GET", _LIST, self.list, _ALL, reads=_READ, name="listVariables"),
             Route(
                 "POST",
                 _LIST,
@@ -42,33 +44,43 @@ class VariableRoutes:
                 {201: VariableDocument},
                 takes=NewVariableDocument,
                 may_forbid=True,
+                name="createVariable",
             ),
-            Route("GET", _ONE, self.read, {200: VariableDocument}, reads=_READ),
+            Route("GET", _ONE, self.read, _VARIABLE, reads=_READ, name="readVariable"),
             Route(
                 "PATCH",
                 _ONE,
                 self.update,
-                {200: VariableDocument},
+                _VARIABLE,
                 takes=ChangedVariableDocument,
                 reads=_CHANGE,
                 may_forbid=True,
+                name="updateVariable",
             ),
-            Route("DELETE", _ONE, self.delete, {204: None}, reads=_CHANGE, may_forbid=True),
+            Route(
+                "DELETE",
+                _ONE,
+                self.delete,
+                {204: None},
+                reads=_CHANGE,
+                may_forbid=True,
+                name="deleteVariable",
+            ),
         ]
 
     def directory_routes(self) -> list[Route]:
         """The same list where clients ask for variable sets as well; there are none."""
-        return [Route("GET", _ALL_VARS, self.list, {200: VariableListDocument}, reads=_READ)]
+        return [Route("GET", _ALL_VARS, self.list, _ALL, reads=_READ, name="listAllVariables")]
 
     async def list(self, exchange: Exchange) -> Answer:
-        """List variables (spec.md)."""
+        """List all variables of a workspace, by key and category."""
         found = await self._variables.list(
             exchange.require_caller(), exchange.path("workspace_id"), self._render
         )
         return _conditional(exchange, found.entity_tag, found)
 
     async def read(self, exchange: Exchange) -> Answer:
-        """What `links.self` of a variable points at."""
+        """Read a variable, as its `links.self` says."""
         found = await self._variables.read(
             exchange.require_caller(),
             exchange.path("workspace_id"),
@@ -78,7 +90,7 @@ class VariableRoutes:
         return _conditional(exchange, self._tag_of(found), body)
 
     async def create(self, exchange: Exchange) -> Answer:
-        """Create a variable (spec.md)."""
+        """Create a variable; no other of its category has its key."""
         workspace_id = exchange.path("workspace_id")
         draft, deprecated = decoding.variable_create(exchange.document, workspace_id, self._dialect)
         made = await self._variables.create(
@@ -94,7 +106,7 @@ class VariableRoutes:
         return Answer(201, msgspec.json.encode(self._document(made)), headers)
 
     async def update(self, exchange: Exchange) -> Answer:
-        """Update a variable (spec.md)."""
+        """Update what the request names of a variable."""
         ids = exchange.path("workspace_id"), exchange.path("variable_id")
         updated = await self._variables.update(
             exchange.require_caller(),
@@ -106,7 +118,7 @@ class VariableRoutes:
         return Answer(200, msgspec.json.encode(self._document(updated)), headers)
 
     async def delete(self, exchange: Exchange) -> Answer:
-        """Delete a variable (spec.md); any body is ignored."""
+        """Delete a variable; any body is ignored."""
         await self._variables.delete(
             exchange.require_caller(),
             exchange.path("workspace_id"),

@@ -10,6 +10,7 @@ from teamvars.domain.workspaces import ExecutionMode, WorkspaceDraft
 from teamvars.services.workspaces import WorkspacePage, WorkspaceView
 from teamvars.web import paging
 from teamvars.web.documents import Identifier, RelatedLink, SelfLink, workspace_path
+from teamvars.web.formats import Time
 from teamvars.web.organization_documents import NAME, OrganizationLinkage
 from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
@@ -98,10 +99,10 @@ class WorkspaceAttributes(msgspec.Struct, rename="kebab"):
     """
 
     name: str
-    execution_mode: str
+    execution_mode: ExecutionMode
     operations: bool
     terraform_version: str
-    created_at: str
+    created_at: Time
     locked: bool
     actions: WorkspaceActions
     permissions: WorkspacePermissions

@@ -37,11 +37,13 @@ class WorkspaceRoutes:
 
     def routes(self) -> list[Route]:
         """What `relationships.configurable.links.related` of a variable points at."""
-        return [Route("GET", _BY_NAME, self.read, _ONE)]
+        return [Route("GET", _BY_NAME, self.read, _ONE, name="readWorkspaceByName")]
 
     def directory_routes(self) -> list[Route]:
         """All the others, one row an operation."""
-        reads = (*paging.PARAMETERS, _SEARCH)
+        page, reads = {200: WorkspaceListDocument}, (*paging.PARAMETERS, _SEARCH)
+        current, states = f"{_BY_ID}/current-state-version", f"{_BY_ID}/state-versions"
+        force = partial(self.unlock, force=True)
         create = Route(
             "POST",
             _ALL,
@@ -49,26 +51,30 @@ class WorkspaceRoutes:
             {201: WorkspaceDocument},
             takes=NewWorkspaceDocument,
             may_forbid=True,
+            name="createWorkspace",
         )
         return [
-            Route("GET", _ALL, self.list, {200: WorkspaceListDocument}, reads=reads),
+            Route("GET", _ALL, self.list, page, reads=reads, name="listWorkspaces"),
             create,
-            Route("GET", _BY_ID, self.read, _ONE),
-            *self._changes(_BY_NAME),
-            *self._changes(_BY_ID),
-            _action(f"{_BY_ID}/actions/lock", self.lock, _ONE),
-            _action(f"{_BY_ID}/actions/unlock", self.unlock, _ONE),
-            _action(f"{_BY_ID}/actions/force-unlock", partial(self.unlock, force=True), _ONE),
-            Route("GET", f"{_BY_ID}/current-state-version", self.read_state, {}),
-            Route("POST", f"{_BY_ID}/state-versions", self.refuse_state, {}, may_forbid=True),
+            Route("GET", _BY_ID, self.read, _ONE, name="readWorkspace"),
+            *self._changes(_BY_NAME, "WorkspaceByName"),
+            *self._changes(_BY_ID, "Workspace"),
+            _action(f"{_BY_ID}/actions/lock", self.lock, _ONE, "lockWorkspace"),
+            _action(f"{_BY_ID}/actions/unlock", self.unlock, _ONE, "unlockWorkspace"),
+            _action(f"{_BY_ID}/actions/force-unlock", force, _ONE, "forceUnlockWorkspace"),
+            Route("GET", current, self.read_state, {}, name="readCurrentStateVersion"),
+            Route(
+                "POST", states, self.refuse_state, {}, may_forbid=True, name="createStateVersion"
+            ),
         ]
 
-    def _changes(self, path: str) -> list[Route]:
+    def _changes(self, path: str, noun: str) -> list[Route]:
         takes, safely = ChangedWorkspaceDocument, partial(self.delete, only_unlocked=True)
+        update, delete = f"update{noun}", f"delete{noun}"
         return [
-            Route("PATCH", path, self.update, _ONE, takes=takes, may_forbid=True),
-            Route("DELETE", path, self.delete, {204: None}, may_forbid=True),
-            _action(f"{path}/actions/safe-delete", safely, {204: None}),
+            Route("PATCH", path, self.update, _ONE, takes=takes, may_forbid=True, name=update),
+            Route("DELETE", path, self.delete, {204: None}, may_forbid=True, name=delete),
+            _action(f"{path}/actions/safe-delete", safely, {204: None}, f"safeDelete{noun}"),
         ]
 
     async def list(self, exchange: Exchange) -> Answer:
@@ -126,8 +132,8 @@ class WorkspaceRoutes:
         raise forbidden("No state is kept here. Use a backend that keeps it.")
 
 
-def _action(path: str, handler: Handler, answers: Mapping[int, type | None]) -> Route:
-    return Route("POST", path, handler, answers, may_forbid=True, refuses=(409,))
+def _action(path: str, handler: Handler, answers: Mapping[int, type | None], name: str) -> Route:
+    return Route("POST", path, handler, answers, may_forbid=True, refuses=(409,), name=name)
 
 
 def _address(exchange: Exchange) -> Address:
