@@ -1,9 +1,9 @@
 """The figures of the core, each beside its bar: `python3 dev.py figures`.
 
 Statements are all that a request sends, `BEGIN` and `COMMIT` not counted; authentication is among
-them. What only reads needs no transaction, and a change asks before its own whether the caller may,
-without a lock. Ends with 1 when a figure misses its bar. `--quick` starts once and sends little: its
-start and its memory have no bar.
+them. What only reads needs no transaction; a change asks before its own whether the caller may,
+without a lock. Ends with 1 when a figure misses its bar. `--quick` starts once and sends little:
+its start and its memory have no bar.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """What reading a value costs: `python3 dev.py hcl`.
 
-Promised: a value of 40 bytes parses in under 80 µs, and time grows linearly up to 256 KiB. `--quick`
-measures each once, up to 16 KiB, and holds nothing against the promise.
+Promised: a value of 40 bytes parses in under 80 µs, and time grows linearly up to 256 KiB.
+`--quick` measures each once, up to 16 KiB, and holds nothing against the promise.
 """
 
 import argparse

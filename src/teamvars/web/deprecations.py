@@ -3,14 +3,14 @@
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.resources import Route
 
-_PAGE = "/docs/deprecations"
+PATH = "/docs/deprecations"
 _MARKDOWN = "text/markdown"
 # The day of release 0.1.0, 2026-11-21, the first that says so (RFC 9745, 2.1).
 _SINCE = 1_795_219_200
 
 DEPRECATED_FILTER = {
     "Deprecation": f"@{_SINCE}",
-    "Link": f'<{_PAGE}>; rel="deprecation"; type="{_MARKDOWN}"',
+    "Link": f'<{PATH}>; rel="deprecation"; type="{_MARKDOWN}"',
 }
 
 _TEXT = b"""# Deprecated
@@ -28,7 +28,7 @@ The path names the workspace already. Leave `filter` out, or say the same with a
 
 def routes() -> list[Route]:
     """The page; it holds no secret and takes no token."""
-    return [Route("GET", _PAGE, _page, {200: str}, media_type=_MARKDOWN, public=True)]
+    return [Route("GET", PATH, _page, {200: str}, media_type=_MARKDOWN, public=True)]
 
 
 async def _page(_: Exchange) -> Answer:

@@ -17,7 +17,7 @@ from teamvars.web.documents import VariableDocument
 from teamvars.web.errors import STATUS, ErrorDocument
 from teamvars.web.examples import OF_THE_DIRECTORY
 from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
+from teamvars.web.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
 from teamvars.web.organization_documents import NewOrganizationDocument
 from teamvars.web.requests import (
     ChangedVariableDocument,
@@ -200,6 +200,8 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
     }
     if type_ is not None:
         response["content"] = {one.media_type: {"schema": _schema(type_)}}
+        if one.has_page:
+            response["content"][HTML] = {"schema": _schema(str)}
     if VariableDocument in one.answers.values() or IF_NONE_MATCH in one.reads:
         response["headers"] |= _headers("ETag")
     if status == HTTPStatus.CREATED:
@@ -261,4 +263,4 @@ def _summary(one: Route) -> str:
 
 def _operation_id(one: Route) -> str:
     words = re.sub(r"[{}]", "", one.template).replace("/api/v2/", "").strip("/")
-    return f"{one.method.lower()}-{re.sub(r'[^a-z]+', '-', words)}"
+    return f"{one.method.lower()}-{re.sub(r'[^a-z]+', '-', words) or 'index'}"
