@@ -11,7 +11,7 @@ from teamvars.web.dialects import Dialect
 
 
 class VariableAttributes(msgspec.Struct, rename="kebab"):
-    """spec.md, Variable; `value` is null when the variable is sensitive.
+    """A variable (contract §4); `value` is null when the variable is sensitive.
 
     `created-at` is the `terraform` dialect's own.
     """

@@ -20,7 +20,7 @@ _TAKES: dict[LinkageType, type[msgspec.Struct]] = {
 
 
 class MemberRoutes:
-    """The four operations of spec.md on team membership, and the reading of users' linkage.
+    """The four operations on team membership (contract §5), and the reading of users' linkage.
 
     That of memberships is read as full resources: `web/memberships.py`.
     """
@@ -51,7 +51,7 @@ class MemberRoutes:
         return Answer(200, body, {"Content-Type": MEDIA_TYPE})
 
     async def change(self, exchange: Exchange, linkage: LinkageType, change: Change) -> Answer:
-        """Add or remove users, all or none (spec.md)."""
+        """Add or remove users, all or none (contract §5)."""
         await self._members.change(
             exchange.require_caller(),
             exchange.path("team_id"),

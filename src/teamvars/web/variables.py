@@ -25,7 +25,7 @@ _ONE = "/api/v2/workspaces/{workspace_id}/vars/{variable_id}"
 
 
 class VariableRoutes:
-    """The five operations of spec.md on variables, and the reading of one."""
+    """The five operations on variables (contract §4), and the reading of one."""
 
     def __init__(self, variables: Variables, dialect: Dialect) -> None:
         self._variables = variables
@@ -61,7 +61,7 @@ class VariableRoutes:
         return [Route("GET", _ALL_VARS, self.list, {200: VariableListDocument}, reads=_READ)]
 
     async def list(self, exchange: Exchange) -> Answer:
-        """List variables (spec.md)."""
+        """List variables."""
         found = await self._variables.list(
             exchange.require_caller(), exchange.path("workspace_id"), self._render
         )
@@ -78,7 +78,7 @@ class VariableRoutes:
         return _conditional(exchange, self._tag_of(found), body)
 
     async def create(self, exchange: Exchange) -> Answer:
-        """Create a variable (spec.md)."""
+        """Create a variable."""
         workspace_id = exchange.path("workspace_id")
         draft, deprecated = decoding.variable_create(exchange.document, workspace_id, self._dialect)
         made = await self._variables.create(
@@ -94,7 +94,7 @@ class VariableRoutes:
         return Answer(201, msgspec.json.encode(self._document(made)), headers)
 
     async def update(self, exchange: Exchange) -> Answer:
-        """Update a variable (spec.md)."""
+        """Update a variable."""
         ids = exchange.path("workspace_id"), exchange.path("variable_id")
         updated = await self._variables.update(
             exchange.require_caller(),
@@ -106,7 +106,7 @@ class VariableRoutes:
         return Answer(200, msgspec.json.encode(self._document(updated)), headers)
 
     async def delete(self, exchange: Exchange) -> Answer:
-        """Delete a variable (spec.md); any body is ignored."""
+        """Delete a variable; any body is ignored."""
         await self._variables.delete(
             exchange.require_caller(),
             exchange.path("workspace_id"),
