@@ -137,6 +137,35 @@ def test_the_printed_terraform_lines_are_a_configuration_that_terraform_takes(
         assert 'subnets is {"private":"10.0.2.0/24","public":"10.0.1.0/24"}.' in said
         assert "Value for var.vpn_psk unavailable" in done.stdout
         assert "correct-horse-battery" not in done.stdout + done.stderr
+        _undeclared_variables_fail_and_the_console_knows_no_value(dev_tls, main.parent)
+
+
+def _undeclared_variables_fail_and_the_console_knows_no_value(dev: Dev, folder: Path) -> None:
+    (authority,) = re.findall(r"SSL_CERT_FILE=(\S+)", dev.shell_lines)
+
+    def terraform(*words: str, typed: str | None = None) -> str:
+        done = subprocess.run(
+            ["/usr/bin/env", "terraform", *words],
+            cwd=folder,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(folder),
+                "SSL_CERT_FILE": authority,
+                "CHECKPOINT_DISABLE": "1",
+            },
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    assert terraform("console", typed="var.region\n").strip() == "(known after apply)"
+    main = folder / "main.tf"
+    main.write_text(main.read_text().replace('variable "peer_count" {}', ""))
+    said = " ".join(terraform("import", "-no-color", "terraform_data.any", "1").split())
+    assert "Value for undeclared variable" in said
+    assert 'A variable named "peer_count" was assigned a value' in said
 
 
 def _two_users_were_added(dev: Dev) -> None:
