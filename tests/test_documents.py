@@ -1,5 +1,6 @@
 """The documents say what is so: links resolve, commands and codes exist, the tour works."""
 
+import importlib.util
 import re
 import subprocess
 from pathlib import Path
@@ -64,6 +65,18 @@ def test_every_command_that_is_named_exists(document: Path) -> None:
     for words in named_commands(document.read_text()):
         # What follows is an argument, such as the name of a file.
         assert words[: 1 + (words[:1] in groups)] in known, words
+
+
+def test_every_command_of_dev_py_that_is_named_exists() -> None:
+    spec = importlib.util.spec_from_file_location("dev", ROOT / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    dev_py = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(dev_py)
+    sources = [path for name in ("src", "tests", "bench") for path in (ROOT / name).rglob("*.py")]
+    for path in [*DOCUMENTS, *sources, *ROOT.glob("requirements/*.txt")]:
+        named = set(re.findall(r"(?:python3 |`)dev\.py ([a-z]+)\b", path.read_text()))
+        assert named <= set(dev_py.COMMANDS), path
 
 
 def test_every_command_and_every_setting_is_in_the_operators_document() -> None:
