@@ -1,8 +1,9 @@
 """What decoding a document costs with each parser: `.venv/bin/python -m bench.json_parsers`.
 
-The figures behind docs/decisions/002-json-parser.md.
+The figures behind docs/decisions/002-json-parser.md; `--quick` decodes each document once.
 """
 
+import argparse
 import json
 import sys
 import timeit
@@ -21,6 +22,9 @@ ROUNDS = 2000
 
 def main() -> int:
     """Prints µs for each parser and document."""
+    parser = argparse.ArgumentParser(prog="bench.json_parsers")
+    parser.add_argument("--quick", action="store_true", help="each document once")
+    most, repeats = (1, 1) if parser.parse_args().quick else (ROUNDS, 5)
     documents: dict[str, Any] = {
         "a variable of 20 bytes": variable_document(value="x" * 20),
         "a variable of 256 KiB": variable_document(value="x" * 256 * 1024),
@@ -37,8 +41,8 @@ def main() -> int:
         if "variable" in what:
             parsers["msgspec, typed"] = typed.decode
         for name, parse in parsers.items():
-            rounds = ROUNDS if len(body) < 1000 else ROUNDS // 20
-            seconds = min(timeit.repeat(partial(parse, body), number=rounds, repeat=5))
+            rounds = most if len(body) < 1000 else max(1, most // 20)
+            seconds = min(timeit.repeat(partial(parse, body), number=rounds, repeat=repeats))
             print(f"{what:<24}{name:<18}{seconds / rounds * 1e6:9.1f} µs")
     print("msgspec of a member twice: ", msgspec.json.decode(b'{"a": 1, "a": 2}'))
     return 0

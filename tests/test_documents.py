@@ -1,5 +1,6 @@
 """The documents say what is so: links resolve, commands and codes exist, the tour works."""
 
+import importlib.util
 import re
 import subprocess
 from collections.abc import Mapping
@@ -9,9 +10,13 @@ import pytest
 from typer.main import get_command
 
 from teamvars import cli, settings
+from teamvars.domain import names, teams, tokens, variables
 from teamvars.domain.errors import Code
-from teamvars.web.dialects import STANDARD
+from teamvars.web import errors, includes, json_body, paging
+from teamvars.web.budgets import STRANGER_BODY_BYTES
+from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.errors import STATUS
+from teamvars.web.exchange import MAX_BODY_BYTES, MAX_PARAMETERS, MAX_QUERY_BYTES
 from tests.cli.test_dev import Dev, dev
 from tests.web.test_authorization import EVERYONE, MATRIX, NOBODY, OWNERS, PLAIN, WRITERS
 from tests.web.test_openapi import document_in
@@ -20,6 +25,8 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"(?:\S*/)?teamvars((?: [a-z]+)+)")
+CONTRACT = ROOT / "docs" / "contract.md"
+POINTER = re.compile(r"contract §\d(?:(?:,| and| to) §?\d)*")
 SETTING = re.compile(r"\bTEAMVARS_[A-Z_]+\b")
 TOUR = re.compile(r"<!-- tour -->\n```sh\n(.*?)```", re.DOTALL)
 
@@ -75,6 +82,18 @@ def test_every_command_that_is_named_exists(document: Path) -> None:
     for words in named_commands(document.read_text()):
         # What follows is an argument, such as the name of a file.
         assert words[: 1 + (words[:1] in groups)] in known, words
+
+
+def test_every_command_of_dev_py_that_is_named_exists() -> None:
+    spec = importlib.util.spec_from_file_location("dev", ROOT / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    dev_py = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(dev_py)
+    sources = [path for name in ("src", "tests", "bench") for path in (ROOT / name).rglob("*.py")]
+    for path in [*DOCUMENTS, *sources, *ROOT.glob("requirements/*.txt")]:
+        named = set(re.findall(r"(?:python3 |`)dev\.py ([a-z]+)\b", path.read_text()))
+        assert named <= set(dev_py.COMMANDS), path
 
 
 def test_every_command_and_every_setting_is_in_the_operators_document() -> None:
@@ -141,6 +160,70 @@ def who_may(method: str, template: str) -> str:
     allowed = frozenset(who for who, status in MATRIX[method, template].items() if status == 200)
     assert allowed in WHO, f"WHO has no word for those who may {method} {template}: {set(allowed)}"
     return WHO[allowed]
+
+
+def test_every_section_of_the_contract_that_is_pointed_at_is_there() -> None:
+    sections = set(re.findall(r"^## (\d)\. ", CONTRACT.read_text(), re.MULTILINE))
+    pointed: dict[str, Path] = {}
+    for folder in ("src", "tests", "bench", "docs"):
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.suffix in (".py", ".md", ".sql"):
+                for phrase in POINTER.findall(path.read_text()):
+                    pointed |= dict.fromkeys(re.findall(r"\d", phrase), path)
+    assert pointed
+    assert set(pointed) <= sections, {n: str(pointed[n]) for n in set(pointed) - sections}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_section_of_another_document_that_is_linked_is_there(document: Path) -> None:
+    for target in LINK.findall(document.read_text()):
+        path, _, anchor = target.partition("#")
+        if anchor and "://" not in target:
+            text = (document.parent / path if path else document).read_text()
+            titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", t.lower()).replace(" ", "-") for t in titles}
+
+
+def test_every_code_the_contract_names_exists() -> None:
+    named = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", CONTRACT.read_text()))
+    assert named <= {code.word for code in Code}
+    assert len(named) > 10
+
+
+def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
+    section = CONTRACT.read_text().partition("\n## 8. ")[2]
+    rows = dict(re.findall(r"^\| (.+?) \| ([\d,]+) \|$", section, re.MULTILINE))
+    told = {what: int(number.replace(",", "")) for what, number in rows.items()}
+    quota = settings.load().quota
+    longest = next(n for n in range(1000) if not names.is_name("a" * (n + 1)) and n > 0)
+    assert list(told.values()) == [
+        variables.MAX_KEY_CHARACTERS,
+        variables.MAX_DESCRIPTION_CHARACTERS,
+        variables.MAX_VALUE_BYTES,
+        quota.variables,
+        quota.value_bytes,
+        longest,
+        teams.MAX_ITEMS,
+        tokens.MAX_LIVE_TOKENS,
+        MAX_BODY_BYTES,
+        STRANGER_BODY_BYTES,
+        json_body.MAX_DEPTH,
+        MAX_QUERY_BYTES,
+        MAX_PARAMETERS,
+        includes.MAX_CHARACTERS,
+        paging.MAX_SIZE,
+        errors.MOST_BYTES,
+    ]
+
+
+def test_the_contract_tells_the_dialects_apart_as_the_code_does() -> None:
+    text = CONTRACT.read_text()
+    for dialect in (STANDARD, TERRAFORM):
+        assert f"`{dialect.name}`" in text
+        assert all(f"`{word}`" in text for word in dialect.categories.values())
+    left_out = STANDARD.required_to_create - TERRAFORM.required_to_create
+    assert left_out == {"description"}
+    assert STANDARD.required_to_update - TERRAFORM.required_to_update == {"id", "attributes"}
 
 
 def test_the_tour_shows_what_the_readme_says(dev: Dev) -> None:

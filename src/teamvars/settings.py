@@ -32,7 +32,7 @@ class SettingsError(Exception):
 
 
 class DialectName(StrEnum):
-    """How the API is spoken: to the letter of the specification, or as HCP Terraform clients do."""
+    """How the API is spoken: to the letter of the contract, or as HCP Terraform clients do."""
 
     STANDARD = "standard"
     TERRAFORM = "terraform"

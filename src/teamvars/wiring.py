@@ -34,7 +34,7 @@ from teamvars.services.workspaces import Workspaces
 from teamvars.settings import Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
-from teamvars.web import deprecations, discovery, openapi
+from teamvars.web import deprecations, discovery, index, openapi
 from teamvars.web.app import ASGIApp, application
 from teamvars.web.audit import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
@@ -126,6 +126,7 @@ def routes(
         *(directory_routes(all_services, dialect) if directory_api else ()),
         *HealthRoutes(Readiness(all_services.installation, keys)).routes(),
         *deprecations.routes(),
+        *index.routes(),
     ]
     return [*listed, openapi.route(listed, dialect)]
 

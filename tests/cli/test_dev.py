@@ -1,7 +1,9 @@
 """`dev`: what it prints works when pasted, and nothing is left of it (contract §7)."""
 
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pygohcl
 import pytest
 
 from teamvars.security.tokens import is_token
@@ -38,17 +41,28 @@ class Dev:
 @pytest.fixture
 def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dev]:
     """`dev` in a place with a real store configured, which it must leave alone."""
-    temporary = tmp_path / "temporary"
+    yield from started(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def dev_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dev]:
+    """The same with `--tls`."""
+    yield from started(tmp_path, monkeypatch, "--tls")
+
+
+def started(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> Iterator[Dev]:
+    """`dev` with these options, once it has printed what it prints."""
+    temporary = folder / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
-    (tmp_path / "teamvars.toml").write_text('data_dir = "real"\nworkers = 2\n')
-    host = Host(tmp_path, {"DATABASE_URL": "postgresql://127.0.0.1:1/real", "HOST": "0.0.0.0"})  # noqa: S104
+    (folder / "teamvars.toml").write_text('data_dir = "real"\nworkers = 2\n')
+    host = Host(folder, {"DATABASE_URL": "postgresql://127.0.0.1:1/real", "HOST": "0.0.0.0"})  # noqa: S104
     port = free_port()
-    out, err = tmp_path / "out", tmp_path / "err"
+    out, err = folder / "out", folder / "err"
     with out.open("w") as to_out, err.open("w") as to_err:
-        process = host.start("dev", "--port", port, out=to_out, err=to_err)
+        process = host.start("dev", "--port", port, *options, out=to_out, err=to_err)
     deadline = time.monotonic() + SECONDS
-    while not out.read_text().endswith("'\n\n"):
+    while not out.read_text().endswith(("'\n\n", "any 1\n\n")):
         assert process.poll() is None, err.read_text()
         assert time.monotonic() < deadline, err.read_text()
         time.sleep(0.02)
@@ -87,6 +101,71 @@ def test_the_printed_lines_work_and_ctrl_c_leaves_nothing(dev: Dev, tmp_path: Pa
     assert not (tmp_path / "real").exists()
     assert "Traceback" not in dev.err.read_text()
     assert "topsecret" not in dev.err.read_text()
+
+
+def test_the_printed_terraform_lines_are_a_configuration_that_terraform_takes(
+    dev_tls: Dev, tmp_path: Path
+) -> None:
+    """Where there is no terraform, another program of its name stands in; the text is the same."""
+    (pasted := tmp_path / "pasted").mkdir()
+    (programs := tmp_path / "programs").mkdir()
+    terraform = shutil.which("terraform")
+    if terraform is None:
+        (stand_in := programs / "terraform").write_text("#!/bin/sh\n")
+        stand_in.chmod(0o700)
+    done = subprocess.run(
+        ["/usr/bin/env", "bash", "-uo", "pipefail", "-c", dev_tls.shell_lines],
+        env={
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "HOME": str(tmp_path),
+            "TMPDIR": str(pasted),
+            "CHECKPOINT_DISABLE": "1",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (main,) = pasted.glob("*/main.tf")
+    read = pygohcl.loads(main.read_text())
+    assert set(read["variable"]) == {
+        *("region", "subnets", "vpn_psk", "availability_zones", "peer_count")
+    }
+    if terraform is not None:
+        said = " ".join(done.stderr.split())
+        assert "Terraform has been successfully initialized!" in done.stdout, done.stderr
+        assert "region is eu-central-1." in said
+        assert 'subnets is {"private":"10.0.2.0/24","public":"10.0.1.0/24"}.' in said
+        assert "Value for var.vpn_psk unavailable" in done.stdout
+        assert "correct-horse-battery" not in done.stdout + done.stderr
+        _undeclared_variables_fail_and_the_console_knows_no_value(dev_tls, main.parent)
+
+
+def _undeclared_variables_fail_and_the_console_knows_no_value(dev: Dev, folder: Path) -> None:
+    (authority,) = re.findall(r"SSL_CERT_FILE=(\S+)", dev.shell_lines)
+
+    def terraform(*words: str, typed: str | None = None) -> str:
+        done = subprocess.run(
+            ["/usr/bin/env", "terraform", *words],
+            cwd=folder,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(folder),
+                "SSL_CERT_FILE": authority,
+                "CHECKPOINT_DISABLE": "1",
+            },
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    assert terraform("console", typed="var.region\n").strip() == "(known after apply)"
+    main = folder / "main.tf"
+    main.write_text(main.read_text().replace('variable "peer_count" {}', ""))
+    said = " ".join(terraform("import", "-no-color", "terraform_data.any", "1").split())
+    assert "Value for undeclared variable" in said
+    assert 'A variable named "peer_count" was assigned a value' in said
 
 
 def _two_users_were_added(dev: Dev) -> None:

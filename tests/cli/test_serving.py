@@ -1,4 +1,4 @@
-"""A running server: health, workers, log lines, signals (contract §2, §7; issue: HTTP)."""
+"""A running server: health, workers, log lines, signals (contract §2 and §7)."""
 
 import json
 import signal

@@ -114,6 +114,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", "/api/v2/workspaces/{workspace_id}/audit-events"): READ_VARIABLES,
     ("GET", "/api/v2/teams/{team_id}/audit-events"): CHANGE_MEMBERS,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/check-value"): CHANGE_VARIABLES,
+    ("GET", "/"): PUBLIC,
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
     ("GET", "/openapi.json"): PUBLIC,

@@ -1,4 +1,4 @@
-"""Team membership: spec.md and contract §5, on both engines."""
+"""Team membership: contract §5, on both engines."""
 
 import asyncio
 from collections.abc import Sequence

@@ -626,7 +626,8 @@ async def test_health_and_openapi_are_json_for_everyone_and_whatever_they_accept
     ("method", "url", "status"),
     [
         ("GET", "http://teamvars.test/nowhere", 404),
-        ("GET", "http://teamvars.test/", 404),
+        ("GET", "http://teamvars.test//", 404),
+        ("POST", "http://teamvars.test/", 405),
         ("GET", "http://teamvars.test/api/v1/workspaces/ws-1/vars", 404),
         ("POST", "http://teamvars.test/healthz", 405),
         ("GET", "http://teamvars.test/api/v2/workspaces/ws-1/vars", 401),

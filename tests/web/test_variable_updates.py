@@ -1,4 +1,4 @@
-"""Updating variables, and the rules of sensitive ones: spec.md and contract §4, on both engines."""
+"""Updating variables, and the rules of sensitive ones: contract §4, on both engines."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Creating, listing and deleting variables: spec.md and contract §4, on both engines."""
+"""Creating, listing and deleting variables: contract §4, on both engines."""
 
 import asyncio
 import re

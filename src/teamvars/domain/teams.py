@@ -1,4 +1,4 @@
-"""Teams and their membership: the linkage objects of spec.md, and the rules of contract §5."""
+"""Teams and their membership: the linkage objects and the rules of contract §5."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -29,7 +29,7 @@ class Status(StrEnum):
 
 
 class LinkageType(StrEnum):
-    """What a linkage object names a member by (spec.md, Team membership relationship)."""
+    """What a linkage object names a member by (contract §5)."""
 
     USERS = "users"
     ORGANIZATION_MEMBERSHIPS = "organization-memberships"
@@ -89,7 +89,7 @@ class MembersDraft(msgspec.Struct, frozen=True):
         )
 
     def not_accepted(self, invited: Iterable[str]) -> list[Fault]:
-        """A fault for each item that names an invited user by user id (spec.md, rule 3)."""
+        """A fault for each item that names an invited user by user id (contract §5)."""
         return self._item_faults(
             set(invited),
             Code.INVITATION_NOT_ACCEPTED,

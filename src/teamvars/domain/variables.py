@@ -155,7 +155,7 @@ class ValueDraft(Discreet, frozen=True):
 
 
 class WorkspaceFilter(msgspec.Struct, frozen=True):
-    """The deprecated `filter.*` properties of a create: names the workspace must have (spec.md)."""
+    """The deprecated `filter.*` of a create: names the workspace must have (contract §4)."""
 
     workspace_name: str | None = None
     organization_name: str | None = None

@@ -21,7 +21,7 @@ _KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the serv
 def variable_create(
     document: object, workspace_id: str, dialect: Dialect
 ) -> tuple[VariableDraft, WorkspaceFilter]:
-    """What a create asks for (spec.md, Create a variable)."""
+    """What a create asks for (contract §4)."""
     read = Reader(document)
     data, attributes = read.new_resource("vars")
     _require_workspace(read, data, workspace_id)
@@ -32,7 +32,7 @@ def variable_create(
 def variable_update(
     document: object, workspace_id: str, variable_id: str, dialect: Dialect
 ) -> VariableDraft:
-    """What an update asks for (spec.md, Update a variable)."""
+    """What an update asks for (contract §4)."""
     read = Reader(document)
     data = read.data(dict)
     read.require_type(data, "vars")
@@ -56,7 +56,7 @@ def value_check(document: object) -> ValueDraft:
 
 
 def members(document: object, linkage: LinkageType) -> MembersDraft:
-    """Whom a request adds or removes (spec.md, Team membership)."""
+    """Whom a request adds or removes (contract §5)."""
     read = Reader(document)
     items = read.at_most(MAX_ITEMS, read.data(list) or [], "/data")
     ids = [read.identifier(item, linkage, f"/data/{n}") for n, item in enumerate(items)]

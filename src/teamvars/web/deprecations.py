@@ -3,14 +3,14 @@
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.resources import Route
 
-_PAGE = "/docs/deprecations"
+PATH = "/docs/deprecations"
 _MARKDOWN = "text/markdown"
 # The day of release 0.1.0, 2026-11-21, the first that says so (RFC 9745, 2.1).
 _SINCE = 1_795_219_200
 
 DEPRECATED_FILTER = {
     "Deprecation": f"@{_SINCE}",
-    "Link": f'<{_PAGE}>; rel="deprecation"; type="{_MARKDOWN}"',
+    "Link": f'<{PATH}>; rel="deprecation"; type="{_MARKDOWN}"',
 }
 
 _TEXT = b"""# Deprecated
@@ -31,7 +31,7 @@ def routes() -> list[Route]:
     return [
         Route(
             "GET",
-            _PAGE,
+            PATH,
             _page,
             {200: str},
             media_type=_MARKDOWN,

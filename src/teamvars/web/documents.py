@@ -12,7 +12,7 @@ from teamvars.web.formats import Path, Time
 
 
 class VariableAttributes(msgspec.Struct, rename="kebab"):
-    """spec.md, Variable; `value` is null when the variable is sensitive.
+    """A variable (contract §4); `value` is null when the variable is sensitive.
 
     `created-at` is the `terraform` dialect's own.
     """

@@ -21,7 +21,7 @@ _NAMES = {LinkageType.USERS: "Users", LinkageType.ORGANIZATION_MEMBERSHIPS: "Mem
 
 
 class MemberRoutes:
-    """The four operations of spec.md on team membership, and the reading of users' linkage.
+    """The four operations on team membership (contract §5), and the reading of users' linkage.
 
     That of memberships is read as full resources: `web/memberships.py`.
     """

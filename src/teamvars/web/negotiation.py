@@ -8,6 +8,7 @@ from teamvars.services.variables import ANY_VERSION, Versions
 
 MEDIA_TYPE = "application/vnd.api+json"
 JSON = "application/json"
+HTML = "text/html"
 IF_MATCH = "If-Match"
 IF_NONE_MATCH = "If-None-Match"
 
@@ -41,6 +42,27 @@ def require_acceptable(accept: str | None) -> None:
     if best[1] == 0:
         detail = f"Answers are {MEDIA_TYPE}; Accept must admit it."
         raise Refusal(Fault(Code.NOT_ACCEPTABLE, detail, header="Accept"))
+
+
+def prefers_html(accept: str | None) -> bool:
+    """Whether `Accept` would rather have a page than JSON, as browsers say; no word is no."""
+    qualities = dict(_qualities(accept or ""))
+
+    def quality(*ranges: str) -> float:
+        """That of the first of the ranges that is named: they go from precise to wide."""
+        return next((qualities[one] for one in ranges if one in qualities), 0.0)
+
+    wide = "*/*"
+    page = quality(HTML, "text/*", wide)
+    return page > max(quality(one, "application/*", wide) for one in (MEDIA_TYPE, JSON))
+
+
+def _qualities(accept: str) -> Iterator[tuple[str, float]]:
+    for item in _items(accept):
+        media_range, parameters = _media_type(item)
+        quality = parameters.get("q", "1")
+        if _QUALITY.fullmatch(quality) is not None:
+            yield media_range, float(quality)
 
 
 def require_document_type(content_type: str | None) -> None:

@@ -18,7 +18,7 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.documents import VariableDocument
 from teamvars.web.errors import STATUS, ErrorDocument
 from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
+from teamvars.web.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
 from teamvars.web.requests import NewVariableDocument
 from teamvars.web.resources import Handler, Route
 
@@ -127,6 +127,8 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
     }
     if type_ is not None:
         response["content"] = {one.media_type: {"schema": schemas.reference(type_)}}
+        if one.has_page:
+            response["content"][HTML] = {"schema": {"type": "string"}}
     if VariableDocument in one.answers.values() or IF_NONE_MATCH in one.reads:
         response["headers"] |= parameters.answered("ETag")
     if status == HTTPStatus.CREATED:

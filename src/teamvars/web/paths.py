@@ -13,10 +13,10 @@ class Paths(Generic[T]):
         self._root: _Node[T] = _Node()
 
     def add(self, template: str, thing: T) -> None:
-        """Puts something at every path of the template."""
+        """Puts something at every path of the template; `/` is the path without a segment."""
         node = self._root
         names = []
-        for segment in template.split("/")[1:]:
+        for segment in template.removesuffix("/").split("/")[1:]:
             if segment.startswith("{"):
                 names.append(segment[1:-1])
                 node.any_segment = node.any_segment or _Node()

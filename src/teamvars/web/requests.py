@@ -34,7 +34,7 @@ _SENSITIVE = Meta(description="Written once and never shown; true is for ever.")
 
 
 class NewVariableAttributes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a create says about a variable; what has no default is required (spec.md)."""
+    """What a create says about a variable; what has no default is required (contract §4)."""
 
     key: Annotated[str, _KEY]
     value: Annotated[str, _VALUE] = ""

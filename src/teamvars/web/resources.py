@@ -17,7 +17,8 @@ class Route(msgspec.Struct, frozen=True):
     """One operation: `template` is the path with `{name}` for its parameters.
 
     `answers` has the type of the document for each success, None where there is no document, and
-    `media_type` is that of the documents. A request's body is ignored unless the route `takes` a
+    `media_type` is that of the documents; one that `has_page` answers with an HTML page whoever
+    prefers one. A request's body is ignored unless the route `takes` a
     document, which it `may_lack`. `reads` names the headers and query parameters its handler looks
     at, `sends` the headers of its own. `may_forbid` says that some who see the target may not do
     this, `refuses` which other statuses there are besides those of every route. A `public` route
@@ -38,6 +39,7 @@ class Route(msgspec.Struct, frozen=True):
     may_forbid: bool = False
     refuses: tuple[int, ...] = ()
     media_type: str = MEDIA_TYPE
+    has_page: bool = False
     public: bool = False
     needed: tuple[str, ...] = ()
     name: str = ""

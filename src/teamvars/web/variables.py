@@ -27,7 +27,7 @@ _ONE = "/api/v2/workspaces/{workspace_id}/vars/{variable_id}"
 
 
 class VariableRoutes:
-    """The five operations of spec.md on variables, and the reading of one."""
+    """The five operations on variables (contract §4), and the reading of one."""
 
     def __init__(self, variables: Variables, dialect: Dialect) -> None:
         self._variables = variables

@@ -129,18 +129,24 @@ terraform {{
     workspaces {{ name = "network" }}
   }}
 }}
-variable "region" {{ validation {{
-  condition     = var.region == ""
-  error_message = "region is ${{var.region}}."
-}} }}
-variable "subnets" {{ validation {{
-  condition     = length(var.subnets) == 0
-  error_message = "subnets is ${{jsonencode(var.subnets)}}."
-}} }}
-variable "vpn_psk" {{ validation {{
-  condition     = var.vpn_psk == ""
-  error_message = "vpn_psk is ${{var.vpn_psk}}."
-}} }}
+variable "region" {{
+  validation {{
+    condition     = var.region == ""
+    error_message = "region is ${{var.region}}."
+  }}
+}}
+variable "subnets" {{
+  validation {{
+    condition     = length(var.subnets) == 0
+    error_message = "subnets is ${{jsonencode(var.subnets)}}."
+  }}
+}}
+variable "vpn_psk" {{
+  validation {{
+    condition     = var.vpn_psk == ""
+    error_message = "vpn_psk is ${{var.vpn_psk}}."
+  }}
+}}
 variable "availability_zones" {{}}
 variable "peer_count" {{}}
 resource "terraform_data" "any" {{}}

@@ -1,0 +1,74 @@
+"""What measures runs: each documented command in its short form, and the parts of the benchmark."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import references, world
+from bench.core import POSTGRES_URL
+from bench.subjects import Served
+from bench.works import LIST, WORKS
+from bench.world import EMPTY
+from tests.commands import Host
+from tests.postgres import Postgres
+from tests.server import Server
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*words: str, **environment: str) -> str:
+    """What a module of the benchmark prints; it must succeed."""
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_figures_of_the_core_hold_and_each_change_is_counted_once(postgres: Postgres) -> None:
+    postgres.create_database("figures")
+    printed = run("bench.core", "--quick", **{POSTGRES_URL: postgres.url("figures")})
+    postgres.drop_database("figures")
+    for engine in ("SQLite", "PostgreSQL"):
+        for change in ("create", "update", "delete"):
+            row = next(x for x in printed.splitlines() if f"{engine}: {change} a variable" in x)
+            assert "5 statements, 1 transaction" in row
+    assert "MISSED" not in printed
+    assert "serve: from start to the first answer" in printed
+
+
+@pytest.mark.parametrize("module", ["bench.hcl", "bench.json_parsers"])
+def test_what_parsing_costs_is_measured(module: str) -> None:
+    assert "µs" in run(module, "--quick")
+
+
+async def test_everything_the_benchmark_measures_answers(
+    tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but `wrk` and `nginx`, which only the benchmark installs, and the longest lists."""
+    monkeypatch.setattr(world, "GROWTH", ())
+    host = Host(tmp_path, {"LOG_FORMAT": "json", "MAX_VARIABLES": "0"})
+    made = await world.build(host, EMPTY)
+    with_postgres = await world.copy(host, postgres, "benchmark")
+    with Server(with_postgres) as server:
+        for work in WORKS:
+            assert work.plan(made, server.url).requests, "it answers with the status it must"
+        like = Served("PostgreSQL", server.url, server.pid, made)
+        with references.http_alone(tmp_path / "alone", 1, like, made) as alone:
+            assert LIST.ask(alone.url, made).content == LIST.ask(server.url, made).content
+    url = postgres.url("benchmark")
+    for program in (
+        references.commits(tmp_path),
+        references.pgbench_select(url, made, tmp_path),
+        references.pgbench_insert(url, tmp_path),
+    ):
+        assert program.measure(LIST, 1).per_second > 0
+    postgres.drop_database("benchmark")
