@@ -130,6 +130,35 @@ async def test_a_token_may_have_an_end(world: World) -> None:
     assert empty["attributes"]["expired-at"] is None
 
 
+@pytest.mark.parametrize("kind", ["audit-trails", "organization", "AUDIT-TRAILS", " "])
+async def test_a_token_of_a_kind_that_there_is_not_is_refused_and_the_real_one_stays(
+    world: World, kind: str
+) -> None:
+    path = f"{organization_path(world)}?token={kind}"
+    for method in ("POST", "GET", "DELETE"):
+        answer = await world.call("owner", method, path)
+        (error,) = answer.json()["errors"]
+        assert (answer.status_code, error["code"]) == (400, "invalid_parameter")
+        assert error["source"] == {"parameter": "token"}
+        assert (await world.call(None, method, path)).status_code == 401
+    assert (await world.call("organization-token", "GET", "/account/details")).is_success
+
+
+async def test_a_kind_of_token_that_says_nothing_is_no_kind(world: World) -> None:
+    await made(world, "owner", f"{organization_path(world)}?token=")
+
+
+async def test_an_empty_type_counts_as_absent_as_clients_send_it(world: World) -> None:
+    document = {"data": {"type": "", "attributes": {"description": "robot"}}}
+    for who, path in (
+        ("owner", organization_path(world)),
+        ("owner", team_path(world)),
+        ("plain", user_path(world)),
+    ):
+        assert await made(world, who, path, {"data": {"type": ""}})
+        assert (await made(world, who, path, document))["attributes"]["description"] == "robot"
+
+
 @pytest.mark.parametrize(
     ("document", "expected"),
     [

@@ -13,6 +13,7 @@ from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
 
 TYPE = "authentication-tokens"
+_OTHER_TYPES = ("authentication-token", "")
 _DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
 _EXPIRY = Meta(
     description=(
@@ -29,9 +30,9 @@ class NewTokenAttributes(msgspec.Struct, rename="kebab", kw_only=True):
 
 
 class NewTokenResource(msgspec.Struct):
-    """A token to create; clients use both words."""
+    """A token to create; clients use both words, and some leave the type empty."""
 
-    type: Literal["authentication-tokens", "authentication-token"]
+    type: Literal["authentication-tokens", "authentication-token", ""]
     attributes: NewTokenAttributes | UnsetType = UNSET
 
 
@@ -79,7 +80,7 @@ def draft(document: object) -> TokenDraft:
         return TokenDraft()
     read = Reader(document)
     data = read.data(dict)
-    if data is None or data.get("type") != "authentication-token":
+    if data is None or data.get("type") not in _OTHER_TYPES:
         read.require_type(data, TYPE)
     read.refuse_client_id(data)
     attributes = read.member(data, "attributes", dict, "/data", required=False)
