@@ -7,6 +7,7 @@ import msgspec
 from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.includes import require_read
 from teamvars.web.json_body import Parser
 from teamvars.web.negotiation import MEDIA_TYPE, require_acceptable, require_document_type
 
@@ -19,7 +20,8 @@ class Route(msgspec.Struct, frozen=True):
     `answers` has the type of the document for each success, None where there is no document, and
     `media_type` is that of the documents. A request's body is ignored unless the route `takes` a
     document, which it `may_lack`. `reads` names the headers and query parameters its handler looks
-    at, `sends` the headers of its own. `may_forbid` says that some who see the target may not do
+    at: what would change the answer and is not among them is refused. `sends` names the headers of
+    its own. `may_forbid` says that some who see the target may not do
     this, `refuses` which other statuses there are besides those of every route. A `public` route
     asks for no token.
     """
@@ -62,6 +64,7 @@ class Resource:
             require_acceptable(exchange.header("accept"))
             if route is not None:
                 await self._read(exchange, route)
+                require_read(exchange, route.reads)
                 return await route.handler(exchange)
         except Refusal as refusal:
             # Whose token it is comes first, though it is only asked when something is wrong.
