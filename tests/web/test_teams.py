@@ -1,6 +1,7 @@
 """Teams over HTTP: contract §5 and §6, on both engines."""
 
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
@@ -74,7 +75,8 @@ async def test_location_leads_to_the_team_that_was_made(world: World) -> None:
         (team_document(), [("422", "missing_member", NAME)]),
         (team_document(name=None), [("422", "wrong_type", NAME)]),
         (team_document(name="a/b"), [("422", INVALID, NAME)]),
-        (team_document(name="ü"), [("422", INVALID, NAME)]),
+        (team_document(name="ü\u202e"), [("422", INVALID, NAME)]),
+        (team_document(name=" crew"), [("422", INVALID, NAME)]),
         (team_document(name="a" * 91), [("422", INVALID, NAME)]),
         (team_document(name="Owners"), [("422", "name_taken", NAME)]),
         (team_document(name="CREW"), [("422", "name_taken", NAME)]),
@@ -128,6 +130,17 @@ async def test_an_update_that_says_nothing_new_writes_nothing(world: World) -> N
     for document in ({"data": {"type": "teams"}}, team_document(name="crew")):
         assert (await world.call("owner", "PATCH", path, document)).status_code == 200
     assert (await world.call("owner", "GET", events)).json()["meta"] == before
+
+
+async def test_a_team_has_a_name_in_any_script_and_is_found_by_it(world: World) -> None:
+    for name in ("Plattform Süd 2.0", "команда", "टीम"):
+        made = await make(world, name)
+        assert made["attributes"]["name"] == name
+        assert await names(world, query=f"?filter[names]={quote(name)}") == [name]
+        assert await names(world, query=f"?q={quote(name[1:-1])}") == [name]
+    again = await world.call("owner", "POST", teams_path(world), team_document(name="команда"))
+    assert faults(again) == [("422", "name_taken", NAME)]
+    await make(world, "Команда")  # A to Z alone have no case
 
 
 async def test_the_owners_team_is_neither_renamed_nor_deleted(world: World) -> None:

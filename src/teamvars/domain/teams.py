@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault
-from teamvars.domain.names import NAME_POINTER, name_faults
+from teamvars.domain.names import NAME_POINTER, team_name_faults
 
 MAX_ITEMS = 1000
 OWNERS = "owners"
@@ -134,7 +134,7 @@ class TeamDraft(msgspec.Struct, frozen=True):
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
-        return [*self.faults, *name_faults(self.name), *self._visibility_faults()]
+        return [*self.faults, *team_name_faults(self.name), *self._visibility_faults()]
 
     def conflicts(self, team: Team) -> list[Fault]:
         """A fault for another id than the path's, and one for a new name of the owners team."""

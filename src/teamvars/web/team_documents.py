@@ -3,19 +3,26 @@
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
+from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
 from teamvars.domain.teams import TeamDraft, Visibility
 from teamvars.services.teams import TeamPage, TeamView
 from teamvars.web import membership_documents, paging
 from teamvars.web.documents import Identifier, SelfLink
 from teamvars.web.membership_documents import MembershipResource
-from teamvars.web.organization_documents import NAME, OrganizationLinkage
+from teamvars.web.organization_documents import OrganizationLinkage
 from teamvars.web.reader import Reader
 from teamvars.web.user_documents import UserResource
 
 USERS, MEMBERSHIPS = "users", membership_documents.TYPE
 INCLUDES = (USERS, MEMBERSHIPS)
+_NAME = Meta(
+    min_length=1,
+    max_length=MAX_TEAM_NAME_CHARACTERS,
+    description=f"{TEAM_NAME_RULE}.",
+    extra_json_schema={"pattern": r"^[\p{L}\p{M}\p{Nd} ._-]*$"},
+)
 
 
 class GivenOrganizationAccess(msgspec.Struct, rename="kebab"):
@@ -27,7 +34,7 @@ class GivenOrganizationAccess(msgspec.Struct, rename="kebab"):
 class NewTeamAttributes(msgspec.Struct, rename="kebab", kw_only=True):
     """What a create says about a team; attributes that are not here are ignored."""
 
-    name: Annotated[str, NAME]
+    name: Annotated[str, _NAME]
     visibility: Visibility = Visibility.SECRET
     organization_access: GivenOrganizationAccess | UnsetType = UNSET
 
@@ -48,7 +55,7 @@ class NewTeamDocument(msgspec.Struct):
 class TeamChanges(msgspec.Struct, rename="kebab", kw_only=True):
     """What an update says about a team; what is left out stays."""
 
-    name: Annotated[str, NAME] | UnsetType = UNSET
+    name: Annotated[str, _NAME] | UnsetType = UNSET
     visibility: Visibility | UnsetType = UNSET
     organization_access: GivenOrganizationAccess | UnsetType = UNSET
 
