@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teamvars.domain.names import escaped, fold, is_email, is_name, is_safe, is_username
+from teamvars.domain.names import (
+    escaped,
+    fold,
+    is_email,
+    is_name,
+    is_safe,
+    is_team_name,
+    is_username,
+)
 
 UNSEEN = ["\x00", "\n", "\x1b", "\x7f", "\x85", "\x9b", "\u061c", "\u200b", "\u200e", "\u200f"]
 UNSEEN += ["\u2028", "\u2029", "\u202a", "\u202e", "\u2066", "\u2069", "\ufeff", "\ue000"]
@@ -23,6 +31,7 @@ def test_what_is_not_seen_names_nobody_and_commands_no_terminal(char: str) -> No
     assert not is_email(f"alice@exam{char}ple.com")
     assert not is_username(f"al{char}ice")
     assert not is_name(f"al{char}ice")
+    assert not is_team_name(f"al{char}ice")
     shown = escaped(f"al{char}ice")
     assert char not in shown
     assert json.loads(f'"{shown}"') == f"al{char}ice"
@@ -40,6 +49,56 @@ def test_of_two_ways_to_write_an_address_one_is_allowed() -> None:
     composed = "jörg@example.com"
     assert is_email(composed)
     assert not is_email(unicodedata.normalize("NFD", composed))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a", "Platform Team 2.0", "-", "_x.", "Équipe d_été", "プラットフォーム", "команда", "टीम"],
+)
+def test_teams_have_names_in_every_script(name: str) -> None:
+    assert is_team_name(name)
+    assert is_team_name(name[0] * 90)
+    assert not is_team_name(name[0] * 91)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        " a",
+        "a ",
+        "a/b",
+        "a,b",
+        "a\tb",
+        "a\u00a0b",
+        "it's",
+        "😀",
+        "²",
+        "\u0301a",
+        "a \u0301",
+    ],
+)
+def test_other_names_of_teams_are_refused(name: str) -> None:
+    assert not is_team_name(name)
+
+
+@pytest.mark.parametrize("char", ["\u034f", "\u115f", "\u3164", "\ufe0f", "\U000e0100"], ids=ascii)
+def test_a_letter_or_mark_that_is_not_seen_is_in_no_name_of_a_team(char: str) -> None:
+    assert not is_team_name(f"crew{char}")
+
+
+def test_of_two_ways_to_write_the_name_of_a_team_one_is_allowed() -> None:
+    assert is_team_name("équipe")
+    assert not is_team_name(unicodedata.normalize("NFD", "équipe"))
+
+
+@given(st.text(max_size=95))
+def test_a_name_of_a_team_is_safe_to_show_and_its_own_only_form(name: str) -> None:
+    if is_team_name(name):
+        assert is_safe(name)
+        assert name == unicodedata.normalize("NFC", name.strip())
+        assert len(name) <= 90
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,7 @@ async def check_value(world: World, value: str, who: str = "writer", **more: Any
 async def test_a_value_can_be_tried_without_being_stored(world: World) -> None:
     answer = await check_value(world, '{ a = 1 + 1, b = "${"x"}y" }')
     assert answer.status_code == 200, answer.text
+    assert answer.json()["data"]["id"].startswith("check-")
     assert answer.json()["data"]["attributes"] == {
         "valid": True,
         "evaluated": True,

@@ -5,14 +5,17 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
+import httpx
 import pytest
 
 from teamvars import wiring
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
+from teamvars.web.dialects import TERRAFORM
+from teamvars.web.frame import Frame
 from teamvars.web.resources import Route
-from tests.house import House
+from tests.house import BASE, House
 from tests.world import World, build_world
 
 LONG = "a" * 50_010  # more than SQLite takes for a pattern
@@ -186,3 +189,68 @@ async def test_a_letter_that_only_looks_like_one_finds_nothing(shared: World) ->
         await status(shared, f"/organizations/{shared.organization}/workspaces/networ%E2%84%AA")
         == 404
     )
+
+
+OTHER_ANSWERS = ["include", "sort", "fields", "fields[teams]", "filter[x]", "search[tags]", "q"]
+
+
+@pytest.mark.parametrize("route", reading(), ids=lambda route: route.template)
+async def test_what_would_change_an_answer_is_read_or_refused_and_never_ignored(
+    shared: World, route: Route
+) -> None:
+    if route.public:
+        return
+    for name in (other for other in OTHER_ANSWERS if other not in route.reads):
+        answer = await shared.call("owner", "GET", search(shared, route.template, (name, "x")))
+        (error,) = answer.json()["errors"]
+        assert (answer.status_code, error["code"]) == (400, "invalid_parameter"), name
+        assert error["source"] == {"parameter": name}
+        for ignored in ((name, ""), (name.upper(), "x"), ("unheard", "x")):
+            found = await status(shared, search(shared, route.template, ignored))
+            assert found in (200, 404), ignored
+
+
+async def test_a_change_that_asks_for_what_there_is_not_is_refused_and_nothing_is_changed(
+    shared: World,
+) -> None:
+    path = f"/teams/{shared.teams['readers']}"
+    answer = await shared.call("owner", "DELETE", f"{path}?include=users")
+    assert answer.json()["errors"][0]["source"] == {"parameter": "include"}
+    assert (await shared.call("owner", "GET", path)).status_code == 200
+    assert (await shared.call(None, "DELETE", f"{path}?include=users")).status_code == 401
+
+
+async def test_only_where_clients_send_it_an_include_that_there_is_not_is_ignored(
+    shared: World,
+) -> None:
+    services, keys = shared.house.services, shared.house.keys
+    ignored = TERRAFORM.ignored_includes
+    frame = Frame(wiring.routes(services, keys, TERRAFORM), services.sessions, (), ignored)
+    headers = {"Authorization": f"Bearer {shared.tokens['owner']}"}
+    path = f"/organizations/{shared.organization}/workspaces"
+    transport = httpx.ASGITransport(frame)
+    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as http:
+        sent = await http.get(f"{path}?include=current_run,readme")
+        unheard = await http.get(f"{path}?include=current_run,nonsense")
+    assert sent.status_code == 200
+    assert unheard.json()["errors"][0]["source"] == {"parameter": "include"}
+    strict = await shared.call("owner", "GET", f"{path}?include=readme")
+    assert strict.status_code == 400
+
+
+@pytest.mark.parametrize("size", ["100", "101", "9" * 9, "9" * 11, "9" * 300, "0" * 300 + "500"])
+async def test_any_size_above_the_largest_counts_as_the_largest(shared: World, size: str) -> None:
+    path = f"/organizations/{shared.organization}/teams?page[size]={size}"
+    answer = await shared.call("owner", "GET", path)
+    assert answer.json()["meta"]["pagination"]["page-size"] == 100
+
+
+async def test_there_is_no_page_before_the_first(shared: World) -> None:
+    path = f"/organizations/{shared.organization}/teams?page[size]=2"
+    first = await shared.call("owner", "GET", f"{path}&page[number]=1")
+    for number in ("0", "000"):
+        answer = await shared.call("owner", "GET", f"{path}&page[number]={number}")
+        assert answer.json() == first.json()
+    for number in ("-1", "1.0", "one", "\u0661", "1" * 11):
+        refused = await shared.call("owner", "GET", f"{path}&page[number]={number}")
+        assert refused.json()["errors"][0]["source"] == {"parameter": "page[number]"}

@@ -1,12 +1,14 @@
 """Teams over HTTP: contract §5 and §6, on both engines."""
 
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
 
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.teams import Status
+from teamvars.services import teams
 from teamvars.services.directory import Options
 from tests.house import operator
 from tests.world import World, faults
@@ -74,7 +76,8 @@ async def test_location_leads_to_the_team_that_was_made(world: World) -> None:
         (team_document(), [("422", "missing_member", NAME)]),
         (team_document(name=None), [("422", "wrong_type", NAME)]),
         (team_document(name="a/b"), [("422", INVALID, NAME)]),
-        (team_document(name="ü"), [("422", INVALID, NAME)]),
+        (team_document(name="ü\u202e"), [("422", INVALID, NAME)]),
+        (team_document(name=" crew"), [("422", INVALID, NAME)]),
         (team_document(name="a" * 91), [("422", INVALID, NAME)]),
         (team_document(name="Owners"), [("422", "name_taken", NAME)]),
         (team_document(name="CREW"), [("422", "name_taken", NAME)]),
@@ -130,6 +133,17 @@ async def test_an_update_that_says_nothing_new_writes_nothing(world: World) -> N
     assert (await world.call("owner", "GET", events)).json()["meta"] == before
 
 
+async def test_a_team_has_a_name_in_any_script_and_is_found_by_it(world: World) -> None:
+    for name in ("Plattform Süd 2.0", "команда", "टीम"):
+        made = await make(world, name)
+        assert made["attributes"]["name"] == name
+        assert await names(world, query=f"?filter[names]={quote(name)}") == [name]
+        assert await names(world, query=f"?q={quote(name[1:-1])}") == [name]
+    again = await world.call("owner", "POST", teams_path(world), team_document(name="команда"))
+    assert faults(again) == [("422", "name_taken", NAME)]
+    await make(world, "Команда")  # A to Z alone have no case
+
+
 async def test_the_owners_team_is_neither_renamed_nor_deleted(world: World) -> None:
     path = f"/teams/{world.teams['owners']}"
     renamed = await world.call("owner", "PATCH", path, team_document(name="bosses"))
@@ -180,7 +194,7 @@ async def test_members_come_with_a_team_when_they_are_asked_for(world: World) ->
     path = f"/teams/{world.teams['writers']}"
     bare = (await world.call("plain", "GET", f"{path}?include=")).json()
     assert "included" not in bare
-    assert "users" not in bare["data"]["relationships"]
+    assert "organization-memberships" not in bare["data"]["relationships"]
     assert bare["data"]["attributes"]["users-count"] == 2
     full = await world.call("plain", "GET", f"{path}?include=users,organization-memberships")
     document = full.json()
@@ -201,6 +215,83 @@ async def test_members_come_with_a_team_when_they_are_asked_for(world: World) ->
         for one in document["included"]
         if one["type"] == "users"
     } == set(people)
+
+
+def users_of(world: World, team: dict[str, Any]) -> list[str] | None:
+    """The ids of a team's users as its resource object has them; None where it has a link alone."""
+    users = team["relationships"]["users"]
+    assert users["links"]["related"].endswith(f"/teams/{team['id']}/relationships/users")
+    if "data" not in users:
+        return None
+    assert all(one["type"] == "users" for one in users["data"])
+    return [one["id"] for one in users["data"]]
+
+
+async def test_a_team_names_its_users_wherever_it_is_shown(world: World) -> None:
+    path = f"/teams/{world.teams['writers']}"
+    people = sorted(world.users[who] for who in ("writer", "invited_writer"))
+    for query in ("", "?include=users", "?include=organization-memberships"):
+        read = (await world.call("plain", "GET", path + query)).json()["data"]
+        assert users_of(world, read) == people
+        listed = (await world.call("plain", "GET", teams_path(world) + query)).json()["data"]
+        (found,) = [one for one in listed if one["id"] == read["id"]]
+        assert found["relationships"] == read["relationships"]
+    linkage = await world.call("plain", "GET", f"{path}/relationships/users")
+    assert [one["id"] for one in linkage.json()["data"]] == people
+    renamed = await world.call("owner", "PATCH", path, team_document(name="authors"))
+    assert users_of(world, renamed.json()["data"]) == people
+    assert users_of(world, await make(world)) == []
+
+
+async def test_a_list_whose_teams_have_too_many_users_leads_to_them(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = (await world.call("owner", "GET", teams_path(world))).json()["data"]
+    total = sum(len(users_of(world, team) or ()) for team in listed)
+    monkeypatch.setattr(teams, "MAX_LISTED_USERS", total)
+    again = (await world.call("owner", "GET", teams_path(world))).json()["data"]
+    assert again == listed
+    monkeypatch.setattr(teams, "MAX_LISTED_USERS", total - 1)
+    fewer = (await world.call("owner", "GET", teams_path(world))).json()["data"]
+    assert [users_of(world, team) for team in fewer] == [None] * len(listed)
+    one = await world.call("owner", "GET", f"/teams/{world.teams['writers']}")
+    assert len(users_of(world, one.json()["data"]) or ()) == 2
+
+
+async def test_who_manages_the_token_of_a_team_is_kept_and_only_owners_change_it(
+    world: World,
+) -> None:
+    word = "allow-member-token-management"
+    assert (await make(world, "quiet"))["attributes"][word] is False
+    made = await make(world, "open", visibility="organization", **{word: True})
+    assert made["attributes"][word] is True
+    path = f"/teams/{made['id']}"
+    renamed = await world.call("owner", "PATCH", path, team_document(name="opened"))
+    assert renamed.json()["data"]["attributes"][word] is True
+    closing = team_document(**{word: False})
+    for who in ("plain", "manager"):
+        assert (await world.call(who, "PATCH", path, closing)).status_code == 403
+    assert (await world.call("owner", "PATCH", path, closing)).is_success
+    read = await world.call("plain", "GET", path)
+    assert read.json()["data"]["attributes"][word] is False
+    events = (await world.call("owner", "GET", f"{path}/audit-events")).json()["data"]
+    assert events[0]["attributes"]["details"][word] is False
+    owners = await world.call("owner", "GET", f"/teams/{world.teams['owners']}")
+    assert owners.json()["data"]["attributes"][word] is True
+    assert await world.house.audit_holds()
+
+
+async def test_what_would_come_of_single_sign_on_is_refused_and_not_dropped(world: World) -> None:
+    pointer = "/data/attributes/sso-team-id"
+    path = f"/teams/{world.teams['crew']}"
+    refused = team_document(name="new", **{"sso-team-id": "some-group"})
+    for method, where in (("POST", teams_path(world)), ("PATCH", path)):
+        answer = await world.call("owner", method, where, refused)
+        assert faults(answer) == [("422", INVALID, pointer)]
+    for none in (None, ""):
+        document = team_document(**{"sso-team-id": none})
+        answer = await world.call("owner", "PATCH", path, document)
+        assert answer.json()["data"]["attributes"]["sso-team-id"] is None
 
 
 async def test_an_unknown_include_is_refused(world: World) -> None:

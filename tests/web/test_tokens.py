@@ -114,7 +114,8 @@ async def test_a_token_that_is_not_there_cannot_be_shown_or_ended(world: World) 
 @pytest.mark.parametrize("document", [None, {}])
 async def test_a_token_needs_no_document(world: World, document: object) -> None:
     new = await made(world, "owner", team_path(world), document)
-    assert new["attributes"]["description"] == ""
+    assert new["attributes"]["description"] is None
+    assert "token" in new["attributes"]
 
 
 async def test_a_token_may_have_an_end(world: World) -> None:
@@ -128,6 +129,35 @@ async def test_a_token_may_have_an_end(world: World) -> None:
         {"data": {"type": "authentication-tokens", "attributes": {"expired-at": None}}},
     )
     assert empty["attributes"]["expired-at"] is None
+
+
+@pytest.mark.parametrize("kind", ["audit-trails", "organization", "AUDIT-TRAILS", " "])
+async def test_a_token_of_a_kind_that_there_is_not_is_refused_and_the_real_one_stays(
+    world: World, kind: str
+) -> None:
+    path = f"{organization_path(world)}?token={kind}"
+    for method in ("POST", "GET", "DELETE"):
+        answer = await world.call("owner", method, path)
+        (error,) = answer.json()["errors"]
+        assert (answer.status_code, error["code"]) == (400, "invalid_parameter")
+        assert error["source"] == {"parameter": "token"}
+        assert (await world.call(None, method, path)).status_code == 401
+    assert (await world.call("organization-token", "GET", "/account/details")).is_success
+
+
+async def test_a_kind_of_token_that_says_nothing_is_no_kind(world: World) -> None:
+    await made(world, "owner", f"{organization_path(world)}?token=")
+
+
+async def test_an_empty_type_counts_as_absent_as_clients_send_it(world: World) -> None:
+    document = {"data": {"type": "", "attributes": {"description": "robot"}}}
+    for who, path in (
+        ("owner", organization_path(world)),
+        ("owner", team_path(world)),
+        ("plain", user_path(world)),
+    ):
+        assert await made(world, who, path, {"data": {"type": ""}})
+        assert (await made(world, who, path, document))["attributes"]["description"] == "robot"
 
 
 @pytest.mark.parametrize(
@@ -162,10 +192,96 @@ async def test_every_fault_of_a_new_token_is_named_at_once(
         assert faults(await world.call(who, "POST", path, document)) == expected
 
 
+async def test_a_token_says_who_made_it_and_of_a_team_whose_it_is(world: World) -> None:
+    maker = {"data": {"id": world.users["owner"], "type": "users"}}
+    of_team = await made(world, "owner", team_path(world))
+    crew = {"data": {"id": world.teams["crew"], "type": "teams"}}
+    assert of_team["relationships"] == {"created-by": maker, "team": crew}
+    for path in (team_path(world), f"/authentication-tokens/{of_team['id']}"):
+        shown = (await world.call("owner", "GET", path)).json()["data"]
+        assert shown["relationships"] == of_team["relationships"]
+    of_organization = await made(world, "owner", organization_path(world))
+    assert of_organization["relationships"] == {"created-by": maker}
+    secret = of_organization["attributes"]["token"]
+    headers = {"Authorization": f"Bearer {secret}"}
+    by_robot = await world.call(None, "POST", team_path(world), headers=headers)
+    assert by_robot.json()["data"]["relationships"]["created-by"] == {"data": None}
+
+
+async def let_members(world: World, team: str, may: bool) -> None:
+    """Says whether the members of a team manage its token."""
+    attributes = {"allow-member-token-management": may}
+    document = {"data": {"type": "teams", "attributes": attributes}}
+    answer = await world.call("owner", "PATCH", f"/teams/{world.teams[team]}", document)
+    assert answer.json()["data"]["attributes"]["allow-member-token-management"] is may
+
+
+async def test_members_manage_the_token_of_their_team_where_the_team_lets_them(
+    world: World,
+) -> None:
+    path = team_path(world, "writers")
+    for method in ("POST", "GET", "DELETE"):
+        assert (await world.call("writer", method, path)).status_code == 403
+    await let_members(world, "writers", may=True)
+    new = await made(world, "writer", path)
+    one = f"/authentication-tokens/{new['id']}"
+    for where in (path, one):
+        assert (await world.call("writer", "GET", where)).json()["data"]["id"] == new["id"]
+    assert await status(world, new["attributes"]["token"], world.vars_path()) == 200
+    assert (await world.call("writer", "DELETE", one)).status_code == 204
+    await made(world, "writer", path)
+    assert (await world.call("writer", "DELETE", path)).status_code == 204
+    await let_members(world, "writers", may=False)
+    assert (await world.call("writer", "POST", path)).status_code == 403
+    assert await world.house.audit_holds()
+
+
+async def test_nobody_but_active_members_gains_by_what_a_team_lets_its_members(
+    world: World,
+) -> None:
+    for team in ("writers", "secret"):
+        await let_members(world, team, may=True)
+    path = team_path(world, "writers")
+    # A lost token of the team must not be able to make one that outlives it.
+    for who in ("reader", "plain", "manager", "writers-token"):
+        for method in ("POST", "GET", "DELETE"):
+            assert (await world.call(who, method, path)).status_code == 403, who
+    for who in ("invited_writer", "outsider", "admin"):
+        assert (await world.call(who, "POST", path)).status_code == 404, who
+    assert (await world.call("plain", "POST", team_path(world, "secret"))).status_code == 404
+    owned = await made(world, "owner", path)
+    one = f"/authentication-tokens/{owned['id']}"
+    assert (await world.call("reader", "DELETE", one)).status_code == 404
+    assert (await world.call("hidden", "POST", team_path(world, "secret"))).status_code == 201
+
+
+async def test_who_may_manage_the_token_of_a_team_is_told_so(world: World) -> None:
+    await let_members(world, "writers", may=True)
+    listed = f"/organizations/{world.organization}/teams?filter[names]=writers"
+    for who, may in (
+        ("owner", True),
+        ("writer", True),
+        ("reader", False),
+        ("writers-token", False),
+    ):
+        read = (await world.call(who, "GET", f"/teams/{world.teams['writers']}")).json()["data"]
+        (found,) = (await world.call(who, "GET", listed)).json()["data"]
+        assert read["attributes"] == found["attributes"]
+        assert read["attributes"]["permissions"]["can-update-api-token"] is may, who
+
+
 async def test_whoever_calls_learns_who_they_are(world: World) -> None:
     user = (await world.call("plain", "GET", "/account/details")).json()["data"]
     assert (user["id"], user["type"]) == (world.users["plain"], "users")
     assert user["attributes"]["is-service-account"] is False
+    assert user["attributes"]["avatar-url"].startswith("data:image/")
+    permissions = user["attributes"]["permissions"]
+    assert permissions["can-manage-user-tokens"] is True
+    assert permissions["can-create-organizations"] is False
+    admin = (await world.call("admin", "GET", "/account/details")).json()["data"]
+    assert admin["attributes"]["permissions"]["can-create-organizations"] is True
+    other = (await world.call("plain", "GET", f"/users/{world.users['owner']}")).json()["data"]
+    assert "permissions" not in other["attributes"]
     for who in ("writers-token", "organization-token"):
         robot = (await world.call(who, "GET", "/account/details")).json()["data"]
         assert robot["attributes"]["is-service-account"] is True

@@ -230,7 +230,6 @@ async def test_the_list_holds_what_the_caller_sees(world: World) -> None:
     assert await listed("owner", "?search[name]=_") == []
     assert await listed("owner", "?search[name]=%25") == []
     assert await listed("reader", "?search[name]=pay") == []
-    assert await listed("owner", "?include=organization,nonsense&filter[other]=1") == both
 
 
 async def test_pages_follow_each_other_and_one_past_the_end_is_empty(world: World) -> None:

@@ -128,6 +128,7 @@ class TeamAccess(msgspec.Struct, frozen=True):
     in_organization: bool
     in_team: bool
     manages_membership: bool
+    manages_token: bool
     stream: Stream
 
     def require_visible(self) -> None:
@@ -142,6 +143,15 @@ class TeamAccess(msgspec.Struct, frozen=True):
         self.require_visible()
         if not self.is_owner and not self.manages_membership:
             raise forbidden("Only owners and who manages membership may see a team's changes.")
+
+    def require_manage_token(self) -> None:
+        """Refuses who may see the team but neither make, see nor revoke its token."""
+        self.require_visible()
+        if not self.manages_token:
+            raise forbidden(
+                "Only owners and the organization's token manage this team's token, and its "
+                "members where the team lets them."
+            )
 
     def require_manage_membership(self) -> None:
         """Refuses who may see the team but not change its members."""

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault
-from teamvars.domain.names import NAME_POINTER, name_faults
+from teamvars.domain.names import NAME_POINTER, team_name_faults
 
 MAX_ITEMS = 1000
 OWNERS = "owners"
@@ -123,18 +123,26 @@ class TeamFilter(msgspec.Struct, frozen=True):
 class TeamDraft(msgspec.Struct, frozen=True):
     """What a request says of a team; None where it says nothing usable.
 
-    `id` is that of the document, when it has one.
+    `id` is that of the document, when it has one. `sso_team_id` can only be empty: what would put
+    people into the team by it is not there.
     """
 
     id: str | None = None
     name: str | None = None
     visibility: str | None = None
     manage_membership: bool | None = None
+    members_manage_token: bool | None = None
+    sso_team_id: str | None = None
     faults: tuple[Fault, ...] = ()
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
-        return [*self.faults, *name_faults(self.name), *self._visibility_faults()]
+        return [
+            *self.faults,
+            *team_name_faults(self.name),
+            *self._visibility_faults(),
+            *self._sso_faults(),
+        ]
 
     def conflicts(self, team: Team) -> list[Fault]:
         """A fault for another id than the path's, and one for a new name of the owners team."""
@@ -153,6 +161,12 @@ class TeamDraft(msgspec.Struct, frozen=True):
             return []
         detail = f"A visibility is one of {', '.join(words)}."
         return [Fault(Code.INVALID_VALUE, detail, pointer="/data/attributes/visibility")]
+
+    def _sso_faults(self) -> list[Fault]:
+        if not self.sso_team_id:
+            return []
+        detail = "There is no single sign-on here: nobody would join the team by this id."
+        return [Fault(Code.INVALID_VALUE, detail, pointer="/data/attributes/sso-team-id")]
 
 
 def owners_lost(active_owners: Iterable[str], removed: Iterable[str]) -> set[str]:

@@ -19,11 +19,15 @@ from teamvars.storage import access, memberships, teams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.teams import TeamRow
 
+MAX_LISTED_USERS = 1000
+"""Of all teams of a page together; where there are more, each must be asked for its own."""
+
 
 class TeamView(msgspec.Struct, frozen=True):
     """A team, and what the one who looks may do with it.
 
-    `member_ids` are its memberships, in order; None unless they were asked for.
+    `user_ids` are its users, in order; None where a list would have too many. `member_ids` are its
+    memberships, in order; None unless they were asked for.
     """
 
     team: TeamRow
@@ -31,6 +35,8 @@ class TeamView(msgspec.Struct, frozen=True):
     members_count: int
     may_manage: bool
     may_change_members: bool
+    may_manage_token: bool
+    user_ids: Sequence[str] | None = None
     member_ids: Sequence[str] | None = None
 
 
@@ -62,23 +68,28 @@ class Teams:
             granted = await access.organization(tx, caller, self._clock(), organization)
             granted.require_visible()
             seen = None if granted.is_owner else granted.team_ids
-            owner = granted.organization
+            owner, is_user = granted.organization, caller.user_id is not None
             rows, total = await teams.find_visible(tx, owner.id, seen, wanted, page)
             ids = [row.id for row in rows]
             counts = await teams.count_members(tx, ids)
-            of, people = await memberships.by_team(tx, ids) if members else ({}, {})
             views = [
                 TeamView(
-                    row,
-                    owner.name,
-                    counts.get(row.id, 0),
-                    granted.is_owner,
-                    granted.is_owner or (granted.manages_membership and not row.is_owners),
-                    of.get(row.id),
+                    team=row,
+                    organization_name=owner.name,
+                    members_count=counts.get(row.id, 0),
+                    may_manage=granted.is_owner,
+                    may_change_members=granted.is_owner
+                    or (granted.manages_membership and not row.is_owners),
+                    may_manage_token=granted.is_owner
+                    or (row.members_manage_token and row.id in granted.team_ids and is_user),
                 )
                 for row in rows
             ]
-            return TeamPage(views, total, people)
+            if members:
+                return await _with_members(tx, views, total)
+            if sum(counts.values()) <= MAX_LISTED_USERS:
+                views = await _with_users(tx, views)
+            return TeamPage(views, total, {})
 
         return await self._database.read(body)
 
@@ -89,10 +100,9 @@ class Teams:
             granted = await access.team(tx, caller, self._clock(), team_id)
             granted.require_visible()
             view = await _view(tx, granted)
-            if not members:
-                return TeamPage([view], 1, {})
-            of, people = await memberships.by_team(tx, [team_id])
-            return TeamPage([replace(view, member_ids=of[team_id])], 1, people)
+            if members:
+                return await _with_members(tx, [view], 1)
+            return TeamPage(await _with_users(tx, [view]), 1, {})
 
         return await self._database.read(body)
 
@@ -116,9 +126,10 @@ class Teams:
                 visibility=Visibility(draft.visibility or Visibility.SECRET),
                 manage_membership=bool(draft.manage_membership),
                 is_owners=False,
+                members_manage_token=bool(draft.members_manage_token),
             )
             await team_changes.create(ledger, [made])
-            return TeamView(made, owner.name, 0, True, True)
+            return TeamView(made, owner.name, 0, True, True, True, ())
 
         return await self._database.write(body)
 
@@ -133,7 +144,7 @@ class Teams:
             ledger = self._ledger(tx, caller)
             granted = await _locked(ledger, caller, team_id)
             refuse_all([*draft.all_faults(), *draft.conflicts(granted.team)])
-            before = await _view(tx, granted)
+            (before,) = await _with_users(tx, [await _view(tx, granted)])
             after = _applied(draft, before.team)
             if after != before.team:
                 await team_changes.rename(ledger, after, before.team.name)
@@ -188,7 +199,23 @@ async def _view(tx: Transaction, granted: TeamAccess) -> TeamView:
         counts.get(team_id, 0),
         granted.is_owner,
         granted.is_owner or (granted.manages_membership and not row.is_owners),
+        granted.manages_token,
     )
+
+
+async def _with_users(tx: Transaction, views: Sequence[TeamView]) -> list[TeamView]:
+    users = await teams.users_of(tx, [view.team.id for view in views])
+    return [replace(view, user_ids=users[view.team.id]) for view in views]
+
+
+async def _with_members(tx: Transaction, views: Sequence[TeamView], total: int) -> TeamPage:
+    of, people = await memberships.by_team(tx, [view.team.id for view in views])
+    full = []
+    for view in views:
+        ids = of[view.team.id]
+        users = sorted(people[id_].user_id for id_ in ids)
+        full.append(replace(view, user_ids=users, member_ids=ids))
+    return TeamPage(full, total, people)
 
 
 def _applied(draft: TeamDraft, team: TeamRow) -> TeamRow:
@@ -198,4 +225,6 @@ def _applied(draft: TeamDraft, team: TeamRow) -> TeamRow:
         team = replace(team, visibility=Visibility(draft.visibility))
     if draft.manage_membership is not None:
         team = replace(team, manage_membership=draft.manage_membership)
+    if draft.members_manage_token is not None:
+        team = replace(team, members_manage_token=draft.members_manage_token)
     return team

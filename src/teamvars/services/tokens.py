@@ -5,7 +5,7 @@ import msgspec
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM, Page
 from teamvars.domain.discreet import Discreet
-from teamvars.domain.errors import Fault, Refusal, forbidden, not_found, refuse_all
+from teamvars.domain.errors import Fault, Refusal, not_found, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.tokens import (
     MAX_LIVE_TOKENS,
@@ -72,8 +72,8 @@ class Tokens:
     """What an operator does with tokens, and what callers do with those they manage.
 
     Owners and the organization's token manage those of the organization and of its teams; a user
-    those of their own, with one of them. To callers all methods refuse unauthenticated and not
-    found.
+    those of their own, with one of them, and that of a team which lets its members. To callers all
+    methods refuse unauthenticated and not found.
     """
 
     def __init__(self, database: Database, chain: Chain, clock: Clock) -> None:
@@ -234,9 +234,7 @@ async def _managed(tx: Transaction, caller: Caller, now: int, whose: Whose) -> T
             return TokenOwner("organization", id_, id_)
         case OfTeam(id_):
             seen = await access.team(tx, caller, now, id_)
-            seen.require_visible()
-            if not seen.is_owner:
-                raise forbidden("Only owners and the organization's token manage team tokens.")
+            seen.require_manage_token()
             return TokenOwner("team", id_, id_)
         case OfUser(id_):
             await access.authenticate(tx, caller, now)
@@ -253,7 +251,7 @@ async def _own(tx: Transaction, caller: Caller, now: int, token_id: str) -> Toke
     if token.owner_kind == "user":
         await _managed(tx, caller, now, OfUser(token.owner_id))
     elif token.owner_kind == "team":
-        if not (await access.team(tx, caller, now, token.owner_id)).is_owner:
+        if not (await access.team(tx, caller, now, token.owner_id)).manages_token:
             raise not_found()
     elif not await _owns(tx, caller, now, token.owner_id):
         raise not_found()

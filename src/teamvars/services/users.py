@@ -10,12 +10,16 @@ from teamvars.storage.database import Database, Transaction
 
 
 class UserView(msgspec.Struct, frozen=True):
-    """A user; a team or organization that calls by its own token is a service account."""
+    """A user; a team or organization that calls by its own token is a service account.
+
+    `may_create_organizations` is told to the caller alone, and None of anybody else.
+    """
 
     id: str
     username: str
     email: str | None
     is_service_account: bool = False
+    may_create_organizations: bool | None = None
 
 
 class Users:
@@ -33,10 +37,15 @@ class Users:
             actor = caller.actor
             assert actor is not None
             if actor.kind != "user":
-                return UserView(actor.id, f"api-{actor.kind}-{actor.id}", None, True)
+                return UserView(actor.id, f"api-{actor.kind}-{actor.id}", None, True, False)
             user = await users.find(tx, actor.id)
             assert user is not None  # tokens go with their user
-            return UserView(user.id, user.username, user.email)
+            return UserView(
+                user.id,
+                user.username,
+                user.email,
+                may_create_organizations=user.site_admin,
+            )
 
         return await self._database.read(body)
 

@@ -66,6 +66,12 @@ _CHANGES_MEMBERS = f"""(
     )
 )"""
 
+# Of its users alone: what a token that was lost could make would outlive it.
+_MANAGES_TOKEN = """(
+    teams.members_manage_token = 1 AND caller.user_id IS NOT NULL
+    AND EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id)
+)"""
+
 _WHO = """
 SELECT {number}caller.id, caller.user_id, caller.team_id, caller.organization_id
 FROM {askers}tokens AS caller
@@ -120,6 +126,7 @@ SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
     CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id) THEN 1 ELSE 0 END,
     CASE WHEN {_MANAGES_MEMBERSHIP} THEN 1 ELSE 0 END,
     CASE WHEN {_CHANGES_MEMBERS} THEN 1 ELSE 0 END,
+    CASE WHEN {_IS_OWNER} OR {_MANAGES_TOKEN} THEN 1 ELSE 0 END,
     unlocked.sequence,
     streams.id, streams.sequence, streams.link, streams.head,
     streams.variables, streams.value_bytes
@@ -290,6 +297,7 @@ async def team(
         in_organization=bool(row[11]),
         in_team=bool(row[12]),
         manages_membership=bool(row[13]),
+        manages_token=bool(row[15]),
         stream=streams.from_row(row[-6:]),
     )
 

@@ -13,7 +13,9 @@ from teamvars.domain.teams import LinkageType, Membership, Status, TeamFilter, V
 from teamvars.storage.database import Row, Taken, Transaction
 from teamvars.storage.patterns import containing
 
-_COLUMNS = "id, organization_id, name, visibility, manage_membership, is_owners"
+_COLUMNS = (
+    "id, organization_id, name, visibility, manage_membership, is_owners, members_manage_token"
+)
 _NAMED_BY = {
     LinkageType.USERS: "memberships.user_id",
     LinkageType.ORGANIZATION_MEMBERSHIPS: "memberships.id",
@@ -21,7 +23,10 @@ _NAMED_BY = {
 
 
 class TeamRow(msgspec.Struct, frozen=True):
-    """A team as the directory sees it."""
+    """A team as the directory sees it.
+
+    `members_manage_token` says so of members of any team but `owners`, who may whatever it says.
+    """
 
     id: str
     organization_id: str
@@ -29,6 +34,7 @@ class TeamRow(msgspec.Struct, frozen=True):
     visibility: Visibility
     manage_membership: bool
     is_owners: bool
+    members_manage_token: bool = False
 
 
 class GrantRow(msgspec.Struct, frozen=True):
@@ -198,12 +204,26 @@ async def count_members(tx: Transaction, team_ids: Iterable[str]) -> dict[str, i
     return {row[0]: row[1] for row in rows}
 
 
+async def users_of(tx: Transaction, team_ids: Iterable[str]) -> dict[str, list[str]]:
+    """The ids of the users in each team, in order, invited ones included."""
+    users: dict[str, list[str]] = {id_: [] for id_ in team_ids}
+    for team_id, user_id in await tx.fetch(
+        "SELECT team_members.team_id, memberships.user_id FROM team_members "
+        "JOIN memberships ON memberships.id = team_members.membership_id "
+        "WHERE team_members.team_id IN {each $1} ORDER BY memberships.user_id",
+        json.dumps(sorted(users)),
+    ):
+        users[team_id].append(user_id)
+    return users
+
+
 async def insert(tx: Transaction, made: Iterable[TeamRow], now: int) -> None:
     """Adds teams. Refuses: name_taken."""
     try:
         await tx.execute_many(
             "INSERT INTO teams (id, organization_id, name, name_folded, visibility, "
-            "manage_membership, is_owners, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            "manage_membership, is_owners, members_manage_token, created_at) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             [
                 (
                     team.id,
@@ -213,6 +233,7 @@ async def insert(tx: Transaction, made: Iterable[TeamRow], now: int) -> None:
                     team.visibility,
                     int(team.manage_membership),
                     int(team.is_owners),
+                    int(team.members_manage_token),
                     now,
                 )
                 for team in made
@@ -227,9 +248,16 @@ async def update(tx: Transaction, changed: Iterable[TeamRow]) -> None:
     try:
         await tx.execute_many(
             "UPDATE teams SET name = $2, name_folded = $3, visibility = $4, "
-            "manage_membership = $5 WHERE id = $1",
+            "manage_membership = $5, members_manage_token = $6 WHERE id = $1",
             [
-                (team.id, team.name, fold(team.name), team.visibility, int(team.manage_membership))
+                (
+                    team.id,
+                    team.name,
+                    fold(team.name),
+                    team.visibility,
+                    int(team.manage_membership),
+                    int(team.members_manage_token),
+                )
                 for team in changed
             ],
         )
@@ -283,4 +311,5 @@ async def remove_grants(tx: Transaction, team_id: str, workspace_ids: Iterable[s
 
 
 def _team(row: Row) -> TeamRow:
-    return TeamRow(row[0], row[1], row[2], Visibility(row[3]), bool(row[4]), bool(row[5]))
+    id_, organization_id, name, visibility, *flags = row
+    return TeamRow(id_, organization_id, name, Visibility(visibility), *map(bool, flags))

@@ -13,7 +13,8 @@ class Dialect(msgspec.Struct, frozen=True):
     """`name` is part of every entity tag; the rest is what clients send and see.
 
     `created_at` gives the attribute of that name, or that there is none; `usernames` says whether
-    a linkage object may name a user by username instead of by id.
+    a linkage object may name a user by username instead of by id. `ignored_includes` are what
+    clients ask to have included, and go without, where a route does not know it.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Dialect(msgspec.Struct, frozen=True):
     required_to_update: frozenset[str]
     created_at: Callable[[Variable], str | UnsetType]
     usernames: bool
+    ignored_includes: frozenset[str]
 
 
 def _unset(_: Variable) -> UnsetType:
@@ -32,6 +34,27 @@ def _created_at(variable: Variable) -> str:
     return timestamp(variable.created_at, variable.id)
 
 
+# Of workspaces and organizations, as the clients' own libraries list them: most are of runs, states
+# and projects, of which there are none here.
+_SENT_BY_CLIENTS = frozenset(
+    {
+        "current_configuration_version",
+        "current_configuration_version.ingress_attributes",
+        "current_run",
+        "current_run.configuration_version",
+        "current_run.configuration_version.ingress_attributes",
+        "current_run.plan",
+        "current-state-version",
+        "default_project",
+        "effective_tag_bindings",
+        "locked_by",
+        "organization",
+        "outputs",
+        "project",
+        "readme",
+    }
+)
+
 STANDARD = Dialect(
     name="standard",
     categories={Category.TOOL: "tool", Category.ENV: "env"},
@@ -39,6 +62,7 @@ STANDARD = Dialect(
     required_to_update=frozenset({"id", "attributes"}),
     created_at=_unset,
     usernames=False,
+    ignored_includes=frozenset(),
 )
 
 TERRAFORM = Dialect(
@@ -48,6 +72,7 @@ TERRAFORM = Dialect(
     required_to_update=frozenset(),
     created_at=_created_at,
     usernames=True,
+    ignored_includes=_SENT_BY_CLIENTS,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (STANDARD, TERRAFORM)}

@@ -66,6 +66,7 @@ class Exchange:
         self._query: bytes = scope["query_string"]
         self.template: str | None = None
         self.parameters: Mapping[str, Any] = {}
+        self.ignored_includes: frozenset[str] = frozenset()
         self.document: object = None
         self.caller: Caller | None = None
         self._receive = receive

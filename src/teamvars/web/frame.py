@@ -29,13 +29,17 @@ log = structlog.get_logger("teamvars.requests")
 
 
 class Frame:
-    """The ASGI application for HTTP: finds the resource, asks it, and always answers."""
+    """The ASGI application for HTTP: finds the resource, asks it, and always answers.
+
+    `ignored_includes` are what clients of the dialect send as `include` whatever there is.
+    """
 
     def __init__(
         self,
         routes: Iterable[Route],
         sessions: Sessions,
         trusted_proxies: Sequence[IPv4Network | IPv6Network],
+        ignored_includes: frozenset[str] = frozenset(),
     ) -> None:
         by_template: dict[str, list[Route]] = {}
         for route in routes:
@@ -45,6 +49,7 @@ class Frame:
         for template, group in by_template.items():
             self._paths.add(template, Resource(group, sessions, parser))
         self._sessions = sessions
+        self._ignored_includes = ignored_includes
         self._time_limits = TimeLimits()
         self._bodies = Bodies()
         self._sender = Sender(self._time_limits)
@@ -97,6 +102,7 @@ class Frame:
         if found is None:
             raise not_found()
         exchange.template, exchange.parameters, resource = found
+        exchange.ignored_includes = self._ignored_includes
         return resource
 
     def _log(self, scope: Scope, exchange: Exchange, status: int, begun: float) -> None:

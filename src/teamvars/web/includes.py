@@ -1,5 +1,6 @@
-"""The query parameters `include` and `filter[…]`, and the limits of every parameter."""
+"""Query parameters: which of them no route may pass over, `include`, and the limits of each."""
 
+import re
 from collections.abc import Collection
 
 from teamvars.domain.errors import Code, Fault, Refusal
@@ -13,16 +14,39 @@ STATUS = "filter[status]"
 NAMES = "filter[names]"
 EMAILS = "filter[email]"
 LISTS = (INCLUDE, NAMES, EMAILS)
+_NAME_SHOWN = 100  # characters of a parameter's name in an error
+# JSON:API 1.1 has a server refuse the first three where it does not support them. Whoever narrows a
+# list and is given all of it would act on things that were never meant.
+_NOT_TO_BE_IGNORED = re.compile(
+    r"include|sort|fields(\[.*)?|filter(\[.*)?|search(\[.*)?|q", re.DOTALL
+)
+
+
+def require_read(exchange: Exchange, reads: Collection[str]) -> None:
+    """Refuses what asks for another answer, of a route that reads no such parameter.
+
+    An empty one asks for nothing, and an `include` may be one that clients always send.
+    """
+    for name, value in exchange.query:
+        if not value or name in reads or not _NOT_TO_BE_IGNORED.fullmatch(name):
+            continue
+        if name == INCLUDE:
+            requested_includes(exchange, ())
+        else:
+            raise invalid(name[:_NAME_SHOWN], "There is no such parameter here.")
 
 
 def requested_includes(exchange: Exchange, known: Collection[str]) -> frozenset[str]:
-    """What the answer should have beside its data. Refuses whatever is not known."""
+    """What the answer should have beside its data.
+
+    Refuses whatever is neither known nor ignored in the dialect that is spoken.
+    """
     words = words_of(exchange, INCLUDE) or ()
-    if unknown := [word for word in words if word not in known]:
-        listed = ", ".join(sorted(known))
+    if unknown := [word for word in words if word not in {*known, *exchange.ignored_includes}]:
+        listed = ", ".join(sorted(known)) or "nothing here"
         detail = f"The include parameter knows {listed}, and not '{unknown[0][:100]}'."
         raise invalid(INCLUDE, detail)
-    return frozenset(words)
+    return frozenset(words).intersection(known)
 
 
 def requested_status(exchange: Exchange) -> Status | None:
@@ -38,14 +62,23 @@ def requested_status(exchange: Exchange) -> Status | None:
 
 
 def text_of(exchange: Exchange, name: str) -> str | None:
+    """What a parameter looks for; None when it is absent or empty.
+
+    Refuses a long text, a NUL, which nothing has, and two texts.
+    """
+    text = only_text_of(exchange, name)
+    return None if text is None else _checked(name, text)
+
+
+def only_text_of(exchange: Exchange, name: str) -> str | None:
     """What a parameter says; None when it is absent or empty.
 
-    Refuses a long text, a NUL, which nothing has, and two texts: one of them would be ignored.
+    Refuses two texts: one of them would be ignored.
     """
     texts = set(filter(None, exchange.values(name)))
     if len(texts) > 1:
         raise invalid(name, f"{name} stands here more than once.")
-    return _checked(name, texts.pop()) if texts else None
+    return texts.pop() if texts else None
 
 
 def words_of(exchange: Exchange, name: str) -> tuple[str, ...] | None:

@@ -7,12 +7,13 @@ import msgspec
 from teamvars.domain.audit import Page
 from teamvars.web.exchange import Exchange
 from teamvars.web.formats import Path
-from teamvars.web.includes import invalid, text_of
+from teamvars.web.includes import invalid, only_text_of
 
 DEFAULT_SIZE = 20
 MAX_SIZE = 100
 PARAMETERS = ("page[number]", "page[size]")
 _MAX_NUMBER = 1_000_000_000
+_MOST_DIGITS = 10  # of a number up to that one
 
 
 class Pagination(msgspec.Struct, rename="kebab"):
@@ -43,12 +44,17 @@ class PageLinks(msgspec.Struct):
 
 
 def requested_page(exchange: Exchange) -> Page:
-    """The page the query asks for; a larger size than there may be counts as the largest.
+    """The page the query asks for; there is none before the first, and none is larger than most.
 
-    Refuses numbers below one, and what is no number.
+    Refuses a size of nothing, a page that is too far away to be counted to, and what is no number.
     """
-    number = _number(exchange, "page[number]", 1)
-    return Page(number, min(_number(exchange, "page[size]", DEFAULT_SIZE), MAX_SIZE))
+    number = max(_number(exchange, "page[number]", 1), 1)
+    size = min(_number(exchange, "page[size]", DEFAULT_SIZE), MAX_SIZE)
+    if size < 1:
+        raise invalid("page[size]", "page[size] is at least 1.")
+    if number > _MAX_NUMBER:
+        raise invalid("page[number]", f"page[number] is at most {_MAX_NUMBER}.")
+    return Page(number, size)
 
 
 def meta(page: Page, total: int) -> PageMeta:
@@ -86,9 +92,11 @@ def links(exchange: Exchange, page: Page, total: int) -> PageLinks:
 
 
 def _number(exchange: Exchange, name: str, default: int) -> int:
-    text = text_of(exchange, name)
+    """A whole number, of any number of digits; one of very many counts as a very large one."""
+    text = only_text_of(exchange, name)
     if text is None:
         return default
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= _MAX_NUMBER:
-        return int(text)
-    raise invalid(name, f"{name} is a whole number from 1 to {_MAX_NUMBER}.")
+    if not (text.isascii() and text.isdigit()):
+        raise invalid(name, f"{name} is a whole number.")
+    digits = text.lstrip("0")
+    return int(digits or "0") if len(digits) <= _MOST_DIGITS else _MAX_NUMBER + 1

@@ -7,6 +7,7 @@ import msgspec
 from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.includes import require_read
 from teamvars.web.json_body import Parser
 from teamvars.web.negotiation import MEDIA_TYPE, require_acceptable, require_document_type
 
@@ -20,7 +21,8 @@ class Route(msgspec.Struct, frozen=True):
     `media_type` is that of the documents; one that `has_page` answers with an HTML page whoever
     prefers one. A request's body is ignored unless the route `takes` a
     document, which it `may_lack`. `reads` names the headers and query parameters its handler looks
-    at, `sends` the headers of its own. `may_forbid` says that some who see the target may not do
+    at: what would change the answer and is not among them is refused. `sends` names the headers of
+    its own. `may_forbid` says that some who see the target may not do
     this, `refuses` which other statuses there are besides those of every route. A `public` route
     asks for no token.
 
@@ -71,6 +73,7 @@ class Resource:
                 if method != "GET":
                     await self._sessions.admit(caller)
                 await self._read(exchange, route)
+                require_read(exchange, route.reads)
                 with self._sessions.in_request():
                     return await route.handler(exchange)
         except Refusal as refusal:

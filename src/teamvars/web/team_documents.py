@@ -3,19 +3,27 @@
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
+from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
 from teamvars.domain.teams import TeamDraft, Visibility
 from teamvars.services.teams import TeamPage, TeamView
 from teamvars.web import membership_documents, paging
-from teamvars.web.documents import Identifier, SelfLink
+from teamvars.web.documents import Identifier, RelatedLink, SelfLink
 from teamvars.web.membership_documents import MembershipResource
-from teamvars.web.organization_documents import NAME, OrganizationLinkage
+from teamvars.web.organization_documents import OrganizationLinkage
 from teamvars.web.reader import Reader
 from teamvars.web.user_documents import UserResource
 
 USERS, MEMBERSHIPS = "users", membership_documents.TYPE
 INCLUDES = (USERS, MEMBERSHIPS)
+_NAME = Meta(
+    min_length=1,
+    max_length=MAX_TEAM_NAME_CHARACTERS,
+    description=f"{TEAM_NAME_RULE}.",
+)
+_MEMBER_TOKENS = Meta(description="Whether members may make, see and revoke the team's token.")
+_SSO = Meta(description="Null or empty: there is no single sign-on.")
 
 
 class GivenOrganizationAccess(msgspec.Struct, rename="kebab"):
@@ -27,9 +35,11 @@ class GivenOrganizationAccess(msgspec.Struct, rename="kebab"):
 class NewTeamAttributes(msgspec.Struct, rename="kebab", kw_only=True):
     """What a create says about a team; attributes that are not here are ignored."""
 
-    name: Annotated[str, NAME]
+    name: Annotated[str, _NAME]
     visibility: Visibility = Visibility.SECRET
     organization_access: GivenOrganizationAccess | UnsetType = UNSET
+    allow_member_token_management: Annotated[bool, _MEMBER_TOKENS] = False
+    sso_team_id: Annotated[str | None, _SSO] | UnsetType = UNSET
 
 
 class NewTeamResource(msgspec.Struct):
@@ -48,9 +58,11 @@ class NewTeamDocument(msgspec.Struct):
 class TeamChanges(msgspec.Struct, rename="kebab", kw_only=True):
     """What an update says about a team; what is left out stays."""
 
-    name: Annotated[str, NAME] | UnsetType = UNSET
+    name: Annotated[str, _NAME] | UnsetType = UNSET
     visibility: Visibility | UnsetType = UNSET
     organization_access: GivenOrganizationAccess | UnsetType = UNSET
+    allow_member_token_management: Annotated[bool, _MEMBER_TOKENS] | UnsetType = UNSET
+    sso_team_id: Annotated[str | None, _SSO] | UnsetType = UNSET
 
 
 class ChangedTeamResource(msgspec.Struct):
@@ -106,8 +118,8 @@ class TeamAttributes(msgspec.Struct, rename="kebab"):
     visibility: Visibility
     organization_access: OrganizationAccess
     permissions: TeamPermissions
+    allow_member_token_management: bool
     sso_team_id: str | None = None
-    allow_member_token_management: bool = False
 
 
 class MembersLinkage(msgspec.Struct):
@@ -116,11 +128,18 @@ class MembersLinkage(msgspec.Struct):
     data: list[Identifier]
 
 
+class UsersLinkage(msgspec.Struct):
+    """The users in a team; a list that would hold too many leaves their ids out."""
+
+    links: RelatedLink
+    data: list[Identifier] | UnsetType = UNSET
+
+
 class TeamRelationships(msgspec.Struct, rename="kebab"):
-    """What a team belongs to, and on request who belongs to it."""
+    """What a team belongs to, and who belongs to it."""
 
     organization: OrganizationLinkage
-    users: MembersLinkage | UnsetType = UNSET
+    users: UsersLinkage
     organization_memberships: MembersLinkage | UnsetType = UNSET
 
 
@@ -174,19 +193,19 @@ def path(view: TeamView) -> str:
 
 def made(view: TeamView) -> TeamDocument:
     """The document of one team, without its members."""
-    return TeamDocument(_resource(view, TeamPage([view], 1, {}), frozenset()))
+    return TeamDocument(_resource(view, frozenset()))
 
 
 def team(found: TeamPage, includes: frozenset[str]) -> TeamDocument:
     """The document of one team."""
-    return TeamDocument(_resource(found.teams[0], found, includes), _included(found, includes))
+    return TeamDocument(_resource(found.teams[0], includes), _included(found, includes))
 
 
 def team_list(
     found: TeamPage, includes: frozenset[str], links: paging.PageLinks, meta: paging.PageMeta
 ) -> TeamListDocument:
     """The document of one page."""
-    data = [_resource(view, found, includes) for view in found.teams]
+    data = [_resource(view, includes) for view in found.teams]
     return TeamListDocument(data=data, included=_included(found, includes), links=links, meta=meta)
 
 
@@ -197,21 +216,23 @@ def _draft(
     name = read.member(attributes, "name", str, at, required=required)
     visibility = read.member(attributes, "visibility", str, at, required=False)
     access = read.member(attributes, "organization-access", dict, at, required=False)
+    tokens = read.member(attributes, "allow-member-token-management", bool, at, required=False)
+    given = {name: value for name, value in (attributes or {}).items() if value is not None}
+    sso = read.member(given, "sso-team-id", str, at, required=False)
     at = f"{at}/organization-access"
     manages = read.member(access, "manage-membership", bool, at, required=False)
-    return TeamDraft(id_, name, visibility, manages, read.faults)
+    return TeamDraft(id_, name, visibility, manages, tokens, sso, read.faults)
 
 
-def _resource(view: TeamView, found: TeamPage, includes: frozenset[str]) -> TeamResource:
-    row, members = view.team, [found.members[id_] for id_ in view.member_ids or ()]
-    relationships = TeamRelationships(
-        OrganizationLinkage(Identifier(view.organization_name, "organizations"))
-    )
-    if USERS in includes:
-        linkage = [Identifier(member.user_id, USERS) for member in members]
-        relationships.users = MembersLinkage(linkage)
+def _resource(view: TeamView, includes: frozenset[str]) -> TeamResource:
+    row = view.team
+    users = UsersLinkage(RelatedLink(f"{path(view)}/relationships/{USERS}"))
+    if view.user_ids is not None:
+        users.data = [Identifier(id_, USERS) for id_ in view.user_ids]
+    organization = OrganizationLinkage(Identifier(view.organization_name, "organizations"))
+    relationships = TeamRelationships(organization, users)
     if MEMBERSHIPS in includes:
-        linkage = [Identifier(member.id, MEMBERSHIPS) for member in members]
+        linkage = [Identifier(id_, MEMBERSHIPS) for id_ in view.member_ids or ()]
         relationships.organization_memberships = MembersLinkage(linkage)
     return TeamResource(
         id=row.id,
@@ -222,6 +243,7 @@ def _resource(view: TeamView, found: TeamPage, includes: frozenset[str]) -> Team
             visibility=row.visibility,
             organization_access=OrganizationAccess(row.manage_membership or row.is_owners),
             permissions=_permissions(view),
+            allow_member_token_management=row.members_manage_token,
         ),
         relationships=relationships,
         links=SelfLink(path(view)),
@@ -236,7 +258,7 @@ def _permissions(view: TeamView) -> TeamPermissions:
         can_update_organization_access=may_manage,
         can_update_visibility=may_manage,
         can_update_name=may_manage and not is_owners,
-        can_update_api_token=may_manage,
+        can_update_api_token=view.may_manage_token,
     )
 
 

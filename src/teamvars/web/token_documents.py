@@ -9,11 +9,13 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.domain.tokens import EXPIRY_RULE, MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
 from teamvars.services.tokens import NewToken
 from teamvars.web import paging
+from teamvars.web.documents import Identifier
 from teamvars.web.formats import Time
 from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
 
 TYPE = "authentication-tokens"
+_OTHER_TYPES = ("authentication-token", "")
 _DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
 _EXPIRY = Meta(
     description=(
@@ -30,9 +32,9 @@ class NewTokenAttributes(msgspec.Struct, rename="kebab", kw_only=True):
 
 
 class NewTokenResource(msgspec.Struct):
-    """A token to create; clients use both words."""
+    """A token to create; clients use both words, and some leave the type empty."""
 
-    type: Literal["authentication-tokens", "authentication-token"]
+    type: Literal["authentication-tokens", "authentication-token", ""]
     attributes: NewTokenAttributes | UnsetType = UNSET
 
 
@@ -48,8 +50,27 @@ class TokenAttributes(msgspec.Struct, rename="kebab"):
     created_at: Time
     last_used_at: Time | None
     expired_at: Time | None
-    description: str
+    description: str | None
     token: str | UnsetType = UNSET
+
+
+class MakerLinkage(msgspec.Struct):
+    """The user who made a token; null where it was made with no user's token."""
+
+    data: Identifier | None
+
+
+class TokenTeamLinkage(msgspec.Struct):
+    """The team whose token it is."""
+
+    data: Identifier
+
+
+class TokenRelationships(msgspec.Struct, rename="kebab"):
+    """Who made a token, and whose it is when it is a team's."""
+
+    created_by: MakerLinkage
+    team: TokenTeamLinkage | UnsetType = UNSET
 
 
 class TokenResource(msgspec.Struct):
@@ -58,6 +79,7 @@ class TokenResource(msgspec.Struct):
     id: str
     type: str
     attributes: TokenAttributes
+    relationships: TokenRelationships
 
 
 class TokenDocument(msgspec.Struct):
@@ -80,7 +102,7 @@ def draft(document: object) -> TokenDraft:
         return TokenDraft()
     read = Reader(document)
     data = read.data(dict)
-    if data is None or data.get("type") != "authentication-token":
+    if data is None or data.get("type") not in _OTHER_TYPES:
         read.require_type(data, TYPE)
     read.refuse_client_id(data)
     attributes = read.member(data, "attributes", dict, "/data", required=False)
@@ -120,10 +142,19 @@ def _resource(shown: Token, secret: str | UnsetType = UNSET) -> TokenResource:
             created_at=timestamp(shown.created_at, shown.id),
             last_used_at=_time(shown.last_used_at, shown.id),
             expired_at=_time(shown.expires_at, shown.id),
-            description=shown.description,
+            description=shown.description or None,
             token=secret,
         ),
+        relationships=_relationships(shown),
     )
+
+
+def _relationships(shown: Token) -> TokenRelationships:
+    maker = None if shown.created_by is None else Identifier(shown.created_by, "users")
+    relationships = TokenRelationships(MakerLinkage(maker))
+    if shown.owner_kind == "team":
+        relationships.team = TokenTeamLinkage(Identifier(shown.owner_id, "teams"))
+    return relationships
 
 
 def _time(at: int | None, token_id: str) -> str | None:

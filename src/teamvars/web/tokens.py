@@ -9,6 +9,7 @@ from teamvars.services.tokens import OfOrganization, OfTeam, OfUser, Tokens, Who
 from teamvars.web import paging
 from teamvars.web import token_documents as documents
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.includes import invalid, text_of
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.resources import Route
 from teamvars.web.token_documents import NewTokenDocument, TokenDocument, TokenListDocument
@@ -17,6 +18,7 @@ _OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
 _OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"
 _OF_USER = "/api/v2/users/{user_id}/authentication-tokens"
 _ONE = "/api/v2/authentication-tokens/{token_id}"
+_KIND = "token"
 _JSON_API = {"Content-Type": MEDIA_TYPE}
 
 Named = Callable[[Exchange], Whose]
@@ -32,7 +34,7 @@ class TokenRoutes:
         """One row an operation; organizations and teams have one token, users any number."""
         one, page = {200: TokenDocument}, {200: TokenListDocument}
         return [
-            *self._single(_OF_ORGANIZATION, _organization, "OrganizationToken"),
+            *self._single(_OF_ORGANIZATION, _organization, "OrganizationToken", reads=(_KIND,)),
             *self._single(_OF_TEAM, _team, "TeamToken"),
             Route("GET", _OF_USER, self.list, page, reads=paging.PARAMETERS, name="listUserTokens"),
             self._creation(_OF_USER, _user, "createUserToken", may_forbid=False),
@@ -40,16 +42,39 @@ class TokenRoutes:
             Route("DELETE", _ONE, self.delete, {204: None}, name="deleteToken"),
         ]
 
-    def _single(self, path: str, whose: Named, noun: str) -> list[Route]:
-        read = partial(self.read_newest, whose=whose)
-        delete = partial(self.delete_all, whose=whose)
-        return [
-            self._creation(path, whose, f"create{noun}", may_forbid=True),
-            Route("GET", path, read, {200: TokenDocument}, may_forbid=True, name=f"read{noun}"),
-            Route("DELETE", path, delete, {204: None}, may_forbid=True, name=f"delete{noun}"),
-        ]
+    def _single(
+        self, path: str, whose: Named, noun: str, reads: tuple[str, ...] = ()
+    ) -> list[Route]:
+        read = Route(
+            "GET",
+            path,
+            partial(self.read_newest, whose=whose),
+            {200: TokenDocument},
+            may_forbid=True,
+            reads=reads,
+            name=f"read{noun}",
+        )
+        delete = Route(
+            "DELETE",
+            path,
+            partial(self.delete_all, whose=whose),
+            {204: None},
+            may_forbid=True,
+            reads=reads,
+            name=f"delete{noun}",
+        )
+        create = self._creation(path, whose, f"create{noun}", may_forbid=True, reads=reads)
+        return [create, read, delete]
 
-    def _creation(self, path: str, whose: Named, name: str, *, may_forbid: bool) -> Route:
+    def _creation(
+        self,
+        path: str,
+        whose: Named,
+        name: str,
+        *,
+        may_forbid: bool,
+        reads: tuple[str, ...] = (),
+    ) -> Route:
         return Route(
             "POST",
             path,
@@ -57,6 +82,7 @@ class TokenRoutes:
             {201: TokenDocument},
             takes=NewTokenDocument,
             may_lack=True,
+            reads=reads,
             may_forbid=may_forbid,
             name=name,
         )
@@ -100,6 +126,12 @@ class TokenRoutes:
 
 
 def _organization(exchange: Exchange) -> Whose:
+    """Refuses a kind of token: there is one, that clients ask for by saying nothing.
+
+    What is made for any other would hold more rights than were meant, in the place of the real one.
+    """
+    if text_of(exchange, _KIND) is not None:
+        raise invalid(_KIND, "An organization has one token, and none of another kind.")
     return OfOrganization(exchange.path("organization"))
 
 

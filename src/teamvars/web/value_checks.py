@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from teamvars.domain.ids import new_id
 from teamvars.services.code.examination import CodeError, Examination
 from teamvars.services.value_checks import ValueChecks
 from teamvars.web import decoding
@@ -35,8 +36,9 @@ class ValueCheckAnswer(msgspec.Struct, rename="kebab"):
 
 
 class ValueCheckAnswerResource(msgspec.Struct):
-    """What became of the value."""
+    """What became of the value. Nothing is kept that its id would lead to."""
 
+    id: str
     type: str
     attributes: ValueCheckAnswer
 
@@ -87,7 +89,9 @@ def _document(found: Examination) -> ValueCheckAnswerDocument:
         refers_to=list(found.references),
         calls=list(found.functions),
     )
-    return ValueCheckAnswerDocument(ValueCheckAnswerResource("value-checks", attributes))
+    return ValueCheckAnswerDocument(
+        ValueCheckAnswerResource(new_id("check"), "value-checks", attributes)
+    )
 
 
 def _error(error: CodeError) -> Culprit:

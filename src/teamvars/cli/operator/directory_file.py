@@ -18,10 +18,12 @@ from teamvars.domain.directory import (
 from teamvars.domain.names import (
     EMAIL_RULE,
     NAME_RULE,
+    TEAM_NAME_RULE,
     USERNAME_RULE,
     fold,
     is_email,
     is_name,
+    is_team_name,
     is_username,
 )
 from teamvars.domain.teams import OWNERS, Status, Visibility
@@ -106,7 +108,7 @@ class _Reader:
     def _team(self, node: Node) -> TeamEntry | None:
         known = {"name", "visibility", "manage-membership", "members", "workspaces"}
         members = self._mapping(node, known)
-        name = self._required(node, members, "name", self._name)
+        name = self._required(node, members, "name", self._team_name)
         if name is not None and fold(name) == OWNERS and "workspaces" in members:
             self._fault(members["workspaces"], "owners may do everything; they take no grants")
         visibility = self._optional(members, "visibility", self._one_of(_VISIBILITY))
@@ -220,6 +222,9 @@ class _Reader:
 
     def _name(self, node: Node) -> str | None:
         return self._text(node, is_name, f"a name has {NAME_RULE}")
+
+    def _team_name(self, node: Node) -> str | None:
+        return self._text(node, is_team_name, f"the name of a team has {TEAM_NAME_RULE}")
 
     def _username(self, node: Node) -> str | None:
         return self._text(node, is_username, f"a user name has {USERNAME_RULE}")

@@ -74,6 +74,7 @@ def owners_of(organization: Organization) -> TeamRow:
         visibility=Visibility.ORGANIZATION,
         manage_membership=False,
         is_owners=True,
+        members_manage_token=True,
     )
 
 

@@ -92,4 +92,5 @@ def _settings(team: TeamRow) -> dict[str, object]:
         "name": team.name,
         "visibility": team.visibility.value,
         "manage-membership": team.manage_membership,
+        "allow-member-token-management": team.members_manage_token,
     }
