@@ -120,7 +120,7 @@ def routes(
         *VariableRoutes(all_services.variables, dialect).routes(),
         *MemberRoutes(all_services.members).routes(),
         *MembershipRoutes(all_services.memberships).routes(),
-        *WorkspaceRoutes(all_services.workspaces).routes(),
+        *WorkspaceRoutes(all_services.workspaces, dialect).routes(),
         *ValueCheckRoutes(all_services.value_checks).routes(),
         *AuditRoutes(all_services.audit).routes(),
         *(directory_routes(all_services, dialect) if directory_api else ()),
@@ -134,8 +134,8 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
     """What `TEAMVARS_DIRECTORY_API=off` leaves out."""
     return [
         *discovery.routes(),
-        *OrganizationRoutes(all_services.organizations).routes(),
-        *WorkspaceRoutes(all_services.workspaces).directory_routes(),
+        *OrganizationRoutes(all_services.organizations, dialect).routes(),
+        *WorkspaceRoutes(all_services.workspaces, dialect).directory_routes(),
         *VariableRoutes(all_services.variables, dialect).directory_routes(),
         *UserRoutes(all_services.users).routes(),
         *TeamRoutes(all_services.teams).routes(),

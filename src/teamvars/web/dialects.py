@@ -13,7 +13,9 @@ class Dialect(msgspec.Struct, frozen=True):
     """`name` is part of every entity tag; the rest is what clients send and see.
 
     `created_at` gives the attribute of that name, or that there is none; `usernames` says whether
-    a linkage object may name a user by username instead of by id.
+    a linkage object may name a user by username instead of by id; `unknown_includes` whether a
+    workspace is shown without what its clients `include` and there is not;
+    `deletes_with_variables` whether an organization that still has some is deleted unasked.
     """
 
     name: str
@@ -22,6 +24,8 @@ class Dialect(msgspec.Struct, frozen=True):
     required_to_update: frozenset[str]
     created_at: Callable[[Variable], str | UnsetType]
     usernames: bool
+    unknown_includes: bool
+    deletes_with_variables: bool
 
 
 def _unset(_: Variable) -> UnsetType:
@@ -39,6 +43,8 @@ STANDARD = Dialect(
     required_to_update=frozenset({"id", "attributes"}),
     created_at=_unset,
     usernames=False,
+    unknown_includes=False,
+    deletes_with_variables=False,
 )
 
 TERRAFORM = Dialect(
@@ -48,6 +54,8 @@ TERRAFORM = Dialect(
     required_to_update=frozenset(),
     created_at=_created_at,
     usernames=True,
+    unknown_includes=True,
+    deletes_with_variables=True,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (STANDARD, TERRAFORM)}

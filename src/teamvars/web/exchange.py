@@ -90,6 +90,8 @@ class Exchange:
 
         Refuses a long query, by its longest parameter, and one of many parameters.
         """
+        if not self._query:
+            return []
         text = self._query.decode("latin-1")
         try:
             found = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.teams import Status
 from teamvars.web.exchange import Exchange
 
@@ -10,16 +10,35 @@ MAX_CHARACTERS = 256
 MAX_WORDS = 100
 INCLUDE = "include"
 STATUS = "filter[status]"
+_NARROWING = frozenset({"filter", "q", "search", "since"})
+_NAME_SHOWN = 100  # characters of a parameter's name in an error
 
 
-def requested_includes(exchange: Exchange, known: Collection[str]) -> frozenset[str]:
-    """What the answer should have beside its data. Refuses whatever is not known."""
+def refuse_unknown_searches(exchange: Exchange, known: Collection[str]) -> None:
+    """Refuses each parameter that would narrow what is shown, and that the route does not know.
+
+    Whoever looks for less than everything must not be given everything. Empty ones look for
+    nothing.
+    """
+    unknown = {
+        name[:_NAME_SHOWN]: None
+        for name, text in exchange.query
+        if text and name not in known and name.partition("[")[0] in _NARROWING
+    }
+    detail = "Nothing can be looked for by this parameter here."
+    refuse_all(Fault(Code.INVALID_PARAMETER, detail, parameter=name) for name in unknown)
+
+
+def requested_includes(
+    exchange: Exchange, known: Collection[str], *, others: bool = False
+) -> frozenset[str]:
+    """What the answer should have beside its data. Refuses others, unless they are let be."""
     words = words_of(exchange, INCLUDE) or ()
-    if unknown := [word for word in words if word not in known]:
+    if not others and (unknown := [word for word in words if word not in known]):
         listed = ", ".join(sorted(known))
         detail = f"The include parameter knows {listed}, and not '{unknown[0][:100]}'."
         raise invalid(INCLUDE, detail)
-    return frozenset(words)
+    return frozenset(words).intersection(known)
 
 
 def requested_status(exchange: Exchange) -> Status | None:
@@ -32,6 +51,14 @@ def requested_status(exchange: Exchange) -> Status | None:
     except ValueError:
         listed = ", ".join(status.value for status in Status)
         raise invalid(STATUS, f"{STATUS} is one of {listed}.") from None
+
+
+def requested_flag(exchange: Exchange, name: str) -> bool:
+    """Whether a parameter says true; an absent one does not. Refuses what is neither."""
+    text = text_of(exchange, name) or "false"
+    if text not in ("true", "false"):
+        raise invalid(name, f"{name} is true or false.")
+    return text == "true"
 
 
 def text_of(exchange: Exchange, name: str) -> str | None:

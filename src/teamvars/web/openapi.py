@@ -18,7 +18,10 @@ from teamvars.web.errors import STATUS, ErrorDocument
 from teamvars.web.examples import OF_THE_DIRECTORY
 from teamvars.web.exchange import Answer, Exchange
 from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
-from teamvars.web.organization_documents import NewOrganizationDocument
+from teamvars.web.organization_documents import (
+    ChangedOrganizationDocument,
+    NewOrganizationDocument,
+)
 from teamvars.web.requests import (
     ChangedVariableDocument,
     MembershipsDocument,
@@ -76,6 +79,9 @@ def example_of(document: type[msgspec.Struct], dialect: Dialect) -> dict[str, An
                 "type": "organizations",
                 "attributes": {"name": "{new_name}", "email": "admin@example.com"},
             }
+        },
+        ChangedOrganizationDocument: {
+            "data": {"type": "organizations", "attributes": {"email": "admin@example.com"}}
         },
         NewWorkspaceDocument: {
             "data": {"type": "workspaces", "attributes": {"name": "{new_name}"}},

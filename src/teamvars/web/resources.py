@@ -7,6 +7,7 @@ import msgspec
 from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.includes import refuse_unknown_searches
 from teamvars.web.json_body import Parser
 from teamvars.web.negotiation import MEDIA_TYPE, require_acceptable, require_document_type
 
@@ -62,6 +63,8 @@ class Resource:
             require_acceptable(exchange.header("accept"))
             if route is not None:
                 await self._read(exchange, route)
+                if method == "GET":
+                    refuse_unknown_searches(exchange, route.reads)
                 return await route.handler(exchange)
         except Refusal as refusal:
             # Whose token it is comes first, though it is only asked when something is wrong.
