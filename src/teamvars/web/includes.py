@@ -20,13 +20,15 @@ def refuse_unknown_searches(exchange: Exchange, known: Collection[str]) -> None:
     Whoever looks for less than everything must not be given everything. Empty ones look for
     nothing.
     """
-    unknown = {
-        name[:_NAME_SHOWN]: None
+    unknown = dict.fromkeys(
+        name[:_NAME_SHOWN]
         for name, text in exchange.query
         if text and name not in known and name.partition("[")[0] in _NARROWING
-    }
-    detail = "Nothing can be looked for by this parameter here."
-    refuse_all(Fault(Code.INVALID_PARAMETER, detail, parameter=name) for name in unknown)
+    )
+    refuse_all(
+        Fault(Code.INVALID_PARAMETER, f"Nothing is looked for by {name} here.", parameter=name)
+        for name in unknown
+    )
 
 
 def requested_includes(

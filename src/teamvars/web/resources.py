@@ -63,7 +63,7 @@ class Resource:
             require_acceptable(exchange.header("accept"))
             if route is not None:
                 await self._read(exchange, route)
-                if method == "GET":
+                if method == "GET" and exchange.query:
                     refuse_unknown_searches(exchange, route.reads)
                 return await route.handler(exchange)
         except Refusal as refusal:
