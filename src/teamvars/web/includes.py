@@ -4,14 +4,13 @@ from collections.abc import Collection
 
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.teams import Status
-from teamvars.web.exchange import Exchange
+from teamvars.web.exchange import NAME_SHOWN, Exchange
 
 MAX_CHARACTERS = 256
 MAX_WORDS = 100
 INCLUDE = "include"
 STATUS = "filter[status]"
 _NARROWING = frozenset({"filter", "q", "search", "since"})
-_NAME_SHOWN = 100  # characters of a parameter's name in an error
 
 
 def refuse_unknown_searches(exchange: Exchange, known: Collection[str]) -> None:
@@ -21,7 +20,7 @@ def refuse_unknown_searches(exchange: Exchange, known: Collection[str]) -> None:
     nothing.
     """
     unknown = dict.fromkeys(
-        name[:_NAME_SHOWN]
+        name[:NAME_SHOWN]
         for name, text in exchange.query
         if text and name not in known and name.partition("[")[0] in _NARROWING
     )
