@@ -135,7 +135,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
     """What `TEAMVARS_DIRECTORY_API=off` leaves out."""
     return [
         *discovery.routes(),
-        *OrganizationRoutes(all_services.organizations).routes(),
+        *OrganizationRoutes(all_services.organizations, dialect).routes(),
         *WorkspaceRoutes(all_services.workspaces).directory_routes(),
         *VariableRoutes(all_services.variables, dialect).directory_routes(),
         *UserRoutes(all_services.users).routes(),

@@ -13,6 +13,7 @@ from pytfe.models import (
     OrganizationMembershipCreateOptions,
     OrganizationMembershipListOptions,
     OrganizationMembershipReadOptions,
+    OrganizationUpdateOptions,
     OrgMembershipIncludeOpt,
     TeamCreateOptions,
     TeamListOptions,
@@ -23,6 +24,8 @@ from pytfe.models import (
     VariableCreateOptions,
     VariableUpdateOptions,
     WorkspaceCreateOptions,
+    WorkspaceListOptions,
+    WorkspaceLockOptions,
 )
 from pytfe.models.team import OrganizationAccessOptions, TeamIncludeOpt
 from pytfe.models.team_workspace_access import TeamWorkspaceAccessType
@@ -159,3 +162,29 @@ def test_it_makes_tokens(client: TFEClient, hosted: Hosted, organization: str) -
     client.organization_tokens.delete(organization)
     assert client.users.read_current().username == "root"
     as_team.close()
+
+
+def test_it_looks_for_workspaces_and_sees_who_has_locked_one(
+    client: TFEClient, organization: str, workspace: str
+) -> None:
+    for wildcard, names in (("net*", ["network"]), ("*pay*", [])):
+        found = client.workspaces.list(organization, WorkspaceListOptions(wildcard_name=wildcard))
+        assert [one.name for one in found] == names
+    with pytest.raises(TFEError, match="search"):
+        list(client.workspaces.list(organization, WorkspaceListOptions(tags="prod")))
+    client.workspaces.lock(workspace, WorkspaceLockOptions(reason="mine"))
+    locked = client.workspaces.read_by_id(workspace)
+    assert locked.locked_by is not None
+    assert locked.locked_by.user == client.users.read_current().id
+    client.workspaces.unlock(workspace)
+    assert client.workspaces.read_by_id(workspace).locked_by is None
+
+
+def test_it_renames_an_organization(client: TFEClient) -> None:
+    name, renamed = f"org-{uuid4().hex}", f"new-{uuid4().hex}"
+    client.organizations.create(OrganizationCreateOptions(name=name, email="a@example.com"))
+    changed = client.organizations.update(name, OrganizationUpdateOptions(name=renamed))
+    assert (changed.name, changed.email) == (renamed, "a@example.com")
+    with pytest.raises(NotFound):
+        client.organizations.read(name)
+    client.organizations.delete(renamed)

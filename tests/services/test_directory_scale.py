@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from teamvars.domain.directory import (
     Directory,
@@ -23,7 +24,7 @@ from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.teams import Status
 from teamvars.security import keyring
 from teamvars.services.tokens import OwnerName
-from teamvars.storage import streams
+from teamvars.storage import organizations, streams
 from teamvars.storage.database import Body, Transaction
 from tests.commands import Host
 from tests.house import open_house, operator
@@ -107,6 +108,40 @@ async def test_a_file_that_waits_holds_up_nobody_of_another_organization(
             await holder
             assert len((await applying).changes) > 40
             assert await house.audit_holds()
+
+
+async def test_an_organization_that_is_renamed_while_a_file_waits_for_it_is_not_changed_by_it(
+    postgres: Postgres,
+) -> None:
+    with fresh_postgres(postgres) as url:
+        async with open_house(url) as house, open_house(url, keys=house.keys) as node:
+            desk = Desk(await build_world(house), node)
+            name, owner = desk.world.organization, desk.named("owner")
+            locked, done = asyncio.Event(), asyncio.Event()
+
+            async def renaming(tx: Transaction) -> None:
+                found = await organizations.find_all(tx, [name])
+                (id_, _), *_ = found.values()
+                await streams.lock(tx, [id_])
+                before = await organizations.get(tx, id_)
+                await organizations.update(tx, replace(before, name=f"new-{name}"))
+                locked.set()
+                await done.wait()
+
+            holder = asyncio.ensure_future(node.services.database.write(renaming))
+            await locked.wait()
+            teams = (TeamEntry("owners", members=owner), TeamEntry("late"))
+            entry = OrganizationEntry(name, dict.fromkeys(owner, Status.ACTIVE), teams=teams)
+            directory = Directory((UserEntry(owner[0]),), (entry,))
+            applying = asyncio.ensure_future(
+                house.services.directory.apply(operator(), directory, AS_WRITTEN)
+            )
+            await _until_somebody_waits(node.services.database.read)
+            done.set()
+            await holder
+            assert f"create organization {name}" in (await applying).changes
+            path = f"/organizations/new-{name}/teams?q=late"
+            assert (await desk.world.call("owner", "GET", path)).json()["data"] == []
 
 
 @pytest.mark.long

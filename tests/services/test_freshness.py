@@ -1,11 +1,14 @@
 """What was taken away is gone for every request that begins after it, on every node."""
 
 from collections.abc import Awaitable, Callable
+from uuid import uuid4
 
 import pytest
 
 from teamvars.domain.directory import Grant, TeamEntry
+from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.teams import LinkageType, Status, Visibility
+from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory import Options
 from teamvars.services.tokens import OwnerName
 from tests.house import operator
@@ -117,3 +120,34 @@ async def test_a_team_that_becomes_secret_is_hidden_from_those_outside(
     assert await look() == []
     await one.apply(TeamEntry("crew", visibility=Visibility.SECRET))
     assert await refusal_of(look()) == "not_found"
+
+
+async def _rename_organization(desk: Desk, name: str) -> None:
+    draft = OrganizationDraft(name=name)
+    asking = caller(desk.world, "owner")
+    await desk.services.organizations.update(asking, desk.world.organization, draft)
+
+
+async def _rename_workspace(desk: Desk, name: str) -> None:
+    workspace_id = desk.world.workspaces["network"]
+    asking = caller(desk.world, "owner")
+    await desk.services.workspaces.update(asking, workspace_id, WorkspaceDraft(name=name))
+
+
+@pytest.mark.parametrize("rename", [_rename_organization, _rename_workspace])
+async def test_a_list_that_was_shown_before_a_rename_is_shown_with_the_new_name_on_every_node(
+    desks: tuple[Desk, Desk], rename: Callable[[Desk, str], Awaitable[None]]
+) -> None:
+    one, other = desks
+    path = one.world.vars_path()
+    headers = {"Authorization": f"Bearer {one.world.tokens['reader']}"}
+    await one.create()
+    before = [await desk.node.client.get(path, headers=headers) for desk in desks]
+    name = f"renamed-{uuid4().hex}"
+    await rename(one, name)
+    for desk, old in zip((other, one), before[::-1], strict=True):
+        known = {**headers, "If-None-Match": old.headers["ETag"]}
+        answer = await desk.node.client.get(path, headers=known)
+        assert answer.status_code == 200
+        (variable,) = answer.json()["data"]
+        assert name in variable["relationships"]["configurable"]["links"]["related"]

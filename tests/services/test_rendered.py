@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from teamvars.services.rendered import Rendered, RenderedLists
+from teamvars.services.rendered import ListKey, Rendered, RenderedLists
 
-HEAD, NEXT_HEAD = b"head", b"next"
+KEY = b"head", "acme", "network"
+NEXT_KEY = b"next", "acme", "network"
 
 
 def of(size: int) -> Rendered:
@@ -38,7 +39,7 @@ async def waiting_for(
     lists: RenderedLists, render: Renderer, count: int
 ) -> list[asyncio.Task[Rendered | None]]:
     """Callers that all wait for the same list."""
-    callers = [asyncio.create_task(lists.make("ws-1", HEAD, render)) for _ in range(count)]
+    callers = [asyncio.create_task(lists.make("ws-1", KEY, render)) for _ in range(count)]
     await asyncio.sleep(0)
     return callers
 
@@ -49,17 +50,25 @@ async def test_those_who_want_a_list_at_the_same_head_render_it_once() -> None:
     render.done.set()
     assert await asyncio.gather(*callers) == [of(10)] * 5
     assert render.times == 1
-    assert lists.find("ws-1", HEAD) == of(10)
+    assert lists.find("ws-1", KEY) == of(10)
 
 
 async def test_a_list_at_another_head_is_another_list() -> None:
     lists, old, new = RenderedLists(100), Renderer(of(10)), Renderer(of(20))
     (caller,) = await waiting_for(lists, old, 1)
     new.done.set()
-    assert await lists.make("ws-1", NEXT_HEAD, new) == of(20)
-    assert lists.find("ws-1", HEAD) is None
+    assert await lists.make("ws-1", NEXT_KEY, new) == of(20)
+    assert lists.find("ws-1", KEY) is None
     old.done.set()
     assert await caller == of(10)
+
+
+@pytest.mark.parametrize("renamed", [(b"head", "new", "network"), (b"head", "acme", "new")])
+async def test_a_list_with_another_name_in_it_is_another_list(renamed: ListKey) -> None:
+    lists = RenderedLists(100)
+    await keep(lists, "ws-1", 10)
+    assert lists.find("ws-1", KEY)
+    assert lists.find("ws-1", renamed) is None
 
 
 async def test_one_who_goes_away_takes_nobody_along() -> None:
@@ -80,7 +89,7 @@ async def test_a_failure_is_everybodys_and_is_not_kept() -> None:
     whole.done.set()
     outcomes = await asyncio.gather(*callers, return_exceptions=True)
     assert [str(outcome) for outcome in outcomes] == ["down"] * 3
-    assert await lists.make("ws-1", HEAD, whole) == of(10)
+    assert await lists.make("ws-1", KEY, whole) == of(10)
 
 
 async def test_a_failure_nobody_waits_for_any_more_is_not_complained_of() -> None:
@@ -91,29 +100,29 @@ async def test_a_failure_nobody_waits_for_any_more_is_not_complained_of() -> Non
         await caller
     broken.done.set()
     await asyncio.sleep(0)
-    assert lists.find("ws-1", HEAD) is None
+    assert lists.find("ws-1", KEY) is None
 
 
 async def test_a_list_of_a_stream_that_has_moved_is_not_kept() -> None:
     lists, moved = RenderedLists(100), Renderer(None)
     moved.done.set()
-    assert await lists.make("ws-1", HEAD, moved) is None
-    assert lists.find("ws-1", HEAD) is None
+    assert await lists.make("ws-1", KEY, moved) is None
+    assert lists.find("ws-1", KEY) is None
 
 
 async def keep(lists: RenderedLists, name: str, size: int) -> None:
     render = Renderer(of(size))
     render.done.set()
-    await lists.make(name, HEAD, render)
+    await lists.make(name, KEY, render)
 
 
 async def test_when_full_it_forgets_the_list_that_was_not_used_for_longest() -> None:
     lists = RenderedLists(100)
     await keep(lists, "ws-1", 50)
     await keep(lists, "ws-2", 50)
-    assert lists.find("ws-1", HEAD)
+    assert lists.find("ws-1", KEY)
     await keep(lists, "ws-3", 50)
-    kept = [name for name in ("ws-1", "ws-2", "ws-3") if lists.find(name, HEAD)]
+    kept = [name for name in ("ws-1", "ws-2", "ws-3") if lists.find(name, KEY)]
     assert kept == ["ws-1", "ws-3"]
 
 
@@ -122,8 +131,8 @@ async def test_a_workspace_takes_the_room_of_its_newest_list_alone() -> None:
     await keep(lists, "ws-1", 50)
     for size in (10, 20, 30, 40, 50):
         await keep(lists, "ws-2", size)
-    assert lists.find("ws-1", HEAD)
-    assert lists.find("ws-2", HEAD) == of(50)
+    assert lists.find("ws-1", KEY)
+    assert lists.find("ws-2", KEY) == of(50)
 
 
 async def test_a_list_larger_than_all_room_displaces_nothing_and_is_shared_while_it_is_sent() -> (
@@ -132,10 +141,10 @@ async def test_a_list_larger_than_all_room_displaces_nothing_and_is_shared_while
     lists, render = RenderedLists(100), Renderer(of(101))
     await keep(lists, "ws-1", 50)
     render.done.set()
-    sent = await lists.make("ws-2", HEAD, render)
+    sent = await lists.make("ws-2", KEY, render)
     render.forget()
-    assert lists.find("ws-1", HEAD)
-    assert lists.find("ws-2", HEAD) is sent
+    assert lists.find("ws-1", KEY)
+    assert lists.find("ws-2", KEY) is sent
     del sent
     await asyncio.sleep(0)
-    assert lists.find("ws-2", HEAD) is None
+    assert lists.find("ws-2", KEY) is None

@@ -124,6 +124,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", ORGANIZATIONS): WHATEVER_IS_VISIBLE,
     ("POST", ORGANIZATIONS): SITE_ADMINS,
     ("GET", ORGANIZATION): SEE_MEMBERS,
+    ("PATCH", ORGANIZATION): OWN_ORGANIZATION,
     ("DELETE", ORGANIZATION): OWN_ORGANIZATION,
     ("GET", ORGANIZATION + "/entitlement-set"): SEE_MEMBERS,
     ("GET", WORKSPACES): SEE_MEMBERS,
@@ -336,6 +337,8 @@ def document(method: str, template: str, target: Target, member: str) -> object:
         return {"data": {"type": "workspaces", "attributes": name}}
     if template == ORGANIZATIONS and method == "POST":
         return {"data": {"type": "organizations", "attributes": {"name": uuid4().hex}}}
+    if template == ORGANIZATION and method == "PATCH":
+        return {"data": {"type": "organizations"}}
     if template.endswith("/check-value"):
         attributes = {"value": "1", "hcl": True}
         return {"data": {"type": "value-checks", "attributes": attributes}}
@@ -349,6 +352,8 @@ async def ask(
     path = template.format(**asdict(target))
     if route == ("GET", ACCESSES):
         path += f"?filter[workspace][id]={target.workspace_id}"
+    if route == ("DELETE", ORGANIZATION):
+        path += "?force=true"
     body = document(method, template, target, member)
     headers = {}
     if who == "a bad token":

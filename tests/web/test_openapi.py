@@ -311,7 +311,7 @@ async def every_kind_of_answer(world: World, operation: Operation) -> Any:
     if operation.has("page[number]"):
         yield await send(world, operation, ids, query="?page[number]=x")
         yield await send(world, operation, ids, query="?page[number]=2&page[size]=1")
-    for special in (with_bad_documents, of_owners, with_locks):
+    for special in (with_bad_documents, of_owners, of_what_is_used, with_locks):
         async for answer in special(world, operation, ids):
             yield answer
     yield await send(world, operation, ids)
@@ -334,9 +334,15 @@ async def of_owners(world: World, operation: Operation, ids: Mapping[str, str]) 
         yield await send(world, operation, {**ids, **owners})
 
 
+async def of_what_is_used(world: World, operation: Operation, ids: Mapping[str, str]) -> Any:
+    """The answer where nobody has said that variables may go."""
+    if operation.has("force"):
+        yield await send(world, operation, ids, query="?force=false")
+
+
 async def with_locks(world: World, operation: Operation, ids: Mapping[str, str]) -> Any:
     """Answers where another has locked the workspace, and where nobody has; then it is ready."""
-    if "409" not in operation.responses or operation.body is not None:
+    if "/actions/" not in operation.template or "409" not in operation.responses:
         return
     actions = f"/workspaces/{ids['workspace_id']}/actions"
     await world.call("writer", "POST", f"{actions}/lock")
@@ -382,7 +388,9 @@ async def send(
 
 
 def needed(operation: Operation, ids: Mapping[str, str]) -> str:
-    """The query without which the operation has nothing to show."""
+    """The query without which the operation has nothing to show, or is refused."""
+    if operation.has("force"):
+        return "?force=true"
     name = "filter[workspace][id]"
     return f"?{name}={ids['workspace_id']}" if operation.has(name) else ""
 

@@ -1,5 +1,6 @@
 """Organizations over HTTP: who has them, what a name may be, and what goes when one goes."""
 
+import asyncio
 from typing import Any
 from uuid import uuid4
 
@@ -7,10 +8,12 @@ import httpx
 import pytest
 
 from teamvars import wiring
+from teamvars.domain.audit import AuditEntry, AuditFilter
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 from tests.house import House, operator
+from tests.web.dialects import terraform
 from tests.world import World, faults, variable_document
 
 
@@ -181,10 +184,193 @@ async def test_a_page_that_is_no_number_is_a_fault_of_that_parameter(
     assert (answer.status_code, error["source"]) == (400, {"parameter": name})
 
 
+def its_path(world: World) -> str:
+    return f"/organizations/{world.organization}"
+
+
+async def update(world: World, who: str = "owner", **attributes: Any) -> httpx.Response:
+    return await world.call(who, "PATCH", its_path(world), document(**attributes))
+
+
+async def id_of(world: World) -> str:
+    shown = await world.call("owner", "GET", its_path(world))
+    id_: str = shown.json()["data"]["attributes"]["external-id"]
+    return id_
+
+
+async def history(house: House, id_: str) -> list[tuple[str, dict[str, Any]]]:
+    """The last two changes of the organization itself, newest first, with their details."""
+
+    async def body(tx: Transaction) -> list[AuditEntry]:
+        return await streams.search(tx, AuditFilter(subject_id=id_), 2)
+
+    entries = await house.services.database.read(body)
+    return [(entry.action, entry.read_details() or {}) for entry in entries]
+
+
+@pytest.mark.parametrize("who", ["owner", "owners-token", "organization-token"])
+async def test_a_renamed_organization_is_found_and_shown_by_its_new_name_alone(
+    world: World, who: str
+) -> None:
+    await world.make_variable()
+    old, new = its_path(world), f"new-{uuid4().hex}"
+    tag = (await world.call("reader", "GET", world.vars_path())).headers["ETag"]
+    answer = await update(world, who, name=new, email="new@example.com")
+    data = answer.json()["data"]
+    assert (answer.status_code, data["id"], data["links"]["self"]) == (
+        200,
+        new,
+        f"/api/v2/organizations/{new}",
+    )
+    assert data["attributes"]["email"] == "new@example.com"
+    assert (await world.call("owner", "GET", old)).status_code == 404
+    assert (await world.call("owner", "GET", f"/organizations/{new.upper()}")).json() == (
+        answer.json()
+    )
+    # What was listed before is not shown to anybody again.
+    known = {"If-None-Match": tag}
+    listed = await world.call("reader", "GET", world.vars_path(), headers=known)
+    assert listed.status_code == 200
+    (variable,) = listed.json()["data"]
+    related = variable["relationships"]["configurable"]["links"]["related"]
+    assert related == f"/api/v2/organizations/{new}/workspaces/network"
+    shown = await world.call("reader", "GET", related.removeprefix("/api/v2"))
+    assert shown.json()["data"]["relationships"]["organization"]["data"]["id"] == new
+    assert await world.house.audit_holds()
+
+
+async def test_a_rename_moves_the_organizations_history_alone(world: World) -> None:
+    id_ = await id_of(world)
+    before = await sequences_of(world.house)
+    await update(world, name=f"new-{uuid4().hex}")
+    after = await sequences_of(world.house)
+    assert {name for name, moved in after.items() if before[name] != moved} == {id_}
+    assert after[id_] == before[id_] + 1
+
+
+async def test_an_update_is_recorded_with_what_it_changed(world: World) -> None:
+    new, id_ = f"new-{uuid4().hex}", await id_of(world)
+    await update(world, email="one@example.com")
+    same = document(name=world.organization, email="one@example.com")
+    await world.call("owner", "PATCH", its_path(world), same)
+    await update(world, email="one@example.com", name=new)
+    renamed = {"name": new, "email": "one@example.com", "changed": ["name"]}
+    mailed = {"name": world.organization, "email": "one@example.com", "changed": ["email"]}
+    assert await history(world.house, id_) == [
+        ("organization.update", {**renamed, "from": world.organization}),
+        ("organization.update", mailed),
+    ]
+
+
+async def test_an_update_that_changes_nothing_writes_nothing(world: World) -> None:
+    before = await sequences_of(world.house)
+    same = document(name=world.organization)
+    same["data"]["id"] = world.organization.upper()
+    for nothing in (document(), same, {"data": {"type": "organizations"}}):
+        assert (await world.call("owner", "PATCH", its_path(world), nothing)).status_code == 200
+    assert await sequences_of(world.house) == before
+
+
+async def test_an_organization_may_get_its_own_name_in_other_capitals(world: World) -> None:
+    name = world.organization.upper()
+    assert (await update(world, name=name)).json()["data"]["id"] == name
+
+
+async def test_the_name_of_another_organization_cannot_be_taken(world: World) -> None:
+    answer = await update(world, name=world.other_organization.upper(), email="new@example.com")
+    assert faults(answer) == [("422", "name_taken", "/data/attributes/name")]
+    shown = (await world.call("owner", "GET", its_path(world))).json()["data"]
+    assert shown["attributes"]["email"] != "new@example.com"
+    assert await world.house.audit_holds()
+
+
+async def test_all_faults_of_an_update_are_told_at_once_and_to_owners_alone(world: World) -> None:
+    bad = document(email="nobody", name="a/b")
+    bad["data"] |= {"type": "workspaces", "id": world.other_organization}
+    answer = await world.call("owner", "PATCH", its_path(world), bad)
+    assert faults(answer) == [
+        ("409", "type_conflict", "/data/type"),
+        ("422", "invalid_value", "/data/attributes/email"),
+        ("422", "invalid_value", "/data/attributes/name"),
+        ("409", "id_conflict", "/data/id"),
+    ]
+    wrong = await update(world, name=None, email=7)
+    at = "/data/attributes"
+    assert faults(wrong) == [
+        ("422", "wrong_type", f"{at}/name"),
+        ("422", "wrong_type", f"{at}/email"),
+    ]
+    others = [await world.call(who, "PATCH", its_path(world), bad) for who in ("plain", "outsider")]
+    assert [one.status_code for one in others] == [403, 404]
+
+
+async def test_racing_renames_to_one_name_have_one_winner(world: World) -> None:
+    new = f"new-{uuid4().hex}"
+    other = f"/organizations/{world.other_organization}"
+    answers = await asyncio.gather(
+        update(world, name=new), world.call("outsider", "PATCH", other, document(name=new))
+    )
+    assert sorted(one.status_code for one in answers) == [200, 422]
+    assert await world.house.audit_holds()
+
+
+async def test_an_organization_with_variables_is_deleted_only_when_that_is_forced(
+    world: World,
+) -> None:
+    for key in ("one", "two"):
+        await world.make_variable(key)
+    refused = [
+        await world.call("owner", "DELETE", its_path(world) + query)
+        for query in ("", "?force=", "?force=false")
+    ]
+    for answer in refused:
+        (error,) = answer.json()["errors"]
+        assert (answer.status_code, error["code"]) == (409, "organization_not_empty")
+        assert error["meta"] == {"variables": 2, "workspaces": 1}
+        assert "2 variables" in error["detail"]
+    unclear = await world.call("owner", "DELETE", f"{its_path(world)}?force=yes")
+    assert unclear.json()["errors"][0]["source"] == {"parameter": "force"}
+    assert (await world.call("plain", "DELETE", its_path(world))).status_code == 403
+    assert len(await world.variables()) == 2
+    answer = await world.call("owner", "DELETE", f"{its_path(world)}?force=true")
+    assert answer.status_code == 204
+    assert await world.house.audit_holds()
+
+
+@pytest.mark.parametrize("variables", [0, 2])
+async def test_clients_of_the_terraform_dialect_delete_it_unasked_and_the_count_is_recorded(
+    world: World, variables: int
+) -> None:
+    id_ = await id_of(world)
+    for number in range(variables):
+        await world.make_variable(f"key-{number}")
+    async with terraform(world) as client:
+        assert (await client.delete(its_path(world))).status_code == 204
+    recorded = await history(world.house, id_)
+    found = {action: details["variables"] for action, details in recorded}
+    assert found == {"organization.delete": variables, "organization.empty": variables}
+
+
+async def test_organizations_are_looked_for_by_a_part_of_their_name(world: World) -> None:
+    mark = uuid4().hex
+    for name in (f"red-{mark}", f"green-{mark}"):
+        await create(world, name)
+
+    async def found(query: str) -> list[str]:
+        answer = await world.call("admin", "GET", f"/organizations?{query}")
+        return [one["id"].partition("-")[0] for one in answer.json()["data"]]
+
+    assert await found(f"q={mark}") == ["green", "red"]
+    assert await found(f"q=RED-{mark}") == ["red"]
+    assert await found(f"q[name]=reen-{mark[:9]}") == ["green"]
+    assert await found(f"q=red&q[name]={mark}") == ["red"]
+    assert await found("q=%25") == []
+
+
 async def test_deleting_takes_all_that_is_its_own_and_leaves_its_users(world: World) -> None:
     await world.make_variable()
-    path = f"/organizations/{world.organization}"
-    assert (await world.call("owner", "DELETE", path)).status_code == 204
+    path = its_path(world)
+    assert (await world.call("owner", "DELETE", f"{path}?force=true")).status_code == 204
     assert await world.house.audit_holds()
     gone = {"organization-token": 401, "writers-token": 401, "owners-token": 401, "owner": 404}
     for who, status in gone.items():
@@ -198,8 +384,14 @@ async def test_deleting_takes_all_that_is_its_own_and_leaves_its_users(world: Wo
 
 
 async def streams_of(house: House) -> set[str]:
-    async def body(tx: Transaction) -> set[str]:
-        return {stream.id for stream in await streams.every(tx)}
+    return set(await sequences_of(house))
+
+
+async def sequences_of(house: House) -> dict[str, int]:
+    """How many changes each stream has."""
+
+    async def body(tx: Transaction) -> dict[str, int]:
+        return {stream.id: stream.sequence for stream in await streams.every(tx)}
 
     return await house.services.database.read(body)
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.web.dialects import terraform
 from tests.world import World, faults
 
 
@@ -46,8 +47,11 @@ async def test_a_workspace_is_what_its_clients_expect(world: World) -> None:
         "terraform-version": "latest",
         "locked": False,
         "auto-apply": False,
+        "source": "tfe-api",
+        "setting-overwrites": {"execution-mode": True, "agent-pool": True},
     }
     assert expected.items() <= attributes.items()
+    assert data["links"]["self-html"] == f"/app/{world.organization}/workspaces/fresh"
     assert attributes["permissions"]["can-update-variable"] is True
     assert attributes["actions"] == {"is-destroyable": True}
     relationships = data["relationships"]
@@ -55,6 +59,8 @@ async def test_a_workspace_is_what_its_clients_expect(world: World) -> None:
     assert relationships["organization"] == {"data": organization}
     related = f"/api/v2/workspaces/{data['id']}/vars"
     assert relationships["vars"] == {"data": [], "links": {"related": related}}
+    assert "locked-by" not in relationships
+    assert "included" not in answer.json()
     for same in (answer.headers["Location"].removeprefix("/api/v2"), f"/workspaces/{data['id']}"):
         assert (await world.call("owner", "GET", same)).json()["data"] == data
     assert await world.house.audit_holds()
@@ -230,6 +236,76 @@ async def test_the_list_holds_what_the_caller_sees(world: World) -> None:
     assert await listed("owner", "?search[name]=_") == []
     assert await listed("owner", "?search[name]=%25") == []
     assert await listed("reader", "?search[name]=pay") == []
+    assert await listed("owner", "?include=organization") == both
+    assert await listed("owner", "?include=&filter[other]=&search[tags]=") == both
+
+
+@pytest.mark.parametrize(
+    ("wildcard", "found"),
+    [
+        ("*", ["network", "payments"]),
+        ("NET*", ["network"]),
+        ("*ents", ["payments"]),
+        ("*W*", ["network"]),
+        ("n*t*k", ["network"]),
+        ("network", ["network"]),
+        ("**network**", ["network"]),
+        ("net", []),
+        ("*net", []),
+        ("n_twork", []),
+        ("n%", []),
+        ("!*", []),
+        ("*e*&search[name]=pay", ["payments"]),
+        ("net*&search[name]=pay", []),
+    ],
+)
+async def test_an_asterisk_stands_for_any_characters_of_a_name(
+    world: World, wildcard: str, found: list[str]
+) -> None:
+    answer = await world.call("owner", "GET", f"{all_path(world)}?search[wildcard-name]={wildcard}")
+    listed = answer.json()
+    assert [one["attributes"]["name"] for one in listed["data"]] == found
+    assert listed["meta"]["pagination"]["total-count"] == len(found)
+    seen = await world.call("writer", "GET", f"{all_path(world)}?search[wildcard-name]={wildcard}")
+    names = [one["attributes"]["name"] for one in seen.json()["data"]]
+    assert names == [name for name in found if name == "network"]
+
+
+async def test_many_asterisks_are_looked_for_within_the_time_of_one_statement(
+    world: World,
+) -> None:
+    await create(world, name="a" * 90)
+    for wildcard in ("a*" * 100 + "b", "*a" * 127 + "_", "*" * 256):
+        answer = await world.call(
+            "owner", "GET", f"{all_path(world)}?search[wildcard-name]={wildcard}"
+        )
+        assert len(answer.json()["data"]) == (3 if set(wildcard) == {"*"} else 0)
+
+
+@pytest.mark.parametrize(("who", "owns"), [("owner", True), ("reader", False)])
+async def test_a_workspace_is_shown_with_its_organization_on_request(
+    world: World, who: str, owns: bool
+) -> None:
+    own = (await world.call(who, "GET", f"/organizations/{world.organization}")).json()["data"]
+    assert own["attributes"]["permissions"]["can-update"] is owns
+    for where in (path(world), f"{all_path(world)}/network", all_path(world)):
+        answer = await world.call(who, "GET", f"{where}?include=organization")
+        assert answer.json()["included"] == [own]
+    none = await world.call(who, "GET", f"{all_path(world)}?include=organization&search[name]=zzz")
+    assert (none.json()["data"], none.json()["included"]) == ([], [])
+
+
+async def test_what_cannot_be_included_is_refused_but_by_the_dialect_whose_clients_send_it(
+    world: World,
+) -> None:
+    wanted = "include=organization,current_run,locked_by"
+    for where in (path(world), f"{all_path(world)}/network", all_path(world)):
+        answer = await world.call("owner", "GET", f"{where}?{wanted}")
+        (error,) = answer.json()["errors"]
+        assert (answer.status_code, error["source"]) == (400, {"parameter": "include"})
+        async with terraform(world) as client:
+            shown = await client.get(f"{where}?{wanted}")
+        assert [one["type"] for one in shown.json()["included"]] == ["organizations"]
 
 
 async def test_pages_follow_each_other_and_one_past_the_end_is_empty(world: World) -> None:
@@ -312,6 +388,49 @@ async def test_a_lock_of_another_is_neither_taken_nor_opened(world: World) -> No
             answer = await act(world, who, action)
             assert faults(answer) == [("409", "workspace_locked", None)]
     assert (await act(world, "writer", "unlock")).status_code == 200
+
+
+async def test_who_has_locked_a_workspace_is_told_in_the_words_clients_look_for(
+    world: World,
+) -> None:
+    username = f"writer-{world.organization.removeprefix('org-')}"
+    holders = {
+        "writer": (f"User {username}", {"type": "users", "id": world.users["writer"]}),
+        "writers-token": ("Team writers", {"type": "teams", "id": world.teams["writers"]}),
+        "organization-token": (
+            "User (the organization's token)",
+            {"type": "organizations", "id": world.organization},
+        ),
+    }
+    for who, (name, holder) in holders.items():
+        locked = (await act(world, who, "lock")).json()["data"]
+        assert locked["relationships"]["locked-by"] == {"data": holder}
+        for where in (path(world), f"{all_path(world)}/network"):
+            shown = (await world.call("reader", "GET", where)).json()["data"]
+            assert shown["relationships"]["locked-by"] == {"data": holder}
+        for action in ("lock", "unlock", "safe-delete"):
+            (error,) = (await act(world, "owner", action)).json()["errors"]
+            assert error["detail"] == f"Workspace network is locked by {name}."
+        unlocked = (await act(world, "owner", "force-unlock")).json()["data"]
+        assert "locked-by" not in unlocked["relationships"]
+
+
+async def test_a_secret_team_that_holds_a_lock_is_named_to_owners_alone(world: World) -> None:
+    await act(world, "writers-token", "lock")
+    hide = {"data": {"type": "teams", "attributes": {"visibility": "secret"}}}
+    team = world.teams["writers"]
+    await world.call("owner", "PATCH", f"/teams/{team}", hide)
+    for who, name in (("owner", "writers"), ("writer", team)):
+        (error,) = (await act(world, who, "unlock")).json()["errors"]
+        assert error["detail"] == f"Workspace network is locked by Team {name}."
+
+
+async def test_whoever_locked_a_workspace_and_has_left_is_known_by_an_id(world: World) -> None:
+    await act(world, "writer", "lock")
+    gone = world.memberships["writer"]
+    await world.call("owner", "DELETE", f"/organization-memberships/{gone}")
+    (error,) = (await act(world, "owner", "unlock")).json()["errors"]
+    assert error["detail"] == f"Workspace network is locked by User {world.users['writer']}."
 
 
 async def test_a_lock_of_ones_own_may_be_taken_again(world: World) -> None:

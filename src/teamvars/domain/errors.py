@@ -51,6 +51,11 @@ class Code(Enum):
     )
     WORKSPACE_LOCKED = ("workspace_locked", Kind.CONFLICT, "Workspace is locked")
     WORKSPACE_NOT_LOCKED = ("workspace_not_locked", Kind.CONFLICT, "Workspace is not locked")
+    ORGANIZATION_NOT_EMPTY = (
+        "organization_not_empty",
+        Kind.CONFLICT,
+        "Organization still has variables",
+    )
     PRECONDITION_FAILED = ("precondition_failed", Kind.STALE, "The resource has changed")
     BODY_TOO_LARGE = ("body_too_large", Kind.TOO_LARGE, "Body too large")
     UNSUPPORTED_MEDIA_TYPE = (

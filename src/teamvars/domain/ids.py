@@ -24,6 +24,11 @@ def new_id(prefix: str) -> str:
     return prefix + "-" + "".join(reversed(pairs))
 
 
+def prefix_of(id_: str) -> str:
+    """What an id names, such as `var`."""
+    return id_.partition("-")[0]
+
+
 def new_version_id() -> str:
     """A fresh opaque `version-id`: 36 hex characters."""
     return secrets.token_hex(18)

@@ -22,6 +22,7 @@ class MembershipView(msgspec.Struct, frozen=True):
     """
 
     id: str
+    organization_id: str
     organization_name: str
     user_id: str
     username: str

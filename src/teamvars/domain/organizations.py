@@ -1,9 +1,10 @@
 """Organizations: what owns workspaces, teams and memberships."""
 
 import msgspec
+from msgspec.structs import replace
 
-from teamvars.domain.errors import Fault
-from teamvars.domain.names import email_faults, name_faults
+from teamvars.domain.errors import Code, Fault
+from teamvars.domain.names import email_faults, fold, name_faults
 
 
 class Organization(msgspec.Struct, frozen=True):
@@ -16,8 +17,12 @@ class Organization(msgspec.Struct, frozen=True):
 
 
 class OrganizationDraft(msgspec.Struct, frozen=True):
-    """What a request says of a new organization; None where it says nothing usable."""
+    """What a request says of an organization; None where it says nothing usable.
 
+    `id` is that of the document, when it has one.
+    """
+
+    id: str | None = None
     name: str | None = None
     email: str | None = None
     faults: tuple[Fault, ...] = ()
@@ -25,3 +30,28 @@ class OrganizationDraft(msgspec.Struct, frozen=True):
     def all_faults(self) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
         return [*self.faults, *name_faults(self.name), *email_faults(self.email)]
+
+    def conflicts(self, organization: Organization) -> list[Fault]:
+        """A fault when the document is about another organization than the path."""
+        if self.id is None or fold(self.id) == fold(organization.name):
+            return []
+        detail = "This is not the name of the path's organization, which is its id."
+        return [Fault(Code.ID_CONFLICT, detail, pointer="/data/id")]
+
+    def applied_to(self, organization: Organization) -> Organization:
+        """The organization as a draft without faults makes it."""
+        return replace(
+            organization,
+            name=organization.name if self.name is None else self.name,
+            email=organization.email if self.email is None else self.email,
+        )
+
+
+def still_used(variables: int, workspaces: int) -> Fault:
+    """An organization would take variables with it."""
+    detail = (
+        f"The organization still has {variables} variables in {workspaces} of its workspaces. "
+        "With force=true they are deleted as well."
+    )
+    meta = {"variables": variables, "workspaces": workspaces}
+    return Fault(Code.ORGANIZATION_NOT_EMPTY, detail, meta=meta)

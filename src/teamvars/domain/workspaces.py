@@ -49,6 +49,16 @@ class WorkspaceDetails(msgspec.Struct, frozen=True):
     variable_ids: Sequence[str]
 
 
+class WorkspaceSearch(msgspec.Struct, frozen=True):
+    """Which workspaces are wanted: by a part of the name, and by the whole of it.
+
+    In the whole name, `*` stands for any characters or none. Capitals do not count.
+    """
+
+    part: str = ""
+    wildcard: str = "*"
+
+
 class WorkspaceDraft(msgspec.Struct, frozen=True):
     """What a request says of a workspace; None where it says nothing usable.
 
@@ -92,6 +102,12 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
             Fault(Code.INVALID_VALUE, detail, pointer=f"/data/attributes/{name}")
             for name, detail in faults
         ]
+
+
+def locked_by(workspace: Workspace, holder: str) -> Fault:
+    """Another has locked it. Clients look for `is locked by User` and `is locked by Team`."""
+    detail = f"Workspace {workspace.name} is locked by {holder}."
+    return Fault(Code.WORKSPACE_LOCKED, detail)
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -197,6 +197,8 @@ async def _granted(
     if found is None:
         raise not_found()
     granted = await access.organization(tx, caller, now, found.organization_name)
+    if granted.organization.id != found.organization_id:  # another of that name by now
+        raise not_found()
     if not _is_callers(caller, found):
         granted.require_visible()
     return found, granted

@@ -1,11 +1,13 @@
 """Organizations, as their members and site admins deal with them."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from teamvars.domain.access import Caller, OrganizationAccess
 from teamvars.domain.audit import SYSTEM_STREAM, Page
-from teamvars.domain.errors import forbidden, not_found, refuse_all
-from teamvars.domain.organizations import Organization, OrganizationDraft
+from teamvars.domain.errors import Refusal, forbidden, not_found, refuse_all
+from teamvars.domain.organizations import Organization, OrganizationDraft, still_used
 from teamvars.domain.teams import Status
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
@@ -41,13 +43,13 @@ class Organizations:
         self._chain = chain
         self._clock = clock
 
-    async def list(self, caller: Caller, page: Page) -> OrganizationPage:
-        """The organizations the caller is in."""
+    async def list(self, caller: Caller, searches: Sequence[str], page: Page) -> OrganizationPage:
+        """The organizations that the caller is in and whose names contain each of the texts."""
 
         async def body(tx: Transaction) -> OrganizationPage:
             await access.authenticate(tx, caller, self._clock())
             assert caller.actor is not None
-            found, total = await organizations.find_visible(tx, caller.actor, page)
+            found, total = await organizations.find_visible(tx, caller.actor, searches, page)
             return OrganizationPage([OrganizationView(*one) for one in found], total)
 
         return await self._database.read(body)
@@ -88,10 +90,32 @@ class Organizations:
 
         return await self._database.write(body)
 
-    async def delete(self, caller: Caller, name: str) -> None:
+    async def update(self, caller: Caller, name: str, draft: OrganizationDraft) -> OrganizationView:
+        """Changes what the draft names; changes nothing when that is nothing.
+
+        Refuses: not found, forbidden to whoever is no owner, every fault of the draft, another id
+        than the path's, a taken name.
+        """
+
+        async def body(tx: Transaction) -> OrganizationView:
+            ledger = Ledger(tx, caller, self._chain, self._clock())
+            granted = await access.organization(tx, caller, ledger.now, name, lock=True)
+            granted.require_owner()
+            before = granted.organization
+            refuse_all([*draft.all_faults(), *draft.conflicts(before)])
+            after = draft.applied_to(before)
+            if after != before:
+                await ledger.lock([before.id])
+                await organization_changes.update(ledger, before, after)
+            return OrganizationView(after, is_owner=True)
+
+        return await self._database.write(body)
+
+    async def delete(self, caller: Caller, name: str, *, force: bool) -> None:
         """Removes an organization with its workspaces, teams, memberships, tokens and data keys.
 
-        Users stay. Refuses: not found, forbidden to whoever is no owner.
+        Users stay. Refuses: not found, forbidden to whoever is no owner, and unless forced one
+        that still has variables.
         """
 
         async def body(tx: Transaction) -> None:
@@ -103,7 +127,8 @@ class Organizations:
             of_workspaces = await workspaces.of_organization(tx, organization.id)
             children = [*(team.id for team in of_teams), *of_workspaces]
             await ledger.lock(children)
-            await organization_changes.delete(ledger, organization, children)
+            variables = await _count_variables(tx, organization, force=force)
+            await organization_changes.delete(ledger, organization, children, variables)
 
         await self._database.write(body)
 
@@ -117,6 +142,18 @@ class Organizations:
         if granted.organization.id != seen.organization.id:  # another of that name by now
             raise not_found()
         return granted
+
+
+async def _count_variables(tx: Transaction, organization: Organization, *, force: bool) -> int:
+    """How many variables the organization has; its workspaces must be locked.
+
+    Refuses, unless forced, when there are any.
+    """
+    of_workspaces = await workspaces.of_organizations(tx, [organization.id])
+    counts = [variables for _, variables in of_workspaces if variables]
+    if counts and not force:
+        raise Refusal(still_used(sum(counts), len(counts)))
+    return sum(counts)
 
 
 async def _require_site_admin(tx: Transaction, caller: Caller) -> UserRow:

@@ -109,9 +109,10 @@ class Variables:
             granted = await self._database.query(
                 lambda tx: self._readable(tx, caller, workspace_id)
             )
-            head = granted.stream.head
-            listed = self._lists.find(workspace_id, head) or await self._lists.make(
-                workspace_id, head, partial(self._rendered, granted, render)
+            shown = granted.workspace
+            key = granted.stream.head, shown.organization_name, shown.name
+            listed = self._lists.find(workspace_id, key) or await self._lists.make(
+                workspace_id, key, partial(self._rendered, granted, render)
             )
             if listed is not None:
                 return listed

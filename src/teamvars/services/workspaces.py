@@ -6,19 +6,23 @@ from msgspec.structs import replace
 from teamvars.domain.access import Caller, Level, Permission, WorkspaceAccess
 from teamvars.domain.audit import Page
 from teamvars.domain.errors import Code, Fault, Refusal, not_found, refuse_all
-from teamvars.domain.ids import new_id
+from teamvars.domain.ids import new_id, prefix_of
 from teamvars.domain.names import fold
+from teamvars.domain.organizations import Organization
+from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import (
     Workspace,
     WorkspaceDetails,
     WorkspaceDraft,
+    WorkspaceSearch,
     WorkspaceSettings,
+    locked_by,
 )
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.changes import workspaces as workspace_changes
 from teamvars.services.changes.ledger import Ledger
-from teamvars.storage import access, workspaces
+from teamvars.storage import access, memberships, organizations, teams, workspaces
 from teamvars.storage.database import Database, Transaction
 
 
@@ -34,18 +38,24 @@ Address = str | ByNames
 
 
 class WorkspaceView(msgspec.Struct, frozen=True):
-    """A workspace, and what the one who looks may do in it."""
+    """A workspace, and what the one who looks may do in it.
+
+    Its organization is there when it was asked for.
+    """
 
     workspace: Workspace
     details: WorkspaceDetails
     level: Level
+    organization: Organization | None = None
 
 
 class WorkspacePage(msgspec.Struct, frozen=True):
-    """Some of the workspaces a caller sees, by name, and how many there are in all."""
+    """Some of the workspaces a caller sees, by name, how many there are in all, and whose."""
 
     workspaces: list[WorkspaceView]
     total: int
+    organization: Organization
+    is_owner: bool
 
 
 class Workspaces:
@@ -59,31 +69,36 @@ class Workspaces:
         self._chain = chain
         self._clock = clock
 
-    async def read(self, caller: Caller, address: Address) -> WorkspaceView:
-        """One workspace."""
+    async def read(
+        self, caller: Caller, address: Address, *, organization: bool = False
+    ) -> WorkspaceView:
+        """One workspace, on request with its organization."""
 
         async def body(tx: Transaction) -> WorkspaceView:
             granted = await _granted(tx, caller, self._clock(), address)
             granted.require_visible()
-            return await _view(tx, granted)
+            view = await _view(tx, granted)
+            if not organization:
+                return view
+            owner = await organizations.get(tx, granted.workspace.organization_id)
+            return replace(view, organization=owner)
 
         return await self._database.read(body)
 
     async def list(
-        self, caller: Caller, organization: str, search: str, page: Page
+        self, caller: Caller, organization: str, wanted: WorkspaceSearch, page: Page
     ) -> WorkspacePage:
-        """The organization's workspaces that the caller sees and whose names contain `search`."""
+        """The organization's workspaces that the caller sees and wants."""
 
         async def body(tx: Transaction) -> WorkspacePage:
             granted = await access.organization(tx, caller, self._clock(), organization)
             granted.require_visible()
             owner = granted.organization.id, granted.organization.name
             team_ids = None if granted.is_owner else granted.team_ids
-            found, total = await workspaces.find_visible(tx, owner, team_ids, search, page)
+            found, total = await workspaces.find_visible(tx, owner, team_ids, wanted, page)
             details = await workspaces.find_details(tx, [one.id for one, _ in found])
-            return WorkspacePage(
-                [WorkspaceView(one, details[one.id], level) for one, level in found], total
-            )
+            views = [WorkspaceView(one, details[one.id], level) for one, level in found]
+            return WorkspacePage(views, total, granted.organization, granted.is_owner)
 
         return await self._database.read(body)
 
@@ -144,8 +159,9 @@ class Workspaces:
             ledger = self._ledger(tx, caller)
             granted = await _locked(ledger, caller, address, Permission.MANAGE_WORKSPACE)
             found = await _view(tx, granted)
-            if only_unlocked and found.details.locked_by is not None:
-                raise _locked_already()
+            holder = found.details.locked_by
+            if only_unlocked and holder is not None:
+                raise await _locked_already(tx, granted, holder)
             await workspace_changes.delete(ledger, [found.workspace])
 
         await self._database.write(body)
@@ -161,8 +177,8 @@ class Workspaces:
             granted = await _locked(ledger, caller, workspace_id, Permission.WRITE_VARIABLES)
             found = await _view(tx, granted)
             holder = found.details.locked_by
-            if holder not in (None, _id_of(caller)):
-                raise _locked_already()
+            if holder is not None and holder != _id_of(caller):
+                raise await _locked_already(tx, granted, holder)
             return await _relocked(ledger, found, _id_of(caller))
 
         return await self._database.write(body)
@@ -176,13 +192,14 @@ class Workspaces:
 
         async def body(tx: Transaction) -> WorkspaceView:
             ledger = self._ledger(tx, caller)
-            found = await _view(tx, await _locked(ledger, caller, workspace_id, needed))
+            granted = await _locked(ledger, caller, workspace_id, needed)
+            found = await _view(tx, granted)
             holder = found.details.locked_by
             if holder is None:
                 detail = "Nobody has locked this workspace."
                 raise Refusal(Fault(Code.WORKSPACE_NOT_LOCKED, detail))
             if holder != _id_of(caller) and not force:
-                raise _locked_already()
+                raise await _locked_already(tx, granted, holder)
             return await _relocked(ledger, found, None)
 
         return await self._database.write(body)
@@ -228,8 +245,27 @@ async def _relocked(ledger: Ledger, found: WorkspaceView, holder: str | None) ->
     return replace(found, details=replace(found.details, locked_by=holder))
 
 
-def _locked_already() -> Refusal:
-    return Refusal(Fault(Code.WORKSPACE_LOCKED, "Somebody has locked this workspace."))
+async def _locked_already(tx: Transaction, granted: WorkspaceAccess, holder: str) -> Refusal:
+    """Says who has locked it, by no other name than the caller may see."""
+    prefix = prefix_of(holder)
+    if prefix == "org":
+        # One of the two kinds of holder that clients know.
+        name = "User (the organization's token)"
+    elif prefix == "team":
+        name = f"Team {await _name_of_team(tx, granted, holder)}"
+    else:
+        organization_id = granted.workspace.organization_id
+        found = await memberships.find_of_user(tx, organization_id, holder)
+        name = f"User {holder if found is None else found.username}"
+    return Refusal(locked_by(granted.workspace, name))
+
+
+async def _name_of_team(tx: Transaction, granted: WorkspaceAccess, team_id: str) -> str:
+    """The name, or the id of a team that is secret or is not there any more."""
+    for team in await teams.find_by_ids(tx, [team_id]):
+        if team.visibility is not Visibility.SECRET or granted.level is Level.OWNER:
+            return team.name
+    return team_id
 
 
 def _id_of(caller: Caller) -> str:

@@ -18,7 +18,7 @@ from teamvars.storage.database import Row, Transaction
 from teamvars.storage.patterns import containing
 
 _COLUMNS = (
-    "memberships.id, organizations.name, users.id, "
+    "memberships.id, organizations.id, organizations.name, users.id, "
     "coalesce(memberships.invited_as, users.username), "
     "coalesce(memberships.invited_as, users.email), memberships.status, memberships.created_at"
 )
@@ -150,5 +150,14 @@ def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[obj
 
 
 def _view(row: Row) -> MembershipView:
-    id_, organization, user_id, username, email, status, created_at = row
-    return MembershipView(id_, organization, user_id, username, email, Status(status), created_at)
+    id_, organization_id, organization, user_id, username, email, status, created_at = row
+    return MembershipView(
+        id=id_,
+        organization_id=organization_id,
+        organization_name=organization,
+        user_id=user_id,
+        username=username,
+        email=email,
+        status=Status(status),
+        created_at=created_at,
+    )

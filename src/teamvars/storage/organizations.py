@@ -12,6 +12,7 @@ from teamvars.domain.names import fold, name_taken
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Status
 from teamvars.storage.database import Taken, Transaction
+from teamvars.storage.patterns import containing
 
 # $1: the caller. Each row says whether the caller may do everything in that organization.
 _SEEN_BY = {
@@ -63,22 +64,35 @@ async def name_of(tx: Transaction, organization_id: str) -> str:
     return name
 
 
+async def get(tx: Transaction, organization_id: str) -> Organization:
+    """An organization by id. Refuses: not found."""
+    row = await tx.fetch_one(
+        "SELECT id, name, email, created_at FROM organizations WHERE id = $1", organization_id
+    )
+    if row is None:
+        raise not_found()
+    return Organization(*row)
+
+
 async def find_visible(
-    tx: Transaction, actor: Actor, page: Page
+    tx: Transaction, actor: Actor, searches: Sequence[str], page: Page
 ) -> tuple[list[tuple[Organization, bool]], int]:
     """A page of the organizations the actor is in, by name, and how many there are in all.
 
-    With each goes whether the actor may do everything in it.
+    With each goes whether the actor may do everything in it. The names contain each of the texts.
     """
-    visible = _SEEN_BY[actor.kind]
+    args = actor.id, *map(containing, searches)
+    alike = [f"name_folded LIKE ${n} ESCAPE '!'" for n in range(2, len(args) + 1)]
+    where = f"WHERE {' AND '.join(alike)}" if alike else ""
+    found = f"FROM ({_SEEN_BY[actor.kind]}) AS visible {where}"
     rows = await tx.fetch(
-        f"SELECT id, name, email, created_at, is_owner FROM ({visible}) AS visible "
-        "ORDER BY name_folded LIMIT $2 OFFSET $3",
-        actor.id,
+        f"SELECT id, name, email, created_at, is_owner {found} "
+        f"ORDER BY name_folded LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}",
+        *args,
         page.size,
         (page.number - 1) * page.size,
     )
-    count = await tx.fetch_one(f"SELECT count(*) FROM ({visible}) AS visible", actor.id)
+    count = await tx.fetch_one(f"SELECT count(*) {found}", *args)
     assert count is not None
     return [(Organization(*row[:4]), bool(row[4])) for row in rows], count[0]
 
@@ -107,6 +121,20 @@ async def insert(tx: Transaction, organization: Organization, key: WrappedKey) -
         key.wrapped,
         organization.created_at,
     )
+
+
+async def update(tx: Transaction, organization: Organization) -> None:
+    """Stores an organization's name and e-mail address as they are now. Refuses: name_taken."""
+    try:
+        await tx.execute(
+            "UPDATE organizations SET name = $2, name_folded = $3, email = $4 WHERE id = $1",
+            organization.id,
+            organization.name,
+            fold(organization.name),
+            organization.email,
+        )
+    except Taken:
+        raise Refusal(name_taken("an organization")) from None
 
 
 async def delete(tx: Transaction, organization_id: str) -> None:

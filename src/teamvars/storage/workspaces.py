@@ -11,21 +11,24 @@ from teamvars.domain.workspaces import (
     ExecutionMode,
     Workspace,
     WorkspaceDetails,
+    WorkspaceSearch,
     WorkspaceSettings,
 )
 from teamvars.storage.database import Taken, Transaction
-from teamvars.storage.patterns import containing
+from teamvars.storage.patterns import containing, matching
 
-# $1: organization, $2: pattern of the name, $3: ids of teams. Owners see all.
+# $1: organization, $2 and $3: patterns of the name, $4: ids of teams. Owners see all.
 _SEEN_BY_OWNERS = f"""
 SELECT id, name, name_folded, {Level.OWNER.value} AS level FROM workspaces
-WHERE organization_id = $1 AND name_folded LIKE $2 ESCAPE '!'
+WHERE organization_id = $1
+    AND name_folded LIKE $2 ESCAPE '!' AND name_folded LIKE $3 ESCAPE '!'
 """
 _SEEN_BY_TEAMS = f"""
 SELECT workspaces.id, workspaces.name, workspaces.name_folded, max(grants.level) AS level
 FROM workspaces JOIN grants ON grants.workspace_id = workspaces.id
-WHERE workspaces.organization_id = $1 AND workspaces.name_folded LIKE $2 ESCAPE '!'
-    AND grants.team_id IN {{each $3}} AND grants.level >= {Level.READ.value}
+WHERE workspaces.organization_id = $1
+    AND workspaces.name_folded LIKE $2 ESCAPE '!' AND workspaces.name_folded LIKE $3 ESCAPE '!'
+    AND grants.team_id IN {{each $4}} AND grants.level >= {Level.READ.value}
 GROUP BY workspaces.id, workspaces.name, workspaces.name_folded
 """
 
@@ -61,15 +64,15 @@ async def find_visible(
     tx: Transaction,
     organization: tuple[str, str],
     team_ids: Collection[str] | None,
-    search: str,
+    wanted: WorkspaceSearch,
     page: Page,
 ) -> tuple[list[tuple[Workspace, Level]], int]:
     """A page of the workspaces that the teams may see, by name, and how many there are in all.
 
-    `organization` is its id and name; without `team_ids` everything is seen. `search` is a part of
-    the name.
+    `organization` is its id and name; without `team_ids` everything is seen.
     """
-    visible, args = _SEEN_BY_OWNERS, [organization[0], containing(search)]
+    patterns = containing(wanted.part), matching(wanted.wildcard)
+    visible, args = _SEEN_BY_OWNERS, [organization[0], *patterns]
     if team_ids is not None:
         visible, args = _SEEN_BY_TEAMS, [*args, json.dumps(sorted(team_ids))]
     rows = await tx.fetch(

@@ -14,7 +14,8 @@ class Dialect(msgspec.Struct, frozen=True):
 
     `created_at` gives the attribute of that name, or that there is none; `usernames` says whether
     a linkage object may name a user by username instead of by id. `ignored_includes` are what
-    clients ask to have included, and go without, where a route does not know it.
+    clients ask to have included, and go without, where a route does not know it;
+    `deletes_with_variables` says whether an organization that still has some is deleted unasked.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Dialect(msgspec.Struct, frozen=True):
     created_at: Callable[[Variable], str | UnsetType]
     usernames: bool
     ignored_includes: frozenset[str]
+    deletes_with_variables: bool
 
 
 def _unset(_: Variable) -> UnsetType:
@@ -63,6 +65,7 @@ STANDARD = Dialect(
     created_at=_unset,
     usernames=False,
     ignored_includes=frozenset(),
+    deletes_with_variables=False,
 )
 
 TERRAFORM = Dialect(
@@ -73,6 +76,7 @@ TERRAFORM = Dialect(
     created_at=_created_at,
     usernames=True,
     ignored_includes=_SENT_BY_CLIENTS,
+    deletes_with_variables=True,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (STANDARD, TERRAFORM)}

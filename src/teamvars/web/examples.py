@@ -7,7 +7,10 @@ import msgspec
 
 from teamvars.web.dialects import Dialect
 from teamvars.web.membership_documents import InvitationDocument
-from teamvars.web.organization_documents import NewOrganizationDocument
+from teamvars.web.organization_documents import (
+    ChangedOrganizationDocument,
+    NewOrganizationDocument,
+)
 from teamvars.web.requests import (
     ChangedVariableDocument,
     MembershipsDocument,
@@ -50,6 +53,9 @@ _ALIKE: Mapping[type[msgspec.Struct], dict[str, Any]] = {
     UsersDocument: {"data": [{"type": "users", "id": IDS["user_id"]}]},
     MembershipsDocument: {
         "data": [{"type": "organization-memberships", "id": IDS["membership_id"]}]
+    },
+    ChangedOrganizationDocument: {
+        "data": {"type": "organizations", "attributes": {"email": "admin@example.com"}}
     },
     NewOrganizationDocument: {
         "data": {

@@ -29,6 +29,8 @@ PIECE_BYTES = 256 * 1024
 MAX_QUERY_BYTES = 16 * 1024
 MAX_PARAMETERS = 100
 """Of a query. The links of a paged list repeat it, and reading it takes its time."""
+NAME_SHOWN = 100
+"""Characters of a parameter's name in an error."""
 BODY_SECONDS = 30.0
 """How long a body may take to arrive."""
 DRAIN_SECONDS = 5.0
@@ -39,7 +41,6 @@ STRANGER_DRAIN_BYTES = 512 * 1024
 """How much of it is thrown away for a stranger: enough for whoever sends one variable and has a
 token that has expired to see the answer."""
 
-_NAME_SHOWN = 100  # characters of a parameter's name in an error
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
@@ -94,6 +95,8 @@ class Exchange:
 
         Refuses a long query, by its longest parameter, and one of many parameters.
         """
+        if not self._query:
+            return []
         text = self._query.decode("latin-1")
         try:
             found = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
@@ -103,7 +106,7 @@ class Exchange:
         if len(text) > MAX_QUERY_BYTES:
             longest, _ = max(found, key=lambda pair: len(pair[0]) + len(pair[1]), default=("", ""))
             detail = f"A query has at most {MAX_QUERY_BYTES} bytes; this is its longest parameter."
-            raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=longest[:_NAME_SHOWN]))
+            raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=longest[:NAME_SHOWN]))
         return found
 
     def values(self, name: str) -> list[str]:

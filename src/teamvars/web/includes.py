@@ -1,11 +1,10 @@
 """Query parameters: which of them no route may pass over, `include`, and the limits of each."""
 
-import re
 from collections.abc import Collection
 
-from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.teams import Status
-from teamvars.web.exchange import Exchange
+from teamvars.web.exchange import NAME_SHOWN, Exchange
 
 MAX_CHARACTERS = 256
 MAX_WORDS = 100
@@ -14,26 +13,29 @@ STATUS = "filter[status]"
 NAMES = "filter[names]"
 EMAILS = "filter[email]"
 LISTS = (INCLUDE, NAMES, EMAILS)
-_NAME_SHOWN = 100  # characters of a parameter's name in an error
 # JSON:API 1.1 has a server refuse the first three where it does not support them. Whoever narrows a
 # list and is given all of it would act on things that were never meant.
-_NOT_TO_BE_IGNORED = re.compile(
-    r"include|sort|fields(\[.*)?|filter(\[.*)?|search(\[.*)?|q", re.DOTALL
-)
+_NOT_TO_BE_IGNORED = frozenset({"include", "sort", "fields", "filter", "q", "search", "since"})
 
 
 def require_read(exchange: Exchange, reads: Collection[str]) -> None:
-    """Refuses what asks for another answer, of a route that reads no such parameter.
+    """Refuses each parameter that asks for another answer and that the route does not read.
 
     An empty one asks for nothing, and an `include` may be one that clients always send.
     """
-    for name, value in exchange.query:
-        if not value or name in reads or not _NOT_TO_BE_IGNORED.fullmatch(name):
-            continue
-        if name == INCLUDE:
-            requested_includes(exchange, ())
-        else:
-            raise invalid(name[:_NAME_SHOWN], "There is no such parameter here.")
+    unread = dict.fromkeys(
+        name[:NAME_SHOWN]
+        for name, text in exchange.query
+        if text and name not in reads and name.partition("[")[0] in _NOT_TO_BE_IGNORED
+    )
+    if INCLUDE in unread and exchange.ignored_includes.issuperset(
+        words_of(exchange, INCLUDE) or ()
+    ):
+        del unread[INCLUDE]
+    refuse_all(
+        Fault(Code.INVALID_PARAMETER, f"There is no {name} parameter here.", parameter=name)
+        for name in unread
+    )
 
 
 def requested_includes(exchange: Exchange, known: Collection[str]) -> frozenset[str]:
@@ -59,6 +61,14 @@ def requested_status(exchange: Exchange) -> Status | None:
     except ValueError:
         listed = ", ".join(status.value for status in Status)
         raise invalid(STATUS, f"{STATUS} is one of {listed}.") from None
+
+
+def requested_flag(exchange: Exchange, name: str) -> bool:
+    """Whether a parameter says true; an absent one does not. Refuses what is neither."""
+    text = text_of(exchange, name) or "false"
+    if text not in ("true", "false"):
+        raise invalid(name, f"{name} is true or false.")
+    return text == "true"
 
 
 def text_of(exchange: Exchange, name: str) -> str | None:

@@ -36,6 +36,27 @@ class NewOrganizationDocument(msgspec.Struct):
     data: NewOrganizationResource
 
 
+class OrganizationChanges(msgspec.Struct, kw_only=True):
+    """What an update says about an organization; what is left out stays."""
+
+    name: Annotated[str, NAME] | UnsetType = UNSET
+    email: str | UnsetType = UNSET
+
+
+class ChangedOrganizationResource(msgspec.Struct):
+    """An organization to update; an `id`, when there is one, is its name so far."""
+
+    type: Literal["organizations"]
+    id: str | UnsetType = UNSET
+    attributes: OrganizationChanges | UnsetType = UNSET
+
+
+class ChangedOrganizationDocument(msgspec.Struct):
+    """Updates an organization."""
+
+    data: ChangedOrganizationResource
+
+
 class OrganizationPermissions(msgspec.Struct, rename="kebab"):
     """What the caller may do, as clients ask before they offer it."""
 
@@ -121,14 +142,18 @@ class OrganizationLinkage(msgspec.Struct):
     data: Identifier
 
 
-def draft(document: object) -> OrganizationDraft:
+def new_draft(document: object) -> OrganizationDraft:
     """What a create asks for, with every fault of the document."""
     read = Reader(document)
     _, attributes = read.new_resource("organizations")
-    at = "/data/attributes"
-    name = read.member(attributes, "name", str, at)
-    email = read.member(attributes, "email", str, at, required=False)
-    return OrganizationDraft(name, email, read.faults)
+    return _draft(read, attributes, id_=None, required=True)
+
+
+def changed_draft(document: object) -> OrganizationDraft:
+    """What an update asks for; clients may leave out both `id` and `attributes`."""
+    read = Reader(document)
+    id_, attributes = read.changed_resource("organizations")
+    return _draft(read, attributes, id_=id_, required=False)
 
 
 def path(view: OrganizationView) -> str:
@@ -138,14 +163,14 @@ def path(view: OrganizationView) -> str:
 
 def organization(view: OrganizationView) -> OrganizationDocument:
     """The document of one organization."""
-    return OrganizationDocument(_resource(view))
+    return OrganizationDocument(resource(view))
 
 
 def organization_list(
     found: OrganizationPage, links: paging.PageLinks, meta: paging.PageMeta
 ) -> OrganizationListDocument:
     """The document of one page."""
-    return OrganizationListDocument([_resource(one) for one in found.organizations], links, meta)
+    return OrganizationListDocument([resource(one) for one in found.organizations], links, meta)
 
 
 def entitlement_set(view: OrganizationView) -> EntitlementSetDocument:
@@ -155,7 +180,8 @@ def entitlement_set(view: OrganizationView) -> EntitlementSetDocument:
     return EntitlementSetDocument(EntitlementSetResource(id_, type_, Entitlements(), links))
 
 
-def _resource(view: OrganizationView) -> OrganizationResource:
+def resource(view: OrganizationView) -> OrganizationResource:
+    """The resource object of an organization."""
     shown, is_owner = view.organization, view.is_owner
     return OrganizationResource(
         id=shown.name,
@@ -167,7 +193,7 @@ def _resource(view: OrganizationView) -> OrganizationResource:
             created_at=timestamp(shown.created_at, shown.id),
             default_execution_mode="remote",
             permissions=OrganizationPermissions(
-                can_update=False,
+                can_update=is_owner,
                 can_destroy=is_owner,
                 can_access_via_teams=True,
                 can_create_team=is_owner,
@@ -178,3 +204,12 @@ def _resource(view: OrganizationView) -> OrganizationResource:
         ),
         links=SelfLink(path(view)),
     )
+
+
+def _draft(
+    read: Reader, attributes: dict[str, object] | None, *, id_: str | None, required: bool
+) -> OrganizationDraft:
+    at = "/data/attributes"
+    name = read.member(attributes, "name", str, at, required=required)
+    email = read.member(attributes, "email", str, at, required=False)
+    return OrganizationDraft(id_, name, email, read.faults)

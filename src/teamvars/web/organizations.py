@@ -5,9 +5,12 @@ import msgspec
 from teamvars.services.organizations import Organizations
 from teamvars.web import organization_documents as documents
 from teamvars.web import paging
+from teamvars.web.dialects import Dialect
 from teamvars.web.exchange import Answer, Exchange
+from teamvars.web.includes import requested_flag, text_of
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.organization_documents import (
+    ChangedOrganizationDocument,
     EntitlementSetDocument,
     NewOrganizationDocument,
     OrganizationDocument,
@@ -18,25 +21,40 @@ from teamvars.web.resources import Route
 _ALL = "/api/v2/organizations"
 _ONE = "/api/v2/organizations/{organization}"
 _ENTITLEMENTS = "/api/v2/organizations/{organization}/entitlement-set"
+_SEARCH = "q"
+_SEARCH_NAME = "q[name]"
+_FORCE = "force"
 _JSON_API = {"Content-Type": MEDIA_TYPE}
 
 
 class OrganizationRoutes:
     """Organizations as HCP Terraform's clients know them."""
 
-    def __init__(self, organizations: Organizations) -> None:
+    def __init__(self, organizations: Organizations, dialect: Dialect) -> None:
         self._organizations = organizations
+        self._dialect = dialect
 
     def routes(self) -> list[Route]:
         """One row an operation."""
-        page = {200: OrganizationListDocument}
+        one, page = {200: OrganizationDocument}, {200: OrganizationListDocument}
+        reads, takes = (*paging.PARAMETERS, _SEARCH, _SEARCH_NAME), ChangedOrganizationDocument
+        delete = Route(
+            "DELETE",
+            _ONE,
+            self.delete,
+            {204: None},
+            reads=(_FORCE,),
+            may_forbid=True,
+            refuses=(409,),
+            name="deleteOrganization",
+        )
         return [
             Route(
                 "GET",
                 _ALL,
                 self.list,
                 page,
-                reads=paging.PARAMETERS,
+                reads=reads,
                 name="listOrganizations",
             ),
             Route(
@@ -48,15 +66,17 @@ class OrganizationRoutes:
                 may_forbid=True,
                 name="createOrganization",
             ),
-            Route("GET", _ONE, self.read, {200: OrganizationDocument}, name="readOrganization"),
+            Route("GET", _ONE, self.read, one, name="readOrganization"),
             Route(
-                "DELETE",
+                "PATCH",
                 _ONE,
-                self.delete,
-                {204: None},
+                self.update,
+                one,
+                takes=takes,
                 may_forbid=True,
-                name="deleteOrganization",
+                name="updateOrganization",
             ),
+            delete,
             Route(
                 "GET",
                 _ENTITLEMENTS,
@@ -68,15 +88,16 @@ class OrganizationRoutes:
 
     async def list(self, exchange: Exchange) -> Answer:
         """List the organizations the caller is in, by name."""
+        searches = [text_of(exchange, name) or "" for name in (_SEARCH, _SEARCH_NAME)]
         page = paging.requested_page(exchange)
-        found = await self._organizations.list(exchange.require_caller(), page)
+        found = await self._organizations.list(exchange.require_caller(), searches, page)
         links = paging.links(exchange, page, found.total)
         document = documents.organization_list(found, links, paging.meta(page, found.total))
         return Answer(200, msgspec.json.encode(document), _JSON_API)
 
     async def create(self, exchange: Exchange) -> Answer:
         """Create an organization; its creator, a site admin, becomes an owner of it."""
-        draft = documents.draft(exchange.document)
+        draft = documents.new_draft(exchange.document)
         made = await self._organizations.create(exchange.require_caller(), draft)
         headers = {**_JSON_API, "Location": documents.path(made)}
         return Answer(201, msgspec.json.encode(documents.organization(made)), headers)
@@ -87,9 +108,18 @@ class OrganizationRoutes:
         document = documents.organization(await self._organizations.read(caller, name))
         return Answer(200, msgspec.json.encode(document), _JSON_API)
 
+    async def update(self, exchange: Exchange) -> Answer:
+        """Update an organization: its name or e-mail address."""
+        draft = documents.changed_draft(exchange.document)
+        caller, name = exchange.require_caller(), exchange.path("organization")
+        document = documents.organization(await self._organizations.update(caller, name, draft))
+        return Answer(200, msgspec.json.encode(document), _JSON_API)
+
     async def delete(self, exchange: Exchange) -> Answer:
         """Delete an organization with all that is its own."""
-        await self._organizations.delete(exchange.require_caller(), exchange.path("organization"))
+        force = requested_flag(exchange, _FORCE) or self._dialect.deletes_with_variables
+        caller, name = exchange.require_caller(), exchange.path("organization")
+        await self._organizations.delete(caller, name, force=force)
         return Answer(204)
 
     async def entitlements(self, exchange: Exchange) -> Answer:

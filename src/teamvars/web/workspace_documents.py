@@ -6,15 +6,19 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.access import Level
-from teamvars.domain.workspaces import ExecutionMode, WorkspaceDraft
+from teamvars.domain.ids import prefix_of
+from teamvars.domain.workspaces import ExecutionMode, Workspace, WorkspaceDraft
+from teamvars.services.organizations import OrganizationView
 from teamvars.services.workspaces import WorkspacePage, WorkspaceView
-from teamvars.web import paging
-from teamvars.web.documents import Identifier, RelatedLink, SelfLink, workspace_path
+from teamvars.web import organization_documents, paging
+from teamvars.web.documents import Identifier, RelatedLink, workspace_path
 from teamvars.web.formats import Time
-from teamvars.web.organization_documents import NAME, OrganizationLinkage
+from teamvars.web.organization_documents import NAME, OrganizationLinkage, OrganizationResource
 from teamvars.web.reader import Reader
 from teamvars.web.times import timestamp
 
+ORGANIZATION = "organization"
+INCLUDES = frozenset({ORGANIZATION})
 _MODE = Meta(description="Where clients run; nothing runs here, whichever it is.")
 _VERSION = Meta(
     pattern="^[0-9A-Za-z.+~<>=!, -]{1,64}$", description="A version, a constraint or 'latest'."
@@ -91,6 +95,13 @@ class WorkspaceActions(msgspec.Struct, rename="kebab"):
     is_destroyable: bool
 
 
+class SettingOverwrites(msgspec.Struct, rename="kebab"):
+    """Which settings are the workspace's own: there are none to inherit."""
+
+    execution_mode: bool = True
+    agent_pool: bool = True
+
+
 class WorkspaceAttributes(msgspec.Struct, rename="kebab"):
     """A workspace's attributes.
 
@@ -116,6 +127,8 @@ class WorkspaceAttributes(msgspec.Struct, rename="kebab"):
     file_triggers_enabled: bool = True
     global_remote_state: bool = True
     queue_all_runs: bool = True
+    setting_overwrites: SettingOverwrites = msgspec.field(default_factory=SettingOverwrites)
+    source: str = "tfe-api"
     speculative_enabled: bool = True
     structured_run_output_enabled: bool = True
 
@@ -127,11 +140,25 @@ class VariablesLinkage(msgspec.Struct):
     links: RelatedLink
 
 
-class WorkspaceRelationships(msgspec.Struct):
-    """What a workspace belongs to, and what belongs to it."""
+class LockHolder(msgspec.Struct):
+    """Who has locked a workspace: a user, or a team or organization with its token."""
+
+    data: Identifier
+
+
+class WorkspaceRelationships(msgspec.Struct, rename="kebab"):
+    """What a workspace belongs to, what belongs to it, and who has locked it."""
 
     organization: OrganizationLinkage
     vars: VariablesLinkage
+    locked_by: LockHolder | UnsetType = UNSET
+
+
+class WorkspaceLinks(msgspec.Struct, rename="kebab"):
+    """The paths of the workspace: here, and of its page where clients expect one."""
+
+    self: str
+    self_html: str
 
 
 class WorkspaceResource(msgspec.Struct):
@@ -141,19 +168,24 @@ class WorkspaceResource(msgspec.Struct):
     type: str
     attributes: WorkspaceAttributes
     relationships: WorkspaceRelationships
-    links: SelfLink
+    links: WorkspaceLinks
+
+
+Included = list[OrganizationResource]
 
 
 class WorkspaceDocument(msgspec.Struct):
     """One workspace."""
 
     data: WorkspaceResource
+    included: Included | UnsetType = UNSET
 
 
-class WorkspaceListDocument(msgspec.Struct):
+class WorkspaceListDocument(msgspec.Struct, kw_only=True):
     """One page of the workspaces a caller sees."""
 
     data: list[WorkspaceResource]
+    included: Included | UnsetType = UNSET
     links: paging.PageLinks
     meta: paging.PageMeta
 
@@ -174,14 +206,22 @@ def changed_draft(document: object) -> WorkspaceDraft:
 
 def workspace(view: WorkspaceView) -> WorkspaceDocument:
     """The document of one workspace."""
-    return WorkspaceDocument(_resource(view))
+    if view.organization is None:
+        return WorkspaceDocument(_resource(view))
+    owner = OrganizationView(view.organization, view.level is Level.OWNER)
+    return WorkspaceDocument(_resource(view), [organization_documents.resource(owner)])
 
 
 def workspace_list(
-    found: WorkspacePage, links: paging.PageLinks, meta: paging.PageMeta
+    found: WorkspacePage, includes: frozenset[str], links: paging.PageLinks, meta: paging.PageMeta
 ) -> WorkspaceListDocument:
-    """The document of one page."""
-    return WorkspaceListDocument([_resource(one) for one in found.workspaces], links, meta)
+    """The document of one page. No organization stands beside no workspace."""
+    data = [_resource(one) for one in found.workspaces]
+    if ORGANIZATION not in includes:
+        return WorkspaceListDocument(data=data, links=links, meta=meta)
+    owner = organization_documents.resource(OrganizationView(found.organization, found.is_owner))
+    included = [owner] if data else []
+    return WorkspaceListDocument(data=data, included=included, links=links, meta=meta)
 
 
 def _draft(
@@ -215,9 +255,21 @@ def _resource(view: WorkspaceView) -> WorkspaceResource:
         relationships=WorkspaceRelationships(
             OrganizationLinkage(organization),
             VariablesLinkage(variables, RelatedLink(f"/api/v2/workspaces/{shown.id}/vars")),
+            _lock_holder(shown, details.locked_by),
         ),
-        links=SelfLink(workspace_path(shown)),
+        links=WorkspaceLinks(
+            workspace_path(shown), f"/app/{shown.organization_name}/workspaces/{shown.name}"
+        ),
     )
+
+
+def _lock_holder(workspace: Workspace, id_: str | None) -> LockHolder | UnsetType:
+    if id_ is None:
+        return UNSET
+    prefix = prefix_of(id_)
+    if prefix == "org":  # its own; on the wire its id is its name
+        return LockHolder(Identifier(workspace.organization_name, "organizations"))
+    return LockHolder(Identifier(id_, f"{prefix}s"))
 
 
 def _permissions(level: Level) -> WorkspacePermissions:

@@ -6,15 +6,17 @@ from functools import partial
 import msgspec
 
 from teamvars.domain.errors import forbidden, not_found
+from teamvars.domain.workspaces import WorkspaceSearch
 from teamvars.services.workspaces import Address, ByNames, Workspaces, WorkspaceView
 from teamvars.web import paging
 from teamvars.web import workspace_documents as documents
 from teamvars.web.documents import workspace_path
 from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.includes import text_of
+from teamvars.web.includes import INCLUDE, requested_includes, text_of
 from teamvars.web.negotiation import MEDIA_TYPE
 from teamvars.web.resources import Handler, Route
 from teamvars.web.workspace_documents import (
+    INCLUDES,
     ChangedWorkspaceDocument,
     NewWorkspaceDocument,
     WorkspaceDocument,
@@ -25,6 +27,7 @@ _ALL = "/api/v2/organizations/{organization}/workspaces"
 _BY_NAME = "/api/v2/organizations/{organization}/workspaces/{workspace}"
 _BY_ID = "/api/v2/workspaces/{workspace_id}"
 _SEARCH = "search[name]"
+_WILDCARD = "search[wildcard-name]"
 _ONE = {200: WorkspaceDocument}
 _JSON_API = {"Content-Type": MEDIA_TYPE}
 
@@ -37,11 +40,14 @@ class WorkspaceRoutes:
 
     def routes(self) -> list[Route]:
         """What `relationships.configurable.links.related` of a variable points at."""
-        return [Route("GET", _BY_NAME, self.read, _ONE, name="readWorkspaceByName")]
+        return [
+            Route("GET", _BY_NAME, self.read, _ONE, reads=(INCLUDE,), name="readWorkspaceByName")
+        ]
 
     def directory_routes(self) -> list[Route]:
         """All the others, one row an operation."""
-        page, reads = {200: WorkspaceListDocument}, (*paging.PARAMETERS, _SEARCH)
+        page = {200: WorkspaceListDocument}
+        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _WILDCARD)
         current, states = f"{_BY_ID}/current-state-version", f"{_BY_ID}/state-versions"
         force = partial(self.unlock, force=True)
         create = Route(
@@ -56,7 +62,7 @@ class WorkspaceRoutes:
         return [
             Route("GET", _ALL, self.list, page, reads=reads, name="listWorkspaces"),
             create,
-            Route("GET", _BY_ID, self.read, _ONE, name="readWorkspace"),
+            Route("GET", _BY_ID, self.read, _ONE, reads=(INCLUDE,), name="readWorkspace"),
             *self._changes(_BY_NAME, "WorkspaceByName"),
             *self._changes(_BY_ID, "Workspace"),
             _action(f"{_BY_ID}/actions/lock", self.lock, _ONE, "lockWorkspace"),
@@ -79,12 +85,15 @@ class WorkspaceRoutes:
 
     async def list(self, exchange: Exchange) -> Answer:
         """List the workspaces of an organization that the caller sees, by name."""
+        includes = self._includes(exchange)
         page = paging.requested_page(exchange)
-        search = text_of(exchange, _SEARCH) or ""
+        wanted = WorkspaceSearch(
+            text_of(exchange, _SEARCH) or "", text_of(exchange, _WILDCARD) or "*"
+        )
         caller, organization = exchange.require_caller(), exchange.path("organization")
-        found = await self._workspaces.list(caller, organization, search, page)
-        links = paging.links(exchange, page, found.total)
-        document = documents.workspace_list(found, links, paging.meta(page, found.total))
+        found = await self._workspaces.list(caller, organization, wanted, page)
+        links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
+        document = documents.workspace_list(found, includes, links, meta)
         return Answer(200, msgspec.json.encode(document), _JSON_API)
 
     async def create(self, exchange: Exchange) -> Answer:
@@ -97,7 +106,9 @@ class WorkspaceRoutes:
 
     async def read(self, exchange: Exchange) -> Answer:
         """Read a workspace."""
-        return _shown(await self._workspaces.read(exchange.require_caller(), _address(exchange)))
+        includes = self._includes(exchange)
+        caller, address = exchange.require_caller(), _address(exchange)
+        return _shown(await self._workspaces.read(caller, address, organization=bool(includes)))
 
     async def update(self, exchange: Exchange) -> Answer:
         """Update a workspace: its name, execution mode or Terraform version."""
@@ -130,6 +141,9 @@ class WorkspaceRoutes:
         """Say that no state is kept here."""
         await self._workspaces.read(exchange.require_caller(), exchange.path("workspace_id"))
         raise forbidden("No state is kept here. Use a backend that keeps it.")
+
+    def _includes(self, exchange: Exchange) -> frozenset[str]:
+        return requested_includes(exchange, INCLUDES)
 
 
 def _action(path: str, handler: Handler, answers: Mapping[int, type | None], name: str) -> Route:

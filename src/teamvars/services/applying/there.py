@@ -11,6 +11,7 @@ from teamvars.domain.names import fold
 from teamvars.domain.teams import OWNERS, Status
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.applying.people import People
+from teamvars.services.applying.work import Overtaken
 from teamvars.storage import organizations, teams, users, workspaces
 from teamvars.storage.database import Transaction
 from teamvars.storage.organizations import MembershipRow
@@ -45,10 +46,13 @@ async def find(
 
     All that is decided by is locked: organizations, then teams and, to `prune` them, workspaces.
     Users are not: whoever writes must see to it that those who change are still as they were.
+    Raises Overtaken when a name is another organization's once it is locked.
     """
     names = [entry.name for entry in directory.organizations]
     found = await organizations.find_all(tx, names)
     await lock(id_ for id_, _ in found.values())
+    if await organizations.find_all(tx, names) != found:
+        raise Overtaken
     people = await _people(tx, directory)
     return people, await _load(tx, found, people, lock, prune=prune)
 

@@ -78,14 +78,31 @@ def owners_of(organization: Organization) -> TeamRow:
     )
 
 
-async def delete(ledger: Ledger, organization: Organization, children: Sequence[str]) -> None:
+async def update(ledger: Ledger, before: Organization, after: Organization) -> None:
+    """Changes an organization's name or e-mail address. Refuses: name_taken.
+
+    Its own stream alone moves. Documents of workspaces and variables show the name as well, and
+    whoever keeps one compares the name.
+    """
+    await organizations.update(ledger.tx, after)
+    changed = [name for name in ("name", "email") if getattr(before, name) != getattr(after, name)]
+    former = {"from": before.name} if "name" in changed else {}
+    details = {"name": after.name, "email": after.email, "changed": changed, **former}
+    subject = ("organizations", after.id)
+    await ledger.record(after.id, "organization.update", subject, details)
+
+
+async def delete(
+    ledger: Ledger, organization: Organization, children: Sequence[str], variables: int
+) -> None:
     """Removes an organization with its workspaces, teams, memberships, tokens and data keys.
 
     `children` are the streams of all its teams and workspaces, locked like its own and the
-    system's. They end in its stream, where they were opened, and that ends in the system's.
+    system's. They end in its stream, where they were opened, and that ends in the system's. Both
+    entries say how many `variables` went.
     """
     subject = ("organizations", organization.id)
-    details: dict[str, object] = {"name": organization.name}
+    details: dict[str, object] = {"name": organization.name, "variables": variables}
     await ledger.record(
         organization.id, "organization.empty", subject, {**details, **ledger.ends(children)}
     )

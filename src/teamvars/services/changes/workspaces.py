@@ -31,8 +31,7 @@ async def update(
 ) -> None:
     """Stores name and settings. Refuses: name_taken.
 
-    Its own stream moves, since documents of its variables show the name, and with another name
-    the organization's as well.
+    Its own stream moves, and with another name the organization's as well.
     """
     await workspaces.update(ledger.tx, workspace, settings)
     details = {

@@ -1,0 +1,88 @@
+"""Whoever looks for less than everything is never given everything: every list there is."""
+
+from urllib.parse import quote
+
+import pytest
+
+from tests.house import House
+from tests.web.test_parameters import path_to, reading, search
+from tests.world import World, build_world
+
+# What narrows lists at HCP Terraform, as its documentation and today's clients have it.
+NARROWING = (
+    "q",
+    "q[email]",
+    "q[name]",
+    "q[user]",
+    "since",
+    "search",
+    "search[name]",
+    "search[wildcard-name]",
+    "search[tags]",
+    "search[exclude-tags]",
+    "search[current-run][status]",
+    "search[user]",
+    "filter",
+    "filter[names]",
+    "filter[email]",
+    "filter[status]",
+    "filter[project][id]",
+    "filter[workspace][id]",
+    "filter[workspace][name]",
+    "filter[organization][name]",
+    "filter[current-run][status]",
+    "filter[tagged][0][key]",
+    "filter[whatever]",
+)
+NOTHING = "nothing-has-this"
+LISTS = [route.template for route in reading() if not route.public]
+
+
+@pytest.fixture(scope="module")
+async def shared(house: House) -> World:
+    """A world in which no list is empty."""
+    world = await build_world(house)
+    await world.make_variable()
+    return world
+
+
+@pytest.mark.parametrize("template", LISTS)
+async def test_what_narrows_a_list_is_honoured_or_refused_and_never_ignored(
+    shared: World, template: str
+) -> None:
+    for name in NARROWING:
+        path = search(shared, template, (name, NOTHING))
+        answer = await shared.call("owner", "GET", path)
+        document = answer.json()
+        if answer.status_code == 400:
+            assert [one["source"]["parameter"] for one in document["errors"]] == [name]
+        elif name == "filter[workspace][id]":
+            assert answer.status_code == 404
+        else:
+            assert (answer.status_code, document["data"]) == (200, []), name
+
+
+@pytest.mark.parametrize("template", LISTS)
+async def test_an_empty_search_looks_for_nothing_and_is_let_be(
+    shared: World, template: str
+) -> None:
+    plain = await shared.call("owner", "GET", search(shared, template))
+    empty = "&".join(f"{quote(name)}=" for name in NARROWING if name != "filter[workspace][id]")
+    path = search(shared, template)
+    answer = await shared.call("owner", "GET", f"{path}{'' if path.endswith('?') else '&'}{empty}")
+    assert answer.status_code == plain.status_code
+    assert answer.json().get("data") == plain.json().get("data")
+
+
+async def test_every_unknown_search_is_named(shared: World) -> None:
+    path = f"{path_to(shared, LISTS[0])}?filter[a]=1&search[tags]=x&filter[a]=2&other=3"
+    answer = await shared.call("owner", "GET", path)
+    named = [one["source"]["parameter"] for one in answer.json()["errors"]]
+    assert (answer.status_code, named) == (400, ["filter[a]", "search[tags]"])
+
+
+async def test_a_stranger_is_told_nothing_of_searches(shared: World) -> None:
+    path = f"{shared.vars_path()}?filter[a]=1"
+    bad = {"Authorization": "Bearer tvu_nonsense"}
+    for headers in (None, bad):
+        assert (await shared.call(None, "GET", path, headers=headers)).status_code == 401
