@@ -40,7 +40,10 @@ class Actor(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """What happened, before it has its place in a stream. `details` never hold a value or token."""
+    """What happened, before it has its place in a stream. `details` never hold a value or token.
+
+    `address` is whence the request came; None for operators, and where addresses are left out.
+    """
 
     actor: Actor
     request_id: str
@@ -49,13 +52,14 @@ class Event(msgspec.Struct, frozen=True):
     subject_id: str
     details: Mapping[str, object]
     at: int
+    address: str | None = None
 
 
 class AuditEntry(NamedTuple):
     """An event in its place: `link` authenticates every other field and the link before it.
 
-    `details` is the JSON text that was authenticated, byte for byte; `at` is in µs UTC. Its fields
-    are authenticated and stored in this order.
+    `details` is the JSON text that was authenticated, byte for byte; `at` is in µs UTC. `version`
+    says how it was authenticated. Its fields are authenticated and stored in this order.
     """
 
     stream_id: str
@@ -71,6 +75,8 @@ class AuditEntry(NamedTuple):
     details: str
     key_id: str
     previous: bytes
+    version: int
+    address: str | None
     link: bytes
 
     def read_details(self) -> dict[str, Any] | None:
@@ -102,6 +108,8 @@ _STORED_AS: Mapping[str, type | tuple[type, ...]] = {
     "at": int,
     "token_id": (str, type(None)),
     "previous": bytes,
+    "version": int,
+    "address": (str, type(None)),
     "link": bytes,
 }
 

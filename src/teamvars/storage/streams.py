@@ -11,9 +11,9 @@ from teamvars.storage.database import Row, Statement, Transaction
 _STREAM = "id, sequence, link, head, variables, value_bytes"
 _ENTRY = (
     "stream_id, sequence, at, actor_kind, actor_id, token_id, request_id, action, "
-    "subject_type, subject_id, details, key_id, previous, link"
+    "subject_type, subject_id, details, key_id, previous, version, address, link"
 )
-_NO_TEXT = {"sequence", "at", "previous", "link"}
+_NO_TEXT = {"sequence", "at", "previous", "version", "link"}
 # As `_ENTRY`, with the bytes of each text.
 _RAW_ENTRY = ", ".join(
     name if name in _NO_TEXT else f"CAST({name} AS {{bytes}})" for name in AuditEntry._fields
@@ -21,7 +21,7 @@ _RAW_ENTRY = ", ".join(
 _PAGE = 1000
 _INSERT_ENTRY = (
     f"INSERT INTO audit_entries ({_ENTRY}) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
 )
 _MOVE = (
     "UPDATE streams SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6 "

@@ -65,6 +65,7 @@ class Exchange:
         self.parameters: Mapping[str, Any] = {}
         self.document: object = None
         self.caller: Caller | None = None
+        self.audited_address: str | None = None
         self._receive = receive
         self._time_limits = time_limits
         self._bodies = bodies
@@ -132,7 +133,7 @@ class Exchange:
         token = token.strip()
         if scheme.lower() != "bearer" or not is_token(token):
             raise unauthenticated()
-        self.caller = Caller(hash_token(token), self.request_id)
+        self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
         return self.caller
 
     def has_room_as_stranger(self) -> bool:

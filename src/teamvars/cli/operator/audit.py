@@ -92,7 +92,7 @@ def export(
         while True:
             async for entry in services.audit.export(known):
                 links = {"previous": entry.previous, "link": entry.link}
-                touched += not _print(entry, key=entry.key_id, **links)
+                touched += not _print(entry, version=entry.version, key=entry.key_id, **links)
             if not follow:
                 return
             await asyncio.sleep(FOLLOW_SECONDS)
@@ -119,6 +119,7 @@ def _print(entry: AuditEntry, **more: object) -> bool:
         "actor": {"type": shown["actor_kind"], "id": shown["actor_id"]},
         "token": shown["token_id"],
         "request": shown["request_id"],
+        "address": shown["address"],
         "action": shown["action"],
         "subject": {"type": shown["subject_type"], "id": shown["subject_id"]},
         "details": entry.read_details(),
