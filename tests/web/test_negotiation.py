@@ -665,7 +665,7 @@ async def test_only_a_trusted_proxy_is_believed_whom_it_forwards(
     routes = wiring.routes(house.services, house.keys)
     frame = Frame(routes, house.services.sessions, house.config.trusted_proxies)
     transport = httpx.ASGITransport(frame, client=(peer, 40000))
-    headers = {} if forwarded is None else {"X-Forwarded-For": forwarded.encode("latin-1")}
+    headers = httpx.Headers({} if forwarded is None else {"X-Forwarded-For": forwarded}, "latin-1")
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as http:
         await http.get("http://teamvars.test/healthz", headers=headers)
     assert [line["client"] for line in log_lines] == [client]
