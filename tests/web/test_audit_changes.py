@@ -24,7 +24,7 @@ STORED = {
 
 async def newest(world: World, subject_id: str, action: str) -> Mapping[str, Any]:
     """The details of the newest entry of that kind."""
-    wanted = AuditFilter(subject_id=subject_id, action=action)
+    wanted = AuditFilter(subject_ids=[subject_id], action=action)
     (entry,) = await world.house.services.audit.newest(1, wanted)
     details = entry.read_details()
     assert details is not None

@@ -230,6 +230,6 @@ async def test_every_change_over_http_has_an_address_and_an_operator_s_has_none(
     by_action = {entry.action: entry.address for entry in entries}
     assert by_action["team.update"] == by_action["member.add"] == "127.0.0.1"
     (made,) = await world.house.services.audit.newest(
-        1, AuditFilter(subject_id=world.teams["crew"], action="team.create")
+        1, AuditFilter(subject_ids=[world.teams["crew"]], action="team.create")
     )
     assert (made.actor_kind, made.address) == ("operator", None)
