@@ -114,7 +114,7 @@ def test_what_is_stored_commands_no_terminal(site: Site) -> None:
     subject = before["subject"]["id"]
     execute(site.host, f"UPDATE audit_entries SET subject_id = '{subject}' {where}")
     execute(
-        site.host, f"UPDATE teams SET manage_membership = 0, name = 'platform' WHERE id = '{team}'"
+        site.host, f"UPDATE teams SET manage_membership = 1, name = 'platform' WHERE id = '{team}'"
     )
     for done in ends:
         assert is_safe((done.out + done.err).replace("\n", ""))

@@ -14,7 +14,7 @@ OPERATOR = "operator"
 
 
 class AuditNames:
-    """The names that entries tell of, which come in the order of time."""
+    """The names that entries tell of; those of each stream come in order."""
 
     def __init__(self, entries: Iterable[AuditEntry]) -> None:
         self._names: dict[str, str] = {}
@@ -74,7 +74,10 @@ class AuditNames:
         name, id_ = _text(details.get("username", details.get("name"))), _text(entry.subject_id)
         if name is None or id_ is None or not isinstance(entry.subject_type, str):
             return  # somebody has touched the row
-        self._names[id_] = name
+        if entry.action == "organization.create":  # later names of one are in another stream
+            self._names.setdefault(id_, name)
+        else:
+            self._names[id_] = name
         self._types[id_] = entry.subject_type
         if entry.subject_type in ("teams", "workspaces"):
             self._organizations[id_] = entry.stream_id

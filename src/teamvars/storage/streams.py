@@ -115,6 +115,19 @@ async def entries_between(
 
 async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[AuditEntry]:
     """The newest entries of all streams that the filter lets through, newest first."""
+    where, values = _condition(wanted)
+    order = f"ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT ${len(values) + 1}"
+    return await _fetch_entries(tx, f"{where} {order}", *values, limit)
+
+
+async def has_entry(tx: Transaction, wanted: AuditFilter) -> bool:
+    """Whether the filter lets any entry through."""
+    where, values = _condition(wanted)
+    return bool(await _fetch_entries(tx, f"{where} LIMIT 1", *values))
+
+
+def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
+    """The filter as a WHERE, and its parameters."""
     asked: list[tuple[str, object]] = [
         ("stream_id = {}", wanted.stream_id),
         ("action = {}", wanted.action),
@@ -132,16 +145,14 @@ async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[Audit
         values += wanted.before
         last = len(values)
         conditions.append(f"(at, stream_id, sequence) < (${last - 2}, ${last - 1}, ${last})")
-    where = "WHERE " + " AND ".join(conditions) if conditions else ""
-    order = f"ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT ${len(values) + 1}"
-    return await _fetch_entries(tx, f"{where} {order}", *values, limit)
+    return ("WHERE " + " AND ".join(conditions) if conditions else ""), values
 
 
 async def naming(tx: Transaction) -> list[AuditEntry]:
-    """The entries that say what users, organizations, teams and workspaces are called, oldest
-    first; see `AuditNames`.
+    """The entries that say what users, organizations, teams and workspaces are called, those of
+    each stream in order; see `AuditNames`.
     """
-    return await _fetch_entries(tx, f"{_NAMING} ORDER BY at, stream_id, sequence")
+    return await _fetch_entries(tx, f"{_NAMING} ORDER BY sequence")
 
 
 async def variables_called(tx: Transaction, key: str) -> set[str]:
@@ -149,11 +160,6 @@ async def variables_called(tx: Transaction, key: str) -> set[str]:
     member = f'"key":{msgspec.json.encode(key).decode()}'
     found = await _fetch_entries(tx, _FIRST_WITH_MEMBER, member)
     return {entry.subject_id for entry in found}
-
-
-async def has_entry(tx: Transaction, wanted: AuditFilter) -> bool:
-    """Whether the filter lets any entry through."""
-    return bool(await search(tx, wanted, 1))
 
 
 async def with_entries(tx: Transaction) -> Sequence[str]:
