@@ -10,9 +10,22 @@ from teamvars.domain.audit_names import AuditNames
 def entry(stream: str, sequence: int, what: tuple[str, str, str], **details: Any) -> AuditEntry:
     action, type_, id_ = what
     text = json.dumps(details)
-    actor = ("user", "user-1", None, "req-1")
-    rest = (text, "ak-1", b"", 2, None, b"")
-    return AuditEntry(stream, sequence, 0, *actor, action, type_, id_, *rest)
+    row: Any = (
+        "user",
+        "user-1",
+        None,
+        "req-1",
+        action,
+        type_,
+        id_,
+        text,
+        "ak-1",
+        b"",
+        2,
+        None,
+        b"",
+    )
+    return AuditEntry(stream, sequence, 0, *row)
 
 
 def space(organization: str, sequence: int, id_: str, name: Any) -> AuditEntry:
