@@ -59,6 +59,7 @@ class Settings(BaseSettings):
     max_variables: int = Field(5000, ge=0)
     statement_seconds: float = Field(10, gt=0, allow_inf_nan=False)
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
+    audit_addresses: bool = True
 
     @classmethod
     def settings_customise_sources(
@@ -152,6 +153,7 @@ def export(settings: Settings) -> None:
         "MAX_VARIABLES": settings.max_variables,
         "STATEMENT_SECONDS": settings.statement_seconds,
         "TRUSTED_PROXIES": ",".join(map(str, settings.trusted_proxies)),
+        "AUDIT_ADDRESSES": "on" if settings.audit_addresses else "off",
     }
     os.environ.update({_PREFIX + name: str(value) for name, value in values.items()})
 

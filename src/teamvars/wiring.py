@@ -152,7 +152,13 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     dialect = DIALECTS[config.dialect]
     all_services = services(database, keys, config.quota, dialect)
     listed = routes(all_services, keys, dialect, directory_api=config.directory_api)
-    frame = Frame(listed, all_services.sessions, config.trusted_proxies, dialect.ignored_includes)
+    frame = Frame(
+        listed,
+        all_services.sessions,
+        config.trusted_proxies,
+        dialect.ignored_includes,
+        audit_addresses=config.audit_addresses,
+    )
 
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncIterator[None]:

@@ -73,10 +73,9 @@ def test_filters_let_through_what_was_asked_for_and_nothing_else(site: Site) -> 
     together = [word for words in wanted for word in words]
     (one,) = lines(site.host.run("audit", "list", *together))
     assert one["details"]["key"] == "filtered"
-    assert lines(site.host.run("audit", "list", "--actor", "' OR 1=1 --")) == []
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "1/s", "x/s/1", "1//1", "1/s/x"])
+@pytest.mark.parametrize("cursor", ["", "x", "1/s", "x/s/1", "1//1", "1/s/x", "1/\udcff/1"])
 def test_what_is_no_cursor_is_a_usage_error(site: Site, cursor: str) -> None:
     done = site.host.run("audit", "list", "--before", cursor)
     assert done.code == 2

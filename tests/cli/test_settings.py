@@ -114,6 +114,7 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         log_format="json",
         max_variables=7,
         trusted_proxies="192.0.2.0/24,::1",
+        audit_addresses=False,
     )
     monkeypatch.setattr(os, "environ", dict(os.environ))
     settings.export(said)

@@ -34,6 +34,8 @@ COLUMNS = {
     "details": "details || ' '",
     "key_id": "key_id || 'x'",
     "previous": "link",
+    "version": "version - 1",
+    "address": "address || 'x'",
     "link": "previous",
 }
 _IN_STREAM = "FROM audit_entries WHERE stream_id = $1 AND sequence"
@@ -128,7 +130,7 @@ def closed_up(stream: str, at: int) -> list[Statement]:
 def inserted(stream: str, at: int) -> list[Statement]:
     """An entry was added in the middle, and the later ones moved on."""
     columns = "stream_id, at, actor_kind, actor_id, token_id, request_id, action"
-    columns += ", subject_type, subject_id, details, key_id, previous, link"
+    columns += ", subject_type, subject_id, details, key_id, previous, version, address, link"
     later = [(_MOVE, (stream, n, n + 1)) for n in range(ENTRIES, at - 1, -1)]
     copy = f"INSERT INTO audit_entries ({columns}, sequence) SELECT {columns}, sequence - 1 "
     return [

@@ -1,8 +1,12 @@
 """Variables and events to seal and to record."""
 
+import hmac
+
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import Actor, Event
+from teamvars.domain.audit import Actor, AuditEntry, Event
 from teamvars.domain.variables import Category, Variable
+from teamvars.security.encoding import length_prefixed
+from teamvars.security.keyring import KeySet
 
 VARIABLE = Variable(
     id="var-1",
@@ -21,6 +25,15 @@ VARIABLE = Variable(
 def event(number: int) -> Event:
     """One of several events that differ in everything."""
     actor = Actor("user", f"user-{number}", f"at-{number}" if number % 2 else None)
-    caller = Caller(b"", f"req-{number}", actor)
+    address = f"192.0.2.{number}" if number % 3 else None
+    caller = Caller(b"", f"req-{number}", actor, address)
     subject = ("vars", f"var-{number}")
     return caller.event(f"variable.{number}", subject, {"key": f"k{number}", "n": number}, number)
+
+
+def as_version_1(entry: AuditEntry, keys: KeySet) -> AuditEntry:
+    """The entry as it was authenticated before there were versions and addresses."""
+    fields = entry[: AuditEntry._fields.index("version")]
+    authenticated = length_prefixed("audit entry", *fields)
+    link = hmac.digest(keys.keys[entry.key_id], authenticated, "sha256")
+    return entry._replace(version=1, address=None, link=link)

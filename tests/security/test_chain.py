@@ -10,7 +10,7 @@ from teamvars.domain.audit import AuditEntry, Stream
 from teamvars.security import keyring
 from teamvars.security.chain import GENESIS, Chain
 from teamvars.security.keyring import Keyring, KeySet
-from tests.security.samples import event
+from tests.security.samples import as_version_1, event
 
 LENGTH = 6
 KEYS = keyring.generate()
@@ -25,6 +25,15 @@ def history(chain: Chain = CHAIN, stream_id: str = "ws-1") -> tuple[list[AuditEn
         entry, stream = chain.extend(stream, event(number))
         entries.append(entry)
     return entries, stream
+
+
+def released_history() -> list[AuditEntry]:
+    """A stream's entries as version 0.1.0 has written them."""
+    entries: list[AuditEntry] = []
+    for entry in ENTRIES:
+        previous = entries[-1].link if entries else GENESIS
+        entries.append(as_version_1(entry._replace(previous=previous), KEYS.audit))
+    return entries
 
 
 ENTRIES, STREAM = history()
@@ -43,7 +52,7 @@ def other_value(value: Any) -> Any:
         return value + 1
     if isinstance(value, bytes):
         return value[:-1] + bytes([value[-1] ^ 1])
-    return None if value is not None and value.startswith("at-") else f"{value or ''}x"
+    return None if value is not None and value.startswith(("at-", "192.")) else f"{value or ''}x"
 
 
 def relinked(entries: list[AuditEntry]) -> list[AuditEntry]:
@@ -167,3 +176,39 @@ def test_a_stream_holds_after_the_audit_key_was_replaced_by_a_newer_one() -> Non
     assert rotated.first_break("ws-1", [*ENTRIES, entry], (after.sequence, after.link)) is None
     assert rotated.head_holds(after)
     assert rotated.head_holds(STREAM)
+
+
+RELEASED = Keyring(KeySet("mk-1", {"mk-1": bytes(32)}), KeySet("ak-1", {"ak-1": bytes(range(32))}))
+RELEASED_LINK = "464271388405539da9b4cd97533beed6ffaac643ab3f88bbe9f51926dbe691a2"
+
+
+def test_an_entry_that_0_1_0_has_written_still_holds() -> None:
+    fields = ("ws-1", 1, 1, "user", "user-1", "at-1", "req-1", "variable.1", "vars", "var-1")
+    rest = ('{"key":"k1","n":1}', "ak-1", GENESIS, 1, None, bytes.fromhex(RELEASED_LINK))
+    entry = AuditEntry(*fields, *rest)
+    assert Chain(RELEASED).holds(entry)
+    assert not Chain(RELEASED).holds(entry._replace(address="192.0.2.1"))
+
+
+def test_a_stream_goes_on_in_the_new_version_after_entries_of_the_old_one() -> None:
+    old = released_history()
+    assert broken_at(old, (LENGTH, old[-1].link)) is None
+    stream = replace(STREAM, link=old[-1].link)
+    entry, after = CHAIN.extend(stream, event(LENGTH + 1))
+    assert (entry.version, entry.address) == (2, f"192.0.2.{LENGTH + 1}")
+    assert broken_at([*old, entry], (after.sequence, after.link)) is None
+
+
+@pytest.mark.parametrize("address", [None, "", "192.0.2.1"])
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+@pytest.mark.parametrize("place", range(LENGTH))
+@pytest.mark.parametrize("written", ["old", "new"])
+def test_an_entry_passes_for_no_other_version_and_with_no_other_address(
+    written: str, place: int, version: int, address: str | None
+) -> None:
+    altered = released_history() if written == "old" else [*ENTRIES]
+    end = (LENGTH, altered[-1].link)
+    before = altered[place]
+    altered[place] = before._replace(version=version, address=address)
+    expected = None if altered[place] == before else place + 1
+    assert broken_at(altered, end) == expected

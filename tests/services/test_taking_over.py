@@ -67,7 +67,7 @@ async def test_who_was_only_invited_becomes_the_files_user_and_keeps_id_and_invi
     assert await user(desk, one.user_id) == UserRow(one.user_id, username, email.title(), True)
     assert await invitations(desk, one.user_id) == [one.id, two.id]
     assert await apply(desk, entry) == ()
-    wanted = AuditFilter(action="user.claim", subject_id=one.user_id)
+    wanted = AuditFilter(action="user.claim", subject_ids=[one.user_id])
     (entered,) = await desk.services.audit.newest(2, wanted)
     assert f'"from":"{email}"' in entered.details
     assert await desk.world.house.audit_holds()

@@ -5,21 +5,26 @@ Each attack is done and verified in one transaction, which is then undone.
 
 # ruff: noqa: S608 - what is put together here is an attack
 
+import hmac
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from teamvars import wiring
 from teamvars.domain.audit import Break
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.teams import Status
 from teamvars.security.chain import Chain
+from teamvars.security.encoding import length_prefixed
 from teamvars.services.audit import Audit
 from teamvars.services.directory import Options
+from teamvars.storage import streams
 from teamvars.storage.database import Body, T, Transaction
 from tests.house import open_house
+from tests.security.samples import as_version_1, event
 from tests.services.people import Desk
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.world import build_world
@@ -94,6 +99,8 @@ EDITS = {
     "details": "details || ' '",
     "key_id": "'ak-another'",
     "previous": "link",
+    "version": "1",
+    "address": "'192.0.2.66'",
     "link": "previous",
 }
 
@@ -148,7 +155,7 @@ async def test_two_swapped_entries_are_found(desk: Desk, victim: str) -> None:
 
 COLUMNS = (
     "at, actor_kind, actor_id, token_id, request_id, action, subject_type, subject_id, details, "
-    "key_id, previous, link"
+    "key_id, previous, version, address, link"
 )
 
 
@@ -251,3 +258,50 @@ async def test_the_entries_of_a_deleted_subject_cannot_be_edited_either(
     ):
         (found,) = await breaks_after(desk, attack, closed=closed)
         assert found.stream_id == closed
+
+
+OLD_COLUMNS = (
+    "stream_id, sequence, at, actor_kind, actor_id, token_id, request_id, action, subject_type, "
+    "subject_id, details, key_id, previous, link"
+)
+
+
+async def write_as_0_1_0(desk: Desk, stream_id: str, many: int) -> None:
+    """Adds entries as the release before addresses did, which knew no other columns."""
+    keys = desk.world.house.keys
+
+    async def body(tx: Transaction) -> None:
+        (stream,) = (await streams.lock(tx, [stream_id])).values()
+        for number in range(many):
+            entry, after = Chain(keys).extend(stream, event(number))
+            old = as_version_1(entry, keys.audit)
+            head = length_prefixed("stream head", stream_id, after.sequence, old.link)
+            mac = hmac.digest(keys.audit.keys[old.key_id], head, "sha256")
+            stream = replace(after, link=old.link, head=mac)
+            row = (*old[:13], old.link)
+            places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+            await tx.execute(f"INSERT INTO audit_entries ({OLD_COLUMNS}) VALUES ({places})", *row)
+        await streams.append_all(tx, [], [stream])
+
+    await desk.services.database.write(body)
+
+
+async def test_entries_of_0_1_0_hold_beside_new_ones_and_are_guarded_like_them(desk: Desk) -> None:
+    old = desk.world.workspaces["payments"]
+    await write_as_0_1_0(desk, old, 2)
+    await desk.create(workspace="payments")
+    assert await breaks_after(desk) == []
+    for sequence, edit in (
+        (1, "address = '192.0.2.66'"),
+        (1, "version = 2"),
+        (2, "actor_id = 'somebody'"),
+        (3, "version = 1"),
+        (3, "version = 1, address = NULL"),
+        (3, "version = 3"),
+        (3, "address = '192.0.2.66'"),
+    ):
+        attack = (
+            f"UPDATE audit_entries SET {edit} WHERE stream_id = '{{old}}' AND sequence = {sequence}"
+        )
+        (found,) = await breaks_after(desk, attack, old=old)
+        assert (found.stream_id, found.sequence) == (old, sequence), edit

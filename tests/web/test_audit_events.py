@@ -7,8 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
+from teamvars import wiring
+from teamvars.domain.audit import AuditEntry, AuditFilter
 from teamvars.storage.database import Transaction
-from tests.world import World, faults, linkage_document
+from teamvars.web.frame import Frame
+from tests.house import BASE
+from tests.world import JSON_API, World, faults, linkage_document, variable_document
 
 
 async def events(world: World, who: str, path: str, query: str = "") -> httpx.Response:
@@ -166,3 +170,66 @@ async def test_a_touched_entry_hides_no_other(world: World, edit: str) -> None:
     assert [one["attributes"]["sequence"] for one in shown] == [3, 2, 1]
     assert isinstance(shown[1]["attributes"]["details"], dict)
     assert shown[0]["attributes"]["details"]["key"] == "key-2"
+
+
+async def created_from(world: World, *, audit_addresses: bool = True) -> tuple[AuditEntry, str]:
+    """A variable made through a proxy: its entry, and what the owner is shown of that."""
+    services, config = world.house.services, world.house.config
+    frame = Frame(
+        wiring.routes(services, world.house.keys),
+        services.sessions,
+        config.trusted_proxies,
+        audit_addresses=audit_addresses,
+    )
+    transport = httpx.ASGITransport(frame, client=("192.0.2.7", 40000))
+    headers = {
+        "Authorization": f"Bearer {world.tokens['owner']}",
+        "Content-Type": JSON_API,
+        "X-Forwarded-For": "198.51.100.1, 203.0.113.9",
+    }
+    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as client:
+        answer = await client.post(world.vars_path(), json=variable_document())
+        assert answer.status_code == 201, answer.text
+        shown = await client.get(f"{of_workspace(world)}/audit-events")
+    wanted = AuditFilter(stream_id=world.workspaces["network"])
+    (entry,) = await services.audit.newest(1, wanted)
+    assert entry.action == "variable.create"
+    return entry, shown.text
+
+
+async def test_an_entry_has_the_address_that_the_log_shows_and_nobody_sees_it_over_http(
+    world: World,
+) -> None:
+    entry, shown = await created_from(world)
+    assert entry.address == "203.0.113.9"
+    assert entry.subject_id in shown
+    assert "address" not in shown
+    assert "203.0.113.9" not in shown
+
+
+async def test_addresses_are_left_out_where_an_operator_says_so(world: World) -> None:
+    entry, _ = await created_from(world, audit_addresses=False)
+    assert entry.address is None
+    assert await world.house.audit_holds()
+
+
+async def test_every_change_over_http_has_an_address_and_an_operator_s_has_none(
+    world: World,
+) -> None:
+    document = linkage_document(world.users["plain"])
+    await world.call("manager", "POST", world.linkage_path(), document)
+    await world.call(
+        "owner",
+        "PATCH",
+        of_team(world),
+        {"data": {"type": "teams", "attributes": {"visibility": "secret"}}},
+    )
+    entries = await world.house.services.audit.newest(
+        10, AuditFilter(stream_id=world.teams["crew"])
+    )
+    by_action = {entry.action: entry.address for entry in entries}
+    assert by_action["team.update"] == by_action["member.add"] == "127.0.0.1"
+    (made,) = await world.house.services.audit.newest(
+        1, AuditFilter(subject_ids=[world.teams["crew"]], action="team.create")
+    )
+    assert (made.actor_kind, made.address) == ("operator", None)

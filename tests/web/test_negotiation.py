@@ -653,6 +653,7 @@ async def test_errors_are_json_api_everywhere(
         ("192.0.2.7", "2001:db8::1", "2001:db8::1"),
         ("192.0.2.7", None, "192.0.2.7"),
         ("192.0.2.7", "", "192.0.2.7"),
+        ("192.0.2.7", "203.0.113.9, \x9b31m", "192.0.2.7"),
         ("198.51.100.1", "203.0.113.9", "198.51.100.1"),
         ("198.51.100.1", "203.0.113.9, 192.0.2.8", "198.51.100.1"),
         ("2001:db8::7", "203.0.113.9", "2001:db8::7"),
@@ -665,7 +666,7 @@ async def test_only_a_trusted_proxy_is_believed_whom_it_forwards(
     routes = wiring.routes(house.services, house.keys)
     frame = Frame(routes, house.services.sessions, house.config.trusted_proxies)
     transport = httpx.ASGITransport(frame, client=(peer, 40000))
-    headers = {} if forwarded is None else {"X-Forwarded-For": forwarded}
+    headers = httpx.Headers({} if forwarded is None else {"X-Forwarded-For": forwarded}, "latin-1")
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as http:
         await http.get("http://teamvars.test/healthz", headers=headers)
     assert [line["client"] for line in log_lines] == [client]

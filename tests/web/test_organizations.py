@@ -202,7 +202,7 @@ async def history(house: House, id_: str) -> list[tuple[str, dict[str, Any]]]:
     """The last two changes of the organization itself, newest first, with their details."""
 
     async def body(tx: Transaction) -> list[AuditEntry]:
-        return await streams.search(tx, AuditFilter(subject_id=id_), 2)
+        return await streams.search(tx, AuditFilter(subject_ids=(id_,)), 2)
 
     entries = await house.services.database.read(body)
     return [(entry.action, entry.read_details() or {}) for entry in entries]

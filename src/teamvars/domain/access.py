@@ -41,12 +41,14 @@ _REFUSALS = {
 class Caller(msgspec.Struct):
     """The sender of one request. `actor` is filled in as soon as storage knows whose token it is.
 
-    Only the hash of the token is kept, so no `repr` or log can show the token itself.
+    Only the hash of the token is kept, so no `repr` or log can show the token itself. `address` is
+    what the audit trail keeps of whence the request came.
     """
 
     token_hash: bytes
     request_id: str
     actor: Actor | None = None
+    address: str | None = None
 
     @property
     def user_id(self) -> str | None:
@@ -62,7 +64,7 @@ class Caller(msgspec.Struct):
     ) -> Event:
         """The audit event of a change this caller makes to `subject`, a pair of type and id."""
         assert self.actor is not None  # every change comes after its access check
-        return Event(self.actor, self.request_id, action, *subject, details, at)
+        return Event(self.actor, self.request_id, action, *subject, details, at, self.address)
 
 
 class WrappedKey(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Streams of changes, and the audit entries that make each one a chain."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -40,7 +40,10 @@ class Actor(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """What happened, before it has its place in a stream. `details` never hold a value or token."""
+    """What happened, before it has its place in a stream. `details` never hold a value or token.
+
+    `address` is whence the request came; None for operators, and where addresses are left out.
+    """
 
     actor: Actor
     request_id: str
@@ -49,13 +52,14 @@ class Event(msgspec.Struct, frozen=True):
     subject_id: str
     details: Mapping[str, object]
     at: int
+    address: str | None = None
 
 
 class AuditEntry(NamedTuple):
     """An event in its place: `link` authenticates every other field and the link before it.
 
-    `details` is the JSON text that was authenticated, byte for byte; `at` is in µs UTC. Its fields
-    are authenticated and stored in this order.
+    `details` is the JSON text that was authenticated, byte for byte; `at` is in µs UTC. `version`
+    says how it was authenticated. Its fields are authenticated and stored in this order.
     """
 
     stream_id: str
@@ -71,6 +75,8 @@ class AuditEntry(NamedTuple):
     details: str
     key_id: str
     previous: bytes
+    version: int
+    address: str | None
     link: bytes
 
     def read_details(self) -> dict[str, Any] | None:
@@ -102,6 +108,8 @@ _STORED_AS: Mapping[str, type | tuple[type, ...]] = {
     "at": int,
     "token_id": (str, type(None)),
     "previous": bytes,
+    "version": int,
+    "address": (str, type(None)),
     "link": bytes,
 }
 
@@ -110,23 +118,40 @@ Position = tuple[int, str, int]
 
 
 class AuditFilter(msgspec.Struct, frozen=True):
-    """Which entries are wanted; None lets all through. `before` is where an earlier page ended."""
+    """Which entries are wanted; None lets all through, and of several ids each.
+
+    `within`: entries in the streams with these ids or about what has them, for each of the sets.
+    From `since` on, and before `until`, in µs UTC. `before` is where an earlier page ended.
+    """
 
     stream_id: str | None = None
-    actor_id: str | None = None
     action: str | None = None
-    subject_id: str | None = None
+    actor_kind: str | None = None
+    actor_ids: Collection[str] | None = None
+    subject_ids: Collection[str] | None = None
+    within: Sequence[Collection[str]] = ()
+    since: int | None = None
+    until: int | None = None
     before: Position | None = None
 
-    def equal(self) -> dict[str, str]:
-        """The fields that must have one certain value."""
-        fields = {
-            "stream_id": self.stream_id,
-            "actor_id": self.actor_id,
-            "action": self.action,
-            "subject_id": self.subject_id,
-        }
-        return {name: value for name, value in fields.items() if value is not None}
+
+class AuditQuery(msgspec.Struct, frozen=True):
+    """Which entries somebody asks for, by names or ids, as people say them.
+
+    `actor` is a username, the name of an organization, ORG/TEAM, an id, or `operator:ACCOUNT`;
+    `subject` any name, the key of a variable, or an id. `workspace` and `team` are ORG/NAME.
+    """
+
+    stream: str | None = None
+    actor: str | None = None
+    action: str | None = None
+    subject: str | None = None
+    workspace: str | None = None
+    team: str | None = None
+    organization: str | None = None
+    since: int | None = None
+    until: int | None = None
+    before: Position | None = None
 
 
 class Head(msgspec.Struct, frozen=True):

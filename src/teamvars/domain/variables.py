@@ -129,10 +129,18 @@ class VariableDraft(Discreet, frozen=True):
             return None
         return SourceCode(value, _ATTRIBUTES + trigger)
 
-    def changed(self) -> list[str]:
-        """The names of the attributes the request speaks of, for the audit trail."""
-        said = ("key", "value", "description", "category", "hcl", "sensitive")
-        return [name for name in said if getattr(self, name) is not None]
+    def changed(self, before: Variable, after: Variable) -> list[str]:
+        """The names of the attributes that are others now, for the audit trail.
+
+        Nobody learns from it whether a sensitive value is one that they know: of a variable that is
+        sensitive now, a value that is said counts as another.
+        """
+        hidden = {"value"} if after.sensitive and self.value is not None else set()
+        return [
+            name
+            for name in ("key", "value", "description", "category", "hcl", "sensitive")
+            if name in hidden or getattr(before, name) != getattr(after, name)
+        ]
 
     def _attribute_faults(self) -> list[Fault]:
         return [

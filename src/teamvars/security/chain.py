@@ -15,6 +15,11 @@ from teamvars.security.keyring import Keyring
 GENESIS = bytes(32)
 """The link before a stream's first entry."""
 
+VERSION = 2
+"""Of new entries. Those of version 1 have no address and do not authenticate their version."""
+
+_FIELDS_OF_1 = AuditEntry._fields.index("version")
+
 _DETAILS = msgspec.json.Encoder(order="deterministic")
 
 
@@ -48,6 +53,8 @@ class Chain:
             _DETAILS.encode(event.details).decode(),
             self._active,
             stream.link,
+            VERSION,
+            event.address,
         )
         link = self._link(self._active, fields)
         head = self._head(self._active, stream.id, stream.sequence + 1, link)
@@ -82,7 +89,10 @@ class Chain:
 
     def holds(self, entry: AuditEntry) -> bool:
         """Whether the entry was written by a holder of an audit key, and not altered since."""
-        fields = entry[:-1]
+        if entry.version == 1 and entry.address is not None:  # which nothing would authenticate
+            return False
+        fields: tuple[str | bytes | int | None, ...]
+        fields = entry[:_FIELDS_OF_1] if entry.version == 1 else entry[:-1]
         try:
             return entry.key_id in self._macs and _is(self._link(entry.key_id, fields), entry.link)
         except TypeError:  # SQLite lets a column hold what we never wrote, a fraction for instance

@@ -10,14 +10,17 @@ from teamvars.domain.audit import (
     SYSTEM_STREAM,
     AuditEntry,
     AuditFilter,
+    AuditQuery,
     Break,
     Head,
     Page,
     Stream,
 )
+from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import is_safe
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
+from teamvars.services.audit_queries import resolved
 from teamvars.storage import access, streams
 from teamvars.storage.database import Database, Transaction
 
@@ -68,6 +71,19 @@ class Audit:
 
         async def body(tx: Transaction) -> list[AuditEntry]:
             return await streams.search(tx, wanted, limit)
+
+        return await self._database.read(body)
+
+    async def find(self, limit: int, query: AuditQuery) -> tuple[list[AuditEntry], AuditNames]:
+        """The newest entries that are asked for, newest first, and what everything is called.
+
+        Refuses: what nothing is or was called and what no entry has, not found.
+        """
+
+        async def body(tx: Transaction) -> tuple[list[AuditEntry], AuditNames]:
+            names = AuditNames(await streams.naming(tx))
+            wanted = await resolved(tx, names, query)
+            return await streams.search(tx, wanted, limit), names
 
         return await self._database.read(body)
 

@@ -105,7 +105,7 @@ class TeamWorkspaces:
             type_, level = draft.rights(before.access, before.level)
             after = replace(before, access=type_, level=level)
             if after != before:
-                await changes.update(ledger, after)
+                await changes.update(ledger, before, after)
             return after
 
         return await self._database.write(body)

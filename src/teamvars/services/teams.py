@@ -147,7 +147,7 @@ class Teams:
             (before,) = await _with_users(tx, [await _view(tx, granted)])
             after = _applied(draft, before.team)
             if after != before.team:
-                await team_changes.rename(ledger, after, before.team.name)
+                await team_changes.rename(ledger, before.team, after)
             return replace(before, team=after)
 
         return await self._database.write(body)

@@ -187,8 +187,8 @@ class Variables:
             place = workspace_id, variable_id
             granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
-            variable, updated = self._apply(draft, stored, granted, verdicts)
-            details = {**_summary(variable), "changed": draft.changed()}
+            variable, changed, updated = self._apply(draft, stored, granted, verdicts)
+            details = {**_summary(variable), "changed": changed}
             event = caller.event("variable.update", _subject(variable), details, now)
             usage = granted.stream.usage.plus(0, updated.value_bytes - stored.value_bytes)
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
@@ -297,8 +297,9 @@ class Variables:
         stored: StoredVariable,
         granted: WorkspaceAccess,
         verdicts: Verdicts,
-    ) -> tuple[Variable, StoredVariable]:
-        """The variable as the draft makes it, with its value where it is readable, and its row.
+    ) -> tuple[Variable, Sequence[str], StoredVariable]:
+        """The variable as the draft makes it, with its value where it is readable; what of it is
+        another now, for the audit trail; and its row.
 
         The value is sealed anew when it changes or when the sensitive flag, which seals it in,
         does. A value that stays sensitive is not opened.
@@ -314,7 +315,7 @@ class Variables:
         if draft.value is not None or variable.sensitive != before.sensitive:
             assert variable.value is not None  # said now, or shown until now
             sealed = key.seal(variable.value, variable)
-        return variable, StoredVariable(variable, sealed, size)
+        return variable, draft.changed(before, variable), StoredVariable(variable, sealed, size)
 
 
 def _shown(stored: StoredVariable, key: DataKey) -> Variable:

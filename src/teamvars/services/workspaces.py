@@ -143,8 +143,8 @@ class Workspaces:
                 details=replace(before.details, settings=settings),
             )
             if after != before:
-                name = before.workspace.name
-                await workspace_changes.update(ledger, after.workspace, settings, renamed_from=name)
+                was = before.workspace, before.details.settings
+                await workspace_changes.update(ledger, was, (after.workspace, settings))
             return after
 
         return await self._database.write(body)

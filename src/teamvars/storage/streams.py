@@ -1,7 +1,9 @@
 """Streams: the rows that order the changes of one subject, and their audit entries."""
 
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+
+import msgspec
 
 from teamvars.domain.audit import AuditEntry, AuditFilter, Stream
 from teamvars.domain.errors import not_found
@@ -11,17 +13,26 @@ from teamvars.storage.database import Row, Statement, Transaction
 _STREAM = "id, sequence, link, head, variables, value_bytes"
 _ENTRY = (
     "stream_id, sequence, at, actor_kind, actor_id, token_id, request_id, action, "
-    "subject_type, subject_id, details, key_id, previous, link"
+    "subject_type, subject_id, details, key_id, previous, version, address, link"
 )
-_NO_TEXT = {"sequence", "at", "previous", "link"}
+_NO_TEXT = {"sequence", "at", "previous", "version", "link"}
 # As `_ENTRY`, with the bytes of each text.
 _RAW_ENTRY = ", ".join(
     name if name in _NO_TEXT else f"CAST({name} AS {{bytes}})" for name in AuditEntry._fields
 )
 _PAGE = 1000
+_WITHIN = "(stream_id IN {{each {0}}} OR subject_id IN {{each {0}}})"
+_NAMING = """WHERE subject_type IN ('users', 'organizations')
+    OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename')"""
+# Of each variable one entry. Details are compact JSON; `replace` tells capitals apart on both
+# engines, which LIKE does not.
+_FIRST_WITH_MEMBER = """WHERE (stream_id, sequence) IN (
+    SELECT stream_id, min(sequence) FROM audit_entries
+    WHERE subject_type = 'vars' AND replace(details, $1, '') <> details
+    GROUP BY stream_id, subject_id)"""
 _INSERT_ENTRY = (
     f"INSERT INTO audit_entries ({_ENTRY}) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
 )
 _MOVE = (
     "UPDATE streams SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6 "
@@ -104,18 +115,51 @@ async def entries_between(
 
 async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[AuditEntry]:
     """The newest entries of all streams that the filter lets through, newest first."""
-    conditions: list[str] = []
-    values: list[object] = []
-    for column, value in wanted.equal().items():
-        values.append(value)
-        conditions.append(f"{column} = ${len(values)}")
+    where, values = _condition(wanted)
+    order = f"ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT ${len(values) + 1}"
+    return await _fetch_entries(tx, f"{where} {order}", *values, limit)
+
+
+async def has_entry(tx: Transaction, wanted: AuditFilter) -> bool:
+    """Whether the filter lets any entry through."""
+    where, values = _condition(wanted)
+    return bool(await _fetch_entries(tx, f"{where} LIMIT 1", *values))
+
+
+def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
+    """The filter as a WHERE, and its parameters."""
+    asked: list[tuple[str, object]] = [
+        ("stream_id = {}", wanted.stream_id),
+        ("action = {}", wanted.action),
+        ("actor_kind = {}", wanted.actor_kind),
+        ("actor_id IN {{each {}}}", _ids(wanted.actor_ids)),
+        ("subject_id IN {{each {}}}", _ids(wanted.subject_ids)),
+        ("at >= {}", wanted.since),
+        ("at < {}", wanted.until),
+        *((_WITHIN, _ids(ids)) for ids in wanted.within),
+    ]
+    given = [(condition, value) for condition, value in asked if value is not None]
+    conditions = [one.format(f"${n}") for n, (one, _) in enumerate(given, start=1)]
+    values = [value for _, value in given]
     if wanted.before is not None:
         values += wanted.before
         last = len(values)
         conditions.append(f"(at, stream_id, sequence) < (${last - 2}, ${last - 1}, ${last})")
-    where = "WHERE " + " AND ".join(conditions) if conditions else ""
-    order = f"ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT ${len(values) + 1}"
-    return await _fetch_entries(tx, f"{where} {order}", *values, limit)
+    return ("WHERE " + " AND ".join(conditions) if conditions else ""), values
+
+
+async def naming(tx: Transaction) -> list[AuditEntry]:
+    """The entries that say what users, organizations, teams and workspaces are called, those of
+    each stream in order; see `AuditNames`.
+    """
+    return await _fetch_entries(tx, f"{_NAMING} ORDER BY sequence")
+
+
+async def variables_called(tx: Transaction, key: str) -> set[str]:
+    """The ids of all variables that have the key or had it."""
+    member = f'"key":{msgspec.json.encode(key).decode()}'
+    found = await _fetch_entries(tx, _FIRST_WITH_MEMBER, member)
+    return {entry.subject_id for entry in found}
 
 
 async def with_entries(tx: Transaction) -> Sequence[str]:
@@ -144,6 +188,11 @@ def _text(raw: object) -> object:
         return raw.decode() if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
         return raw
+
+
+def _ids(ids: Collection[str] | None) -> str | None:
+    """What `{each}` takes."""
+    return None if ids is None else json.dumps(sorted(ids))
 
 
 def _place(stream: Stream) -> tuple[object, ...]:

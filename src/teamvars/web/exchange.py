@@ -70,6 +70,7 @@ class Exchange:
         self.ignored_includes: frozenset[str] = frozenset()
         self.document: object = None
         self.caller: Caller | None = None
+        self.audited_address: str | None = None
         self._receive = receive
         self._time_limits = time_limits
         self._bodies = bodies
@@ -139,7 +140,7 @@ class Exchange:
         token = token.strip()
         if scheme.lower() != "bearer" or not is_token(token):
             raise unauthenticated()
-        self.caller = Caller(hash_token(token), self.request_id)
+        self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
         return self.caller
 
     def has_room_as_stranger(self) -> bool:

@@ -40,7 +40,10 @@ class Frame:
         sessions: Sessions,
         trusted_proxies: Sequence[IPv4Network | IPv6Network],
         ignored_includes: frozenset[str] = frozenset(),
+        *,
+        audit_addresses: bool = True,
     ) -> None:
+        """`audit_addresses`: whether the audit trail keeps whence a request came."""
         by_template: dict[str, list[Route]] = {}
         for route in routes:
             by_template.setdefault(route.template, []).append(route)
@@ -54,12 +57,15 @@ class Frame:
         self._bodies = Bodies()
         self._sender = Sender(self._time_limits)
         self._trusted_proxies = trusted_proxies
+        self._audit_addresses = audit_addresses
         self._is_trusted = lru_cache(_REMEMBERED_ADDRESSES)(self._is_of_trusted_network)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
         begun = time.perf_counter()
         exchange = Exchange(scope, receive, self._time_limits, self._bodies)
+        client = self._client(scope, exchange)
+        exchange.audited_address = client if self._audit_addresses else None
         status = _CLIENT_CLOSED_REQUEST
         try:
             answer = await self._answer(scope, exchange)
@@ -73,7 +79,7 @@ class Frame:
             exchange.release()
             if exchange.caller is not None:
                 self._sessions.note_use(exchange.caller)
-            self._log(scope, exchange, status, begun)
+            self._log(exchange, client, status, begun)
 
     async def _answer(self, scope: Scope, exchange: Exchange) -> Answer:
         resource: Resource | None = None
@@ -105,12 +111,12 @@ class Frame:
         exchange.ignored_includes = self._ignored_includes
         return resource
 
-    def _log(self, scope: Scope, exchange: Exchange, status: int, begun: float) -> None:
+    def _log(self, exchange: Exchange, client: str | None, status: int, begun: float) -> None:
         actor = exchange.caller.actor if exchange.caller is not None else None
         log.info(
             "request",
             request_id=exchange.request_id,
-            client=self._client(scope, exchange),
+            client=client,
             actor=None if actor is None else actor.id,
             method=exchange.method,
             route=exchange.template,
@@ -119,14 +125,20 @@ class Frame:
         )
 
     def _client(self, scope: Scope, exchange: Exchange) -> str | None:
-        """The nearest address that is no trusted proxy's; only those are believed."""
+        """The nearest address that is no trusted proxy's; only those are believed.
+
+        Its characters are printable: it goes into the log and the audit trail.
+        """
         peer = scope.get("client")
         address: str | None = peer[0] if peer else None
         if not self._trusted_proxies:
             return address
         forwarded = (exchange.header("x-forwarded-for") or "").split(",")
-        while address and forwarded and self._is_trusted(address) and forwarded[-1].strip():
-            address = forwarded.pop().strip()[:45]
+        while address and forwarded and self._is_trusted(address):
+            nearer = forwarded.pop().strip()[:45]
+            if not (nearer and nearer.isprintable()):
+                break
+            address = nearer
         return address
 
     def _is_of_trusted_network(self, address: str) -> bool:

@@ -3,22 +3,27 @@
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+import sys
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from teamvars import wiring
+from teamvars.cli.operator.audit_entries import as_line, names_in, print_entry, print_table
 from teamvars.cli.operator.context import DIFFERENCES, ERROR, USAGE, fail, note, run, say
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import AuditEntry, AuditFilter, Head, Position
-from teamvars.domain.times import moment
+from teamvars.domain.audit import AuditEntry, AuditQuery, Head, Position
+from teamvars.domain.names import is_safe
+from teamvars.domain.times import microseconds
 
 FOLLOW_SECONDS = 1.0
 _CURSOR = re.compile(r"(-?[0-9]{1,19})/(.+)/([0-9]{1,19})")
 _MOST = 2**63 - 1  # what a column holds
+_SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_DURATION = re.compile(r"([0-9]{1,6})([wdhms])")
 
 app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 
@@ -27,20 +32,60 @@ app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 def list_(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many entries.")] = 50,
-    stream: Annotated[str | None, typer.Option(help="Of this stream alone.")] = None,
-    actor: Annotated[str | None, typer.Option(help="By this user, team, … alone.")] = None,
+    actor: Annotated[
+        str | None,
+        typer.Option(help="By this user, organization, ORG/TEAM, id or operator:ACCOUNT alone."),
+    ] = None,
     action: Annotated[str | None, typer.Option(help="Such as variable.create.")] = None,
-    subject: Annotated[str | None, typer.Option(help="To this variable, team, … alone.")] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="To what has this name, key or id alone.")
+    ] = None,
+    workspace: Annotated[str | None, typer.Option(help="In or to this ORG/WORKSPACE.")] = None,
+    team: Annotated[str | None, typer.Option(help="In or to this ORG/TEAM.")] = None,
+    organization: Annotated[
+        str | None, typer.Option(help="In or to this organization and all that is in it.")
+    ] = None,
+    stream: Annotated[str | None, typer.Option(help="Of the stream with this id alone.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="From then on: 2d, 12h, 30m, or 2030-12-31T23:00Z.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Before then, written as --since.")] = None,
     before: Annotated[str | None, typer.Option(help="The cursor of the last entry seen.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print lines of JSON on a terminal too.")
+    ] = False,
 ) -> None:
-    """Show the newest entries, one JSON object a line."""
-    position = None if before is None else _position(before)
-    wanted = AuditFilter(stream, actor, action, subject, position)
-    found = run(context, lambda services, _: services.audit.newest(limit, wanted))
-    whole = [
-        _print(entry, cursor=f"{entry.at}/{entry.stream_id}/{entry.sequence}") for entry in found
-    ]
-    if not all(whole):
+    """Show the newest entries: a table on a terminal, else one JSON object a line."""
+    texts = {
+        "actor": actor,
+        "action": action,
+        "subject": subject,
+        "workspace": workspace,
+        "team": team,
+        "organization": organization,
+        "stream": stream,
+    }
+    for name, text in texts.items():
+        if text is not None and not is_safe(text):
+            fail(f"--{name} has a character that does something instead of being seen.", USAGE)
+    query = AuditQuery(
+        **texts,
+        since=_moment("--since", since),
+        until=_moment("--until", until),
+        before=None if before is None else _position(before),
+    )
+    found, names = run(context, lambda services, _: services.audit.find(limit, query))
+    if as_json or not sys.stdout.isatty():
+        shown = [
+            print_entry(entry, names=names_in(entry, names), cursor=_cursor(entry))
+            for entry in found
+        ]
+        is_whole = all(shown)
+    else:
+        is_whole = print_table(found, names)
+        if len(found) == limit:
+            note(f"There may be older ones: --before {_cursor(found[-1])}")
+    if not is_whole:
         raise typer.Exit(ERROR)
 
 
@@ -72,7 +117,7 @@ def head(context: typer.Context) -> None:
         if not isinstance(one.link, bytes):
             note(f"teamvars: the row of stream {one.stream_id} was touched: link")
             is_whole = False
-        say(_json(line))
+        say(as_line(line))
     if not is_whole:
         raise typer.Exit(ERROR)
 
@@ -92,7 +137,7 @@ def export(
         while True:
             async for entry in services.audit.export(known):
                 links = {"previous": entry.previous, "link": entry.link}
-                touched += not _print(entry, key=entry.key_id, **links)
+                touched += not print_entry(entry, version=entry.version, key=entry.key_id, **links)
             if not follow:
                 return
             await asyncio.sleep(FOLLOW_SECONDS)
@@ -103,45 +148,25 @@ def export(
         raise typer.Exit(ERROR)
 
 
-def _print(entry: AuditEntry, **more: object) -> bool:
-    """Prints an entry, and whatever of it can be shown when somebody has touched its row.
-
-    Such a row is named on stderr, what cannot be shown is null, and what stands there instead is
-    under `touched`. Returns whether the entry is whole.
-    """
-    faulty = entry.faulty()
-    shown = entry._asdict() | dict.fromkeys(faulty)
-    at = moment(entry.at)
-    fields = {
-        "at": at and at.isoformat(),
-        "stream": shown["stream_id"],
-        "sequence": shown["sequence"],
-        "actor": {"type": shown["actor_kind"], "id": shown["actor_id"]},
-        "token": shown["token_id"],
-        "request": shown["request_id"],
-        "action": shown["action"],
-        "subject": {"type": shown["subject_type"], "id": shown["subject_id"]},
-        "details": entry.read_details(),
-        **more,
-    }
-    if faulty:
-        note(
-            f"teamvars: entry {entry.sequence} of stream {entry.stream_id} was touched: "
-            f"{', '.join(faulty)}"
-        )
-        fields["touched"] = {name: getattr(entry, name) for name in faulty}
-    say(_json(fields))
-    return not faulty
+def _cursor(entry: AuditEntry) -> str:
+    return f"{entry.at}/{entry.stream_id}/{entry.sequence}"
 
 
-def _json(fields: Mapping[str, object]) -> str:
-    """A line of JSON; bytes are hexadecimal."""
-    return json.dumps(fields, ensure_ascii=False, default=bytes.hex)
+def _moment(option: str, said: str | None) -> int | None:
+    """When that is, in µs UTC: so long ago, or a time of ISO 8601, which is UTC without a zone."""
+    if said is None:
+        return None
+    if found := _DURATION.fullmatch(said):
+        return wiring.clock() - int(found[1]) * _SECONDS[found[2]] * 1_000_000
+    try:
+        return microseconds(datetime.fromisoformat(said))
+    except ValueError:
+        fail(f"{option} is a duration such as 2d, 12h or 30m, or a time of ISO 8601.", USAGE)
 
 
 def _position(cursor: str) -> Position:
     found = _CURSOR.fullmatch(cursor)
-    if found is None or abs(int(found[1])) > _MOST or int(found[3]) > _MOST:
+    if not found or max(abs(int(found[1])), int(found[3])) > _MOST or not is_safe(cursor):
         fail("--before is the cursor of an entry that 'audit list' printed.", USAGE)
     return int(found[1]), found[2], int(found[3])
 

@@ -129,7 +129,7 @@ class Contents:
             work.teams.append(team)
             work.told.append(f"create team {inside.name}/{entry.name}")
         elif team != before:
-            work.teams_changed.append(team)
+            work.teams_changed.append((before, team))
             work.told.append(f"update team {inside.name}/{entry.name}")
         inside.teams[fold(entry.name)] = team
         if entry.members is not None:
@@ -173,8 +173,10 @@ class Contents:
                 self.faults.append(fault(detail, entry.at))
                 continue
             wanted.add(workspace.id)
-            if present.get(workspace.id) != grant.word:
-                work.grants.append(GrantRow(new_id("tws"), team, workspace.id, grant))
+            former = present.get(workspace.id)
+            if former != grant.word:
+                row = GrantRow(new_id("tws"), team, workspace.id, grant)
+                work.grants.append((former, row))
                 work.told.append(f"grant {path} {grant.word} on {workspace.name}")
         if removed := sorted(present.keys() - wanted):
             work.grants_removed.append((team, removed))

@@ -36,11 +36,11 @@ class Work(msgspec.Struct):
     workspaces: list[Workspace] = msgspec.field(default_factory=list)
     workspaces_removed: list[Workspace] = msgspec.field(default_factory=list)
     teams: list[TeamRow] = msgspec.field(default_factory=list)
-    teams_changed: list[TeamRow] = msgspec.field(default_factory=list)
+    teams_changed: list[tuple[TeamRow, TeamRow]] = msgspec.field(default_factory=list)
     teams_removed: list[TeamRow] = msgspec.field(default_factory=list)
     joined: list[tuple[TeamRow, Sequence[str]]] = msgspec.field(default_factory=list)
     left: list[tuple[TeamRow, Sequence[str]]] = msgspec.field(default_factory=list)
-    grants: list[GrantRow] = msgspec.field(default_factory=list)
+    grants: list[tuple[str | None, GrantRow]] = msgspec.field(default_factory=list)
     grants_removed: list[tuple[TeamRow, Sequence[str]]] = msgspec.field(default_factory=list)
 
     async def write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:

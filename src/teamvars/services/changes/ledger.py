@@ -113,6 +113,13 @@ class GatheringLedger(Ledger):
         self._entries.append(entry)
 
 
+def others(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
+    """What an entry says of something that is there already: how it is now, and what of it is
+    another than before.
+    """
+    return {**after, "changed": [name for name in after if after[name] != before[name]]}
+
+
 def opens(stream_id: str) -> dict[str, object]:
     """What the entry above says of a stream that begins."""
     return {"opens": [stream_id]}

@@ -1,6 +1,6 @@
 """Changes to users, organizations and their memberships."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.ids import new_id
@@ -8,7 +8,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import OWNERS, Status, Visibility
 from teamvars.security.sealing import Sealer
 from teamvars.services.changes import teams as team_changes
-from teamvars.services.changes.ledger import Ledger, opens
+from teamvars.services.changes.ledger import Ledger, opens, others
 from teamvars.storage import organizations, users
 from teamvars.storage.organizations import MembershipRow
 from teamvars.storage.teams import TeamRow
@@ -16,6 +16,8 @@ from teamvars.storage.users import UserRow
 
 Inside = tuple[str, MembershipRow]
 """A membership, after the id of its organization."""
+
+_NOTHING: Mapping[str, object] = {}
 
 
 async def create_users(ledger: Ledger, made: Sequence[UserRow]) -> None:
@@ -34,7 +36,7 @@ async def update_users(ledger: Ledger, changed: Sequence[tuple[UserRow, UserRow]
     for before, user in changed:
         verb = "claim" if before.placeholder and not user.placeholder else "update"
         former = {"from": before.username} if before.username != user.username else {}
-        details = {**_user_details(user), **former}
+        details = {**others(_user_details(before), _user_details(user)), **former}
         await ledger.record(SYSTEM_STREAM, f"user.{verb}", ("users", user.id), details)
 
 
@@ -134,7 +136,7 @@ async def add_memberships(ledger: Ledger, added: Sequence[Inside]) -> None:
 async def set_statuses(ledger: Ledger, changed: Sequence[Inside]) -> None:
     """Makes invited memberships active, or the reverse."""
     await organizations.set_statuses(ledger.tx, [membership for _, membership in changed])
-    await _record(ledger, "update", changed)
+    await _record(ledger, "update", changed, {"changed": ["status"]})
 
 
 async def remove_memberships(ledger: Ledger, removed: Sequence[Inside]) -> None:
@@ -144,10 +146,12 @@ async def remove_memberships(ledger: Ledger, removed: Sequence[Inside]) -> None:
     await _record(ledger, "delete", removed)
 
 
-async def _record(ledger: Ledger, verb: str, concerned: Sequence[Inside]) -> None:
+async def _record(
+    ledger: Ledger, verb: str, concerned: Sequence[Inside], more: Mapping[str, object] = _NOTHING
+) -> None:
     for organization_id, membership in concerned:
         subject = ("organization-memberships", membership.id)
-        details = {"user": membership.user_id, "status": membership.status.value}
+        details = {"user": membership.user_id, "status": membership.status.value, **more}
         await ledger.record(organization_id, f"membership.{verb}", subject, details)
 
 

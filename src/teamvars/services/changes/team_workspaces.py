@@ -1,20 +1,21 @@
 """Changes to teams' accesses to workspaces; each is recorded in the team's stream."""
 
 from teamvars.domain.team_workspaces import TeamWorkspace
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.changes.ledger import Ledger, others
 from teamvars.storage import team_workspaces, teams
 
 
 async def create(ledger: Ledger, made: TeamWorkspace, organization_id: str) -> None:
     """Gives a team access to a workspace. Refuses: grant_taken."""
     await team_workspaces.insert(ledger.tx, made, organization_id)
-    await _record_put(ledger, made)
+    await ledger.record(made.team_id, "grant.put", ("teams", made.team_id), _details(made))
 
 
-async def update(ledger: Ledger, changed: TeamWorkspace) -> None:
+async def update(ledger: Ledger, before: TeamWorkspace, after: TeamWorkspace) -> None:
     """Changes what an access lets its team do."""
-    await team_workspaces.update(ledger.tx, changed)
-    await _record_put(ledger, changed)
+    await team_workspaces.update(ledger.tx, after)
+    details = others(_details(before), _details(after))
+    await ledger.record(after.team_id, "grant.put", ("teams", after.team_id), details)
 
 
 async def delete(ledger: Ledger, removed: TeamWorkspace) -> None:
@@ -25,10 +26,9 @@ async def delete(ledger: Ledger, removed: TeamWorkspace) -> None:
     await ledger.record(removed.team_id, "grant.remove", subject, details)
 
 
-async def _record_put(ledger: Ledger, put: TeamWorkspace) -> None:
-    details = {
+def _details(put: TeamWorkspace) -> dict[str, object]:
+    return {
         "workspace": put.workspace_id,
         "access": put.access.value,
         "variables": put.level.word,
     }
-    await ledger.record(put.team_id, "grant.put", ("teams", put.team_id), details)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from teamvars.services.changes.ledger import Ledger, opens
+from teamvars.services.changes.ledger import Ledger, opens, others
 from teamvars.storage import teams
 from teamvars.storage.teams import GrantRow, TeamRow
 
@@ -16,22 +16,23 @@ async def create(ledger: Ledger, made: Sequence[TeamRow]) -> None:
         await ledger.record(team.organization_id, "team.create", ("teams", team.id), details)
 
 
-async def rename(ledger: Ledger, team: TeamRow, former_name: str) -> None:
+async def rename(ledger: Ledger, before: TeamRow, team: TeamRow) -> None:
     """Changes a team's settings and name; the organization's stream must be locked as well.
 
     Refuses: name_taken.
     """
-    await update(ledger, [team])
-    if former_name != team.name:
-        subject, details = ("teams", team.id), {"name": team.name, "from": former_name}
+    await update(ledger, [(before, team)])
+    if before.name != team.name:
+        subject, details = ("teams", team.id), {"name": team.name, "from": before.name}
         await ledger.record(team.organization_id, "team.rename", subject, details)
 
 
-async def update(ledger: Ledger, changed: Sequence[TeamRow]) -> None:
-    """Changes teams' settings."""
-    await teams.update(ledger.tx, changed)
-    for team in changed:
-        await ledger.record(team.id, "team.update", ("teams", team.id), _settings(team))
+async def update(ledger: Ledger, changed: Sequence[tuple[TeamRow, TeamRow]]) -> None:
+    """Changes teams' settings, each from what they were."""
+    await teams.update(ledger.tx, [team for _, team in changed])
+    for before, team in changed:
+        details = others(_settings(before), _settings(team))
+        await ledger.record(team.id, "team.update", ("teams", team.id), details)
 
 
 async def delete(ledger: Ledger, removed: Sequence[TeamRow]) -> None:
@@ -65,11 +66,13 @@ async def remove_members(ledger: Ledger, team: TeamRow, membership_ids: Sequence
     await _record_members(ledger, team, "remove", membership_ids)
 
 
-async def put_grants(ledger: Ledger, put: Sequence[GrantRow]) -> None:
-    """Gives teams rights to workspaces, in place of those they had."""
-    await teams.put_grants(ledger.tx, put)
-    for row in put:
-        details = {"workspace": row.workspace_id, "access": row.grant.word}
+async def put_grants(ledger: Ledger, put: Sequence[tuple[str | None, GrantRow]]) -> None:
+    """Gives teams rights to workspaces, each after the word for what it takes the place of."""
+    await teams.put_grants(ledger.tx, [row for _, row in put])
+    for former, row in put:
+        details: dict[str, object] = {"workspace": row.workspace_id, "access": row.grant.word}
+        if former is not None:
+            details = others({**details, "access": former}, details)
         await ledger.record(row.team.id, "grant.put", ("teams", row.team.id), details)
 
 

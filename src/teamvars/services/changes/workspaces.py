@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from teamvars.domain.workspaces import Workspace, WorkspaceSettings
-from teamvars.services.changes.ledger import Ledger, opens
+from teamvars.services.changes.ledger import Ledger, opens, others
 from teamvars.storage import workspaces
 
 
@@ -26,23 +26,23 @@ async def create_all(ledger: Ledger, made: Sequence[Workspace]) -> None:
         await _record(ledger, workspace, "create", opens(workspace.id))
 
 
-async def update(
-    ledger: Ledger, workspace: Workspace, settings: WorkspaceSettings, *, renamed_from: str
-) -> None:
+Whole = tuple[Workspace, WorkspaceSettings]
+"""A workspace with its settings."""
+
+
+async def update(ledger: Ledger, before: Whole, after: Whole) -> None:
     """Stores name and settings. Refuses: name_taken.
 
     Its own stream moves, and with another name the organization's as well.
     """
-    await workspaces.update(ledger.tx, workspace, settings)
-    details = {
-        "name": workspace.name,
-        "execution-mode": settings.execution_mode.value,
-        "terraform-version": settings.terraform_version,
-    }
+    workspace, _ = after
+    former, _ = before
+    await workspaces.update(ledger.tx, *after)
+    details = others(_settings(*before), _settings(*after))
     subject = ("workspaces", workspace.id)
     await ledger.record(workspace.id, "workspace.update", subject, details)
-    if workspace.name != renamed_from:
-        await _record(ledger, workspace, "rename", {"from": renamed_from})
+    if workspace.name != former.name:
+        await _record(ledger, workspace, "rename", {"from": former.name})
 
 
 async def set_lock(ledger: Ledger, workspace: Workspace, locked_by: str | None) -> None:
@@ -68,3 +68,11 @@ async def _record(
     details = {"name": workspace.name, **stream}
     subject = ("workspaces", workspace.id)
     await ledger.record(workspace.organization_id, f"workspace.{verb}", subject, details)
+
+
+def _settings(workspace: Workspace, settings: WorkspaceSettings) -> dict[str, object]:
+    return {
+        "name": workspace.name,
+        "execution-mode": settings.execution_mode.value,
+        "terraform-version": settings.terraform_version,
+    }

@@ -1,0 +1,90 @@
+"""What users, organizations, teams and workspaces are called, by the audit trail.
+
+The trail knows those that are gone as well, and every name that one ever had.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry
+from teamvars.domain.names import fold
+
+OPERATOR = "operator"
+"""The kind of actor whose id is the name of an account."""
+
+
+class AuditNames:
+    """The names that entries tell of; those of each stream come in order."""
+
+    def __init__(self, entries: Iterable[AuditEntry]) -> None:
+        self._names: dict[str, str] = {}
+        self._types: dict[str, str] = {}
+        self._organizations: dict[str, str] = {}
+        self._called: dict[tuple[str, str], set[str]] = {}
+        for entry in entries:
+            self._note(entry)
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._names
+
+    def is_a(self, type_: str, id_: str) -> bool:
+        """Whether something of that type has, or had, the id."""
+        return self._types.get(id_) == type_
+
+    def called(self, type_: str, name: str) -> set[str]:
+        """The ids of all of that type that have the name or had it.
+
+        A team or workspace is named alone or as ORG/NAME.
+        """
+        organization, slash, rest = name.partition("/")
+        if not slash:
+            return set(self._called.get((type_, fold(name)), ()))
+        owners = self.called("organizations", organization)
+        found = self._called.get((type_, fold(rest)), ())
+        return {id_ for id_ in found if self._organizations.get(id_) in owners}
+
+    def inside(self, organization_id: str) -> set[str]:
+        """The ids of all teams and workspaces that the organization has or had."""
+        return {id_ for id_, owner in self._organizations.items() if owner == organization_id}
+
+    def of(self, id_: str) -> str | None:
+        """The last name, of a team or workspace as ORG/NAME; None where there is none."""
+        name, owner = self._names.get(id_), self._organizations.get(id_)
+        return name if name is None or owner is None else f"{self._names.get(owner, owner)}/{name}"
+
+    def of_actor(self, entry: AuditEntry) -> str | None:
+        """Who acted; an operator has no other name than the account."""
+        return entry.actor_id if entry.actor_kind == OPERATOR else self.of(entry.actor_id)
+
+    def of_stream(self, entry: AuditEntry) -> str | None:
+        """Where the entry is."""
+        return SYSTEM_STREAM if entry.stream_id == SYSTEM_STREAM else self.of(entry.stream_id)
+
+    def of_subject(self, entry: AuditEntry) -> str | None:
+        """What the entry is about: a variable's key then, a membership's user, the last name."""
+        details = entry.read_details() or {}
+        found = {"vars": "key", "organization-memberships": "user"}.get(entry.subject_type)
+        if found is None:
+            return self.of(entry.subject_id)
+        said = details.get(found)
+        return self.of(said) if found == "user" and isinstance(said, str) else _text(said)
+
+    def _note(self, entry: AuditEntry) -> None:
+        details = entry.read_details() or {}
+        name, id_ = _text(details.get("username", details.get("name"))), _text(entry.subject_id)
+        if name is None or id_ is None or not isinstance(entry.subject_type, str):
+            return  # somebody has touched the row
+        if entry.action == "organization.create":  # later names of one are in another stream
+            self._names.setdefault(id_, name)
+        else:
+            self._names[id_] = name
+        self._types[id_] = entry.subject_type
+        if entry.subject_type in ("teams", "workspaces"):
+            self._organizations[id_] = entry.stream_id
+        for one in (name, _text(details.get("from"))):
+            if one is not None:
+                self._called.setdefault((entry.subject_type, fold(one)), set()).add(id_)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

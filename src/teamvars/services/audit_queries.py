@@ -1,0 +1,103 @@
+"""What somebody asks the audit trail for: names become ids."""
+
+from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, AuditQuery
+from teamvars.domain.audit_names import OPERATOR, AuditNames
+from teamvars.domain.errors import Code, Fault, refuse_all
+from teamvars.storage import streams
+from teamvars.storage.database import Transaction
+
+_ACTORS = ("users", "teams", "organizations")
+_NAMED = (*_ACTORS, "workspaces")
+
+
+async def resolved(tx: Transaction, names: AuditNames, query: AuditQuery) -> AuditFilter:
+    """The filter with ids where the query has names, also of what is gone or was renamed.
+
+    Refuses, all at once, what nothing is or was called and what no entry has.
+    """
+    resolver = _Resolver(tx, names)
+    kind, actors = await resolver.actors(query.actor)
+    found = AuditFilter(
+        stream_id=await resolver.stream(query.stream),
+        action=await resolver.action(query.action),
+        actor_kind=kind,
+        actor_ids=actors,
+        subject_ids=await resolver.subjects(query.subject),
+        within=[
+            *resolver.whole("workspaces", query.workspace, "ORG/WORKSPACE"),
+            *resolver.whole("teams", query.team, "ORG/TEAM"),
+            *resolver.whole("organizations", query.organization, "its name"),
+        ],
+        since=query.since,
+        until=query.until,
+        before=query.before,
+    )
+    refuse_all(resolver.faults)
+    return found
+
+
+class _Resolver:
+    """Finds ids, and notes what cannot be found."""
+
+    def __init__(self, tx: Transaction, names: AuditNames) -> None:
+        self.faults: list[Fault] = []
+        self._tx = tx
+        self._names = names
+
+    async def stream(self, stream: str | None) -> str | None:
+        if stream not in (None, SYSTEM_STREAM) and stream not in self._names:
+            await self._require(AuditFilter(stream_id=stream), f"There is no stream {stream}.")
+        return stream
+
+    async def action(self, action: str | None) -> str | None:
+        if action is not None:
+            await self._require(AuditFilter(action=action), f"No entry has the action {action}.")
+        return action
+
+    async def actors(self, actor: str | None) -> tuple[str | None, set[str] | None]:
+        """The kind, where that is said, and the ids."""
+        if actor is None:
+            return None, None
+        kind, colon, account = actor.partition(":")
+        if colon and kind == OPERATOR:
+            wanted = AuditFilter(actor_kind=OPERATOR, actor_ids=[account])
+            await self._require(wanted, f"No entry is by an operator whose account is {account}.")
+            return OPERATOR, {account}
+        ids = self._called(_ACTORS, actor)
+        if not ids:
+            nobody = f"Nobody is or was called {actor}, and no entry is by who has that id."
+            await self._require(AuditFilter(actor_ids=[actor]), nobody)
+        return None, {*ids, actor}
+
+    async def subjects(self, subject: str | None) -> set[str] | None:
+        if subject is None:
+            return None
+        ids = self._called(_NAMED, subject) | await streams.variables_called(self._tx, subject)
+        if not ids:
+            nothing = f"Nothing is or was called {subject}, and no entry is about what has that id."
+            await self._require(AuditFilter(subject_ids=[subject]), nothing)
+        return {*ids, subject}
+
+    def whole(self, type_: str, said: str | None, form: str) -> list[set[str]]:
+        """The ids of what is meant and, of an organization, of all that it has or had."""
+        if said is None:
+            return []
+        is_id = self._names.is_a(type_, said)
+        ids = {said} if is_id else self._named_in_full(type_, said)
+        if not ids:
+            detail = f"There is and was no {type_[:-1]} {said}; say {form} or its id."
+            self.faults.append(Fault(Code.NOT_FOUND, detail))
+        return [ids.union(*map(self._names.inside, ids))]
+
+    def _named_in_full(self, type_: str, said: str) -> set[str]:
+        """A team or workspace is named with its organization: else it may be another's."""
+        has_slash = "/" in said
+        return self._names.called(type_, said) if has_slash is (type_ != "organizations") else set()
+
+    def _called(self, types: tuple[str, ...], name: str) -> set[str]:
+        found: set[str] = set()
+        return found.union(*(self._names.called(type_, name) for type_ in types))
+
+    async def _require(self, wanted: AuditFilter, otherwise: str) -> None:
+        if not await streams.has_entry(self._tx, wanted):
+            self.faults.append(Fault(Code.NOT_FOUND, otherwise))

@@ -1,0 +1,81 @@
+"""Names by the trail: what had one name after another, shares it with others, or was touched."""
+
+import json
+from typing import Any
+
+from teamvars.domain.audit import AuditEntry
+from teamvars.domain.audit_names import AuditNames
+
+
+def entry(stream: str, sequence: int, what: tuple[str, str, str], **details: Any) -> AuditEntry:
+    action, type_, id_ = what
+    text = json.dumps(details)
+    row: Any = (
+        "user",
+        "user-1",
+        None,
+        "req-1",
+        action,
+        type_,
+        id_,
+        text,
+        "ak-1",
+        b"",
+        2,
+        None,
+        b"",
+    )
+    return AuditEntry(stream, sequence, 0, *row)
+
+
+def space(organization: str, sequence: int, id_: str, name: Any) -> AuditEntry:
+    return entry(organization, sequence, ("workspace.create", "workspaces", id_), name=name)
+
+
+ENTRIES = [
+    space("org-1", 2, "ws-1", "network"),
+    space("org-2", 2, "ws-2", "network"),
+    # Its later name is in a stream of its own, where it comes before the creation in the system's.
+    entry("org-1", 3, ("organization.update", "organizations", "org-1"), name="New"),
+    entry(
+        "org-1",
+        4,
+        ("workspace.rename", "workspaces", "ws-1"),
+        name="Backbone",
+        **{"from": "network"},
+    ),
+    space("org-1", 5, "ws-3", "network"),
+    entry("system", 500, ("organization.create", "organizations", "org-1"), name="old"),
+    entry("system", 501, ("organization.create", "organizations", "org-2"), name="other"),
+]
+NAMES = AuditNames(ENTRIES)
+
+
+def test_the_last_name_is_shown_and_every_name_finds() -> None:
+    assert [NAMES.of(id_) for id_ in ("org-1", "ws-1", "ws-3")] == [
+        *("New", "New/Backbone", "New/network")
+    ]
+    for name in ("old", "NEW"):
+        assert NAMES.called("organizations", name) == {"org-1"}
+        assert NAMES.called("workspaces", f"{name}/network") == {"ws-1", "ws-3"}
+        assert NAMES.called("workspaces", f"{name}/backbone") == {"ws-1"}
+
+
+def test_a_name_alone_finds_all_that_have_it_and_a_path_those_of_one_organization() -> None:
+    assert NAMES.called("workspaces", "network") == {"ws-1", "ws-2", "ws-3"}
+    assert NAMES.called("workspaces", "other/network") == {"ws-2"}
+    assert NAMES.called("teams", "network") == set()
+    assert NAMES.called("workspaces", "nobody/network") == set()
+    assert NAMES.inside("org-1") == {"ws-1", "ws-3"}
+
+
+def test_a_touched_entry_names_nothing_and_stops_nothing() -> None:
+    touched: Any = [
+        space("org-1", 6, "ws-4", 7),
+        space("org-1", 7, "ws-5", "x")._replace(details="["),
+        space("org-1", 8, "ws-6", "x")._replace(subject_id=b"\xff"),  # type: ignore[arg-type]
+    ]
+    names = AuditNames([*touched, *ENTRIES])
+    assert names.of("ws-1") == "New/Backbone"
+    assert [names.of(id_) for id_ in ("ws-4", "ws-5", "ws-6")] == [None, None, None]
+    assert names.of_subject(touched[2]) is None
