@@ -5,7 +5,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from teamvars import cli, settings
 from teamvars.domain.errors import Code
@@ -31,7 +30,7 @@ def commands() -> set[tuple[str, ...]]:
         for name, below in getattr(command, "commands", {}).items():
             walk(below, (*words, name))
 
-    walk(get_command(cli.app), ())
+    walk(cli.app, ())
     return found
 
 

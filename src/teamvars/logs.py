@@ -5,15 +5,15 @@ import atexit
 import logging
 import os
 import sys
-import traceback
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 import structlog
 from structlog.typing import EventDict, Processor
+
+from teamvars.origins import origin
 
 
 class LogFormat(StrEnum):
@@ -60,19 +60,6 @@ def configure(log_format: LogFormat) -> None:
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=logging.WARNING, handlers=[_Relay()], force=True)
-
-
-def origin(error: BaseException) -> str:
-    """Kind and place of an error. Its text and its locals could hold a value, so neither is shown,
-    and neither is a stack trace (contract §3)."""
-    frames = traceback.extract_tb(error.__traceback__)
-    package = str(Path(__file__).parent)
-    ours = [frame for frame in frames if frame.filename.startswith(package)] or frames
-    if not ours:
-        return type(error).__name__
-    last = ours[-1]
-    place = "/".join(Path(last.filename).parts[-2:])
-    return f"{type(error).__name__} in {place}:{last.lineno}, {last.name}"
 
 
 class _Lines:

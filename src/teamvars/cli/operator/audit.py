@@ -20,10 +20,7 @@ FOLLOW_SECONDS = 1.0
 _CURSOR = re.compile(r"(-?[0-9]{1,19})/(.+)/([0-9]{1,19})")
 _MOST = 2**63 - 1  # what a column holds
 
-app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 
-
-@app.command("list")
 def list_(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many entries.")] = 50,
@@ -44,7 +41,6 @@ def list_(
         raise typer.Exit(ERROR)
 
 
-@app.command("verify")
 def verify(
     context: typer.Context,
     heads: Annotated[
@@ -63,7 +59,6 @@ def verify(
         note("A rollback of the whole database would show only against heads kept elsewhere.")
 
 
-@app.command("head")
 def head(context: typer.Context) -> None:
     """Print where each stream stands, one JSON object a line, to be kept elsewhere."""
     is_whole = True
@@ -77,7 +72,6 @@ def head(context: typer.Context) -> None:
         raise typer.Exit(ERROR)
 
 
-@app.command("export")
 def export(
     context: typer.Context,
     follow: Annotated[bool, typer.Option(help="Go on with new entries until Ctrl-C.")] = False,

@@ -4,15 +4,14 @@ import asyncio
 import getpass
 import os
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import typer
-from msgspec.structs import asdict
 
 from teamvars import logs, settings, wiring
+from teamvars.cli.flags import Flags
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Kind, Refusal
@@ -33,14 +32,6 @@ PROBLEMS = (ExposedFiles, KeyringError, NotReady, StorageMisconfigured, UnknownE
 T = TypeVar("T")
 
 
-class Flags(msgspec.Struct, frozen=True):
-    """The flags before the command; None where one was not given."""
-
-    data_dir: Path | None = None
-    database_url: str | None = None
-    keyring: Path | None = None
-
-
 def load_settings(context: typer.Context, **flags: object) -> Settings:
     """The settings with this command's flags. Ends the command when they are wrong.
 
@@ -51,7 +42,7 @@ def load_settings(context: typer.Context, **flags: object) -> Settings:
     if given.database_url is not None and _holds_password(given.database_url):
         fail("A command line is no place for a password: use TEAMVARS_DATABASE_URL.", USAGE)
     try:
-        config = settings.load(**asdict(given), **flags)
+        config = settings.load(**given._asdict(), **flags)
     except SettingsError as error:
         fail(str(error), USAGE)
     logs.configure(config.log_format)

@@ -14,8 +14,6 @@ from teamvars.settings import Settings
 from teamvars.storage.engines import database_for
 from teamvars.storage.migrations import Migration
 
-migrate = typer.Typer(help="The schema of the database.", no_args_is_help=True)
-
 
 def init(context: typer.Context) -> None:
     """Make the data directory, the keyring and the schema. Safe to repeat."""
@@ -65,7 +63,6 @@ async def _keyring(config: Settings, installation: Installation) -> Keyring:
     return keyring.load(config.keyring_path)
 
 
-@migrate.command("up")
 def up(context: typer.Context) -> None:
     """Apply the migrations that are missing; one node at a time."""
     config = load_settings(context)
@@ -84,7 +81,6 @@ def up(context: typer.Context) -> None:
     note("The schema is up to date.")
 
 
-@migrate.command("status")
 def status(context: typer.Context) -> None:
     """List the migrations that are missing."""
     missing = _pending(context)
@@ -94,7 +90,6 @@ def status(context: typer.Context) -> None:
         note("The schema is up to date.")
 
 
-@migrate.command("check")
 def check(context: typer.Context) -> None:
     """Exit with 3 when migrations are missing."""
     if _pending(context):

@@ -7,17 +7,9 @@ from teamvars.cli.operator.context import load_settings, run, say
 from teamvars.domain.access import Caller
 from teamvars.security import keyring
 
-app = typer.Typer(help="The keys of the keyring.", no_args_is_help=True)
 
-
-@app.callback()
-def group() -> None:
-    """Keeps `status` a command of its own while it is the only one."""
-
-
-@app.command("status")
 def status(context: typer.Context) -> None:
-    """List the keys, which are active, and how many data keys each master key wraps."""
+    """List the keys, and which are active, with how many data keys each master key wraps."""
 
     async def uses(services: wiring.Services, _: Caller) -> dict[str, int]:
         return await services.installation.key_uses()
