@@ -176,7 +176,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
 def worker() -> ASGIApp:
     """What each worker process of the server runs; it reads the settings from the environment."""
     config = settings.load()
-    logs.configure(config.log_format)
+    logs.configure(config.log_format, config.log_level)
     try:
         return asgi(config, keyring.load(config.keyring_path))
     except KeyringError as error:  # was there when the server started

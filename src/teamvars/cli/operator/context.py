@@ -45,7 +45,7 @@ def load_settings(context: typer.Context, **flags: object) -> Settings:
         config = settings.load(**given._asdict(), **flags)
     except SettingsError as error:
         fail(str(error), USAGE)
-    logs.configure(config.log_format)
+    logs.configure(config.log_format, config.log_level)
     return config
 
 
