@@ -153,11 +153,16 @@ def too_many_requests(detail: str) -> Refusal:
     return Refusal(Fault(Code.TOO_MANY_REQUESTS, detail))
 
 
-def storage_unavailable() -> Refusal:
-    """Storage cannot be reached, is read-only or is full; nothing was changed."""
-    return Refusal(
+def storage_unavailable(cause: BaseException | None = None) -> Refusal:
+    """Storage cannot be reached, is read-only or is full; nothing was changed.
+
+    `cause` is the driver's error, for those who run the service.
+    """
+    refusal = Refusal(
         Fault(Code.STORAGE_UNAVAILABLE, "Storage is unavailable. Nothing was changed; try again.")
     )
+    refusal.__cause__ = cause
+    return refusal
 
 
 def outcome_unknown() -> Refusal:

@@ -89,8 +89,8 @@ class PostgresTransaction(Transaction):
             raise Taken from None
         except pg.ForeignKeyViolationError:
             raise MissingReference from None
-        except pg.UndefinedTableError:
-            raise MissingTable from None
+        except pg.UndefinedTableError as error:
+            raise MissingTable from error
         except DRIVER as error:
             raise _explained(error, self._connection) from error
 

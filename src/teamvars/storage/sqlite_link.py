@@ -72,7 +72,7 @@ class Link:
         if not isinstance(error, UNUSABLE):
             return error
         self.drop()
-        return storage_unavailable()
+        return storage_unavailable(error)
 
     def give_away(self) -> None:
         """Lets go of the connection without closing it."""

@@ -23,6 +23,7 @@ from teamvars.security.permissions import ExposedFiles
 from teamvars.services.installation import NotReady
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.engines import UnknownEngine, database_for
+from teamvars.storage.outages import reason
 from teamvars.storage.sqlite_link import StorageMisconfigured
 
 ERROR, USAGE, DIFFERENCES = 1, 2, 3
@@ -73,7 +74,7 @@ def finish(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except Refusal as refusal:
-        fail(_explanation(refusal), _EXITS.get(refusal.kind, ERROR))
+        fail(explanation(refusal), _EXITS.get(refusal.kind, ERROR))
     except PROBLEMS as problem:
         fail(str(problem))
     except OSError as error:
@@ -112,13 +113,13 @@ def fail(text: str, code: int = ERROR) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _explanation(refusal: Refusal) -> str:
+def explanation(refusal: Refusal) -> str:
     """What was refused; where storage is the reason, what it said: an operator can act on that."""
     cause = refusal.__cause__
     if isinstance(cause, FileNotFoundError) and cause.filename:
         return f"There is no database at {cause.filename}. Run: teamvars init"
     details = [fault.detail for fault in refusal.faults]
-    return "\n".join(details if cause is None else [*details, f"{type(cause).__name__}: {cause}"])
+    return "\n".join(details if cause is None else [*details, reason(cause)])
 
 
 def _holds_password(url: str) -> bool:
