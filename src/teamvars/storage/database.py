@@ -88,7 +88,10 @@ class Database(Protocol):
     """
 
     async def open(self) -> None:
-        """Gets hold of the store, before anything else is asked of it."""
+        """Gets hold of the store, before anything else is asked of it.
+
+        Raises StorageMisconfigured when it can never be used in the way the settings say.
+        """
         ...
 
     async def read(self, body: Body[T]) -> T:
@@ -131,6 +134,10 @@ class Database(Protocol):
     async def close(self) -> None:
         """Finishes the writes under way and lets go of the store."""
         ...
+
+
+class StorageMisconfigured(Exception):
+    """The store cannot be used as it is; the text says why."""
 
 
 class Taken(Exception):

@@ -14,6 +14,7 @@ from asyncpg import exceptions as pg
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import outcome_unknown
+from teamvars.storage.authorities import require_authority
 from teamvars.storage.batches import Batches
 from teamvars.storage.connections import (
     DRIVER,
@@ -128,6 +129,7 @@ class PostgresDatabase:
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
         pooled = query.pop("pooler", None) == "transaction"
+        self._query = query
         self._connections = Connections(
             Servers(parts._replace(query=urlencode(query))),
             statement_cache_size=0 if pooled else 200,
@@ -140,6 +142,7 @@ class PostgresDatabase:
         self._batches = Batches(self._write_shared, self.deadline)
 
     async def open(self) -> None:
+        require_authority(self._query)
         await self._connections.open()
 
     async def read(self, body: Body[T]) -> T:

@@ -22,9 +22,9 @@ from teamvars.security.keyring import KeyringError
 from teamvars.security.permissions import ExposedFiles
 from teamvars.services.installation import NotReady
 from teamvars.settings import Settings, SettingsError
+from teamvars.storage.database import StorageMisconfigured
 from teamvars.storage.engines import UnknownEngine, database_for
 from teamvars.storage.outages import reason
-from teamvars.storage.sqlite_link import StorageMisconfigured
 
 ERROR, USAGE, DIFFERENCES = 1, 2, 3
 _EXITS = {Kind.UNAUTHENTICATED: 4, Kind.NOT_FOUND: 5, Kind.CONFLICT: 6, Kind.INVALID: 7}

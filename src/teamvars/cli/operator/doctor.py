@@ -23,7 +23,7 @@ from teamvars.security import keyring
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
-from teamvars.storage.engines import database_for
+from teamvars.storage.engines import database_for, described
 
 _OK, _PROBLEM = Severity.OK, Severity.PROBLEM
 
@@ -45,7 +45,8 @@ def doctor(
 
 
 async def _collect(config: Settings) -> list[Finding]:
-    findings = [*_unknown_variables(), *_files(config)]
+    store = Finding(_OK, "store", described(config.url))
+    findings = [*_unknown_variables(), *_files(config), store]
     try:
         findings += [finding async for finding in _store(config)]
     except Refusal as refusal:

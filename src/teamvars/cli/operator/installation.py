@@ -11,7 +11,7 @@ from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
-from teamvars.storage.engines import database_for
+from teamvars.storage.engines import database_for, described
 from teamvars.storage.migrations import Migration
 
 
@@ -20,8 +20,8 @@ def init(context: typer.Context) -> None:
     config = load_settings(context)
     finish(initialise(config))
     note(
-        f"Ready. Keep a copy of the keyring {config.keyring_path} apart from the database's "
-        "backups: without it no value can be read again."
+        f"Ready: {described(config.url)}. Keep a copy of the keyring {config.keyring_path} apart "
+        "from the database's backups: without it no value can be read again."
     )
 
 
