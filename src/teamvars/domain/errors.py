@@ -138,6 +138,11 @@ def not_found() -> Refusal:
     return Refusal(Fault(Code.NOT_FOUND, "It does not exist, or you may not see it."))
 
 
+def there_is_no(thing: str) -> Refusal:
+    """What an operator named does not exist. Callers are told `not_found`, which tells nothing."""
+    return Refusal(Fault(Code.NOT_FOUND, f"There is no {thing}."))
+
+
 def forbidden(detail: str) -> Refusal:
     """The caller may see the thing but not do this to it."""
     return Refusal(Fault(Code.FORBIDDEN, detail))

@@ -3,8 +3,9 @@
 import asyncio
 import getpass
 import os
+import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TextIO, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -27,6 +28,9 @@ from teamvars.storage.engines import UnknownEngine, database_for
 from teamvars.storage.outages import reason
 
 ERROR, USAGE, DIFFERENCES = 1, 2, 3
+CLOSED_PIPE = 128 + 13
+"""What a shell makes of a program that SIGPIPE has ended."""
+
 _EXITS = {Kind.UNAUTHENTICATED: 4, Kind.NOT_FOUND: 5, Kind.CONFLICT: 6, Kind.INVALID: 7}
 PROBLEMS = (ExposedFiles, KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
 
@@ -98,19 +102,29 @@ def print_json(value: object) -> None:
 
 def say(line: str) -> None:
     """One line on stdout; what is in it commands no terminal, whoever wrote it (see `escaped`)."""
-    typer.echo(escaped(line))
+    _write(line, sys.stdout)
 
 
 def note(text: str) -> None:
     """A word to the person at the terminal, on stderr."""
     for line in text.split("\n"):
-        typer.echo(escaped(line), err=True)
+        _write(line, sys.stderr)
 
 
 def fail(text: str, code: int = ERROR) -> NoReturn:
     """Ends the command with an error."""
     note(f"teamvars: {text}")
     raise typer.Exit(code)
+
+
+def _write(line: str, stream: TextIO) -> None:
+    """Writes a line; where nobody reads any more, as of `| head`, the command ends in silence."""
+    try:
+        typer.echo(escaped(line), stream)
+    except BrokenPipeError:
+        # Else the interpreter would complain when it writes what is left at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise typer.Exit(CLOSED_PIPE) from None
 
 
 def explanation(refusal: Refusal) -> str:
