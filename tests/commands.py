@@ -4,8 +4,10 @@ Loading the program takes a second, so one process loads it once and forks for e
 has its own arguments, folder, environment, output and exit code. Servers are started the real way.
 """
 
+import importlib
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -146,6 +148,8 @@ def _become(request: _Request) -> NoReturn:
 
 
 if __name__ == "__main__":
-    from teamvars.cli import main
+    from teamvars.cli import main, operator
 
+    for module in pkgutil.iter_modules(operator.__path__, f"{operator.__name__}."):
+        importlib.import_module(module.name)  # noqa: TID251 - loads what lazy commands would
     _serve_requests()

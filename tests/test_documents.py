@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from teamvars import cli, settings
 from teamvars.domain import names, teams, tokens, variables
@@ -56,7 +55,7 @@ def commands() -> set[tuple[str, ...]]:
         for name, below in getattr(command, "commands", {}).items():
             walk(below, (*words, name))
 
-    walk(get_command(cli.app), ())
+    walk(cli.app, ())
     return found
 
 
@@ -247,3 +246,12 @@ def test_the_tour_shows_what_the_readme_says(dev: Dev) -> None:
         assert f'"code":"{code}"' in seen
     assert seen.count("HTTP/1.1 204 No Content") == 3
     assert seen.count("invitation_not_accepted") == 1
+
+
+def test_a_shell_reads_the_environment_file_of_the_readme_whole(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    (block,) = re.findall(r"```ini\n(# /etc/teamvars/environment.*?)```", text, re.DOTALL)
+    (tmp_path / "environment").write_text(block)
+    script = 'set -a; . ./environment; printf %s "$TEAMVARS_DATABASE_URL"'
+    url = subprocess.check_output(["/usr/bin/env", "bash", "-c", script], cwd=tmp_path, text=True)
+    assert "sslmode=verify-full&sslrootcert=/" in url

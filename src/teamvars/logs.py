@@ -5,22 +5,39 @@ import atexit
 import logging
 import os
 import sys
-import traceback
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 import structlog
 from structlog.typing import EventDict, Processor
 
+from teamvars.origins import origin
+
 
 class LogFormat(StrEnum):
-    """`console` for people, `json` for collectors."""
+    """`console` for people, `json` for collectors; `auto`: whichever of them stderr is."""
 
+    AUTO = "auto"
     CONSOLE = "console"
     JSON = "json"
+
+    @property
+    def decided(self) -> "LogFormat":
+        """What `auto` comes to in this process: console lines on a terminal, else JSON."""
+        if self is not LogFormat.AUTO:
+            return self
+        return LogFormat.CONSOLE if sys.stderr.isatty() else LogFormat.JSON
+
+
+class LogLevel(StrEnum):
+    """Of what is written, the least."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 _WHOLE_BYTES = 4096
@@ -33,46 +50,35 @@ TO_ROOT: dict[str, dict[str, object]] = {
 """What granian is told about logging: to leave it to the handler `configure` sets."""
 
 
+_BOLD, _CYAN, _END = "\x1b[1m", "\x1b[36m", "\x1b[0m"
+_COLORS = {
+    "debug": "\x1b[32m",
+    "info": "\x1b[32m",
+    "warning": "\x1b[33m",
+    "error": "\x1b[31m",
+    "critical": "\x1b[31m",
+}
+
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 _TRACE = "Traceback (most recent call last)"
 
 
-def configure(log_format: LogFormat) -> None:
+def configure(log_format: LogFormat, level: LogLevel = LogLevel.INFO) -> None:
     """Sets up structlog for this process, and Python's own logging to write through it."""
-    stamp: Processor
-    renderers: list[Processor]
-    if log_format is LogFormat.JSON:
-        stamp, renderers = _stamp, [_to_json]
-    else:
-        stamp = structlog.processors.TimeStamper("iso", utc=True)
-        colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        renderers = [structlog.dev.ConsoleRenderer(colors=colors), _to_bytes]
+    render: Processor = _to_json
+    if log_format.decided is LogFormat.CONSOLE:
+        has_colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        render = _Console(has_colors=has_colors)
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            stamp,
-            _name_error,
-            *renderers,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger("info"),
+        processors=[structlog.processors.add_log_level, _stamp, _name_error, render],
+        wrapper_class=structlog.make_filtering_bound_logger(level.value),
         logger_factory=_Lines(sys.stderr.buffer),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(level=logging.WARNING, handlers=[_Relay()], force=True)
-
-
-def origin(error: BaseException) -> str:
-    """Kind and place of an error. Its text and its locals could hold a value, so neither is shown,
-    and neither is a stack trace (contract §3)."""
-    frames = traceback.extract_tb(error.__traceback__)
-    package = str(Path(__file__).parent)
-    ours = [frame for frame in frames if frame.filename.startswith(package)] or frames
-    if not ours:
-        return type(error).__name__
-    last = ours[-1]
-    place = "/".join(Path(last.filename).parts[-2:])
-    return f"{type(error).__name__} in {place}:{last.lineno}, {last.name}"
+    # Of others' chatter nothing is wanted, whatever is wanted of ours.
+    theirs = max(logging.WARNING, logging.getLevelNamesMapping()[level.upper()])
+    logging.basicConfig(level=theirs, handlers=[_Relay()], force=True)
 
 
 class _Lines:
@@ -101,7 +107,7 @@ class _Lines:
             loop.call_soon(self._write)
         self._waiting.append(line + b"\n")
 
-    info = warning = error = critical = msg
+    debug = info = warning = error = critical = msg
 
     def _write(self) -> None:
         lines, self._waiting = self._waiting, []
@@ -133,7 +139,7 @@ class _Relay(logging.Handler):
 
 
 def _stamp(_: object, __: str, event: EventDict) -> EventDict:
-    """Puts the time, to be written as `TimeStamper` writes it: that takes four times as long."""
+    """Puts the time, to be written in ISO 8601: `TimeStamper` takes four times as long."""
     event["timestamp"] = datetime.now(UTC)
     return event
 
@@ -151,6 +157,37 @@ def _to_json(_: object, __: str, event: EventDict) -> bytes:
     return _ENCODER.encode(event)
 
 
-def _to_bytes(_: object, __: str, line: Any) -> bytes:
-    encoded: bytes = line.encode(errors="backslashreplace")
-    return encoded
+class _Console:
+    """Writes lines for people at hardly more cost than JSON; structlog's own takes four times that.
+
+    A value that is no plain word is quoted and escaped, so that a line commands no terminal.
+    """
+
+    def __init__(self, *, has_colors: bool) -> None:
+        bold, cyan, end = (_BOLD, _CYAN, _END) if has_colors else ("", "", "")
+        self._heads = {
+            level: f"Z [{has_colors * color}{level:<8}{end}] {bold}"
+            for level, color in _COLORS.items()
+        }
+        self._end, self._key, self._equals = end, f" {cyan}", f"{end}="
+
+    def __call__(self, _: object, __: str, event: EventDict) -> bytes:
+        at = event.pop("timestamp").isoformat(timespec="microseconds")[:-6]
+        said = str(event.pop("event"))
+        line = f"{at}{self._heads[event.pop('level')]}{_printable(said)}{self._end}"
+        key, equals = self._key, self._equals
+        for name, value in event.items():
+            line += f"{key}{name}{equals}{_word(value)}"
+        return line.encode(errors="backslashreplace")
+
+
+def _printable(text: str) -> str:
+    """A text as it is, or escaped where a terminal would act on it."""
+    return text if text.isprintable() else repr(text)
+
+
+def _word(value: object) -> str:
+    """A value that ends with the next space; in quotes where it holds one itself."""
+    word = value if isinstance(value, str) else str(value)
+    is_plain = word.isprintable() and " " not in word and "'" not in word and word
+    return word if is_plain else repr(word)

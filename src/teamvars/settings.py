@@ -20,7 +20,7 @@ from pydantic_settings import (
 
 from teamvars.domain.variables import MAX_WORKSPACE_VALUE_BYTES
 from teamvars.domain.workspaces import Quota
-from teamvars.logs import LogFormat
+from teamvars.logs import LogFormat, LogLevel
 
 CONFIG_FILE = "teamvars.toml"
 _PREFIX = "TEAMVARS_"
@@ -55,7 +55,8 @@ class Settings(BaseSettings):
     tls_key: Path | None = None
     dialect: DialectName = DialectName.STANDARD
     directory_api: bool = True
-    log_format: LogFormat = LogFormat.CONSOLE
+    log_format: LogFormat = LogFormat.AUTO
+    log_level: LogLevel = LogLevel.INFO
     max_variables: int = Field(5000, ge=0)
     statement_seconds: float = Field(10, gt=0, allow_inf_nan=False)
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
@@ -142,20 +143,21 @@ def variables() -> set[str]:
 
 
 def export(settings: Settings) -> None:
-    """Hands flags on to worker processes, which read the environment again."""
-    values = {
-        "DATA_DIR": settings.data_dir.absolute(),
-        "DATABASE_URL": settings.url,
-        "KEYRING": settings.keyring_path.absolute(),
-        "DIALECT": settings.dialect.value,
-        "DIRECTORY_API": "on" if settings.directory_api else "off",
-        "LOG_FORMAT": settings.log_format.value,
-        "MAX_VARIABLES": settings.max_variables,
-        "STATEMENT_SECONDS": settings.statement_seconds,
-        "TRUSTED_PROXIES": ",".join(map(str, settings.trusted_proxies)),
-        "AUDIT_ADDRESSES": "on" if settings.audit_addresses else "off",
+    """Hands the settings on to worker processes, which read the environment again.
+
+    What depends on this process, its folder and its stderr, is decided here.
+    """
+    decided = {
+        "data_dir": settings.data_dir.absolute(),
+        "database_url": settings.url,
+        "keyring": settings.keyring_path.absolute(),
+        "log_format": settings.log_format.decided,
+        "trusted_proxies": ",".join(map(str, settings.trusted_proxies)),
     }
-    os.environ.update({_PREFIX + name: str(value) for name, value in values.items()})
+    for name in Settings.model_fields:
+        value = decided.get(name, getattr(settings, name))
+        if value is not None:
+            os.environ[_PREFIX + name.upper()] = str(value)
 
 
 def _is_database_url(url: str) -> bool:

@@ -34,6 +34,7 @@ from teamvars.services.workspaces import Workspaces
 from teamvars.settings import Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
+from teamvars.storage.outages import WatchedDatabase
 from teamvars.web import deprecations, discovery, index, openapi
 from teamvars.web.app import ASGIApp, application
 from teamvars.web.audit import AuditRoutes
@@ -148,7 +149,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
 
 def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     """The application over a store of its own, opened when the server starts it."""
-    database = database_for(config.url, statement_seconds=config.statement_seconds)
+    database = WatchedDatabase(database_for(config.url, statement_seconds=config.statement_seconds))
     dialect = DIALECTS[config.dialect]
     all_services = services(database, keys, config.quota, dialect)
     listed = routes(all_services, keys, dialect, directory_api=config.directory_api)
@@ -162,10 +163,8 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncIterator[None]:
-        try:
+        with suppress(Refusal):  # was there when the server started; each request asks again
             await database.open()
-        except Refusal as refusal:  # was there when the server started; each request asks again
-            log.warning("storage is not available yet", exc_info=refusal.__cause__ or refusal)
         # What is there now stays. Going through all of it in search of garbage took 20 ms each
         # time, several times a second.
         gc.freeze()
@@ -183,7 +182,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
 def worker() -> ASGIApp:
     """What each worker process of the server runs; it reads the settings from the environment."""
     config = settings.load()
-    logs.configure(config.log_format)
+    logs.configure(config.log_format, config.log_level)
     try:
         return asgi(config, keyring.load(config.keyring_path))
     except KeyringError as error:  # was there when the server started

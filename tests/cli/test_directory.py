@@ -113,7 +113,10 @@ def test_nobody_can_take_the_last_owner_away(site: Site) -> None:
     ):
         done = apply(site, text)
         assert done.code == 7
-        assert done.err == "teamvars: Organization acme would have no active owner left.\n"
+        place = 1 + text.splitlines().index(next(x for x in text.splitlines() if "owners" in x))
+        assert done.err == (
+            f"teamvars: changed.yaml:{place}: Organization acme would have no active owner left.\n"
+        )
     assert apply(site, DIRECTORY, "--dry-run").code == 0
 
 
@@ -146,6 +149,36 @@ def test_all_that_leads_nowhere_is_reported_at_once_with_file_and_line(site: Sit
     places = [int(one.split(":")[1]) - 1 for one in told]
     assert ["bob" in lines[places[0]], "dave" in lines[places[1]]] == [True, True]
     assert len(told) == 2
+
+
+SPREAD = """\
+users:
+  - {username: alice}
+organizations:
+  - name: acme
+    members:
+      alice: active
+      nobody: active
+      ghost: invited
+    workspaces: [network]
+    teams:
+      - name: platform
+        members:
+          - alice
+          - stranger
+        workspaces:
+          network: read
+          elsewhere: write
+"""
+
+
+def test_each_name_that_leads_nowhere_is_told_with_the_line_it_stands_in(site: Site) -> None:
+    done = apply(site, SPREAD)
+    assert (done.code, done.out) == (7, "")
+    told = done.err.removeprefix("teamvars: ").splitlines()
+    lines = SPREAD.splitlines()
+    named = [lines[int(one.split(":")[1]) - 1].strip(" -").split(":")[0] for one in told]
+    assert named == ["nobody", "ghost", "stranger", "elsewhere"]
 
 
 def test_a_user_who_was_invited_elsewhere_first_is_taken_over(site: Site) -> None:

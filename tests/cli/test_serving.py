@@ -25,6 +25,8 @@ from tests.server import Server, free_port
 
 DIED = "a worker died and will be replaced"
 JSON_API = {"Content-Type": "application/vnd.api+json"}
+READ = "/api/v2/workspaces/ws-0000000000000000/vars"
+STRANGER = {"Authorization": f"Bearer {new_token('user')}"}
 
 
 def variable(key: str, **attributes: Any) -> dict[str, Any]:
@@ -83,19 +85,33 @@ def test_readyz_says_503_while_the_file_is_gone_and_200_once_it_is_back(host: Ho
 
 def test_readyz_says_503_while_postgresql_is_down_and_200_once_it_is_back(host: Host) -> None:
     with LocalPostgres() as postgres:
-        there = host.having(database_url=postgres.admin_url)
+        url = postgres.admin_url.replace("postgres@", "postgres:hunter2@")
+        there = host.having(database_url=url, log_format="json")
         there.succeed("init")
         with Server(there) as server, server.client() as client:
             postgres.kill()
             forget_readiness()
+            found = there.run("doctor", "--json").json
+            (text,) = (one["text"] for one in found if one["subject"] == "database")
+            assert "ConnectionRefusedError" in text
             begun = time.monotonic()
             assert client.get("/readyz").status_code == 503
             assert time.monotonic() - begun < 6
             assert client.get("/healthz").status_code == 200
+            assert client.get(READ, headers=STRANGER).status_code == 503
             postgres.start()
             forget_readiness()
             assert client.get("/readyz").status_code == 200
+            assert client.get(READ, headers=STRANGER).status_code == 401
             assert server.terminate() == 0
+            lines = server.log_lines()
+            gone, back = (line for line in lines if line["event"].startswith("storage is"))
+            assert (gone["event"], gone["level"]) == ("storage is unavailable", "warning")
+            assert "ConnectionRefusedError" in gone["reason"]
+            assert (back["event"], back["level"]) == ("storage is available again", "warning")
+            levels = {line["status"]: line["level"] for line in lines if line["event"] == "request"}
+            assert levels == {200: "info", 401: "info", 503: "error"}
+            assert "hunter2" not in server.log
             assert "Traceback" not in server.log
 
 
@@ -432,13 +448,15 @@ def test_a_worker_that_cannot_listen_has_not_served(host: Host) -> None:
         assert server.wait() == 1
 
 
-def test_console_lines_are_plain_without_a_terminal(served: Server) -> None:
-    with served.client() as client:
-        client.get("/healthz")
-    assert served.terminate() == 0
-    assert "request_id=" in served.log
-    assert "route=/healthz status=200" in served.log
-    assert "\x1b" not in served.log
+def test_console_lines_are_plain_without_a_terminal(host: Host) -> None:
+    host.succeed("init")
+    with Server(host.having(log_format="console")) as served:
+        with served.client() as client:
+            client.get("/healthz")
+        assert served.terminate() == 0
+        assert "request_id=" in served.log
+        assert "route=/healthz status=200" in served.log
+        assert "\x1b" not in served.log
 
 
 def test_a_host_may_be_a_name(host: Host, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Settings: flags, then TEAMVARS_*, then teamvars.toml (contract §7)."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,7 @@ def test_proxies_are_a_list_in_the_file_and_commas_in_the_environment(
         ("WORKERS", "0"),
         ("WORKERS", "manymanymany"),
         ("LOG_FORMAT", "xml-xml-xml"),
+        ("LOG_LEVEL", "chattychatty"),
         ("MAX_VARIABLES", "-1"),
         ("STATEMENT_SECONDS", "0"),
         ("STATEMENT_SECONDS", "inf"),
@@ -112,6 +114,8 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         dialect="terraform",
         directory_api=False,
         log_format="json",
+        log_level="warning",
+        statement_seconds=2.5,
         max_variables=7,
         trusted_proxies="192.0.2.0/24,::1",
         audit_addresses=False,
@@ -120,6 +124,15 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
     settings.export(said)
     found = settings.load()
     assert found == said
+
+
+def test_workers_are_told_what_the_parents_terminal_makes_of_auto(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    settings.export(settings.load())
+    assert settings.load().log_format == "console"
 
 
 def test_a_url_without_a_path_is_refused(folder: Path) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from teamvars.domain.tokens import MAX_LIVE_TOKENS
-from teamvars.security.tokens import is_token
+from teamvars.security.tokens import is_token, new_token
 from tests.cli.conftest import Site
 from tests.cli.store import execute
 from tests.commands import Host
@@ -66,17 +66,20 @@ def test_a_token_can_be_for_a_user_a_team_or_an_organization(
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "thing"),
     [
-        ("--user", "nobody"),
-        ("--team", "acme/none"),
-        ("--team", "no/owners"),
-        ("--organization", "x"),
+        (("--user", "nobody"), "user nobody"),
+        (("--team", "acme/none"), "team acme/none"),
+        (("--team", "no/owners"), "team no/owners"),
+        (("--organization", "x"), "organization x"),
     ],
 )
-def test_a_token_for_nobody_is_not_found(site: Site, options: tuple[str, ...]) -> None:
+def test_a_token_for_nobody_is_not_found_by_name(
+    site: Site, options: tuple[str, ...], thing: str
+) -> None:
     done = site.host.run("token", "create", *options)
     assert (done.code, done.out) == (5, "")
+    assert done.err == f"teamvars: There is no {thing}.\n"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,12 @@ def test_a_token_ends_when_it_expires(site: Site) -> None:
 
 
 def test_a_command_on_an_unknown_token_finds_nothing(site: Site) -> None:
-    assert site.host.run("token", "revoke", "at-none").code == 5
+    unknown = site.host.run("token", "revoke", "at-none")
+    assert (unknown.code, unknown.err) == (5, "teamvars: There is no token at-none.\n")
+    token = new_token("user")
+    pasted = site.host.run("token", "revoke", token)
+    assert pasted.code == 5
+    assert token not in pasted.err
     assert site.host.run("token", "revoke").code == 2
 
 

@@ -110,7 +110,7 @@ def test_a_worker_that_begins_while_the_store_is_away_refuses_all_until_it_is_ba
         assert until(hit, 200).json()["data"] == []
         assert server.terminate() == 0
         assert "Traceback" not in server.log
-        assert re.search(r"storage is not available yet.*error.*Error", server.log)
+        assert re.search(r"Error.*storage is unavailable", server.log)
 
 
 @contextmanager

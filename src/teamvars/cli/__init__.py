@@ -6,26 +6,37 @@ from typing import Annotated
 
 import typer
 
-from teamvars import __version__, logs
-from teamvars.cli.operator import audit, dev, directory, doctor, installation, keys, serve, tokens
-from teamvars.cli.operator.context import Flags
+from teamvars import __version__
+from teamvars.cli.flags import Flags
+from teamvars.cli.lazy import add
+from teamvars.origins import origin
 
-app = typer.Typer(
-    name="teamvars",
-    help="The variables of workspaces and the members of teams, behind a JSON:API.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+GROUPS = {
+    "migrate": "The schema of the database.",
+    "directory": "Users, organizations, workspaces and teams.",
+    "token": "API tokens.",
+    "keys": "The keys of the keyring.",
+    "audit": "The audit trail.",
+}
+COMMANDS = (
+    ("dev", "dev:dev", "Try it: a server with sample data that is gone after Ctrl-C."),
+    ("init", "installation:init", "Make the data directory, the keyring and the schema."),
+    ("serve", "serve:serve", "Serve the API until SIGTERM."),
+    ("doctor", "doctor:doctor", "Look at everything, change nothing."),
+    ("migrate up", "installation:up", "Apply the migrations that are missing."),
+    ("migrate status", "installation:status", "List the migrations that are missing."),
+    ("migrate check", "installation:check", "Exit with 3 when migrations are missing."),
+    ("directory apply", "directory:apply", "Make the directory what the file says."),
+    ("token create", "tokens:create", "Make a token and show it, once."),
+    ("token list", "tokens:list_", "List the tokens that were not revoked."),
+    ("token revoke", "tokens:revoke", "End a token at once."),
+    ("keys status", "keys:status", "List the keys, and which are active."),
+    ("audit list", "audit:list_", "Show the newest entries."),
+    ("audit verify", "audit:verify", "Prove that nobody has touched the trail."),
+    ("audit head", "audit:head", "Print where each stream stands."),
+    ("audit export", "audit:export", "Print all entries, one JSON object a line."),
 )
-app.command("dev")(dev.dev)
-app.command("init")(installation.init)
-app.command("serve")(serve.serve)
-app.command("doctor")(doctor.doctor)
-app.add_typer(installation.migrate, name="migrate")
-app.add_typer(directory.app, name="directory")
-app.add_typer(tokens.app, name="token")
-app.add_typer(keys.app, name="keys")
-app.add_typer(audit.app, name="audit")
+"""Each command's words, its function in a module of `cli/operator`, and a summary of its help."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -34,8 +45,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def root(
+def _root(
     context: typer.Context,
     data_dir: Annotated[Path | None, typer.Option(help="The data directory.")] = None,
     database_url: Annotated[
@@ -51,10 +61,28 @@ def root(
     context.obj = Flags(data_dir=data_dir, database_url=database_url, keyring=keyring)
 
 
+def _program() -> typer.core.TyperGroup:
+    """The command with all commands below it, none of them loaded."""
+    typed = typer.Typer(
+        name="teamvars",
+        help="The variables of workspaces and the members of teams, behind a JSON:API.",
+        no_args_is_help=True,
+        add_completion=False,
+    )
+    typed.callback()(_root)
+    program = typer.main.get_group(typed)
+    for words, place, summary in COMMANDS:
+        add(program, GROUPS, words, f"teamvars.cli.operator.{place}", summary)
+    return program
+
+
+app = _program()
+
+
 def main() -> None:
     """The entry point."""
     try:
         app()
     except Exception as error:
         # Its text may hold what nobody may see, such as a part of the database's URL.
-        sys.exit(f"teamvars: unexpected {logs.origin(error)}")
+        sys.exit(f"teamvars: unexpected {origin(error)}")

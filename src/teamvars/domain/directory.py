@@ -1,7 +1,8 @@
 """The directory as an operator writes it: users, organizations, and who is in what (contract §7).
 
 None in a field means that the file does not speak of it, and what is there stays. `at` is the file
-and line where an entry stands, for messages about it.
+and line where an entry stands, for messages about it; `member_at` and `workspace_at` say it of the
+names in it.
 """
 
 from collections.abc import Mapping
@@ -42,6 +43,8 @@ class TeamEntry(msgspec.Struct, frozen=True):
     members: tuple[str, ...] | None = None
     workspaces: Mapping[str, Grant] | None = None
     at: str = ""
+    member_at: Mapping[str, str] = msgspec.field(default_factory=dict)
+    workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class OrganizationEntry(msgspec.Struct, frozen=True):
@@ -52,6 +55,7 @@ class OrganizationEntry(msgspec.Struct, frozen=True):
     workspaces: tuple[str, ...] = ()
     teams: tuple[TeamEntry, ...] = ()
     at: str = ""
+    member_at: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Directory(msgspec.Struct, frozen=True):

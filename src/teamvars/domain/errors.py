@@ -143,6 +143,11 @@ def not_found() -> Refusal:
     return Refusal(Fault(Code.NOT_FOUND, "It does not exist, or you may not see it."))
 
 
+def there_is_no(thing: str) -> Refusal:
+    """What an operator named does not exist. Callers are told `not_found`, which tells nothing."""
+    return Refusal(Fault(Code.NOT_FOUND, f"There is no {thing}."))
+
+
 def forbidden(detail: str) -> Refusal:
     """The caller may see the thing but not do this to it."""
     return Refusal(Fault(Code.FORBIDDEN, detail))
@@ -158,11 +163,16 @@ def too_many_requests(detail: str) -> Refusal:
     return Refusal(Fault(Code.TOO_MANY_REQUESTS, detail))
 
 
-def storage_unavailable() -> Refusal:
-    """Storage cannot be reached, is read-only or is full; nothing was changed."""
-    return Refusal(
+def storage_unavailable(cause: BaseException | None = None) -> Refusal:
+    """Storage cannot be reached, is read-only or is full; nothing was changed.
+
+    `cause` is the driver's error, for those who run the service.
+    """
+    refusal = Refusal(
         Fault(Code.STORAGE_UNAVAILABLE, "Storage is unavailable. Nothing was changed; try again.")
     )
+    refusal.__cause__ = cause
+    return refusal
 
 
 def outcome_unknown() -> Refusal:

@@ -5,7 +5,7 @@ import msgspec
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM, Page
 from teamvars.domain.discreet import Discreet
-from teamvars.domain.errors import Fault, Refusal, not_found, refuse_all
+from teamvars.domain.errors import Fault, Refusal, not_found, refuse_all, there_is_no
 from teamvars.domain.ids import new_id
 from teamvars.domain.tokens import (
     MAX_LIVE_TOKENS,
@@ -117,8 +117,8 @@ class Tokens:
 
         async def body(tx: Transaction) -> None:
             ledger = self._ledger(tx, caller)
-            await ledger.lock([tokens.stream_of(await tokens.get(tx, token_id))])
-            await token_changes.revoke(ledger, await tokens.get(tx, token_id))
+            await ledger.lock([tokens.stream_of(await _named(tx, token_id))])
+            await token_changes.revoke(ledger, await _named(tx, token_id))
 
         await self._database.write(body)
 
@@ -216,6 +216,15 @@ class Tokens:
 
     def _ledger(self, tx: Transaction, caller: Caller) -> Ledger:
         return Ledger(tx, caller, self._chain, self._clock())
+
+
+async def _named(tx: Transaction, token_id: str) -> Token:
+    """A token that an operator names. Refuses: not found, and repeats no text that is none's id."""
+    found = await tokens.find(tx, token_id)
+    if found is None:
+        named = token_id if token_id.startswith("at-") else "of that id; an id begins with at-"
+        raise there_is_no(f"token {named}")
+    return found
 
 
 async def _surplus(tx: Transaction, owner: TokenOwner, now: int) -> list[Fault]:

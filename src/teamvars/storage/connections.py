@@ -9,9 +9,10 @@ from typing import Any
 
 import asyncpg
 from asyncpg import exceptions as pg
+from asyncpg.exceptions import ClientConfigurationError
 
 from teamvars.domain.errors import storage_unavailable
-from teamvars.storage.database import T
+from teamvars.storage.database import StorageMisconfigured, T
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.servers import Servers, Watched
 
@@ -43,6 +44,8 @@ _BUSY_OR_BROKEN = (
     pg.InvalidAuthorizationSpecificationError,
     pg.InvalidCatalogNameError,
     pg.PostgresIOError,
+    # Such as a file it names that is gone by now.
+    ClientConfigurationError,
 )
 UNUSABLE = (*_LOST, *_BUSY_OR_BROKEN)
 DRIVER = (asyncpg.InterfaceError, asyncpg.InternalClientError)
@@ -83,7 +86,10 @@ class Connections:
         self._pool: Any = None
 
     async def open(self) -> None:
-        """Makes the first connection. Refuses when that fails, and can be used all the same."""
+        """Makes the first connection. Refuses when that fails, and can be used all the same.
+
+        Raises StorageMisconfigured when the URL has a parameter that makes no sense.
+        """
         self._pool = await asyncpg.create_pool(
             connect=self._servers.connect,
             min_size=0,
@@ -95,6 +101,8 @@ class Connections:
         )
         try:
             await self._pool.release(await self._pool.acquire(timeout=self._acquire_seconds))
+        except ClientConfigurationError as error:
+            raise _nonsense(error) from None
         except UNUSABLE as error:
             raise storage_unavailable() from error
 
@@ -151,6 +159,13 @@ class Connections:
     @property
     def _acquire_seconds(self) -> float:
         return _ACQUIRE_SECONDS + self._servers.further_seconds
+
+
+def _nonsense(error: ClientConfigurationError) -> StorageMisconfigured:
+    """What the driver says of the URL, where it does not quote what stands there."""
+    text = str(error).partition("\n")[0]
+    told = text if text.startswith("`") else "a parameter after '?' makes no sense to the driver"
+    return StorageMisconfigured(f"TEAMVARS_DATABASE_URL: {told}.")
 
 
 async def _keep(_: Connection) -> None:

@@ -89,7 +89,10 @@ class Database(Protocol):
     """
 
     async def open(self) -> None:
-        """Gets hold of the store, before anything else is asked of it."""
+        """Gets hold of the store, before anything else is asked of it.
+
+        Raises StorageMisconfigured when it can never be used in the way the settings say.
+        """
         ...
 
     def in_request(self) -> AbstractContextManager[None]:
@@ -136,6 +139,10 @@ class Database(Protocol):
     async def close(self) -> None:
         """Finishes the writes under way and lets go of the store."""
         ...
+
+
+class StorageMisconfigured(Exception):
+    """The store cannot be used as it is; the text says why."""
 
 
 class Taken(Exception):

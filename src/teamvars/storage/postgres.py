@@ -15,6 +15,7 @@ from asyncpg import exceptions as pg
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import outcome_unknown, storage_unavailable
+from teamvars.storage.authorities import require_authority
 from teamvars.storage.batches import Batches
 from teamvars.storage.connections import (
     DRIVER,
@@ -90,8 +91,8 @@ class PostgresTransaction(Transaction):
             raise Taken from None
         except pg.ForeignKeyViolationError:
             raise MissingReference from None
-        except pg.UndefinedTableError:
-            raise MissingTable from None
+        except pg.UndefinedTableError as error:
+            raise MissingTable from error
         except DRIVER as error:
             raise _explained(error, self._connection) from error
 
@@ -129,6 +130,7 @@ class PostgresDatabase:
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
         pooled = query.pop("pooler", None) == "transaction"
+        self._query = query
         self._connections = Connections(
             Servers(parts._replace(query=urlencode(query))),
             statement_cache_size=0 if pooled else 200,
@@ -142,6 +144,7 @@ class PostgresDatabase:
         self._batches = Batches(self._write_shared, self.deadline)
 
     async def open(self) -> None:
+        require_authority(self._query)
         await self._connections.open()
 
     @contextmanager

@@ -81,7 +81,7 @@ class SqliteTransaction(Transaction):
             raise _broken_constraint(error) from None
         except apsw.SQLError as error:
             if "no such table" in str(error):
-                raise MissingTable from None
+                raise MissingTable from error
             raise
 
 
@@ -164,7 +164,7 @@ class _Job(Generic[T]):
             self._result = _run_through(self._body, SqliteTransaction(connection))
             self._error = None
         except BaseException as error:
-            self._error = storage_unavailable() if isinstance(error, UNUSABLE) else error
+            self._error = storage_unavailable(error) if isinstance(error, UNUSABLE) else error
             if connection.in_transaction:
                 if not self.has_savepoint:
                     return connection.total_changes() == before
@@ -313,9 +313,9 @@ class SqliteDatabase:
         except LostCommit as lost:
             self._writer.give_away()
             return await self._settlement.settle(connection, lost)
-        except apsw.Error:
+        except apsw.Error as error:
             self._writer.drop()
-            return storage_unavailable()
+            return storage_unavailable(error)
         return None
 
 

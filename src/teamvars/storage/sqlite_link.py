@@ -5,6 +5,7 @@ from pathlib import Path
 import apsw
 
 from teamvars.domain.errors import storage_unavailable
+from teamvars.storage.database import StorageMisconfigured
 
 _PRAGMAS = {
     "journal_mode": "wal",
@@ -25,10 +26,6 @@ UNUSABLE = (
     apsw.PermissionsError,
     apsw.ReadOnlyError,
 )
-
-
-class StorageMisconfigured(Exception):
-    """The store cannot be used as it is; the text says why."""
 
 
 class Link:
@@ -72,7 +69,7 @@ class Link:
         if not isinstance(error, UNUSABLE):
             return error
         self.drop()
-        return storage_unavailable()
+        return storage_unavailable(error)
 
     def give_away(self) -> None:
         """Lets go of the connection without closing it."""

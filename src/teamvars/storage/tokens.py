@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from teamvars.domain.audit import SYSTEM_STREAM, Page
-from teamvars.domain.errors import not_found
+from teamvars.domain.errors import not_found, there_is_no
 from teamvars.domain.names import fold
 from teamvars.domain.tokens import Token, TokenOwner
 from teamvars.storage.database import Row, Transaction
@@ -15,26 +15,28 @@ _COLUMNS = (
 
 
 async def find_user(tx: Transaction, username: str) -> TokenOwner:
-    """The user with that name. Refuses: not found."""
+    """The user with that name, for an operator. Refuses: not found, by name."""
     row = await tx.fetch_one("SELECT id FROM users WHERE username_folded = $1", fold(username))
-    return TokenOwner("user", _id(row), SYSTEM_STREAM)
+    return TokenOwner("user", _id(row, f"user {username}"), SYSTEM_STREAM)
 
 
 async def find_organization(tx: Transaction, name: str) -> TokenOwner:
-    """The organization with that name. Refuses: not found."""
+    """The organization with that name, for an operator. Refuses: not found, by name."""
     row = await tx.fetch_one("SELECT id FROM organizations WHERE name_folded = $1", fold(name))
-    return TokenOwner("organization", _id(row), _id(row))
+    id_ = _id(row, f"organization {name}")
+    return TokenOwner("organization", id_, id_)
 
 
 async def find_team(tx: Transaction, organization: str, name: str) -> TokenOwner:
-    """The team with that name in that organization. Refuses: not found."""
+    """A team by its organization and name, for an operator. Refuses: not found, by name."""
     row = await tx.fetch_one(
         "SELECT teams.id FROM teams JOIN organizations ON organizations.id = teams.organization_id "
         "WHERE organizations.name_folded = $1 AND teams.name_folded = $2",
         fold(organization),
         fold(name),
     )
-    return TokenOwner("team", _id(row), _id(row))
+    id_ = _id(row, f"team {organization}/{name}")
+    return TokenOwner("team", id_, id_)
 
 
 async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
@@ -97,12 +99,18 @@ async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
     return count
 
 
+async def find(tx: Transaction, token_id: str) -> Token | None:
+    """One token."""
+    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM tokens WHERE id = $1", token_id)
+    return None if row is None else _token(row)
+
+
 async def get(tx: Transaction, token_id: str) -> Token:
     """One token. Refuses: not found."""
-    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM tokens WHERE id = $1", token_id)
-    if row is None:
+    found = await find(tx, token_id)
+    if found is None:
         raise not_found()
-    return _token(row)
+    return found
 
 
 async def delete(tx: Transaction, token_id: str) -> None:
@@ -126,9 +134,9 @@ def stream_of(token: Token) -> str:
     return token.owner_id if token.owner_kind in ("team", "organization") else SYSTEM_STREAM
 
 
-def _id(row: Row | None) -> str:
+def _id(row: Row | None, thing: str) -> str:
     if row is None:
-        raise not_found()
+        raise there_is_no(thing)
     id_: str = row[0]
     return id_
 

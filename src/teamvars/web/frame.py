@@ -23,6 +23,7 @@ from teamvars.web.time_limits import TimeLimits
 
 _PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Authorization, Accept"}
 _CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
+_SERVER_ERROR = 500
 _REMEMBERED_ADDRESSES = 1024
 
 log = structlog.get_logger("teamvars.requests")
@@ -113,7 +114,8 @@ class Frame:
 
     def _log(self, exchange: Exchange, client: str | None, status: int, begun: float) -> None:
         actor = exchange.caller.actor if exchange.caller is not None else None
-        log.info(
+        write = log.error if status >= _SERVER_ERROR else log.info
+        write(
             "request",
             request_id=exchange.request_id,
             client=client,

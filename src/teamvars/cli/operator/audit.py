@@ -25,10 +25,7 @@ _MOST = 2**63 - 1  # what a column holds
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION = re.compile(r"([0-9]{1,6})([wdhms])")
 
-app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 
-
-@app.command("list")
 def list_(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many entries.")] = 50,
@@ -89,7 +86,6 @@ def list_(
         raise typer.Exit(ERROR)
 
 
-@app.command("verify")
 def verify(
     context: typer.Context,
     heads: Annotated[
@@ -108,7 +104,6 @@ def verify(
         note("A rollback of the whole database would show only against heads kept elsewhere.")
 
 
-@app.command("head")
 def head(context: typer.Context) -> None:
     """Print where each stream stands, one JSON object a line, to be kept elsewhere."""
     is_whole = True
@@ -122,7 +117,6 @@ def head(context: typer.Context) -> None:
         raise typer.Exit(ERROR)
 
 
-@app.command("export")
 def export(
     context: typer.Context,
     follow: Annotated[bool, typer.Option(help="Go on with new entries until Ctrl-C.")] = False,

@@ -3,16 +3,16 @@
 import asyncio
 import getpass
 import os
+import sys
 from collections.abc import Callable, Coroutine
-from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TextIO, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import typer
-from msgspec.structs import asdict
 
 from teamvars import logs, settings, wiring
+from teamvars.cli.flags import Flags
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Kind, Refusal
@@ -23,22 +23,18 @@ from teamvars.security.keyring import KeyringError
 from teamvars.security.permissions import ExposedFiles
 from teamvars.services.installation import NotReady
 from teamvars.settings import Settings, SettingsError
+from teamvars.storage.database import StorageMisconfigured
 from teamvars.storage.engines import UnknownEngine, database_for
-from teamvars.storage.sqlite_link import StorageMisconfigured
+from teamvars.storage.outages import reason
 
 ERROR, USAGE, DIFFERENCES = 1, 2, 3
+CLOSED_PIPE = 128 + 13
+"""What a shell makes of a program that SIGPIPE has ended."""
+
 _EXITS = {Kind.UNAUTHENTICATED: 4, Kind.NOT_FOUND: 5, Kind.CONFLICT: 6, Kind.INVALID: 7}
 PROBLEMS = (ExposedFiles, KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
 
 T = TypeVar("T")
-
-
-class Flags(msgspec.Struct, frozen=True):
-    """The flags before the command; None where one was not given."""
-
-    data_dir: Path | None = None
-    database_url: str | None = None
-    keyring: Path | None = None
 
 
 def load_settings(context: typer.Context, **flags: object) -> Settings:
@@ -51,10 +47,10 @@ def load_settings(context: typer.Context, **flags: object) -> Settings:
     if given.database_url is not None and _holds_password(given.database_url):
         fail("A command line is no place for a password: use TEAMVARS_DATABASE_URL.", USAGE)
     try:
-        config = settings.load(**asdict(given), **flags)
+        config = settings.load(**given._asdict(), **flags)
     except SettingsError as error:
         fail(str(error), USAGE)
-    logs.configure(config.log_format)
+    logs.configure(config.log_format, config.log_level)
     return config
 
 
@@ -82,7 +78,7 @@ def finish(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except Refusal as refusal:
-        fail(_explanation(refusal), _EXITS.get(refusal.kind, ERROR))
+        fail(explanation(refusal), _EXITS.get(refusal.kind, ERROR))
     except PROBLEMS as problem:
         fail(str(problem))
     except OSError as error:
@@ -106,13 +102,13 @@ def print_json(value: object) -> None:
 
 def say(line: str) -> None:
     """One line on stdout; what is in it commands no terminal, whoever wrote it (see `escaped`)."""
-    typer.echo(escaped(line))
+    _write(line, sys.stdout)
 
 
 def note(text: str) -> None:
     """A word to the person at the terminal, on stderr."""
     for line in text.split("\n"):
-        typer.echo(escaped(line), err=True)
+        _write(line, sys.stderr)
 
 
 def fail(text: str, code: int = ERROR) -> NoReturn:
@@ -121,13 +117,23 @@ def fail(text: str, code: int = ERROR) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _explanation(refusal: Refusal) -> str:
+def _write(line: str, stream: TextIO) -> None:
+    """Writes a line; where nobody reads any more, as of `| head`, the command ends in silence."""
+    try:
+        typer.echo(escaped(line), stream)
+    except BrokenPipeError:
+        # Else the interpreter would complain when it writes what is left at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise typer.Exit(CLOSED_PIPE) from None
+
+
+def explanation(refusal: Refusal) -> str:
     """What was refused; where storage is the reason, what it said: an operator can act on that."""
     cause = refusal.__cause__
     if isinstance(cause, FileNotFoundError) and cause.filename:
         return f"There is no database at {cause.filename}. Run: teamvars init"
     details = [fault.detail for fault in refusal.faults]
-    return "\n".join(details if cause is None else [*details, f"{type(cause).__name__}: {cause}"])
+    return "\n".join(details if cause is None else [*details, reason(cause)])
 
 
 def _holds_password(url: str) -> bool:

@@ -14,15 +14,7 @@ from teamvars.services.directory import Options
 
 INVALID = 7
 
-app = typer.Typer(help="Users, organizations, workspaces and teams.", no_args_is_help=True)
 
-
-@app.callback()
-def group() -> None:
-    """Keeps `apply` a command of its own while it is the only one."""
-
-
-@app.command("apply")
 def apply(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="The YAML file.")],

@@ -103,7 +103,14 @@ class _Reader:
         teams = self._named_items(members.get("teams"), self._team, "name")
         if name is None:
             return None
-        return OrganizationEntry(name, people or {}, spaces or (), tuple(teams), self._at(node))
+        return OrganizationEntry(
+            name,
+            people or {},
+            spaces or (),
+            tuple(teams),
+            at=self._at(node),
+            member_at=self._places(members.get("members")),
+        )
 
     def _team(self, node: Node) -> TeamEntry | None:
         known = {"name", "visibility", "manage-membership", "members", "workspaces"}
@@ -117,7 +124,16 @@ class _Reader:
         grants = self._pairs(members.get("workspaces"), self._name, self._one_of(_GRANTS))
         if name is None:
             return None
-        return TeamEntry(name, visibility, manages, people, grants, self._at(node))
+        return TeamEntry(
+            name,
+            visibility,
+            manages,
+            people,
+            grants,
+            at=self._at(node),
+            member_at=self._places(members.get("members")),
+            workspace_at=self._places(members.get("workspaces")),
+        )
 
     def _named_items(
         self, node: Node | None, read: Callable[[Node], T | None], key: str
@@ -167,6 +183,12 @@ class _Reader:
             folded.add(fold(key))
             pairs[key] = value
         return pairs
+
+    def _places(self, node: Node | None) -> Mapping[str, str]:
+        """Where each name of a list or mapping stands."""
+        names = [pair[0] for pair in node.value] if isinstance(node, MappingNode) else []
+        names += node.value if isinstance(node, SequenceNode) else []
+        return {name.value: self._at(name) for name in names if isinstance(name, ScalarNode)}
 
     def _mapping(self, node: Node, known: set[str]) -> dict[str, Node]:
         """The members of a mapping; unknown ones are faults."""

@@ -8,14 +8,22 @@ import typer
 
 from teamvars import settings, wiring
 from teamvars.cli.operator import files
-from teamvars.cli.operator.context import ERROR, PROBLEMS, finish, load_settings, print_json, say
+from teamvars.cli.operator.context import (
+    ERROR,
+    PROBLEMS,
+    explanation,
+    finish,
+    load_settings,
+    print_json,
+    say,
+)
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.errors import Refusal
 from teamvars.security import keyring
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
-from teamvars.storage.engines import database_for
+from teamvars.storage.engines import database_for, described
 
 _OK, _PROBLEM = Severity.OK, Severity.PROBLEM
 
@@ -37,12 +45,13 @@ def doctor(
 
 
 async def _collect(config: Settings) -> list[Finding]:
-    findings = [*_unknown_variables(), *_files(config)]
+    store = Finding(_OK, "store", described(config.url))
+    findings = [*_unknown_variables(), *_files(config), store]
     try:
         findings += [finding async for finding in _store(config)]
     except Refusal as refusal:
-        text = " ".join(fault.detail for fault in refusal.faults)
-        findings.append(Finding(_PROBLEM, "database", f"{text} Check TEAMVARS_DATABASE_URL."))
+        text = " ".join(explanation(refusal).splitlines()).removesuffix(".")
+        findings.append(Finding(_PROBLEM, "database", f"{text}. Check TEAMVARS_DATABASE_URL."))
     except PROBLEMS as problem:
         if all(finding.text != str(problem) for finding in findings):  # the keyring's mode is known
             findings.append(Finding(_PROBLEM, "installation", str(problem)))

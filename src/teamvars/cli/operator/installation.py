@@ -1,20 +1,29 @@
 """`init` and `migrate`."""
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from teamvars import wiring
 from teamvars.cli.operator import files
-from teamvars.cli.operator.context import DIFFERENCES, fail, finish, load_settings, note, say
+from teamvars.cli.operator.context import (
+    DIFFERENCES,
+    fail,
+    finish,
+    load_settings,
+    note,
+    print_json,
+    say,
+)
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
-from teamvars.storage.engines import database_for
+from teamvars.storage.engines import database_for, described
 from teamvars.storage.migrations import Migration
 
-migrate = typer.Typer(help="The schema of the database.", no_args_is_help=True)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def init(context: typer.Context) -> None:
@@ -22,8 +31,8 @@ def init(context: typer.Context) -> None:
     config = load_settings(context)
     finish(initialise(config))
     note(
-        f"Ready. Keep a copy of the keyring {config.keyring_path} apart from the database's "
-        "backups: without it no value can be read again."
+        f"Ready: {described(config.url)}. Keep a copy of the keyring {config.keyring_path} apart "
+        "from the database's backups: without it no value can be read again."
     )
 
 
@@ -65,8 +74,7 @@ async def _keyring(config: Settings, installation: Installation) -> Keyring:
     return keyring.load(config.keyring_path)
 
 
-@migrate.command("up")
-def up(context: typer.Context) -> None:
+def up(context: typer.Context, as_json: AsJson = False) -> None:
     """Apply the migrations that are missing; one node at a time."""
     config = load_settings(context)
 
@@ -79,27 +87,31 @@ def up(context: typer.Context) -> None:
             await database.close()
 
     _make_folder(config.data_dir)
-    for migration in finish(work()):
-        say(f"applied {migration.number:03} {migration.name}")
+    _print("applied", finish(work()), as_json=as_json)
     note("The schema is up to date.")
 
 
-@migrate.command("status")
-def status(context: typer.Context) -> None:
+def status(context: typer.Context, as_json: AsJson = False) -> None:
     """List the migrations that are missing."""
     missing = _pending(context)
-    for migration in missing:
-        say(f"missing {migration.number:03} {migration.name}")
+    _print("missing", missing, as_json=as_json)
     if not missing:
         note("The schema is up to date.")
 
 
-@migrate.command("check")
 def check(context: typer.Context) -> None:
     """Exit with 3 when migrations are missing."""
     if _pending(context):
         note("Migrations are missing. Run: teamvars migrate up")
         raise typer.Exit(DIFFERENCES)
+
+
+def _print(what: str, migrations: list[Migration], *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"number": one.number, "name": one.name} for one in migrations])
+        return
+    for migration in migrations:
+        say(f"{what} {migration.number:03} {migration.name}")
 
 
 def _pending(context: typer.Context) -> list[Migration]:

@@ -1,32 +1,36 @@
 """`keys status`."""
 
+from typing import Annotated
+
 import typer
 
 from teamvars import wiring
-from teamvars.cli.operator.context import load_settings, run, say
+from teamvars.cli.operator.context import load_settings, print_json, run, say
 from teamvars.domain.access import Caller
 from teamvars.security import keyring
 
-app = typer.Typer(help="The keys of the keyring.", no_args_is_help=True)
 
-
-@app.callback()
-def group() -> None:
-    """Keeps `status` a command of its own while it is the only one."""
-
-
-@app.command("status")
-def status(context: typer.Context) -> None:
-    """List the keys, which are active, and how many data keys each master key wraps."""
+def status(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the keys, and which are active, with how many data keys each master key wraps."""
 
     async def uses(services: wiring.Services, _: Caller) -> dict[str, int]:
         return await services.installation.key_uses()
 
     counted = run(context, uses)
     keys = keyring.load(load_settings(context).keyring_path)
-    for key_id in keys.master.keys:
-        state = "active" if key_id == keys.master.active else "kept"
-        say(f"master  {key_id}  {state}  wraps {counted.get(key_id, 0)} data keys")
-    for key_id in keys.audit.keys:
-        state = "active" if key_id == keys.audit.active else "kept"
-        say(f"audit   {key_id}  {state}")
+    kept = (("master", keys.master), ("audit", keys.audit))
+    rows = [
+        {"purpose": purpose, "id": id_, "active": id_ == ring.active, "wraps": counted.get(id_, 0)}
+        for purpose, ring in kept
+        for id_ in ring.keys
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        state = "active" if row["active"] else "kept"
+        wraps = f"  wraps {row['wraps']} data keys" if row["purpose"] == "master" else ""
+        say(f"{row['purpose']:6}  {row['id']}  {state}{wraps}")

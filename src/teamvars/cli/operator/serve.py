@@ -19,7 +19,7 @@ from teamvars.logs import LogFormat
 from teamvars.security import keyring
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
-from teamvars.storage.engines import database_for
+from teamvars.storage.engines import database_for, described
 
 if sys.platform != "win32":
     import resource
@@ -53,7 +53,13 @@ def listen(config: Settings) -> None:
     """Runs the server until it is told to stop."""
     address = free_address(config)
     settings.export(config)
-    log.info("serving", host=config.host, port=config.port, workers=config.workers)
+    log.info(
+        "serving",
+        host=config.host,
+        port=config.port,
+        workers=config.workers,
+        store=described(config.url),
+    )
     Server(
         "teamvars.wiring:worker",
         factory=True,

@@ -11,13 +11,10 @@ from teamvars.domain.times import moment
 from teamvars.domain.tokens import EXPIRY_RULE, can_expire
 from teamvars.services.tokens import OwnerName
 
-app = typer.Typer(help="API tokens.", no_args_is_help=True)
-
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(\d{1,9})([dhms])")
 
 
-@app.command("create")
 def create(
     context: typer.Context,
     user: Annotated[str | None, typer.Option(help="A user's name.")] = None,
@@ -40,7 +37,6 @@ def create(
     note(f"Token {new.token.id}. It is shown only this once.")
 
 
-@app.command("list")
 def list_(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -71,7 +67,6 @@ def list_(
         raise typer.Exit(ERROR)
 
 
-@app.command("revoke")
 def revoke(context: typer.Context, token_id: str) -> None:
     """End a token at once."""
     run(context, lambda services, caller: services.tokens.revoke(caller, token_id))

@@ -67,7 +67,8 @@ class Contents:
         """A file must not take an organization's last active owner away."""
         if self._had_owner and not self._inside.has_owner():
             detail = f"Organization {self._inside.name} would have no active owner left."
-            self.faults.append(Fault(Code.LAST_OWNER, detail))
+            owners = (team.at for team in self._entry.teams if fold(team.name) == OWNERS)
+            self.faults.append(fault(detail, next(owners, self._entry.at), Code.LAST_OWNER))
 
     def ids(self) -> OrganizationIds:
         """The ids of everything the file names."""
@@ -85,7 +86,8 @@ class Contents:
             user = self._people.named(username)
             if user is None:
                 detail = f"There is no user {username}; name them under users."
-                self.faults.append(fault(detail, self._entry.at))
+                at = self._entry.member_at.get(username, self._entry.at)
+                self.faults.append(fault(detail, at))
                 continue
             before = inside.members.get(fold(username))
             if before is None:
@@ -147,7 +149,7 @@ class Contents:
             membership = inside.members.get(fold(name))
             if membership is None:
                 detail = f"Team {path}: {name} is no member of {inside.name}."
-                self.faults.append(fault(detail, entry.at))
+                self.faults.append(fault(detail, entry.member_at.get(name, entry.at)))
             else:
                 wanted[membership.id] = membership.username
         present = inside.in_team.get(team.id, set())
@@ -170,7 +172,7 @@ class Contents:
             workspace = inside.workspaces.get(fold(name))
             if workspace is None:
                 detail = f"Team {path}: there is no workspace {inside.name}/{name}."
-                self.faults.append(fault(detail, entry.at))
+                self.faults.append(fault(detail, entry.workspace_at.get(name, entry.at)))
                 continue
             wanted.add(workspace.id)
             former = present.get(workspace.id)

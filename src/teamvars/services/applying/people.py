@@ -109,6 +109,6 @@ class People:
         self.faults.append(fault(detail, entry.at))
 
 
-def fault(detail: str, at: str = "") -> Fault:
+def fault(detail: str, at: str = "", code: Code = Code.INVALID_VALUE) -> Fault:
     """Something in the file that cannot be, with its place."""
-    return Fault(Code.INVALID_VALUE, f"{at}: {detail}" if at else detail)
+    return Fault(code, f"{at}: {detail}" if at else detail)

@@ -1,0 +1,85 @@
+"""What the log says of a store that cannot be used: when that begins, and when it is over."""
+
+import time
+from collections.abc import Awaitable
+from contextlib import AbstractContextManager
+
+import structlog
+
+from teamvars.domain.diagnosis import Engine
+from teamvars.domain.errors import Kind, Refusal
+from teamvars.storage.database import Body, Database, T
+
+_MOST_CHARACTERS = 300
+
+log = structlog.get_logger("teamvars.storage")
+
+
+class WatchedDatabase(Database):
+    """A `Database` that logs why another one cannot be used.
+
+    One warning for each outage, with the driver's error, however many are refused meanwhile; and
+    one when something has worked again that began after the last failure.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._failing_since: float | None = None
+        self._failed_at = 0.0
+
+    async def open(self) -> None:
+        await self._watch(self._database.open())
+
+    def in_request(self) -> AbstractContextManager[None]:
+        return self._database.in_request()
+
+    async def read(self, body: Body[T]) -> T:
+        return await self._watch(self._database.read(body))
+
+    async def query(self, body: Body[T]) -> T:
+        return await self._watch(self._database.query(body))
+
+    async def write(self, body: Body[T]) -> T:
+        return await self._watch(self._database.write(body))
+
+    async def change(self, subject: str, body: Body[T]) -> T:
+        return await self._watch(self._database.change(subject, body))
+
+    async def migrate(self, body: Body[T]) -> T:
+        return await self._watch(self._database.migrate(body))
+
+    async def engine(self) -> Engine:
+        return await self._watch(self._database.engine())
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def _watch(self, work: Awaitable[T]) -> T:
+        begun = time.monotonic()
+        try:
+            result = await work
+        except Refusal as refusal:
+            # Without a cause somebody was in the way, or has said so already.
+            if refusal.kind is Kind.UNAVAILABLE and refusal.__cause__ is not None:
+                self._note_failure(refusal.__cause__)
+            raise
+        if self._failing_since is not None and begun > self._failed_at:
+            seconds = round(time.monotonic() - self._failing_since, 1)
+            self._failing_since = None
+            log.warning("storage is available again", seconds=seconds)
+        return result
+
+    def _note_failure(self, cause: BaseException) -> None:
+        self._failed_at = time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = self._failed_at
+            log.warning("storage is unavailable", reason=reason(cause))
+
+
+def reason(cause: BaseException) -> str:
+    """The class and the message of a driver's error about its store.
+
+    Not the further lines, which PostgreSQL's errors may have: a detail can quote a row.
+    """
+    message = str(cause).partition("\n")[0][:_MOST_CHARACTERS]
+    return f"{type(cause).__name__}: {message}" if message else type(cause).__name__

@@ -1,0 +1,76 @@
+"""Help costs what Typer costs: no command is loaded to list them all."""
+
+import inspect
+import os
+import subprocess
+import sys
+
+import pytest
+
+from teamvars.cli import app
+from teamvars.cli.lazy import LazyCommand
+from tests.commands import SCRIPT
+
+# Of the same shape: options before the command, and commands in a group.
+EMPTY = """
+import typer
+from pathlib import Path
+app, token = typer.Typer(add_completion=False), typer.Typer()
+app.add_typer(token, name="token")
+
+@app.callback()
+def root(data_dir: Path | None = None) -> None: ...
+
+@token.command()
+def create() -> None: ...
+
+@token.command()
+def revoke() -> None: ...
+
+app()
+"""
+MOST = 1.5
+TRIES = 3
+
+
+def processor_seconds(*words: str) -> float:
+    """What a command takes of the processor."""
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.mark.parametrize("words", [("--help",), ("token", "--help")])
+def test_help_takes_hardly_longer_than_that_of_an_empty_program(words: tuple[str, ...]) -> None:
+    ours, empty = [], []
+    for _ in range(TRIES):  # side by side: a busy host slows both
+        ours.append(processor_seconds(sys.executable, SCRIPT, *words))
+        empty.append(processor_seconds(sys.executable, "-c", EMPTY, *words))
+    assert min(ours) <= MOST * min(empty)
+
+
+def test_the_version_is_told_without_loading_any_command() -> None:
+    words = [sys.executable, "-X", "importtime", SCRIPT, "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("teamvars ")
+    assert "teamvars.cli" in done.stderr
+    for heavy in ("teamvars.wiring", "teamvars.cli.operator.", "granian", "starlette", "asyncpg"):
+        assert heavy not in done.stderr
+
+
+def lazy_commands() -> list[LazyCommand]:
+    """Every command, the groups' included."""
+    found = []
+    waiting = list(app.commands.values())
+    for command in waiting:  # grows while it is walked
+        waiting += getattr(command, "commands", {}).values()
+        found += [command] if isinstance(command, LazyCommand) else []
+    return found
+
+
+def test_the_summary_of_a_command_is_how_its_own_help_begins() -> None:
+    for command in lazy_commands():
+        assert command.help
+        assert inspect.cleandoc(command.load().help).startswith(command.help.removesuffix("."))

@@ -1,0 +1,33 @@
+"""What commands print: JSON on demand, and not a word where nobody reads any more."""
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Site
+from tests.commands import SCRIPT
+
+
+@pytest.mark.parametrize("words", ["audit list", "audit export", "audit list 2>&1"])
+def test_a_pipe_that_is_closed_ends_a_command_in_silence(site: Site, words: str) -> None:
+    command = f"{SCRIPT} {words} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["/usr/bin/env", "bash", "-c", command],
+        cwd=site.host.folder,
+        env=site.host.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.returncode == 141  # as of a program that SIGPIPE ends
+
+
+def test_keys_and_migrations_are_listed_in_json(site: Site) -> None:
+    rows: list[dict[str, Any]] = site.host.succeed("keys", "status", "--json").json
+    assert [(row["purpose"], row["active"]) for row in rows] == [("master", True), ("audit", True)]
+    in_words = site.host.succeed("keys", "status").out.splitlines()
+    assert [line.split()[:2] for line in in_words] == [[row["purpose"], row["id"]] for row in rows]
+    assert site.host.succeed("migrate", "status", "--json").json == []
+    assert site.host.succeed("migrate", "up", "--json").json == []
