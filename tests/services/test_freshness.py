@@ -17,7 +17,7 @@ async def test_a_revoked_token_authenticates_nobody(desks: tuple[Desk, Desk]) ->
     owner = OwnerName(user=one.named("writer")[0])
     new = await one.services.tokens.create(operator(), owner, None)
     assert await other.list_with(new.secret) == {}
-    await one.services.tokens.revoke(operator(), new.token.id)
+    await one.services.issued_tokens.revoke(operator(), new.token.id)
     for desk in desks:
         assert await refusal_of(desk.list_with(new.secret)) == "unauthenticated"
         asked_who = desk.services.sessions.authenticate(caller_with(new.secret))

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from teamvars import __version__, logs
-from teamvars.cli.operator import audit, dev, directory, doctor, installation, keys, serve, tokens
+from teamvars.cli.operator import (
+    access,
+    audit,
+    dev,
+    directory,
+    doctor,
+    installation,
+    keys,
+    serve,
+    tokens,
+    users,
+)
 from teamvars.cli.operator.context import Flags
 
 app = typer.Typer(
@@ -24,6 +35,8 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(installation.migrate, name="migrate")
 app.add_typer(directory.app, name="directory")
 app.add_typer(tokens.app, name="token")
+app.add_typer(users.app, name="user")
+app.command("access")(access.access)
 app.add_typer(keys.app, name="keys")
 app.add_typer(audit.app, name="audit")
 

@@ -138,6 +138,11 @@ def not_found() -> Refusal:
     return Refusal(Fault(Code.NOT_FOUND, "It does not exist, or you may not see it."))
 
 
+def there_is_no(what: str) -> Refusal:
+    """What an operator named is not there: they may know it, unlike who asks over HTTP."""
+    return Refusal(Fault(Code.NOT_FOUND, f"There is no {what}."))
+
+
 def forbidden(detail: str) -> Refusal:
     """The caller may see the thing but not do this to it."""
     return Refusal(Fault(Code.FORBIDDEN, detail))

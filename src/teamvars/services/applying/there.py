@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.directory import Directory
 from teamvars.domain.names import fold
-from teamvars.domain.teams import OWNERS, Status
+from teamvars.domain.teams import OWNERS, Status, counts_as_owner
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.applying.people import People
 from teamvars.storage import organizations, teams, users, workspaces
@@ -34,8 +34,11 @@ class Inside(msgspec.Struct):
     def has_owner(self) -> bool:
         """Whether somebody active is in the owners team."""
         owners = self.in_team.get(self.teams[OWNERS].id, set())
-        members = self.members.values()
-        return any(one.id in owners and one.status is Status.ACTIVE for one in members)
+        return any(
+            counts_as_owner(one.status, disabled=one.user_disabled)
+            for one in self.members.values()
+            if one.id in owners
+        )
 
 
 async def find(
