@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.domain.holders import WorkspaceHolders
 from teamvars.domain.memberships import MembershipFilter, MembershipView
 from teamvars.domain.names import USERNAME_RULE, is_username, name_taken
 from teamvars.domain.tokens import IssuedToken
@@ -16,7 +17,7 @@ from teamvars.services import Clock
 from teamvars.services.changes import organizations as user_changes
 from teamvars.services.changes import tokens as token_changes
 from teamvars.services.changes.ledger import Ledger
-from teamvars.storage import issued_tokens, memberships, teams, tokens, users
+from teamvars.storage import holders, issued_tokens, memberships, teams, tokens, users
 from teamvars.storage.database import Database, Taken, Transaction
 from teamvars.storage.memberships import Within
 from teamvars.storage.users import UserRow
@@ -85,6 +86,14 @@ class Accounts:
                 await issued_tokens.of_user(tx, user.id),
                 await issued_tokens.made_by(tx, user.id),
             )
+
+        return await self._database.read(body)
+
+    async def holders(self, organization: str, workspace: str) -> WorkspaceHolders:
+        """Who holds rights to a workspace. Refuses: not found."""
+
+        async def body(tx: Transaction) -> WorkspaceHolders:
+            return await holders.of_workspace(tx, organization, workspace, self._clock())
 
         return await self._database.read(body)
 

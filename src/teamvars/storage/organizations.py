@@ -56,6 +56,12 @@ async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, tuple[str
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
+async def every(tx: Transaction) -> dict[str, tuple[str, str]]:
+    """As `find_all`, of all organizations."""
+    rows = await tx.fetch("SELECT name_folded, id, name FROM organizations")
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
 async def name_of(tx: Transaction, organization_id: str) -> str:
     """The name of an organization. Refuses: not found."""
     row = await tx.fetch_one("SELECT name FROM organizations WHERE id = $1", organization_id)

@@ -53,7 +53,7 @@ async def find(
     found = await organizations.find_all(tx, names)
     await lock(id_ for id_, _ in found.values())
     people = await _people(tx, directory)
-    return people, await _load(tx, found, people, lock, prune=prune)
+    return people, await load(tx, found, people, lock, prune=prune)
 
 
 async def _people(tx: Transaction, directory: Directory) -> People:
@@ -74,13 +74,17 @@ async def _people(tx: Transaction, directory: Directory) -> People:
     return people
 
 
-async def _load(
+async def no_lock(_: Iterable[str]) -> None:
+    """A look locks nothing: it is a snapshot."""
+
+
+async def load(
     tx: Transaction,
     found: Mapping[str, tuple[str, str]],
     people: People,
-    lock: Lock,
+    lock: Lock = no_lock,
     *,
-    prune: bool,
+    prune: bool = False,
 ) -> dict[str, Inside]:
     """The organizations with all they have, once what concerns them is locked."""
     loaded = {id_: Inside(id_, name) for id_, name in found.values()}
