@@ -1,6 +1,7 @@
 """A disabled owner is no owner, and two who leave at once do not leave nobody."""
 
 import asyncio
+from collections.abc import Awaitable
 
 import pytest
 
@@ -38,16 +39,17 @@ async def test_of_two_owners_who_go_at_once_one_stays(desks: tuple[Desk, Desk], 
     one, other = desks
     await one.change("add", "plain", team="owners")
     for _ in range(4):
-        first = one.services.accounts.disable(operator(), one.world.users["plain"], Disabling())
+        users = one.world.users
+        going: list[Awaitable[object]] = [
+            one.services.accounts.disable(operator(), users["plain"], Disabling())
+        ]
         if way == "disable":
-            who = other.world.users["owner"]
-            second = other.services.accounts.disable(operator(), who, Disabling())
-            done = await asyncio.gather(first, second, return_exceptions=True)
-        else:
-            # By the organization's token: the caller does not lose the right to ask.
+            going.append(other.services.accounts.disable(operator(), users["owner"], Disabling()))
+        else:  # by a token that does not lose the right to ask
             removal = other.change("remove", "owner", team="owners", who="organization-token")
-            done = await asyncio.gather(first, removal, return_exceptions=True)
-        refused = [one for one in done if isinstance(one, BaseException)]
+            going.append(removal)
+        done = await asyncio.gather(*going, return_exceptions=True)
+        refused = [found for found in done if isinstance(found, BaseException)]
         assert [isinstance(refusal, Refusal) for refusal in refused] == [True]
         for person in ("plain", "owner"):
             await one.services.accounts.enable(operator(), one.world.users[person])

@@ -11,7 +11,7 @@ from teamvars.domain.directory import (
     UserEntry,
 )
 from teamvars.domain.errors import Refusal, there_is_no
-from teamvars.domain.names import fold
+from teamvars.domain.names import fold, is_email
 from teamvars.services.applying import there
 from teamvars.services.applying.people import People
 from teamvars.services.applying.there import Inside
@@ -40,7 +40,7 @@ async def export(tx: Transaction, names: Sequence[str]) -> Exported:
     shown = [user for user in everybody if not names or fold(user.username) in members]
     unsaid += _unsaid_of(shown)
     known = tuple(
-        UserEntry(user.username, user.email, user.site_admin)
+        UserEntry(user.username, _email(user), user.site_admin)
         for user in shown
         if not user.placeholder
     )
@@ -56,9 +56,16 @@ def _unsaid_of(shown: Iterable[UserRow]) -> list[str]:
                 f"User {user.username} was only invited so far, and so does not stand under "
                 "users: name them there before you apply the file to another installation."
             )
+        elif user.email is not None and _email(user) is None:
+            said.append(f"The address of user {user.username} is none that a file may hold.")
         if user.disabled:
             said.append(f"User {user.username} is disabled, which the file cannot say.")
     return said
+
+
+def _email(user: UserRow) -> str | None:
+    """Older releases took addresses that are refused today, and they stay until changed."""
+    return user.email if user.email is not None and is_email(user.email) else None
 
 
 def _organization(inside: Inside) -> tuple[OrganizationEntry, list[str]]:
