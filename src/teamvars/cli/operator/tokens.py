@@ -114,7 +114,7 @@ def _from_stdin() -> str:
     """A token's text; on a terminal it is asked for, and not shown while it is typed."""
     if sys.stdin.isatty():
         return getpass.getpass("The token: ").strip()
-    return sys.stdin.read(_MOST_OF_STDIN).strip()
+    return sys.stdin.buffer.read(_MOST_OF_STDIN).decode(errors="replace").strip()
 
 
 def _owner(user: str | None, team: str | None, organization: str | None) -> OwnerName:
