@@ -25,6 +25,7 @@ class _Request(TypedDict):
     environment: dict[str, str]
     out: str
     err: str
+    given: str | None
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,18 @@ class Host:
         more = {name.upper(): str(value) for name, value in settings.items()}
         return Host(self.folder, {**self.settings, **more})
 
-    def run(self, *words: object) -> Done:
-        """Runs a command to its end."""
-        out, err = self.folder / ".out", self.folder / ".err"
+    def run(self, *words: object, given: str | None = None) -> Done:
+        """Runs a command to its end; what is given is on its standard input."""
+        out, err, in_ = (self.folder / name for name in (".out", ".err", ".in"))
+        if given is not None:
+            in_.write_text(given)
         request: _Request = {
             "words": [str(word) for word in words],
             "folder": str(self.folder),
             "environment": self.environment,
             "out": str(out),
             "err": str(err),
+            "given": None if given is None else str(in_),
         }
         loaded = _loaded()
         assert loaded.stdin is not None
@@ -133,7 +137,7 @@ def _become(request: _Request) -> NoReturn:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     for descriptor, path in ((1, request["out"]), (2, request["err"])):
         os.dup2(os.open(path, flags, 0o600), descriptor)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(os.open(request["given"] or os.devnull, os.O_RDONLY), 0)
     sys.argv = ["teamvars", *request["words"]]
     code: object = 0
     try:

@@ -15,6 +15,7 @@ from teamvars.domain.directory import (
     UserEntry,
 )
 from teamvars.domain.teams import Status, Visibility
+from teamvars.services.accounts import Disabling
 from teamvars.services.directory import Options
 from teamvars.services.tokens import OwnerName
 from tests.house import House, operator
@@ -29,7 +30,8 @@ class World:
 
     Users: `owner`, `writer` (grant write on `network`), `reader` (grant read on it), `manager`
     (in a team with manage-membership), `hidden` (in the secret team), `plain` (a member without a
-    team), `invited` and `invited_writer` (not accepted; the latter is in the writers' team),
+    team), `disabled` (an owner who is), `invited` and `invited_writer` (not accepted; the latter is
+    in the writers' team),
     `outsider` (owner of the other organization), `admin` (site admin without a membership).
     Teams: `owners`, `writers`, `readers`, `managers`, `secret`, `crew` (empty).
     Workspaces: `network`, `payments` (nobody's but the owners').
@@ -117,7 +119,7 @@ async def build_world(house: House) -> World:
     """Two fresh organizations in the installation."""
     mark = uuid4().hex[:12]
     name, other = f"org-{mark}", f"other-{mark}"
-    active = ("owner", "writer", "reader", "manager", "hidden", "plain")
+    active = ("owner", "writer", "reader", "manager", "hidden", "plain", "disabled")
     invited = ("invited", "invited_writer")
     inside = dict.fromkeys(active, ACTIVE) | dict.fromkeys(invited, INVITED)
     usernames = {person: f"{person}-{mark}" for person in (*inside, "outsider", "admin")}
@@ -136,6 +138,7 @@ async def build_world(house: House) -> World:
         who: (await house.services.tokens.create(operator(), owner, None)).secret
         for who, owner in owners.items()
     }
+    await house.services.accounts.disable(operator(), usernames["disabled"], Disabling())
     return World(
         house=house,
         organization=name,
@@ -173,7 +176,7 @@ def _directory(
                 {usernames[person]: status for person, status in inside.items()},
                 ("network", "payments"),
                 (
-                    TeamEntry("owners", members=named("owner")),
+                    TeamEntry("owners", members=named("owner", "disabled")),
                     writers,
                     TeamEntry(
                         "readers", members=named("reader"), workspaces={"network": Grant.READ}

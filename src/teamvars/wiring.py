@@ -16,10 +16,12 @@ from teamvars.security import keyring
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.security.sealing import Sealer
+from teamvars.services.accounts import Accounts
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.directory import DirectoryFiles
 from teamvars.services.installation import Installation, Readiness
+from teamvars.services.issued_tokens import IssuedTokens
 from teamvars.services.members import Members
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
@@ -75,6 +77,8 @@ class Services(msgspec.Struct, frozen=True):
     value_checks: ValueChecks
     code: CodeChecker
     tokens: Tokens
+    issued_tokens: IssuedTokens
+    accounts: Accounts
     directory: DirectoryFiles
     audit: Audit
 
@@ -104,6 +108,8 @@ def services(
         value_checks=ValueChecks(database, clock, code),
         code=code,
         tokens=Tokens(database, chain, clock),
+        issued_tokens=IssuedTokens(database, chain, clock),
+        accounts=Accounts(database, chain, clock),
         directory=DirectoryFiles(database, sealer, chain, clock),
         audit=Audit(database, chain, clock),
     )

@@ -4,7 +4,7 @@ People, teams and workspaces go by their names, what the service assigns by its 
 `version#1`. Every operation returns what must be answered; `trail` is what the audit must say.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -36,9 +36,12 @@ class Team:
 class Model:
     """One organization. Callers are users, `TEAM-token` and `organization-token`."""
 
-    def __init__(self, status: Mapping[str, str], teams: Mapping[str, Team]) -> None:
+    def __init__(
+        self, status: Mapping[str, str], teams: Mapping[str, Team], disabled: Collection[str] = ()
+    ) -> None:
         self.status = dict(status)
         self.teams = dict(teams)
+        self.disabled = set(disabled)
         self.variables: dict[str, dict[str, Any]] = {}
         self.revoked: set[str] = set()
         self.made = self.versions = 0
@@ -91,7 +94,7 @@ class Model:
         manages = any(self.teams[name].manages for name in self._acting(who))
         if not self._owns(who) and (team == "owners" or not manages):
             raise Refused(("403", "forbidden", None))
-        owners = {one for one in self.teams["owners"].members if self.status[one] == "active"}
+        owners = self._active_owners(self.status)
         ends = verb == "remove" and team == "owners" and owners <= set(people)
         faults: list[FaultTriple] = []
         for n, person in enumerate(people):
@@ -112,20 +115,31 @@ class Model:
     def grant(self, team: str, grants: Mapping[str, int]) -> None:
         before = self.teams[team].grants
         changed = [space for space, level in grants.items() if before.get(space) != level]
-        self.trail += [(team, "grant.put") for _ in changed]
         self.trail += [(team, "grant.remove")] if before.keys() - grants.keys() else []
+        self.trail += [(team, "grant.put") for _ in changed]
         self.teams[team].grants = dict(grants)
 
     def set_status(self, person: str, status: str) -> None:
-        owners = self.teams["owners"].members
         after = {**self.status, person: status}
-        if all(after[one] == "invited" for one in owners):
+        if self._active_owners(self.status) and not self._active_owners(after):
             raise Refused(("422", "last_owner", None))
         self.status = after
 
+    def disable(self, person: str) -> None:
+        if self._active_owners(self.status) == {person}:
+            raise Refused(("422", "last_owner", None))
+        self.disabled.add(person)
+
+    def enable(self, person: str) -> None:
+        self.disabled.discard(person)
+
+    def _active_owners(self, status: Mapping[str, str]) -> set[str]:
+        owners = self.teams["owners"].members
+        return {one for one in owners - self.disabled if status[one] == "active"}
+
     def _acting(self, who: str) -> set[str]:
         """The teams whose rights the caller has."""
-        if who in self.revoked:
+        if who in self.revoked | self.disabled:
             raise Refused(("401", "unauthenticated", None))
         if who.endswith("-token"):
             return {who.removesuffix("-token")} & self.teams.keys()

@@ -6,7 +6,7 @@ test made by the names it gave, what the service assigned by the order in which 
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -22,6 +22,7 @@ from teamvars.domain.directory import (
 )
 from teamvars.domain.errors import Refusal
 from teamvars.domain.teams import Status
+from teamvars.services.accounts import Disabling
 from teamvars.services.directory import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.web.errors import STATUS
@@ -31,6 +32,7 @@ from tests.world import World, build_world
 
 PEOPLE = {
     **dict.fromkeys(("owner", "writer", "reader", "manager", "hidden", "plain"), "active"),
+    "disabled": "active",
     **dict.fromkeys(("invited", "invited_writer"), "invited"),
 }
 NOBODY = "var-1111111111111111"
@@ -47,13 +49,14 @@ def model_of_world() -> Model:
     return Model(
         PEOPLE,
         {
-            "owners": Team({"owner"}),
+            "owners": Team({"owner", "disabled"}),
             "writers": Team({"writer", "invited_writer"}, {"network": 2}),
             "readers": Team({"reader"}, {"network": 1}),
             "managers": Team({"manager"}, manages=True),
             "secret": Team({"hidden"}, secret=True),
             "crew": Team(),
         },
+        disabled={"disabled"},
     )
 
 
@@ -123,13 +126,23 @@ class Nodes:
         members = {self._username(person): Status(status)}
         return await self._apply(OrganizationEntry(self.world.organization, members))
 
+    async def disable(self, person: str) -> Reply:
+        """Has the operator disable somebody, but no last owner."""
+        accounts, who = self._next().services.accounts, self.world.users[person]
+        return await self._operate(accounts.disable(operator(), who, Disabling()))
+
+    async def enable(self, person: str) -> Reply:
+        """The reverse."""
+        accounts, who = self._next().services.accounts, self.world.users[person]
+        return await self._operate(accounts.enable(operator(), who))
+
     async def revoke(self, who: str) -> None:
         """Ends the caller's token."""
         owner = self._owner_id(who)
         services = self._next().services
-        for token in await services.tokens.list():
-            if token.owner_id == owner:
-                await services.tokens.revoke(operator(), token.id)
+        for issued in await services.issued_tokens.list():
+            if issued.token.owner_id == owner:
+                await services.issued_tokens.revoke(operator(), issued.token.id)
 
     async def issue(self, who: str) -> None:
         """Gives the caller a new token."""
@@ -168,14 +181,17 @@ class Nodes:
         return [entry.action for entry in reversed(entries) if "token" not in entry.action]
 
     async def _apply(self, entry: OrganizationEntry) -> Reply:
-        services = self._next().services
+        files = self._next().services.directory
+        return await self._operate(files.apply(operator(), Directory((), (entry,)), Options()))
+
+    async def _operate(self, work: Awaitable[object]) -> Reply:
         try:
-            await services.directory.apply(operator(), Directory((), (entry,)), Options())
+            await work
         except Refusal as refusal:
             status = STATUS[refusal.kind]
             faults = [(str(status), fault.code.word, fault.pointer) for fault in refusal.faults]
             return Reply(status, faults, None, repr(faults))
-        return Reply(204, [], None, "applied")
+        return Reply(204, [], None, "done")
 
     def _reply(self, answer: httpx.Response) -> Reply:
         text = self._named(answer.text)

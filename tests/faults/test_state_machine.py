@@ -24,7 +24,10 @@ from tests.faults.nodes import Nodes, Reply, model_of_world, open_nodes
 from tests.house import House
 from tests.postgres import Postgres
 
-PEOPLE = ("owner", "writer", "reader", "manager", "hidden", "plain", "invited_writer", "outsider")
+PEOPLE = (
+    *("owner", "writer", "reader", "manager", "hidden", "plain", "disabled"),
+    *("invited_writer", "outsider"),
+)
 CALLERS = (*PEOPLE, "owners-token", "writers-token", "organization-token")
 MEMBERS = (*PEOPLE[:-1], "invited")
 
@@ -152,9 +155,17 @@ class Lockstep(RuleBasedStateMachine):
         expected = partial(self.model.set_status, person, status)
         self._agree(204, expected, lambda nodes: nodes.set_status(person, status))
 
+    @rule(person=st.sampled_from(("owner", "writer", "manager", "disabled")))
+    def disable_or_enable(self, person: str) -> None:
+        verb = "enable" if person in self.model.disabled else "disable"
+        expected = partial(getattr(self.model, verb), person)
+        self._agree(204, expected, lambda nodes: getattr(nodes, verb)(person))
+
     @rule(who=st.sampled_from(("writer", "reader", "manager", "writers-token")))
     def revoke_or_issue(self, who: str) -> None:
         again = who in self.model.revoked
+        if again and who in self.model.disabled:
+            return  # the operator is refused a token that would be refused
         self._all(nodes.issue(who) if again else nodes.revoke(who) for nodes in self.stores)
         self.model.revoked ^= {who}
 

@@ -30,7 +30,7 @@ async def all_kinds_of_changes(desk: Desk) -> None:
     await desk.change("remove", "plain")
     token_owner = OwnerName(user=desk.named("writer")[0])
     new = await desk.services.tokens.create(operator(), token_owner, None)
-    await desk.services.tokens.revoke(operator(), new.token.id)
+    await desk.services.issued_tokens.revoke(operator(), new.token.id)
     user = UserEntry(f"new-{world.organization}", "n@example.com".replace("n", world.organization))
     await desk.services.directory.apply(operator(), Directory((user,)), AS_WRITTEN)
     changed = UserEntry(user.username, site_admin=True)
@@ -151,8 +151,8 @@ async def _create_token(desk: Desk) -> None:
 
 
 async def _revoke_token(desk: Desk) -> None:
-    tokens = await desk.services.tokens.list()
-    await desk.services.tokens.revoke(operator(), tokens[0].id)
+    tokens = await desk.services.issued_tokens.list()
+    await desk.services.issued_tokens.revoke(operator(), tokens[0].token.id)
 
 
 async def _apply_file(desk: Desk) -> None:

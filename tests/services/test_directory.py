@@ -110,7 +110,7 @@ async def test_pruning_removes_the_rest_of_the_named_organization_alone(desk: De
     assert kinds == [
         *["delete team"] * 4,
         "delete workspace",
-        *["remove member"] * 6,
+        *["remove member"] * 7,
     ]
     assert await desk.list("reader") == {"region": "eu"}
     tables = await dump(desk.services.database)

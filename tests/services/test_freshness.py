@@ -1,14 +1,17 @@
 """What was taken away is gone for every request that begins after it, on every node."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
 import pytest
 
 from teamvars.domain.directory import Grant, TeamEntry
+from teamvars.domain.errors import Refusal
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.teams import LinkageType, Status, Visibility
 from teamvars.domain.workspaces import WorkspaceDraft
+from teamvars.services.accounts import Disabling
 from teamvars.services.directory import Options
 from teamvars.services.tokens import OwnerName
 from tests.house import operator
@@ -20,11 +23,39 @@ async def test_a_revoked_token_authenticates_nobody(desks: tuple[Desk, Desk]) ->
     owner = OwnerName(user=one.named("writer")[0])
     new = await one.services.tokens.create(operator(), owner, None)
     assert await other.list_with(new.secret) == {}
-    await one.services.tokens.revoke(operator(), new.token.id)
+    await one.services.issued_tokens.revoke(operator(), new.token.id)
     for desk in desks:
         assert await refusal_of(desk.list_with(new.secret)) == "unauthenticated"
         asked_who = desk.services.sessions.authenticate(caller_with(new.secret))
         assert await refusal_of(asked_who) == "unauthenticated"
+
+
+async def test_a_disabled_user_is_nobody_on_every_node_until_enabled(
+    desks: tuple[Desk, Desk],
+) -> None:
+    one, other = desks
+    await other.create("writer", key="before")
+    who = one.world.users["writer"]
+    await one.services.accounts.disable(operator(), who, Disabling())
+    for desk in desks:
+        asking = caller(desk.world, "writer")
+        team = desk.world.teams["crew"]
+        for refused in (
+            desk.list("writer"),
+            desk.create("writer", key="after"),
+            desk.change("add", "plain", who="writer"),
+            desk.services.sessions.authenticate(asking),
+            desk.services.organizations.read(asking, desk.world.organization),
+            desk.services.members.list(asking, team, LinkageType.USERS),
+        ):
+            assert await refusal_of(refused) == "unauthenticated"
+        # Those who ask at the same time share a statement, and not its answer.
+        both = [desk.list(name) for name in ("writer", "reader") * 8]
+        answers = await asyncio.gather(*both, return_exceptions=True)
+        assert [isinstance(answer, Refusal) for answer in answers] == [True, False] * 8
+        assert await desk.list("writers-token") == {"before": "eu"}
+    await one.services.accounts.enable(operator(), who)
+    assert await other.list("writer") == {"before": "eu"}
 
 
 async def test_an_expired_token_authenticates_nobody(desk: Desk) -> None:

@@ -125,7 +125,9 @@ async def test_a_request_that_is_refused_for_want_of_rights_takes_one_and_no_wri
 
 
 async def last_use(desk: Desk, token_id: str) -> int | None:
-    (found,) = (one for one in await desk.services.tokens.list() if one.id == token_id)
+    (found,) = (
+        one.token for one in await desk.services.issued_tokens.list() if one.token.id == token_id
+    )
     return found.last_used_at
 
 

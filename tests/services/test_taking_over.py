@@ -116,7 +116,7 @@ async def test_nobody_who_is_known_is_taken_over(desk: Desk, way: str) -> None:
         if way == "accepted":
             await desk.services.memberships.accept(caller_with(made.secret), holder.id)
         if way != "a token":
-            await desk.services.tokens.revoke(operator(), made.token.id)
+            await desk.services.issued_tokens.revoke(operator(), made.token.id)
         if way == "accepted":
             await desk.services.memberships.remove(caller(desk.world, "owner"), holder.id)
     before = await dump(desk.services.database)

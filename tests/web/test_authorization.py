@@ -24,7 +24,8 @@ from teamvars.storage.engines import database_for
 from tests.house import House, operator
 from tests.world import ACTIVE, World, build_world, linkage_document, variable_document
 
-NOBODY = ("nobody", "a bad token")
+TOKENLESS = ("nobody", "a bad token")
+NOBODY = (*TOKENLESS, "disabled")
 OUTSIDE = ("outsider", "invited", "invited_writer", "admin", "other-organization-token")
 OWNERS = ("owner", "owners-token", "organization-token")
 WRITERS = ("writer", "writers-token")
@@ -358,7 +359,7 @@ async def ask(
     headers = {}
     if who == "a bad token":
         headers["Authorization"] = "Bearer tvu_nonsense"
-    token = None if who in NOBODY else who
+    token = None if who in TOKENLESS else who
     return await world.call(token, method, f"http://teamvars.test{path}", body, headers)
 
 

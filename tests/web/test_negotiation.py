@@ -104,7 +104,7 @@ async def test_a_token_of_the_right_form_that_nobody_has_is_refused(
     made = await house.services.tokens.create(operator(), owner, None)
     headers = {"Authorization": f"Bearer {made.secret}"}
     before = await world.call(None, "GET", world.vars_path(), headers=headers)
-    await house.services.tokens.revoke(operator(), made.token.id)
+    await house.services.issued_tokens.revoke(operator(), made.token.id)
     after = await world.call(None, "GET", world.vars_path(), headers=headers)
     assert (before.status_code, after.status_code) == (200, 401)
     assert after.headers["WWW-Authenticate"] == "Bearer"
@@ -550,7 +550,7 @@ async def test_options_names_the_methods_to_whoever_shows_a_token(
 async def test_options_needs_a_token_that_is_known(world: World, house: House) -> None:
     owner = OwnerName(organization=world.organization)
     made = await house.services.tokens.create(operator(), owner, None)
-    await house.services.tokens.revoke(operator(), made.token.id)
+    await house.services.issued_tokens.revoke(operator(), made.token.id)
     headers = {"Authorization": f"Bearer {made.secret}"}
     answer = await world.call(None, "OPTIONS", world.vars_path(), headers=headers)
     assert answer.status_code == 401

@@ -129,10 +129,10 @@ ROWS: list[tuple[str, Wrong, int]] = [
 async def send(world: World, wrong: Wrong) -> httpx.Response:
     token = world.tokens.get(wrong.who or "", world.tokens["writer"])
     if wrong.who == "revoked":
-        tokens = world.house.services.tokens
+        services = world.house.services
         owner = OwnerName(organization=world.organization)
-        made = await tokens.create(operator(), owner, None)
-        await tokens.revoke(operator(), made.token.id)
+        made = await services.tokens.create(operator(), owner, None)
+        await services.issued_tokens.revoke(operator(), made.token.id)
         token = made.secret
     headers = {"Content-Type": JSON_API, **wrong.headers}
     if wrong.who is not None:

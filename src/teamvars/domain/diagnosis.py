@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+from teamvars.domain.tokens import Suspects
+
 CLOCK_TOLERANCE = 5_000_000
 """How far two clocks may be apart, in µs, before tokens expire at surprising times."""
 
@@ -95,6 +97,30 @@ def census_findings(census: Census) -> list[Finding]:
             for name in census.without_owner
         ),
     ]
+
+
+def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -> list[Finding]:
+    """Tokens that somebody should look at, each kind in one finding."""
+    told = (
+        (unending, "never expire", "Give those who need one a token that does, and revoke these"),
+        (unattached, "are of users without a membership", "Revoke them, or disable the users"),
+        (unused, "were not used for 90 days", "Revoke those that nobody needs"),
+    )
+    return [
+        Finding(
+            Severity.ADVICE,
+            "tokens",
+            f"{suspects.total} tokens {what}: {_named(suspects)}. {mend}.",
+        )
+        for suspects, what, mend in told
+        if suspects.total
+    ]
+
+
+def _named(suspects: Suspects) -> str:
+    named = [f"{issued.token.id} ({issued.title})" for issued in suspects.named]
+    more = suspects.total - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")
 
 
 def _version(engine: Engine, version: str) -> Finding:

@@ -5,7 +5,7 @@ and line where an entry stands, for messages about it; `member_at` and `workspac
 names in it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 import msgspec
@@ -74,9 +74,17 @@ class OrganizationIds(msgspec.Struct, frozen=True):
     memberships: Mapping[str, str]
 
 
+class Exported(msgspec.Struct, frozen=True):
+    """A directory as it is, and what a file cannot say of it, a line each."""
+
+    directory: Directory
+    unsaid: Sequence[str]
+
+
 class Applied(msgspec.Struct, frozen=True):
     """What applying a file did, or would do: the ids it speaks of and the changes, in order.
 
+    `disabled` are the users it names who are disabled, and stay so: a file says nothing of that.
     `held` says for how long, in seconds, it kept writers waiting: on SQLite all of them, on
     PostgreSQL those of the organizations it names.
     """
@@ -84,4 +92,5 @@ class Applied(msgspec.Struct, frozen=True):
     organizations: Mapping[str, OrganizationIds]
     users: Mapping[str, str]
     changes: tuple[str, ...]
+    disabled: tuple[str, ...] = ()
     held: float = 0.0

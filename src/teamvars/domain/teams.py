@@ -52,12 +52,21 @@ class Team(msgspec.Struct, frozen=True):
 
 
 class Membership(msgspec.Struct, frozen=True):
-    """A user's membership of an organization, and whether it is in the team under discussion."""
+    """A user's membership of an organization, and whether it is in the team under discussion.
+
+    Whether the user is disabled is known of those who are in it.
+    """
 
     id: str
     user_id: str
     status: Status
     in_team: bool
+    user_disabled: bool = False
+
+    @property
+    def counts_as_owner(self) -> bool:
+        """Whether it makes somebody an active owner, once it is in the owners team."""
+        return counts_as_owner(self.status, disabled=self.user_disabled)
 
     def named_by(self, linkage: LinkageType) -> str:
         """Its id in a linkage object of that type."""
@@ -167,6 +176,11 @@ class TeamDraft(msgspec.Struct, frozen=True):
             return []
         detail = "There is no single sign-on here: nobody would join the team by this id."
         return [Fault(Code.INVALID_VALUE, detail, pointer="/data/attributes/sso-team-id")]
+
+
+def counts_as_owner(status: Status, *, disabled: bool) -> bool:
+    """Who is only invited can do nothing yet, and who is disabled nothing any more."""
+    return status is Status.ACTIVE and not disabled
 
 
 def owners_lost(active_owners: Iterable[str], removed: Iterable[str]) -> set[str]:

@@ -1,5 +1,6 @@
 """API tokens as they are listed: everything about one but the token."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -11,6 +12,10 @@ MAX_DESCRIPTION_CHARACTERS = 512
 EXPIRY_RULE = "at the latest 9999-12-31T23:59:59Z"
 MAX_LIVE_TOKENS = 100
 """Of one user, team or organization. One that has expired is not alive."""
+
+DAY = 86_400_000_000
+UNUSED_AFTER = 90 * DAY
+"""A token that nobody has used for so long is probably forgotten; in µs."""
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -36,6 +41,38 @@ class Token(msgspec.Struct, frozen=True):
             "last-used": self.last_used_at,
         }
         return [name for name, at in times.items() if at is not None and moment(at) is None]
+
+
+class IssuedToken(msgspec.Struct, frozen=True):
+    """A token as an operator sees it: with its owner's name, which of a team is ORG/TEAM."""
+
+    token: Token
+    owner: str
+    owner_disabled: bool = False
+
+    @property
+    def title(self) -> str:
+        """Whose it is, as in `user alice`, `team acme/platform`, `organization acme`."""
+        return f"{self.token.owner_kind} {self.owner}"
+
+    def marks(self, now: int) -> list[str]:
+        """What is to be known of it: `disabled`, `expired`, `unused` for a while, or `touched`."""
+        token = self.token
+        if token.faulty():
+            return ["touched"]
+        found = {
+            "disabled": self.owner_disabled,
+            "expired": token.expires_at is not None and token.expires_at <= now,
+            "unused": max(token.created_at, token.last_used_at or 0) <= now - UNUSED_AFTER,
+        }
+        return [mark for mark, holds in found.items() if holds]
+
+
+class Suspects(msgspec.Struct, frozen=True):
+    """Some tokens with something to be said of them all, and how many there are."""
+
+    named: Sequence[IssuedToken]
+    total: int
 
 
 class TokenOwner(msgspec.Struct, frozen=True):

@@ -6,10 +6,14 @@ from teamvars.domain.diagnosis import (
     Severity,
     census_findings,
     engine_findings,
+    token_findings,
 )
 from teamvars.services import Clock
-from teamvars.storage import diagnosis
-from teamvars.storage.database import Database
+from teamvars.storage import diagnosis, issued_tokens
+from teamvars.storage.database import Database, Transaction
+
+MOST_NAMED = 20
+"""How many tokens of a kind are named; of the others it is said how many they are."""
 
 
 class Diagnosis:
@@ -30,4 +34,13 @@ class Diagnosis:
         if ahead > CLOCK_TOLERANCE:
             text = f"The newest audit entry is {ahead // 1_000_000} s in the future. Set the clock."
             findings.append(Finding(Severity.PROBLEM, "clock", text))
-        return findings + census_findings(await self._database.read(diagnosis.census))
+        findings += census_findings(await self._database.read(diagnosis.census))
+        return findings + await self._database.read(self._of_tokens)
+
+    async def _of_tokens(self, tx: Transaction) -> list[Finding]:
+        now = self._clock()
+        return token_findings(
+            await issued_tokens.unending(tx, now, MOST_NAMED),
+            await issued_tokens.unattached(tx, now, MOST_NAMED),
+            await issued_tokens.unused(tx, now, MOST_NAMED),
+        )

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.directory import Applied, Directory, OrganizationEntry
+from teamvars.domain.directory import Applied, Directory, Exported, OrganizationEntry
 from teamvars.domain.errors import Refusal, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
@@ -22,7 +22,7 @@ from teamvars.domain.teams import OWNERS
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
 from teamvars.services import Clock
-from teamvars.services.applying import there
+from teamvars.services.applying import exporting, there
 from teamvars.services.applying.contents import Contents
 from teamvars.services.applying.people import People, fault
 from teamvars.services.applying.there import Inside, Lock
@@ -67,6 +67,13 @@ class DirectoryFiles:
         detail = "Others keep changing what the file speaks of. Nothing was changed; try again."
         raise Refusal(fault(detail))
 
+    async def export(self, names: Sequence[str]) -> Exported:
+        """The file that applying would change nothing by: of all, or of these organizations.
+
+        Refuses: not found.
+        """
+        return await self._database.read(lambda tx: exporting.export(tx, names))
+
     async def _apply(
         self, caller: Caller, directory: Directory, options: Options, early: Sequence[str]
     ) -> Applied:
@@ -89,7 +96,7 @@ class DirectoryFiles:
         return replace(applied, held=time.monotonic() - began)
 
     async def _look(self, tx: Transaction, directory: Directory, options: Options) -> Applied:
-        plan = await _plan(tx, directory, options, self._clock(), _no_lock)
+        plan = await _plan(tx, directory, options, self._clock(), there.no_lock)
         return plan.applied
 
 
@@ -121,7 +128,8 @@ async def _plan(
     ids = {name: content.ids() for name, content in contents.items()}
     named = ((user.username, people.named(user.username)) for user in directory.users)
     users = {name: user.id for name, user in named if user}
-    return _Plan(people, work, Applied(ids, users, tuple(work.told)))
+    applied = Applied(ids, users, tuple(work.told), people.disabled())
+    return _Plan(people, work, applied)
 
 
 def _create(entry: OrganizationEntry, work: Work, now: int) -> Inside:
@@ -131,7 +139,3 @@ def _create(entry: OrganizationEntry, work: Work, now: int) -> Inside:
     work.teams.append(owners)
     work.told.append(f"create organization {entry.name}")
     return Inside(organization.id, organization.name, teams={OWNERS: owners})
-
-
-async def _no_lock(_: Iterable[str]) -> None:
-    """A look locks nothing: it is a snapshot."""

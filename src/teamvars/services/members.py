@@ -104,6 +104,6 @@ async def _rules_broken(
     if not granted.team.is_owners:
         return []
     members = await teams.find_members(tx, granted.team.id)
-    active = {m.id: m for m in members if m.status is Status.ACTIVE}
+    active = {m.id: m for m in members if m.counts_as_owner}
     lost = owners_lost(active, (m.id for m in found))
     return draft.last_owners(active[id_].named_by(linkage) for id_ in lost)

@@ -236,7 +236,7 @@ async def _require_other_owner(
 ) -> None:
     owners = next(team for team in of_organization if team.is_owners)
     members = await teams.find_members(tx, owners.id)
-    active = [member.id for member in members if member.status is Status.ACTIVE]
+    active = [member.id for member in members if member.counts_as_owner]
     if owners_lost(active, [leaving.id]):
         detail = "This would leave the organization without an active owner."
         raise Refusal(Fault(Code.LAST_OWNER, detail))

@@ -1,4 +1,4 @@
-"""Tokens: made, shown and revoked by the operator, by their owners and by their users."""
+"""Tokens: made by the operator; made, shown and revoked by their owners and by their users."""
 
 import msgspec
 
@@ -69,7 +69,7 @@ Whose = OfOrganization | OfTeam | OfUser
 
 
 class Tokens:
-    """What an operator does with tokens, and what callers do with those they manage.
+    """Makes tokens for an operator, and does what callers do with those they manage.
 
     Owners and the organization's token manage those of the organization and of its teams; a user
     those of their own, with one of them, and that of a team which lets its members. To callers all
@@ -104,23 +104,6 @@ class Tokens:
             return NewToken(token, await token_changes.create(ledger, token))
 
         return await self._database.write(body)
-
-    async def list(self) -> list[Token]:
-        """All tokens that were not revoked, oldest first."""
-        return await self._database.read(tokens.find_all)
-
-    async def revoke(self, caller: Caller, token_id: str) -> None:
-        """Ends a token: no request that begins after this returns is authenticated by it.
-
-        Refuses: not found.
-        """
-
-        async def body(tx: Transaction) -> None:
-            ledger = self._ledger(tx, caller)
-            await ledger.lock([tokens.stream_of(await _named(tx, token_id))])
-            await token_changes.revoke(ledger, await _named(tx, token_id))
-
-        await self._database.write(body)
 
     async def make(self, caller: Caller, whose: Whose, draft: TokenDraft) -> NewToken:
         """A new token; of a team or organization it takes the place of all there were.

@@ -22,12 +22,20 @@ from teamvars.domain.workspaces import Workspace
 from teamvars.storage import streams
 from teamvars.storage.database import Question, Row, Transaction
 
+# Which token it is, if it authenticates anybody: it was not revoked and has not expired, and its
+# user is not disabled. That is a scalar subquery so as to be one look by id, whatever is asked:
+# PostgreSQL joins what is asked with EXISTS, and goes through all users for it.
+_BY_TOKEN = """
+caller.hash = {hash} AND (caller.expires_at IS NULL OR caller.expires_at > {now})
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
+"""
+
 # $1: hash of the token, $2: now. `acting`: every team whose rights the caller has. SQLite joins in
 # the order of CROSS JOIN: it would else look for the caller among all members of a team.
-_CALLER = """
+_CALLER = f"""
 WITH caller AS (
-    SELECT id, user_id, team_id, organization_id FROM tokens
-    WHERE hash = $1 AND (expires_at IS NULL OR expires_at > $2)
+    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    WHERE {_BY_TOKEN.format(hash="$1", now="$2")}
 ), acting AS (
     SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
     FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
@@ -72,10 +80,10 @@ _MANAGES_TOKEN = """(
     AND EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id)
 )"""
 
-_WHO = """
-SELECT {number}caller.id, caller.user_id, caller.team_id, caller.organization_id
-FROM {askers}tokens AS caller
-WHERE caller.hash = {hash} AND (caller.expires_at IS NULL OR caller.expires_at > {now})
+_WHO = f"""
+SELECT {{number}}caller.id, caller.user_id, caller.team_id, caller.organization_id
+FROM {{askers}}tokens AS caller
+WHERE {_BY_TOKEN}
 """
 
 # The hottest statement of all: nothing in it is materialised, every step is one look at an index.
@@ -100,22 +108,22 @@ _LEVEL = """
     END
 """
 
-_WORKSPACE = """
-SELECT {number}caller.id, caller.user_id, caller.team_id, caller.organization_id,
+_WORKSPACE = f"""
+SELECT {{number}}caller.id, caller.user_id, caller.team_id, caller.organization_id,
     workspaces.id, workspaces.name, organizations.id, organizations.name,
-    {level},
+    {{level}},
     data_keys.version, data_keys.master_key_id, data_keys.wrapped,
     unlocked.sequence,
     streams.id, streams.sequence, streams.link, streams.head,
     streams.variables, streams.value_bytes
-FROM {askers}tokens AS caller
-{join} workspaces ON {target}
-{join} organizations ON organizations.id = workspaces.organization_id
-{join} data_keys ON data_keys.organization_id = organizations.id
+FROM {{askers}}tokens AS caller
+{{join}} workspaces ON {{target}}
+{{join}} organizations ON organizations.id = workspaces.organization_id
+{{join}} data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-{join} streams AS unlocked ON unlocked.id = workspaces.id
-{join} streams ON streams.id = workspaces.id
-WHERE caller.hash = {hash} AND (caller.expires_at IS NULL OR caller.expires_at > {now})
+{{join}} streams AS unlocked ON unlocked.id = workspaces.id
+{{join}} streams ON streams.id = workspaces.id
+WHERE {_BY_TOKEN}
 """
 
 _TEAM = f"""
@@ -331,7 +339,7 @@ async def _row(read: _Ask, lock: _Ask | None, has_right: Callable[[Row], bool]) 
 
 
 def _settle(caller: Caller, row: Row | None) -> None:
-    """Notes who calls. Refuses an unknown, expired or revoked token."""
+    """Notes who calls. Refuses an unknown, expired or revoked token, and a disabled user's."""
     if row is None:
         raise unauthenticated()
     token_id, user_id, team_id, organization_id = row[:4]

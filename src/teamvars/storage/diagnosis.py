@@ -12,12 +12,13 @@ async def census(tx: Transaction) -> Census:
         "WHERE teams.manage_membership = 1 ORDER BY 1, 2"
     )
     owners = await tx.fetch(
-        "SELECT organizations.name, count(memberships.id) FROM organizations "
+        "SELECT organizations.name, count(users.id) FROM organizations "
         "JOIN teams ON teams.organization_id = organizations.id AND teams.is_owners = 1 "
         "LEFT JOIN team_members ON team_members.team_id = teams.id "
         "LEFT JOIN memberships ON memberships.id = team_members.membership_id "
         "AND memberships.status = 'active' "
-        "GROUP BY organizations.name HAVING count(memberships.id) < 2 ORDER BY 1"
+        "LEFT JOIN users ON users.id = memberships.user_id AND users.disabled = 0 "
+        "GROUP BY organizations.name HAVING count(users.id) < 2 ORDER BY 1"
     )
     return Census(
         managing_teams=tuple(f"{organization}/{team}" for organization, team in managing),

@@ -36,7 +36,8 @@ _SEEN_BY = {
 class MembershipRow(msgspec.Struct, frozen=True):
     """A membership as the directory sees it.
 
-    `invited_as` is the address that an invitation gave, until it is accepted.
+    `invited_as` is the address that an invitation gave, until it is accepted. `user_disabled` is
+    known where it was read, and counts where owners do.
     """
 
     id: str
@@ -44,6 +45,7 @@ class MembershipRow(msgspec.Struct, frozen=True):
     username: str
     status: Status
     invited_as: str | None = None
+    user_disabled: bool = False
 
 
 async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -52,6 +54,12 @@ async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, tuple[str
         "SELECT name_folded, id, name FROM organizations WHERE name_folded IN {each $1}",
         json.dumps([fold(name) for name in names]),
     )
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+async def every(tx: Transaction) -> dict[str, tuple[str, str]]:
+    """As `find_all`, of all organizations."""
+    rows = await tx.fetch("SELECT name_folded, id, name FROM organizations")
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
@@ -148,12 +156,15 @@ async def memberships_of(
     """The memberships of organizations by id, each after the id of its organization."""
     rows = await tx.fetch(
         "SELECT memberships.organization_id, memberships.id, users.id, users.username, "
-        "memberships.status, memberships.invited_as "
+        "memberships.status, memberships.invited_as, users.disabled "
         "FROM memberships JOIN users ON users.id = memberships.user_id "
         "WHERE memberships.organization_id IN {each $1} ORDER BY memberships.id",
         json.dumps(sorted(organization_ids)),
     )
-    return [(row[0], MembershipRow(row[1], row[2], row[3], Status(row[4]), row[5])) for row in rows]
+    return [
+        (row[0], MembershipRow(row[1], row[2], row[3], Status(row[4]), row[5], bool(row[6])))
+        for row in rows
+    ]
 
 
 async def insert_memberships(

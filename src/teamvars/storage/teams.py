@@ -84,12 +84,12 @@ async def find_user_ids(
 async def find_members(tx: Transaction, team_id: str) -> list[Membership]:
     """All members of a team, invited ones included."""
     rows = await tx.fetch(
-        "SELECT memberships.id, memberships.user_id, memberships.status FROM team_members "
-        "JOIN memberships ON memberships.id = team_members.membership_id "
-        "WHERE team_members.team_id = $1",
+        "SELECT memberships.id, memberships.user_id, memberships.status, users.disabled "
+        "FROM team_members JOIN memberships ON memberships.id = team_members.membership_id "
+        "JOIN users ON users.id = memberships.user_id WHERE team_members.team_id = $1",
         team_id,
     )
-    return [Membership(row[0], row[1], Status(row[2]), in_team=True) for row in rows]
+    return [Membership(row[0], row[1], Status(row[2]), True, bool(row[3])) for row in rows]
 
 
 async def members_of(tx: Transaction, team_ids: Iterable[str]) -> dict[str, set[str]]:

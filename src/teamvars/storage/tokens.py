@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from teamvars.domain.audit import SYSTEM_STREAM, Page
-from teamvars.domain.errors import not_found, there_is_no
+from teamvars.domain.errors import Code, Fault, Refusal, not_found, there_is_no
 from teamvars.domain.names import fold
 from teamvars.domain.tokens import Token, TokenOwner
 from teamvars.storage.database import Row, Transaction
@@ -15,16 +15,24 @@ _COLUMNS = (
 
 
 async def find_user(tx: Transaction, username: str) -> TokenOwner:
-    """The user with that name, for an operator. Refuses: not found, by name."""
-    row = await tx.fetch_one("SELECT id FROM users WHERE username_folded = $1", fold(username))
-    return TokenOwner("user", _id(row, f"user {username}"), SYSTEM_STREAM)
+    """The user with that name. Refuses: not found, somebody who is disabled."""
+    row = await tx.fetch_one(
+        "SELECT id, disabled FROM users WHERE username_folded = $1", fold(username)
+    )
+    if row is None:
+        raise there_is_no(f"user {username}")
+    if row[1]:
+        detail = f"User {username} is disabled, and so would the token be. Enable them first."
+        raise Refusal(Fault(Code.INVALID_VALUE, detail))
+    return TokenOwner("user", row[0], SYSTEM_STREAM)
 
 
 async def find_organization(tx: Transaction, name: str) -> TokenOwner:
     """The organization with that name, for an operator. Refuses: not found, by name."""
     row = await tx.fetch_one("SELECT id FROM organizations WHERE name_folded = $1", fold(name))
-    id_ = _id(row, f"organization {name}")
-    return TokenOwner("organization", id_, id_)
+    if row is None:
+        raise there_is_no(f"organization {name}")
+    return TokenOwner("organization", row[0], row[0])
 
 
 async def find_team(tx: Transaction, organization: str, name: str) -> TokenOwner:
@@ -35,8 +43,9 @@ async def find_team(tx: Transaction, organization: str, name: str) -> TokenOwner
         fold(organization),
         fold(name),
     )
-    id_ = _id(row, f"team {organization}/{name}")
-    return TokenOwner("team", id_, id_)
+    if row is None:
+        raise there_is_no(f"team {organization}/{name}")
+    return TokenOwner("team", row[0], row[0])
 
 
 async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
@@ -55,12 +64,6 @@ async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
         token.description,
         token.created_by,
     )
-
-
-async def find_all(tx: Transaction) -> list[Token]:
-    """All tokens that were not revoked, expired ones included, oldest first."""
-    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM tokens ORDER BY created_at, id")
-    return [_token(row) for row in rows]
 
 
 async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
@@ -132,13 +135,6 @@ async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
 def stream_of(token: Token) -> str:
     """The stream in which a token's birth and revocation are recorded."""
     return token.owner_id if token.owner_kind in ("team", "organization") else SYSTEM_STREAM
-
-
-def _id(row: Row | None, thing: str) -> str:
-    if row is None:
-        raise there_is_no(thing)
-    id_: str = row[0]
-    return id_
 
 
 def _token(row: Row) -> Token:

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from teamvars.domain.audit import Actor
+from teamvars.domain.errors import Code, Fault, Refusal, there_is_no
 from teamvars.domain.names import fold
 from teamvars.storage.database import Row, Transaction
 
-_COLUMNS = "users.id, users.username, users.email, users.site_admin, users.placeholder"
+_COLUMNS = (
+    "users.id, users.username, users.email, users.site_admin, users.placeholder, users.disabled"
+)
 
 # $1: the actor; the organizations they are in.
 _INSIDE = {
@@ -24,7 +27,7 @@ class UserRow(msgspec.Struct, frozen=True):
     """A user as the directory sees it.
 
     A placeholder was made by an invitation: it never had a token, was in no organization, and stood
-    in no directory file.
+    in no directory file. The tokens of who is disabled authenticate nobody.
     """
 
     id: str
@@ -32,6 +35,7 @@ class UserRow(msgspec.Struct, frozen=True):
     email: str | None
     site_admin: bool
     placeholder: bool = False
+    disabled: bool = False
 
 
 async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, UserRow]:
@@ -80,7 +84,8 @@ async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> UserRow | 
     """
     row = await tx.fetch_one(
         "SELECT users.id, coalesce(seen.invited_as, users.username), "
-        "coalesce(seen.invited_as, users.email), users.site_admin, users.placeholder FROM users "
+        "coalesce(seen.invited_as, users.email), users.site_admin, users.placeholder, "
+        "users.disabled FROM users "
         "LEFT JOIN memberships AS seen ON seen.user_id = users.id "
         f"AND seen.organization_id IN ({_INSIDE[actor.kind]}) "
         "WHERE users.id = $2 AND (users.id = $1 OR seen.id IS NOT NULL) "
@@ -109,6 +114,73 @@ async def update_all(tx: Transaction, users: Sequence[UserRow]) -> None:
     )
 
 
+async def find_one(tx: Transaction, who: str) -> UserRow:
+    """The user an operator means: by id, or by name or e-mail address.
+
+    Refuses: not found, a name that is one user's and the address of another.
+    """
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM users "
+        "WHERE id = $1 OR username_folded = $2 OR email_folded = $2 ORDER BY id",
+        who,
+        fold(who),
+    )
+    found = [_user(row) for row in rows]
+    if not found:
+        raise there_is_no(f"user {who}")
+    found = [user for user in found if user.id == who] or found
+    if len(found) > 1:
+        ids = " or ".join(user.id for user in found)
+        detail = f"{who} is the name of one user and the address of another: say {ids}."
+        raise Refusal(Fault(Code.INVALID_VALUE, detail))
+    return found[0]
+
+
+async def every(tx: Transaction) -> list[UserRow]:
+    """All users, by name."""
+    return [
+        _user(row)
+        for row in await tx.fetch(f"SELECT {_COLUMNS} FROM users ORDER BY username_folded")
+    ]
+
+
+async def set_disabled(tx: Transaction, user_id: str, *, disabled: bool) -> None:
+    """Says whether a user's tokens are refused, and nothing else of them."""
+    await tx.execute("UPDATE users SET disabled = $2 WHERE id = $1", user_id, int(disabled))
+
+
+async def owner_streams(tx: Transaction, user_id: str) -> set[str]:
+    """The streams in which a user can be made an owner, or another owner removed.
+
+    They are those of the organizations the user is in or invited to, and of their owners teams.
+    """
+    rows = await tx.fetch(
+        "SELECT teams.organization_id, teams.id FROM memberships "
+        "JOIN teams ON teams.organization_id = memberships.organization_id "
+        "AND teams.is_owners = 1 WHERE memberships.user_id = $1",
+        user_id,
+    )
+    return {stream_id for row in rows for stream_id in row}
+
+
+async def owned_alone(tx: Transaction, user_id: str) -> list[str]:
+    """The names of the organizations that have no active owner but that user."""
+    rows = await tx.fetch(
+        "SELECT organizations.name FROM memberships AS mine "
+        "JOIN team_members ON team_members.membership_id = mine.id "
+        "JOIN teams ON teams.id = team_members.team_id AND teams.is_owners = 1 "
+        "JOIN organizations ON organizations.id = teams.organization_id "
+        "WHERE mine.user_id = $1 AND mine.status = 'active' AND NOT EXISTS ("
+        "SELECT 1 FROM team_members AS beside "
+        "JOIN memberships ON memberships.id = beside.membership_id "
+        "JOIN users ON users.id = memberships.user_id WHERE beside.team_id = teams.id "
+        "AND memberships.status = 'active' AND users.disabled = 0 AND users.id <> $1"
+        ") ORDER BY organizations.name_folded",
+        user_id,
+    )
+    return [row[0] for row in rows]
+
+
 async def make_known(tx: Transaction, user_id: str) -> None:
     """Notes that there is somebody behind a user who may have been a placeholder."""
     await tx.execute("UPDATE users SET placeholder = 0 WHERE id = $1 AND placeholder = 1", user_id)
@@ -127,4 +199,4 @@ def _fields(user: UserRow) -> tuple[object, ...]:
 
 
 def _user(row: Row) -> UserRow:
-    return UserRow(row[0], row[1], row[2], bool(row[3]), bool(row[4]))
+    return UserRow(row[0], row[1], row[2], bool(row[3]), bool(row[4]), bool(row[5]))

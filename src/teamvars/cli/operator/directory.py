@@ -1,4 +1,4 @@
-"""`directory apply`."""
+"""`directory apply` and `export`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from teamvars import wiring
+from teamvars.cli.operator import directory_yaml
 from teamvars.cli.operator.context import DIFFERENCES, fail, note, print_json, run, say
 from teamvars.cli.operator.directory_file import FileFaults, read
 from teamvars.domain.access import Caller
@@ -38,6 +39,14 @@ def apply(
             note(f"will {change}")
     options = Options(dry_run, prune, delete_variables)
     applied = _apply(context, directory, options)
+    _tell(applied, dry_run=dry_run, as_json=as_json)
+    if not dry_run:
+        note(f"The store was held for {applied.held * 1000:.0f} ms.")
+    if dry_run and applied.changes:
+        raise typer.Exit(DIFFERENCES)
+
+
+def _tell(applied: Applied, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         shown = ("organizations", "users", "changes")
         print_json({name: getattr(applied, name) for name in shown})
@@ -45,10 +54,28 @@ def apply(
         for change in applied.changes:
             say(change)
         note(f"Changes{' to make' if dry_run else ''}: {len(applied.changes)}.")
-    if not dry_run:
-        note(f"The store was held for {applied.held * 1000:.0f} ms.")
-    if dry_run and applied.changes:
-        raise typer.Exit(DIFFERENCES)
+    for name in applied.disabled:
+        note(f"User {name} is disabled, and stays so. To change that: teamvars user enable {name}")
+
+
+def export(
+    context: typer.Context,
+    organizations: Annotated[
+        list[str] | None, typer.Argument(metavar="[ORG]...", help="These alone; else all.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, which is YAML too.")] = False,
+) -> None:
+    """Print the directory as a file that 'directory apply' takes without a change."""
+    names = organizations or []
+    exported = run(context, lambda services, _: services.directory.export(names))
+    document = directory_yaml.document(exported.directory)
+    if as_json:
+        print_json(document)
+    else:
+        for line in directory_yaml.lines(document):
+            say(line)
+    for unsaid in exported.unsaid:
+        note(f"teamvars: {unsaid}")
 
 
 def _apply(context: typer.Context, directory: Directory, options: Options) -> Applied:

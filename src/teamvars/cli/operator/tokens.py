@@ -1,18 +1,28 @@
 """`token create`, `list`, `revoke`."""
 
+import getpass
 import re
+import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from teamvars import wiring
 from teamvars.cli.operator.context import ERROR, USAGE, fail, note, print_json, run, say
-from teamvars.domain.times import moment
-from teamvars.domain.tokens import EXPIRY_RULE, can_expire
+from teamvars.cli.operator.token_rows import as_json as rows_of
+from teamvars.cli.operator.token_rows import say_tokens, told
+from teamvars.domain.access import Caller
+from teamvars.domain.tokens import DAY, EXPIRY_RULE, IssuedToken, can_expire
 from teamvars.services.tokens import OwnerName
+
+USER_TOKEN_LIFETIME = 90 * DAY
+"""Of a user's token when the command does not say; in µs."""
+NEVER = "never"
 
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(\d{1,9})([dhms])")
+_MOST_OF_STDIN = 4096
 
 
 def create(
@@ -20,12 +30,15 @@ def create(
     user: Annotated[str | None, typer.Option(help="A user's name.")] = None,
     team: Annotated[str | None, typer.Option(help="A team, as ORG/TEAM.")] = None,
     organization: Annotated[str | None, typer.Option(help="An organization's name.")] = None,
-    expires: Annotated[str | None, typer.Option(help="Lifetime: 90d, 12h, 30m or 45s.")] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(help="Lifetime: 90d, 12h, 30m, 45s or never. Of a user's token 90d."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make a token and show it, once."""
     owner = _owner(user, team, organization)
-    lifetime = None if expires is None else _microseconds(expires)
+    lifetime = _lifetime(expires, USER_TOKEN_LIFETIME if owner.user is not None else None)
     now = wiring.clock()
     if lifetime is not None and not can_expire(now + lifetime, now):
         fail(f"A token expires {EXPIRY_RULE}.", USAGE)
@@ -34,7 +47,8 @@ def create(
         print_json({"id": new.token.id, "token": new.secret})
         return
     say(new.secret)
-    note(f"Token {new.token.id}. It is shown only this once.")
+    ends = told(new.token.expires_at)
+    note(f"Token {new.token.id}, expires {ends}. It is shown only this once.")
 
 
 def list_(
@@ -42,35 +56,60 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the tokens that were not revoked."""
-    tokens = run(context, lambda services, _: services.tokens.list())
-    touched = [(token.id, faulty) for token in tokens if (faulty := token.faulty())]
-    rows = [
-        {
-            "id": token.id,
-            "owner": f"{token.owner_kind} {token.owner_id}",
-            "created": _time(token.created_at),
-            "expires": _time(token.expires_at),
-            "last-used": _time(token.last_used_at),
-        }
-        for token in tokens
-    ]
+    issued = run(context, lambda services, _: services.issued_tokens.list())
     if as_json:
-        print_json(rows)
+        print_json(rows_of(issued))
     else:
-        for token in tokens:
-            expires, used = _told(token.expires_at), _told(token.last_used_at)
-            owner = f"{token.owner_kind} {token.owner_id}"
-            say(f"{token.id}  {owner}  expires {expires}  last used {used}")
+        say_tokens(issued)
+    touched = [(one.token.id, faulty) for one in issued if (faulty := one.token.faulty())]
     for token_id, faulty in touched:
         note(f"teamvars: the row of token {token_id} was touched: {', '.join(faulty)}")
     if touched:
         raise typer.Exit(ERROR)
 
 
-def revoke(context: typer.Context, token_id: str) -> None:
-    """End a token at once."""
-    run(context, lambda services, caller: services.tokens.revoke(caller, token_id))
-    note(f"Token {token_id} is revoked.")
+def revoke(
+    context: typer.Context,
+    token_id: Annotated[str | None, typer.Argument(help="The id of a token.")] = None,
+    user: Annotated[
+        str | None, typer.Option(help="All of this user: a name, e-mail address or id.")
+    ] = None,
+    all_of: Annotated[
+        str | None, typer.Option(help="That of this organization and those of its teams.")
+    ] = None,
+    leaked: Annotated[
+        bool, typer.Option("--leaked", help="The one whose text is on standard input.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """End tokens at once, and say which they were."""
+    if [token_id, user, all_of, leaked or None].count(None) != 3:
+        fail("Say exactly one of a token's ID, --user, --all-of and --leaked.", USAGE)
+    secret = _from_stdin() if leaked else ""
+
+    async def work(services: wiring.Services, caller: Caller) -> Sequence[IssuedToken]:
+        issued = services.issued_tokens
+        if user is not None:
+            return await issued.revoke_of_user(caller, user)
+        if all_of is not None:
+            return await issued.revoke_of_organization(caller, all_of)
+        if leaked:
+            return [await issued.revoke_leaked(caller, secret)]
+        return [await issued.revoke(caller, token_id or "")]
+
+    revoked = run(context, work)
+    if as_json:
+        print_json(rows_of(revoked))
+    else:
+        say_tokens(revoked)
+        note(f"Revoked: {len(revoked)}.")
+
+
+def _from_stdin() -> str:
+    """A token's text; on a terminal it is asked for, and not shown while it is typed."""
+    if sys.stdin.isatty():
+        return getpass.getpass("The token: ").strip()
+    return sys.stdin.buffer.read(_MOST_OF_STDIN).decode(errors="replace").strip()
 
 
 def _owner(user: str | None, team: str | None, organization: str | None) -> OwnerName:
@@ -84,18 +123,13 @@ def _owner(user: str | None, team: str | None, organization: str | None) -> Owne
     return OwnerName(organization=organization, team=name)
 
 
-def _microseconds(duration: str) -> int:
-    found = _DURATION.fullmatch(duration)
+def _lifetime(expires: str | None, otherwise: int | None) -> int | None:
+    """In µs; None for a token that never expires."""
+    if expires is None:
+        return otherwise
+    if expires == NEVER:
+        return None
+    found = _DURATION.fullmatch(expires)
     if found is None or int(found[1]) == 0:
-        fail("--expires is a duration above zero such as 90d, 12h, 30m or 45s.", USAGE)
+        fail("--expires is never or a duration above zero such as 90d, 12h, 30m or 45s.", USAGE)
     return int(found[1]) * _SECONDS[found[2]] * 1_000_000
-
-
-def _time(at: int | None) -> str | None:
-    """As JSON has it: null for never, and for what is no time (the row is named on stderr)."""
-    found = None if at is None else moment(at)
-    return None if found is None else f"{found.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
-
-
-def _told(at: int | None) -> str:
-    return "never" if at is None else _time(at) or "at no time"

@@ -91,7 +91,9 @@ class Contents:
                 continue
             before = inside.members.get(fold(username))
             if before is None:
-                after = MembershipRow(new_id("ou"), user.id, user.username, status)
+                after = MembershipRow(
+                    new_id("ou"), user.id, user.username, status, user_disabled=user.disabled
+                )
                 work.members_added.append((inside.id, after))
             elif before.status is status:
                 continue

@@ -35,6 +35,10 @@ class People:
         user = self._by_id.get(user_id)
         return otherwise if user is None else user.username
 
+    def disabled(self) -> tuple[str, ...]:
+        """Who is disabled of those the file speaks of, by name."""
+        return tuple(sorted(user.username for user in self._by_id.values() if user.disabled))
+
     def apply(self, entry: UserEntry) -> None:
         """Makes a user what the file says.
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.directory import Directory
 from teamvars.domain.names import fold
-from teamvars.domain.teams import OWNERS, Status
+from teamvars.domain.teams import OWNERS, Status, counts_as_owner
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.applying.people import People
 from teamvars.services.applying.work import Overtaken
@@ -35,8 +35,11 @@ class Inside(msgspec.Struct):
     def has_owner(self) -> bool:
         """Whether somebody active is in the owners team."""
         owners = self.in_team.get(self.teams[OWNERS].id, set())
-        members = self.members.values()
-        return any(one.id in owners and one.status is Status.ACTIVE for one in members)
+        return any(
+            counts_as_owner(one.status, disabled=one.user_disabled)
+            for one in self.members.values()
+            if one.id in owners
+        )
 
 
 async def find(
@@ -54,7 +57,7 @@ async def find(
     if await organizations.find_all(tx, names) != found:
         raise Overtaken
     people = await _people(tx, directory)
-    return people, await _load(tx, found, people, lock, prune=prune)
+    return people, await load(tx, found, people, lock, prune=prune)
 
 
 async def _people(tx: Transaction, directory: Directory) -> People:
@@ -75,13 +78,17 @@ async def _people(tx: Transaction, directory: Directory) -> People:
     return people
 
 
-async def _load(
+async def no_lock(_: Iterable[str]) -> None:
+    """A look locks nothing: it is a snapshot."""
+
+
+async def load(
     tx: Transaction,
     found: Mapping[str, tuple[str, str]],
     people: People,
-    lock: Lock,
+    lock: Lock = no_lock,
     *,
-    prune: bool,
+    prune: bool = False,
 ) -> dict[str, Inside]:
     """The organizations with all they have, once what concerns them is locked."""
     loaded = {id_: Inside(id_, name) for id_, name in found.values()}

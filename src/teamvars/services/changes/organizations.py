@@ -40,6 +40,18 @@ async def update_users(ledger: Ledger, changed: Sequence[tuple[UserRow, UserRow]
         await ledger.record(SYSTEM_STREAM, f"user.{verb}", ("users", user.id), details)
 
 
+async def set_disabled(
+    ledger: Ledger, user: UserRow, disabled: bool, without_owner: Sequence[str] = ()
+) -> None:
+    """Disables a user, or the reverse; `without_owner` names whom that leaves without an owner."""
+    await users.set_disabled(ledger.tx, user.id, disabled=disabled)
+    details: dict[str, object] = {"username": user.username}
+    if without_owner:
+        details["without-owner"] = list(without_owner)
+    verb = "disable" if disabled else "enable"
+    await ledger.record(SYSTEM_STREAM, f"user.{verb}", ("users", user.id), details)
+
+
 async def create(
     ledger: Ledger, sealer: Sealer, name: str, email: str | None = None
 ) -> tuple[Organization, TeamRow]:

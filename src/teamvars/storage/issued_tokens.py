@@ -1,0 +1,91 @@
+"""Tokens with the names of their owners, as an operator looks at them."""
+
+from teamvars.domain.names import fold
+from teamvars.domain.tokens import UNUSED_AFTER, IssuedToken, Suspects, Token
+from teamvars.storage.database import Row, Transaction
+
+_SELECT = """
+SELECT tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at,
+    tokens.expires_at, tokens.last_used_at, tokens.description, tokens.created_by,
+    users.username, users.disabled, organizations.name, teams.name
+FROM tokens
+LEFT JOIN users ON users.id = tokens.user_id
+LEFT JOIN teams ON teams.id = tokens.team_id
+LEFT JOIN organizations
+    ON organizations.id = coalesce(tokens.organization_id, teams.organization_id)
+"""
+_ORDER = " ORDER BY tokens.created_at, tokens.id"
+# Bounded, with how many there are in all.
+_COUNTED = _SELECT.replace("\nFROM tokens", ", count(*) OVER ()\nFROM tokens")
+
+
+async def every(tx: Transaction) -> list[IssuedToken]:
+    """All tokens that were not revoked, expired ones included, oldest first."""
+    return await _find(tx, "")
+
+
+async def by_id(tx: Transaction, token_id: str) -> list[IssuedToken]:
+    """The token with that id."""
+    return await _find(tx, "WHERE tokens.id = $1", token_id)
+
+
+async def by_hash(tx: Transaction, hash_: bytes) -> list[IssuedToken]:
+    """The token with that hash."""
+    return await _find(tx, "WHERE tokens.hash = $1", hash_)
+
+
+async def of_user(tx: Transaction, user_id: str) -> list[IssuedToken]:
+    """A user's own tokens."""
+    return await _find(tx, "WHERE tokens.user_id = $1", user_id)
+
+
+async def made_by(tx: Transaction, user_id: str) -> list[IssuedToken]:
+    """The tokens of teams and organizations that a user made."""
+    return await _find(tx, "WHERE tokens.created_by = $1 AND tokens.user_id IS NULL", user_id)
+
+
+async def of_organization(tx: Transaction, name: str) -> list[IssuedToken]:
+    """The tokens of an organization and of its teams."""
+    return await _find(tx, "WHERE organizations.name_folded = $1", fold(name))
+
+
+async def unending(tx: Transaction, now: int, limit: int) -> Suspects:
+    """Live tokens that never expire."""
+    return await _suspects(tx, "tokens.expires_at IS NULL", limit, now)
+
+
+async def unattached(tx: Transaction, now: int, limit: int) -> Suspects:
+    """Live tokens of users who are in no organization; a site admin needs none."""
+    nowhere = "NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)"
+    return await _suspects(tx, f"users.site_admin = 0 AND {nowhere}", limit, now)
+
+
+async def unused(tx: Transaction, now: int, limit: int) -> Suspects:
+    """Live tokens that nobody has used for long, since they were made or at all."""
+    used = "coalesce(tokens.last_used_at, tokens.created_at) <= $2"
+    return await _suspects(tx, used, limit, now, now - UNUSED_AFTER)
+
+
+async def _suspects(tx: Transaction, condition: str, limit: int, *args: int) -> Suspects:
+    """The oldest of them, and how many there are; none that is refused anyhow."""
+    rows = await tx.fetch(
+        f"{_COUNTED} WHERE (tokens.expires_at IS NULL OR tokens.expires_at > $1) "
+        f"AND coalesce(users.disabled, 0) = 0 AND {condition} {_ORDER} LIMIT ${len(args) + 1}",
+        *args,
+        limit,
+    )
+    return Suspects([_issued(row) for row in rows], rows[0][13] if rows else 0)
+
+
+async def _find(tx: Transaction, where: str, *args: object) -> list[IssuedToken]:
+    return [_issued(row) for row in await tx.fetch(_SELECT + where + _ORDER, *args)]
+
+
+def _issued(row: Row) -> IssuedToken:
+    kinds = ("user", "team", "organization")
+    owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
+    kind, owner_id = next(owners, ("nobody", ""))  # only if somebody has touched the row
+    username, disabled, organization, team = row[9:13]
+    names = {"user": username, "team": f"{organization}/{team}", "organization": organization}
+    token = Token(row[0], kind, owner_id, *row[4:9])
+    return IssuedToken(token, names.get(kind) or "", bool(disabled))
