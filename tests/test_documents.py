@@ -207,6 +207,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         MAX_BODY_BYTES,
         STRANGER_BODY_BYTES,
         json_body.MAX_DEPTH,
+        json_body.MAX_VALUES,
         MAX_QUERY_BYTES,
         MAX_PARAMETERS,
         includes.MAX_CHARACTERS,

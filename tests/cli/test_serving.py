@@ -288,7 +288,7 @@ class SlowRequest:
         self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=20)
         self._answer = self._socket.makefile("rb")
         head = (
-            "DELETE /api/v2/workspaces/ws-0000000000000000/vars/var-0000000000000000 HTTP/1.1",
+            "GET /api/v2/workspaces/ws-0000000000000000/vars HTTP/1.1",
             f"Host: t\r\nAuthorization: Bearer {new_token('user')}",
             "Content-Length: 4\r\nExpect: 100-continue\r\n\r\n",
         )

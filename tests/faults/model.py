@@ -115,8 +115,8 @@ class Model:
     def grant(self, team: str, grants: Mapping[str, int]) -> None:
         before = self.teams[team].grants
         changed = [space for space, level in grants.items() if before.get(space) != level]
-        self.trail += [(team, "grant.remove")] if before.keys() - grants.keys() else []
         self.trail += [(team, "grant.put") for _ in changed]
+        self.trail += [(team, "grant.remove")] if before.keys() - grants.keys() else []
         self.teams[team].grants = dict(grants)
 
     def set_status(self, person: str, status: str) -> None:

@@ -125,8 +125,8 @@ BROKEN_HEADS = {
     "thousands of headers": (b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * 5000 + b"\r\n", {431}),
     "a path of a megabyte": (b"GET /" + b"a" * 2**20 + b" HTTP/1.1\r\n\r\n", {414, 431}),
     "escapes that are none": (b"GET /%zz%ff%00%c3%28/%2e%2e HTTP/1.1\r\n\r\n", {404}),
-    "a star for a path": (b"OPTIONS * HTTP/1.1\r\n\r\n", {404}),
-    "an authority for a path": (b"CONNECT a:443 HTTP/1.1\r\n\r\n", {404}),
+    "a star for a path": (b"OPTIONS * HTTP/1.1\r\n\r\n", {401}),
+    "an authority for a path": (b"CONNECT a:443 HTTP/1.1\r\n\r\n", {405}),
     "an absolute path": (b"GET http://other/healthz HTTP/1.1\r\n\r\n", {200}),
     "a method that there is not": (b"G^T /healthz HTTP/1.1\r\n\r\n", {405}),
     "an upgrade": (

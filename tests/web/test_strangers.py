@@ -35,6 +35,10 @@ async def locked_by_another(house: House) -> AsyncIterator[None]:
         await connection.close()
 
 
+# On SQLite there is one writer at a time, whatever it writes.
+ON_POSTGRES = pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="session")
+
+
 def with_forged(world: World) -> World:
     """The same, with a token that nobody has."""
     return replace(world, tokens={**world.tokens, "forged": new_token("user")})
@@ -65,9 +69,8 @@ async def test_who_may_not_write_variables_is_refused_while_another_has_everythi
     assert (await waiting).status_code == 201
 
 
+@ON_POSTGRES
 async def test_who_might_write_until_just_now_waits_for_no_lock_either(world: World) -> None:
-    if world.house.config.url.startswith("sqlite"):
-        pytest.skip("one writer at a time there, who has been known to have the right")
     path = world.vars_path()
     made = await world.call("writer", "POST", path, variable_document())
     assert made.status_code == 201
@@ -79,9 +82,8 @@ async def test_who_might_write_until_just_now_waits_for_no_lock_either(world: Wo
         assert answer.status_code == 404
 
 
+@ON_POSTGRES
 async def test_who_may_not_change_a_team_or_organization_waits_for_no_lock(world: World) -> None:
-    if world.house.config.url.startswith("sqlite"):
-        pytest.skip("one writer at a time there, whatever it writes")
     world = with_forged(world)
     members, team = world.linkage_path(), {"data": {"type": "teams", "attributes": {"name": "x"}}}
     workspace = {"data": {"type": "workspaces", "attributes": {"name": "x"}}}
@@ -102,9 +104,8 @@ async def test_who_may_not_change_a_team_or_organization_waits_for_no_lock(world
     assert (await waiting).status_code == 204
 
 
+@ON_POSTGRES
 async def test_who_sees_anothers_invitation_waits_for_no_lock_to_accept_it(world: World) -> None:
-    if world.house.config.url.startswith("sqlite"):
-        pytest.skip("one writer at a time there, whatever it writes")
     path = f"/organization-memberships/{world.memberships['invited']}/actions/accept"
     async with locked_by_another(world.house):
         answer = await world.call("plain", "POST", path)

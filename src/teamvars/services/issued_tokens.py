@@ -6,7 +6,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.errors import there_is_no
 from teamvars.domain.tokens import IssuedToken
 from teamvars.security.chain import Chain
-from teamvars.security.tokens import hash_token
+from teamvars.security.tokens import hash_token, is_token
 from teamvars.services import Clock
 from teamvars.services.changes import tokens as token_changes
 from teamvars.services.changes.ledger import Ledger
@@ -34,8 +34,10 @@ class IssuedTokens:
 
     async def revoke(self, caller: Caller, token_id: str) -> IssuedToken:
         """One token."""
+        # Somebody may have pasted the token itself, which nothing prints.
+        known_as = "such token" if is_token(token_id) else f"token {token_id}"
         return await self._revoke_one(
-            caller, f"token {token_id}", lambda tx: issued_tokens.by_id(tx, token_id)
+            caller, known_as, lambda tx: issued_tokens.by_id(tx, token_id)
         )
 
     async def revoke_leaked(self, caller: Caller, secret: str) -> IssuedToken:
