@@ -37,9 +37,10 @@ DRAIN_SECONDS = 5.0
 """How long an answer waits for the rest of a body that nobody wants."""
 DRAIN_SILENCE_SECONDS = 0.25
 """How long it waits for the next piece of it."""
-STRANGER_DRAIN_BYTES = 512 * 1024
-"""How much of it is thrown away for a stranger: enough for whoever sends one variable and has a
-token that has expired to see the answer."""
+DRAIN_BYTES = 512 * 1024
+STRANGER_DRAIN_BYTES = 128 * 1024
+"""How much of it is thrown away for a stranger: enough for most who have a token that has expired
+to see the answer."""
 
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
@@ -192,15 +193,17 @@ class Exchange:
     async def drain(self) -> bool:
         """Whether the connection can go on: reads what is left of a body, if that is not much.
 
-        Also of one that is somewhat too large: a client that still writes when its connection is
-        closed may never see the answer. One that waits for `100 Continue` writes nothing.
+        A client that still writes when its connection is closed may never see the answer. One that
+        waits for `100 Continue` writes nothing.
         """
         if not self._body_pending:
             return True
         if self.header("expect") is not None or self._is_coded:
             return False
-        is_known = self.principal is not STRANGERS
-        most = self._received + (MAX_BODY_BYTES if is_known else STRANGER_DRAIN_BYTES)
+        limit = STRANGER_DRAIN_BYTES if self.principal is STRANGERS else DRAIN_BYTES
+        if self._announced is not None and self._announced - self._received > limit:
+            return False
+        most = self._received + limit
         try:
             with self._time_limits.of(DRAIN_SECONDS):
                 while self._received <= most:

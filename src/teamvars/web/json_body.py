@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.web.pace import Pace
 
 MAX_DEPTH = 32
 MAX_VALUES = 50_000
@@ -37,22 +38,23 @@ class Parser:
     async def parse(self, body: bytes) -> object:
         """The document. Refuses what `parse` does, and one of more values than there may be.
 
-        Large documents are parsed one at a time and let others have the loop between the steps:
-        a loop that has many of them to do in one turn is as good as blocked.
+        Large documents are parsed one at a time, in steps: a loop that has many of them to do in
+        one turn is as good as blocked.
         """
         if len(body) <= _PIECE_BYTES:  # too short for so many values, each takes two bytes
             return parse(body)
         async with self._one_large:
+            pace = Pace()
             values = 1
             for piece in _outside_of_strings(body):
                 values += sum(map(piece.count, (b",", b"[", b"{")))
                 if values > MAX_VALUES:
                     raise _malformed(f"A document has at most {MAX_VALUES} values.")
-                await asyncio.sleep(0)
+                await pace.give_way()
             document = _decode(body)
-            await asyncio.sleep(0)
+            await pace.give_way()
             _require_readable(body, document)
-            await asyncio.sleep(0)
+            await pace.give_way()
             return document
 
 

@@ -1,6 +1,5 @@
 """The routes of variables: decode, call, encode."""
 
-import asyncio
 import hashlib
 
 import msgspec
@@ -14,6 +13,7 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.documents import VariableDocument, VariableListDocument
 from teamvars.web.exchange import PIECE_BYTES, Answer, Exchange
 from teamvars.web.negotiation import IF_MATCH, IF_NONE_MATCH, MEDIA_TYPE, is_known, wanted_versions
+from teamvars.web.pace import Pace
 from teamvars.web.requests import ChangedVariableDocument, NewVariableDocument
 from teamvars.web.resources import Route
 
@@ -133,15 +133,15 @@ class VariableRoutes:
         pieces = []
         piece = bytearray(b'{"data":[')
         comma = b""
+        pace = Pace()
         for batch in found.batches:
-            if len(piece) > PIECE_BYTES:
-                pieces.append(bytes(piece))
-                piece.clear()
-            if comma:
-                await asyncio.sleep(0)
             resources = documents.variables(batch, found.workspace, self._dialect)
             piece += comma + msgspec.json.encode(resources)[1:-1]
             comma = b","
+            if len(piece) > PIECE_BYTES:
+                pieces.append(bytes(piece))
+                piece.clear()
+                await pace.give_way()
         piece += b"]}"
         return Rendered(tag, (*pieces, bytes(piece)))
 

@@ -45,11 +45,29 @@ async def of_a_caller(target: Target, seconds: float) -> list[Answer]:
     return await unfinished(target.owner, None, target, seconds)
 
 
+# All 150 come in one moment: a flood, of requests as well as of bytes.
 ATTACKS = [
     Attack(
-        "150 unfinished bodies, no token", partial(unfinished, None, PATIENCE), STRANGER, UNKNOWN
+        "150 unfinished bodies, no token",
+        partial(unfinished, None, PATIENCE),
+        STRANGER,
+        UNKNOWN,
+        flood=True,
     ),
-    Attack("150 unfinished bodies, forged token", of_strangers, STRANGER, UNKNOWN, engines=BOTH),
+    Attack(
+        "150 unfinished bodies, forged token",
+        of_strangers,
+        STRANGER,
+        UNKNOWN,
+        flood=True,
+        engines=BOTH,
+    ),
     Attack("150 trickled bodies, forged token", trickled, STRANGER, UNKNOWN),
-    Attack("150 unfinished bodies, valid token", of_a_caller, REFUSED | GAVE_UP, engines=BOTH),
+    Attack(
+        "150 unfinished bodies, valid token",
+        of_a_caller,
+        REFUSED | GAVE_UP,
+        flood=True,
+        engines=BOTH,
+    ),
 ]
