@@ -37,10 +37,10 @@ DRAIN_SECONDS = 5.0
 """How long an answer waits for the rest of a body that nobody wants."""
 DRAIN_SILENCE_SECONDS = 0.25
 """How long it waits for the next piece of it."""
-DRAIN_BYTES = 512 * 1024
+DRAIN_BYTES = 2 * MAX_BODY_BYTES
+"""How much of it is thrown away for a caller, so that one who sends too much sees the answer."""
 STRANGER_DRAIN_BYTES = 128 * 1024
-"""How much of it is thrown away for a stranger: enough for most who have a token that has expired
-to see the answer."""
+"""The same for a stranger: enough for most whose token has expired."""
 
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
