@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,12 +29,6 @@ from tests.server import START_SECONDS, is_ready
 
 PAUSE = 2.0
 ENGINES = ("sqlite", "postgres")
-EACH = [
-    pytest.param(engine, attack, id=f"{engine}, {attack.name}")
-    for engine in ENGINES
-    for attack in ATTACKS
-    if engine in attack.engines
-]
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +44,38 @@ async def attacked(
         yield made
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("attacked", "attack"), EACH, indirect=["attacked"])
-async def test_an_attack_is_bounded_and_hardly_noticed(
-    attacked: Target, attack: Attack, findings: list[Finding]
-) -> None:
+def on(engine: str) -> Callable[[Any], Any]:
+    """Marks a test to run with each attack on an engine, all on one server."""
+    attacks = [pytest.param(one, id=one.name) for one in ATTACKS if engine in one.engines]
+
+    def marked(test: Any) -> Any:
+        with_attack = pytest.mark.parametrize("attack", attacks)(test)
+        return pytest.mark.parametrize("attacked", [engine], indirect=True)(with_attack)
+
+    return marked
+
+
+async def is_hardly_noticed(attacked: Target, attack: Attack, findings: list[Finding]) -> None:
+    """Runs the attack, as long and as often as the figures are taken."""
     finding = await assault(attacked, attack, FIGURES)
     findings.append(finding)
     assert finding.harm == ""
+
+
+@pytest.mark.long
+@on("sqlite")
+async def test_an_attack_on_sqlite_is_bounded_and_hardly_noticed(
+    attacked: Target, attack: Attack, findings: list[Finding]
+) -> None:
+    await is_hardly_noticed(attacked, attack, findings)
+
+
+@pytest.mark.long
+@on("postgres")
+async def test_an_attack_on_postgresql_is_bounded_and_hardly_noticed(
+    attacked: Target, attack: Attack, findings: list[Finding]
+) -> None:
+    await is_hardly_noticed(attacked, attack, findings)
 
 
 @pytest.mark.parametrize("attacked", ENGINES, indirect=True)

@@ -7,9 +7,11 @@ from typing import NoReturn
 import pytest
 from starlette.types import Message, Receive, Scope
 
+from teamvars.domain.access import Caller
+from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Refusal
 from teamvars.web import exchange
-from teamvars.web.budgets import Bodies
+from teamvars.web.budgets import CALLER_BODY_BYTES, Bodies
 from teamvars.web.exchange import Exchange
 from teamvars.web.time_limits import TimeLimits
 
@@ -85,6 +87,23 @@ async def test_a_body_as_long_as_announced_is_whole_and_nothing_more_is_waited_f
     request = Exchange(SCOPE, receive, TimeLimits(), Bodies())
     assert await request.read_body() == b"{}"
     assert await request.drain()
+
+
+async def test_who_has_used_up_their_share_of_bodies_is_not_read_any_further() -> None:
+    bodies, unread = Bodies(), 2 * 1024 * 1024
+    scope = {**SCOPE, "headers": [(b"content-length", b"%d" % unread)]}
+
+    def request() -> Exchange:
+        made = Exchange(scope, in_pieces(iter([b" " * unread, b""])), TimeLimits(), bodies)
+        made.caller = Caller(b"", "r", Actor("user", "user-1"))
+        return made
+
+    under_way = [request() for _ in range(CALLER_BODY_BYTES // unread)]
+    for one in under_way:
+        one.require_room()
+    assert not await request().drain()
+    under_way[0].release()
+    assert await request().drain()
 
 
 async def test_a_body_of_unknown_length_ends_where_the_server_says() -> None:

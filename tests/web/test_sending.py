@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from starlette.types import Message
+from starlette.types import Message, Receive
 
 from teamvars.domain.errors import Refusal
 from teamvars.services.rendered import Rendered
@@ -18,12 +18,18 @@ PIECES = (b"a" * (PIECE_BYTES + 1), b"b" * PIECE_BYTES)
 SCOPE = {"method": "GET", "path": "/", "query_string": b"", "headers": []}
 
 
-async def nothing() -> Message:
-    raise AssertionError("this request has no body")
+async def staying() -> Message:
+    """Of a client that sends nothing more and does not go."""
+    await asyncio.Event().wait()
+    raise AssertionError
 
 
-def request() -> Exchange:
-    return Exchange(SCOPE, nothing, TimeLimits(), Bodies())
+async def gone() -> Message:
+    return {"type": "http.disconnect"}
+
+
+def request(receive: Receive = staying) -> Exchange:
+    return Exchange(SCOPE, receive, TimeLimits(), Bodies())
 
 
 class Client:
@@ -50,6 +56,26 @@ async def test_a_long_answer_comes_in_pieces_and_is_whole() -> None:
     assert max(len(message.get("body", b"")) for message in client.taken) <= PIECE_BYTES
     assert dict(client.taken[0]["headers"])[b"Content-Length"] == str(len(client.body)).encode()
     assert [message.get("more_body") for message in client.taken[1:]] == [True] * 3 + [None]
+
+
+async def test_nothing_more_is_sent_to_a_client_that_has_gone() -> None:
+    client = Client()
+    assert not await Sender(TimeLimits()).send(client, request(gone), Answer(200, b"x" * 2**24))
+    assert len(client.body) == PIECE_BYTES
+
+
+async def test_long_answers_leave_the_loop_to_others_between_pieces() -> None:
+    others = 0
+    sender, pieces = Sender(TimeLimits()), 20
+
+    async def long() -> None:
+        await sender.send(Client(), request(), Answer(200, b"x" * pieces * PIECE_BYTES))
+
+    sending = [asyncio.create_task(long()) for _ in range(3)]
+    while not all(one.done() for one in sending):
+        await asyncio.sleep(0)
+        others += 1
+    assert others > pieces
 
 
 async def test_an_answer_that_nobody_takes_is_given_up_and_its_room_is_free(

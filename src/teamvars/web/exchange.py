@@ -24,7 +24,7 @@ from teamvars.web.budgets import (
 from teamvars.web.time_limits import TimeLimits
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
-PIECE_BYTES = 256 * 1024
+PIECE_BYTES = 64 * 1024
 """Of a long answer that go to the server at once."""
 MAX_QUERY_BYTES = 16 * 1024
 MAX_PARAMETERS = 100
@@ -198,15 +198,10 @@ class Exchange:
         """
         if not self._body_pending:
             return True
-        if self.header("expect") is not None or self._is_coded:
-            return False
-        limit = STRANGER_DRAIN_BYTES if self.principal is STRANGERS else DRAIN_BYTES
-        if self._announced is not None and self._announced - self._received > limit:
-            return False
-        most = self._received + limit
+        most = self._received + self._room_to_drain()
         try:
             with self._time_limits.of(DRAIN_SECONDS):
-                while self._received <= most:
+                while self._received < most:
                     with self._time_limits.of(DRAIN_SILENCE_SECONDS):
                         await self._next_chunk()
                     if not self._body_pending:
@@ -214,6 +209,26 @@ class Exchange:
         except (TimeoutError, Refusal):
             pass
         return False
+
+    def _room_to_drain(self) -> int:
+        """How many bytes may be thrown away; 0 where the body is longer, or not to be sent."""
+        if self.header("expect") is not None or self._is_coded:
+            return 0
+        is_stranger = self.principal is STRANGERS
+        most = STRANGER_DRAIN_BYTES if is_stranger else DRAIN_BYTES
+        if self._announced is not None and self._announced - self._received > most:
+            return 0
+        if self._release is None and not is_stranger:
+            try:
+                self.require_room()  # of what is thrown away a caller has a share as well
+            except Refusal:
+                return 0
+        return most
+
+    async def disconnect(self) -> None:
+        """Returns when the client has gone; to be awaited once nobody reads the body any more."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     async def _next_chunk(self) -> bytes:
         message = await self._receive()
