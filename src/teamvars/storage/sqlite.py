@@ -49,6 +49,7 @@ LOCK_WAIT_SECONDS = 5.0
 
 _POLL_SECONDS = 0.002
 _MOST_IN_A_BATCH = 64
+_NO_DEADLINE = nullcontext()
 
 
 class SqliteTransaction(Transaction):
@@ -209,7 +210,7 @@ class SqliteDatabase:
             await loop.run_in_executor(self._committer, begin_log_anew, connection)
 
     def in_request(self) -> AbstractContextManager[None]:
-        return nullcontext()  # nothing here waits for longer than a lock may be held
+        return _NO_DEADLINE  # nothing here waits for longer than a lock may be held
 
     async def read(self, body: Body[T]) -> T:
         return await _patiently(lambda: self._read_once(body))

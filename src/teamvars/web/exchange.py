@@ -65,7 +65,7 @@ class Exchange:
     ) -> None:
         self.method: str = scope["method"]
         self.full_path: str = scope["path"]
-        self._query: bytes = scope["query_string"]
+        self.query_string: bytes = scope["query_string"]
         self.template: str | None = None
         self.parameters: Mapping[str, Any] = {}
         self.ignored_includes: frozenset[str] = frozenset()
@@ -97,9 +97,9 @@ class Exchange:
 
         Refuses a long query, by its longest parameter, and one of many parameters.
         """
-        if not self._query:
+        if not self.query_string:
             return []
-        text = self._query.decode("latin-1")
+        text = self.query_string.decode("latin-1")
         try:
             found = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
         except ValueError:

@@ -23,6 +23,8 @@ def require_read(exchange: Exchange, reads: Collection[str]) -> None:
 
     An empty one asks for nothing, and an `include` may be one that clients always send.
     """
+    if not exchange.query_string:
+        return
     unread = dict.fromkeys(
         name[:NAME_SHOWN]
         for name, text in exchange.query

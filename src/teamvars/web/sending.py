@@ -34,7 +34,7 @@ class Sender:
         """
         body = b"" if answer.body is None else answer.body
         pieces = (body,) if isinstance(body, bytes) else body.pieces
-        size = sum(map(len, pieces))
+        size = len(body) if isinstance(body, bytes) else body.size
         headers = [(name.encode(), text.encode("latin-1")) for name, text in answer.headers.items()]
         if answer.status not in (204, 304):
             headers.append((b"Content-Length", str(size).encode()))
