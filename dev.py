@@ -30,7 +30,13 @@ STAMP = VENV / "installed"
 BASE_PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 TERMINAL = sys.stdout.isatty()
 
-CHECKS = ("ruff check", "ruff format --check", "mypy", "lint-imports --no-logo", "pytest -n 2")
+CHECKS = (
+    "ruff check",
+    "ruff format --check",
+    "mypy",
+    "lint-imports --no-logo",
+    "pytest -n 2 --durations 10",
+)
 
 
 def main() -> int:
