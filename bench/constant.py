@@ -19,10 +19,9 @@ from teamvars.cli.operator.server import Server
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
-from teamvars.web.app import ASGIApp
-from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.frame import Frame
-from teamvars.web.negotiation import MEDIA_TYPE
+from teamvars.web.http.app import ASGIApp, Frame
+from teamvars.web.http.negotiation import MEDIA_TYPE
+from teamvars.web.http.request import Answer, Exchange
 
 _BODY = "BENCH_BODY"
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"

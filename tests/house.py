@@ -15,7 +15,7 @@ from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Frame
 
 BASE = "http://teamvars.test/api/v2"
 

@@ -25,8 +25,8 @@ from teamvars.security.tokens import hash_token
 from teamvars.services.tokens import NewToken
 from teamvars.storage.database import Transaction
 from teamvars.storage.variables import StoredVariable
-from teamvars.web import decoding
 from teamvars.web.dialects import STANDARD
+from teamvars.web.variables import decoding
 from tests.commands import Host
 from tests.postgres import LocalPostgres
 from tests.served import ServedHouse, serve_house

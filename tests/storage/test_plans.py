@@ -14,7 +14,7 @@ import pytest
 from teamvars import wiring
 from teamvars.storage.database import Body, Database, Question, Row, Statement, T, Transaction
 from teamvars.storage.postgres import PostgresDatabase
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Frame
 from tests.house import BASE, House, open_house
 from tests.storage.noting import NotingTransaction
 from tests.storage.stores import fresh_postgres, fresh_sqlite

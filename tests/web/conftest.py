@@ -8,7 +8,7 @@ from structlog.testing import LogCapture
 from structlog.typing import EventDict
 
 from teamvars.storage.database import Body, Transaction
-from teamvars.web import frame
+from teamvars.web.http import app as frame
 from tests.house import House
 from tests.storage.noting import NotingTransaction
 

@@ -7,7 +7,7 @@ import httpx
 
 from teamvars import wiring
 from teamvars.web.dialects import TERRAFORM
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Frame
 from tests.house import BASE
 from tests.world import JSON_API, World
 

@@ -10,7 +10,7 @@ import pytest
 from teamvars import wiring
 from teamvars.domain.audit import AuditEntry, AuditFilter
 from teamvars.storage.database import Transaction
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Frame
 from tests.house import BASE
 from tests.world import JSON_API, World, faults, linkage_document, variable_document
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from teamvars.security.tokens import new_token
-from teamvars.web import budgets
+from teamvars.web.http import budgets
 from tests.served import ServedHouse
 from tests.world import JSON_API, World, variable_document
 

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 import pytest
 
 from teamvars.domain.errors import Refusal
-from teamvars.web import budgets
-from teamvars.web.budgets import Answers, Bodies, Principal
-from teamvars.web.time_limits import TimeLimits
+from teamvars.web.http import budgets
+from teamvars.web.http.budgets import Answers, Bodies, Principal
+from teamvars.web.http.time_limits import TimeLimits
 
 ALICE: Principal = ("user", "alice")
 MIB = 1024 * 1024

@@ -11,11 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
-from teamvars.web import errors
-from teamvars.web.decoding import variable_create
 from teamvars.web.dialects import STANDARD
-from teamvars.web.exchange import MAX_BODY_BYTES
-from teamvars.web.json_body import Parser
+from teamvars.web.http import errors
+from teamvars.web.http.json_body import Parser
+from teamvars.web.http.request import MAX_BODY_BYTES
+from teamvars.web.variables.decoding import variable_create
 
 LARGE = b"[" + b",".join([b'{"a":[0,""]}'] * 12_000) + b"]"
 """A document of plain values whose reading is what others are held against."""

@@ -16,10 +16,10 @@ from teamvars.domain.errors import (
     outcome_unknown,
     storage_unavailable,
 )
-from teamvars.web import errors
-from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.frame import Frame
-from teamvars.web.resources import Route
+from teamvars.web.http import errors
+from teamvars.web.http.app import Frame
+from teamvars.web.http.endpoints import Route
+from teamvars.web.http.request import Answer, Exchange
 from tests.house import BASE, House
 from tests.world import JSON_API, World, faults, linkage_document, variable_document
 

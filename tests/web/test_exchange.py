@@ -10,10 +10,10 @@ from starlette.types import Message, Receive, Scope
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Refusal
-from teamvars.web import exchange
-from teamvars.web.budgets import CALLER_BODY_BYTES, Bodies
-from teamvars.web.exchange import Exchange
-from teamvars.web.time_limits import TimeLimits
+from teamvars.web.http import request as exchange
+from teamvars.web.http.budgets import CALLER_BODY_BYTES, Bodies
+from teamvars.web.http.request import Exchange
+from teamvars.web.http.time_limits import TimeLimits
 
 LIMIT = 0.05
 SCOPE: Scope = {

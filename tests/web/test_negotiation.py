@@ -13,8 +13,8 @@ from structlog.typing import EventDict
 
 from teamvars import wiring
 from teamvars.services.tokens import OwnerName
-from teamvars.web.exchange import MAX_BODY_BYTES
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Frame
+from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.house import BASE, House, operator
 from tests.world import (
     JSON_API,

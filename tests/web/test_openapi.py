@@ -18,11 +18,12 @@ from teamvars.domain.errors import Code
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
-from teamvars.web import examples, openapi
+from teamvars.web import examples
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
-from teamvars.web.errors import STATUS
-from teamvars.web.exchange import MAX_BODY_BYTES
-from teamvars.web.includes import MAX_CHARACTERS
+from teamvars.web.http import openapi
+from teamvars.web.http.errors import STATUS
+from teamvars.web.http.parameters import MAX_CHARACTERS
+from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.served import ServedHouse
 from tests.world import JSON_API, World, build_world
 

@@ -13,8 +13,8 @@ from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
 from teamvars.web.dialects import TERRAFORM
-from teamvars.web.frame import Frame
-from teamvars.web.resources import Route
+from teamvars.web.http.app import Frame
+from teamvars.web.http.endpoints import Route
 from tests.house import BASE, House
 from tests.world import World, build_world
 

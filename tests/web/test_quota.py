@@ -9,7 +9,7 @@ import httpx
 
 from teamvars import settings, wiring
 from teamvars.domain.workspaces import Quota
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Frame
 from tests.house import BASE, House
 from tests.world import World, faults, variable_document
 

@@ -8,11 +8,11 @@ from starlette.types import Message, Receive
 
 from teamvars.domain.errors import Refusal
 from teamvars.services.rendered import Rendered
-from teamvars.web import sending
-from teamvars.web.budgets import Bodies
-from teamvars.web.exchange import PIECE_BYTES, Answer, Exchange
-from teamvars.web.sending import Sender
-from teamvars.web.time_limits import TimeLimits
+from teamvars.web.http import sending
+from teamvars.web.http.budgets import Bodies
+from teamvars.web.http.request import PIECE_BYTES, Answer, Exchange
+from teamvars.web.http.sending import Sender
+from teamvars.web.http.time_limits import TimeLimits
 
 PIECES = (b"a" * (PIECE_BYTES + 1), b"b" * PIECE_BYTES)
 SCOPE = {"method": "GET", "path": "/", "query_string": b"", "headers": []}

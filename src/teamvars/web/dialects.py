@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from teamvars.domain.variables import Category, Variable
-from teamvars.web.times import timestamp
+from teamvars.web.http.times import timestamp
 
 
 class Dialect(msgspec.Struct, frozen=True):

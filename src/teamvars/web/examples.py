@@ -6,25 +6,25 @@ from typing import Any
 import msgspec
 
 from teamvars.web.dialects import Dialect
-from teamvars.web.membership_documents import InvitationDocument
-from teamvars.web.organization_documents import (
+from teamvars.web.memberships.documents import InvitationDocument
+from teamvars.web.organizations.documents import (
     ChangedOrganizationDocument,
     NewOrganizationDocument,
 )
-from teamvars.web.requests import (
+from teamvars.web.team_workspaces.documents import (
+    ChangedTeamWorkspaceDocument,
+    NewTeamWorkspaceDocument,
+)
+from teamvars.web.teams.documents import ChangedTeamDocument, NewTeamDocument
+from teamvars.web.tokens.documents import NewTokenDocument
+from teamvars.web.variables.requests import (
     ChangedVariableDocument,
     MembershipsDocument,
     NewVariableDocument,
     UsersDocument,
     ValueCheckDocument,
 )
-from teamvars.web.team_documents import ChangedTeamDocument, NewTeamDocument
-from teamvars.web.team_workspace_documents import (
-    ChangedTeamWorkspaceDocument,
-    NewTeamWorkspaceDocument,
-)
-from teamvars.web.token_documents import NewTokenDocument
-from teamvars.web.workspace_documents import ChangedWorkspaceDocument, NewWorkspaceDocument
+from teamvars.web.workspaces.documents import ChangedWorkspaceDocument, NewWorkspaceDocument
 
 # By the names of the parameters of paths. Whoever tries an example puts ids of their own there.
 IDS = {

@@ -1,0 +1,129 @@
+"""The routes of organizations: decode, call, encode."""
+
+import msgspec
+
+from teamvars.services.organizations import Organizations
+from teamvars.web.dialects import Dialect
+from teamvars.web.http import paging
+from teamvars.web.http.endpoints import Route
+from teamvars.web.http.negotiation import MEDIA_TYPE
+from teamvars.web.http.parameters import requested_flag, text_of
+from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.organizations import documents
+from teamvars.web.organizations.documents import (
+    ChangedOrganizationDocument,
+    EntitlementSetDocument,
+    NewOrganizationDocument,
+    OrganizationDocument,
+    OrganizationListDocument,
+)
+
+_ALL = "/api/v2/organizations"
+_ONE = "/api/v2/organizations/{organization}"
+_ENTITLEMENTS = "/api/v2/organizations/{organization}/entitlement-set"
+_SEARCH = "q"
+_SEARCH_NAME = "q[name]"
+_FORCE = "force"
+_JSON_API = {"Content-Type": MEDIA_TYPE}
+
+
+class OrganizationRoutes:
+    """Organizations as HCP Terraform's clients know them."""
+
+    def __init__(self, organizations: Organizations, dialect: Dialect) -> None:
+        self._organizations = organizations
+        self._dialect = dialect
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        one, page = {200: OrganizationDocument}, {200: OrganizationListDocument}
+        reads, takes = (*paging.PARAMETERS, _SEARCH, _SEARCH_NAME), ChangedOrganizationDocument
+        delete = Route(
+            "DELETE",
+            _ONE,
+            self.delete,
+            {204: None},
+            reads=(_FORCE,),
+            may_forbid=True,
+            refuses=(409,),
+            name="deleteOrganization",
+        )
+        return [
+            Route(
+                "GET",
+                _ALL,
+                self.list,
+                page,
+                reads=reads,
+                name="listOrganizations",
+            ),
+            Route(
+                "POST",
+                _ALL,
+                self.create,
+                {201: OrganizationDocument},
+                takes=NewOrganizationDocument,
+                may_forbid=True,
+                name="createOrganization",
+            ),
+            Route("GET", _ONE, self.read, one, name="readOrganization"),
+            Route(
+                "PATCH",
+                _ONE,
+                self.update,
+                one,
+                takes=takes,
+                may_forbid=True,
+                name="updateOrganization",
+            ),
+            delete,
+            Route(
+                "GET",
+                _ENTITLEMENTS,
+                self.entitlements,
+                {200: EntitlementSetDocument},
+                name="readEntitlements",
+            ),
+        ]
+
+    async def list(self, exchange: Exchange) -> Answer:
+        """List the organizations the caller is in, by name."""
+        searches = [text_of(exchange, name) or "" for name in (_SEARCH, _SEARCH_NAME)]
+        page = paging.requested_page(exchange)
+        found = await self._organizations.list(exchange.require_caller(), searches, page)
+        links = paging.links(exchange, page, found.total)
+        document = documents.organization_list(found, links, paging.meta(page, found.total))
+        return Answer(200, msgspec.json.encode(document), _JSON_API)
+
+    async def create(self, exchange: Exchange) -> Answer:
+        """Create an organization; its creator, a site admin, becomes an owner of it."""
+        draft = documents.new_draft(exchange.document)
+        made = await self._organizations.create(exchange.require_caller(), draft)
+        headers = {**_JSON_API, "Location": documents.path(made)}
+        return Answer(201, msgspec.json.encode(documents.organization(made)), headers)
+
+    async def read(self, exchange: Exchange) -> Answer:
+        """Read an organization."""
+        caller, name = exchange.require_caller(), exchange.path("organization")
+        document = documents.organization(await self._organizations.read(caller, name))
+        return Answer(200, msgspec.json.encode(document), _JSON_API)
+
+    async def update(self, exchange: Exchange) -> Answer:
+        """Update an organization: its name or e-mail address."""
+        draft = documents.changed_draft(exchange.document)
+        caller, name = exchange.require_caller(), exchange.path("organization")
+        document = documents.organization(await self._organizations.update(caller, name, draft))
+        return Answer(200, msgspec.json.encode(document), _JSON_API)
+
+    async def delete(self, exchange: Exchange) -> Answer:
+        """Delete an organization with all that is its own."""
+        force = requested_flag(exchange, _FORCE) or self._dialect.deletes_with_variables
+        caller, name = exchange.require_caller(), exchange.path("organization")
+        await self._organizations.delete(caller, name, force=force)
+        return Answer(204)
+
+    async def entitlements(self, exchange: Exchange) -> Answer:
+        """Say what an organization can be used for."""
+        caller, name = exchange.require_caller(), exchange.path("organization")
+        document = documents.entitlement_set(await self._organizations.read(caller, name))
+        return Answer(200, msgspec.json.encode(document), _JSON_API)

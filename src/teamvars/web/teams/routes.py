@@ -1,0 +1,108 @@
+"""The routes of teams: decode, call, encode."""
+
+import msgspec
+
+from teamvars.domain.teams import TeamFilter
+from teamvars.services.teams import Teams
+from teamvars.web.http import paging
+from teamvars.web.http.endpoints import Route
+from teamvars.web.http.negotiation import MEDIA_TYPE
+from teamvars.web.http.parameters import INCLUDE, NAMES, requested_includes, text_of, words_of
+from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.teams import documents
+from teamvars.web.teams.documents import (
+    INCLUDES,
+    ChangedTeamDocument,
+    NewTeamDocument,
+    TeamDocument,
+    TeamListDocument,
+)
+
+_ALL = "/api/v2/organizations/{organization}/teams"
+_ONE = "/api/v2/teams/{team_id}"
+_SEARCH = "q"
+_JSON_API = {"Content-Type": MEDIA_TYPE}
+
+
+class TeamRoutes:
+    """Teams as HCP Terraform's clients know them."""
+
+    def __init__(self, teams: Teams) -> None:
+        self._teams = teams
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        one, page = {200: TeamDocument}, {200: TeamListDocument}
+        reads = (*paging.PARAMETERS, INCLUDE, NAMES, _SEARCH)
+        create = Route(
+            "POST",
+            _ALL,
+            self.create,
+            {201: TeamDocument},
+            takes=NewTeamDocument,
+            may_forbid=True,
+            name="createTeam",
+        )
+        update = Route(
+            "PATCH",
+            _ONE,
+            self.update,
+            one,
+            takes=ChangedTeamDocument,
+            may_forbid=True,
+            name="updateTeam",
+        )
+        delete = Route(
+            "DELETE",
+            _ONE,
+            self.delete,
+            {204: None},
+            may_forbid=True,
+            refuses=(422,),
+            name="deleteTeam",
+        )
+        return [
+            Route("GET", _ALL, self.list, page, reads=reads, name="listTeams"),
+            create,
+            Route("GET", _ONE, self.read, one, reads=(INCLUDE,), name="readTeam"),
+            update,
+            delete,
+        ]
+
+    async def list(self, exchange: Exchange) -> Answer:
+        """List the teams of an organization that the caller sees, by name."""
+        includes = requested_includes(exchange, INCLUDES)
+        wanted = TeamFilter(words_of(exchange, NAMES), text_of(exchange, _SEARCH))
+        page = paging.requested_page(exchange)
+        caller, organization = exchange.require_caller(), exchange.path("organization")
+        found = await self._teams.list(caller, organization, wanted, page, members=bool(includes))
+        links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
+        document = documents.team_list(found, includes, links, meta)
+        return Answer(200, msgspec.json.encode(document), _JSON_API)
+
+    async def create(self, exchange: Exchange) -> Answer:
+        """Create a team; it is secret unless the request says otherwise."""
+        draft = documents.new_draft(exchange.document)
+        caller, organization = exchange.require_caller(), exchange.path("organization")
+        made = await self._teams.create(caller, organization, draft)
+        headers = {**_JSON_API, "Location": documents.path(made)}
+        return Answer(201, msgspec.json.encode(documents.made(made)), headers)
+
+    async def read(self, exchange: Exchange) -> Answer:
+        """Read a team."""
+        includes = requested_includes(exchange, INCLUDES)
+        caller, team_id = exchange.require_caller(), exchange.path("team_id")
+        found = await self._teams.read(caller, team_id, members=bool(includes))
+        return Answer(200, msgspec.json.encode(documents.team(found, includes)), _JSON_API)
+
+    async def update(self, exchange: Exchange) -> Answer:
+        """Update a team: its name, visibility or right to manage membership."""
+        draft = documents.changed_draft(exchange.document)
+        caller, team_id = exchange.require_caller(), exchange.path("team_id")
+        changed = await self._teams.update(caller, team_id, draft)
+        return Answer(200, msgspec.json.encode(documents.made(changed)), _JSON_API)
+
+    async def delete(self, exchange: Exchange) -> Answer:
+        """Delete a team with its grants and tokens; its members stay in the organization."""
+        await self._teams.delete(exchange.require_caller(), exchange.path("team_id"))
+        return Answer(204)

@@ -1,0 +1,170 @@
+"""The routes of variables: decode, call, encode."""
+
+import hashlib
+
+import msgspec
+
+from teamvars.domain.workspaces import Workspace
+from teamvars.services.rendered import Rendered
+from teamvars.services.variables import VariableInWorkspace, VariableList, Variables
+from teamvars.web.dialects import Dialect
+from teamvars.web.http.endpoints import Route
+from teamvars.web.http.negotiation import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    MEDIA_TYPE,
+    is_known,
+    wanted_versions,
+)
+from teamvars.web.http.pace import Pace
+from teamvars.web.http.request import PIECE_BYTES, Answer, Exchange
+from teamvars.web.variables import decoding, documents
+from teamvars.web.variables.deprecations import DEPRECATED_FILTER
+from teamvars.web.variables.documents import VariableDocument, VariableListDocument
+from teamvars.web.variables.requests import ChangedVariableDocument, NewVariableDocument
+
+_LIST = "/api/v2/workspaces/{workspace_id}/vars"
+_ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
+_ALL = {200: VariableListDocument}
+_VARIABLE = {200: VariableDocument}
+_READ = (IF_NONE_MATCH,)
+_CHANGE = (IF_MATCH,)
+_ONE = "/api/v2/workspaces/{workspace_id}/vars/{variable_id}"
+
+
+class VariableRoutes:
+    """The five operations on variables (contract §4), and the reading of one."""
+
+    def __init__(self, variables: Variables, dialect: Dialect) -> None:
+        self._variables = variables
+        self._dialect = dialect
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        return [
+            Route("GET", _LIST, self.list, _ALL, reads=_READ, name="listVariables"),
+            Route(
+                "POST",
+                _LIST,
+                self.create,
+                {201: VariableDocument},
+                takes=NewVariableDocument,
+                may_forbid=True,
+                name="createVariable",
+            ),
+            Route("GET", _ONE, self.read, _VARIABLE, reads=_READ, name="readVariable"),
+            Route(
+                "PATCH",
+                _ONE,
+                self.update,
+                _VARIABLE,
+                takes=ChangedVariableDocument,
+                reads=_CHANGE,
+                may_forbid=True,
+                name="updateVariable",
+            ),
+            Route(
+                "DELETE",
+                _ONE,
+                self.delete,
+                {204: None},
+                reads=_CHANGE,
+                may_forbid=True,
+                name="deleteVariable",
+            ),
+        ]
+
+    def directory_routes(self) -> list[Route]:
+        """The same list where clients ask for variable sets as well; there are none."""
+        return [Route("GET", _ALL_VARS, self.list, _ALL, reads=_READ, name="listAllVariables")]
+
+    async def list(self, exchange: Exchange) -> Answer:
+        """List all variables of a workspace, by key and category."""
+        found = await self._variables.list(
+            exchange.require_caller(), exchange.path("workspace_id"), self._render
+        )
+        return _conditional(exchange, found.entity_tag, found)
+
+    async def read(self, exchange: Exchange) -> Answer:
+        """Read a variable, as its `links.self` says."""
+        found = await self._variables.read(
+            exchange.require_caller(),
+            exchange.path("workspace_id"),
+            exchange.path("variable_id"),
+        )
+        body = msgspec.json.encode(self._document(found))
+        return _conditional(exchange, self._tag_of(found), body)
+
+    async def create(self, exchange: Exchange) -> Answer:
+        """Create a variable; no other of its category has its key."""
+        workspace_id = exchange.path("workspace_id")
+        draft, deprecated = decoding.variable_create(exchange.document, workspace_id, self._dialect)
+        made = await self._variables.create(
+            exchange.require_caller(), workspace_id, draft, deprecated
+        )
+        headers = {
+            "Content-Type": MEDIA_TYPE,
+            "Location": documents.variable_path(made.variable),
+            "ETag": self._tag_of(made),
+        }
+        if decoding.has_deprecated_filter(exchange.document):
+            headers.update(DEPRECATED_FILTER)
+        return Answer(201, msgspec.json.encode(self._document(made)), headers)
+
+    async def update(self, exchange: Exchange) -> Answer:
+        """Update what the request names of a variable."""
+        ids = exchange.path("workspace_id"), exchange.path("variable_id")
+        updated = await self._variables.update(
+            exchange.require_caller(),
+            *ids,
+            decoding.variable_update(exchange.document, *ids, self._dialect),
+            wanted_versions(exchange.header("if-match")),
+        )
+        headers = {"Content-Type": MEDIA_TYPE, "ETag": self._tag_of(updated)}
+        return Answer(200, msgspec.json.encode(self._document(updated)), headers)
+
+    async def delete(self, exchange: Exchange) -> Answer:
+        """Delete a variable; any body is ignored."""
+        await self._variables.delete(
+            exchange.require_caller(),
+            exchange.path("workspace_id"),
+            exchange.path("variable_id"),
+            wanted_versions(exchange.header("if-match")),
+        )
+        return Answer(204)
+
+    async def _render(self, found: VariableList) -> Rendered:
+        """The document of the list. Between the pieces of a long one others have the loop."""
+        tag = self._entity_tag(found.head.hex(), found.workspace)
+        pieces = []
+        piece = bytearray(b'{"data":[')
+        comma = b""
+        pace = Pace()
+        for batch in found.batches:
+            resources = documents.variables(batch, found.workspace, self._dialect)
+            piece += comma + msgspec.json.encode(resources)[1:-1]
+            comma = b","
+            if len(piece) > PIECE_BYTES:
+                pieces.append(bytes(piece))
+                piece.clear()
+                await pace.give_way()
+        piece += b"]}"
+        return Rendered(tag, (*pieces, bytes(piece)))
+
+    def _document(self, found: VariableInWorkspace) -> VariableDocument:
+        return documents.variable(found.variable, found.workspace, self._dialect)
+
+    def _tag_of(self, found: VariableInWorkspace) -> str:
+        return self._entity_tag(found.variable.version_id, found.workspace)
+
+    def _entity_tag(self, version: str, workspace: Workspace) -> str:
+        """The version, a dot, and a short hash of whatever else the document shows."""
+        shown = f"{workspace.organization_name}/{workspace.name}/{self._dialect.name}"
+        return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
+
+
+def _conditional(exchange: Exchange, tag: str, body: bytes | Rendered) -> Answer:
+    if is_known(exchange.header("if-none-match"), tag):
+        return Answer(304, headers={"ETag": tag})
+    headers = {"Content-Type": MEDIA_TYPE, "ETag": tag}
+    return Answer(200, body, headers)

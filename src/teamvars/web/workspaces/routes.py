@@ -1,0 +1,160 @@
+"""The routes of workspaces: decode, call, encode."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from teamvars.domain.errors import forbidden, not_found
+from teamvars.domain.workspaces import WorkspaceSearch
+from teamvars.services.workspaces import Address, ByNames, Workspaces, WorkspaceView
+from teamvars.web.http import paging
+from teamvars.web.http.endpoints import Handler, Route
+from teamvars.web.http.negotiation import MEDIA_TYPE
+from teamvars.web.http.parameters import INCLUDE, requested_includes, text_of
+from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.variables.documents import workspace_path
+from teamvars.web.workspaces import documents
+from teamvars.web.workspaces.documents import (
+    INCLUDES,
+    ChangedWorkspaceDocument,
+    NewWorkspaceDocument,
+    WorkspaceDocument,
+    WorkspaceListDocument,
+)
+
+_ALL = "/api/v2/organizations/{organization}/workspaces"
+_BY_NAME = "/api/v2/organizations/{organization}/workspaces/{workspace}"
+_BY_ID = "/api/v2/workspaces/{workspace_id}"
+_SEARCH = "search[name]"
+_WILDCARD = "search[wildcard-name]"
+_ONE = {200: WorkspaceDocument}
+_JSON_API = {"Content-Type": MEDIA_TYPE}
+
+
+class WorkspaceRoutes:
+    """Workspaces as HCP Terraform's clients know them."""
+
+    def __init__(self, workspaces: Workspaces) -> None:
+        self._workspaces = workspaces
+
+    def routes(self) -> list[Route]:
+        """What `relationships.configurable.links.related` of a variable points at."""
+        return [
+            Route("GET", _BY_NAME, self.read, _ONE, reads=(INCLUDE,), name="readWorkspaceByName")
+        ]
+
+    def directory_routes(self) -> list[Route]:
+        """All the others, one row an operation."""
+        page = {200: WorkspaceListDocument}
+        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _WILDCARD)
+        current, states = f"{_BY_ID}/current-state-version", f"{_BY_ID}/state-versions"
+        force = partial(self.unlock, force=True)
+        create = Route(
+            "POST",
+            _ALL,
+            self.create,
+            {201: WorkspaceDocument},
+            takes=NewWorkspaceDocument,
+            may_forbid=True,
+            name="createWorkspace",
+        )
+        return [
+            Route("GET", _ALL, self.list, page, reads=reads, name="listWorkspaces"),
+            create,
+            Route("GET", _BY_ID, self.read, _ONE, reads=(INCLUDE,), name="readWorkspace"),
+            *self._changes(_BY_NAME, "WorkspaceByName"),
+            *self._changes(_BY_ID, "Workspace"),
+            _action(f"{_BY_ID}/actions/lock", self.lock, _ONE, "lockWorkspace"),
+            _action(f"{_BY_ID}/actions/unlock", self.unlock, _ONE, "unlockWorkspace"),
+            _action(f"{_BY_ID}/actions/force-unlock", force, _ONE, "forceUnlockWorkspace"),
+            Route("GET", current, self.read_state, {}, name="readCurrentStateVersion"),
+            Route(
+                "POST", states, self.refuse_state, {}, may_forbid=True, name="createStateVersion"
+            ),
+        ]
+
+    def _changes(self, path: str, noun: str) -> list[Route]:
+        takes, safely = ChangedWorkspaceDocument, partial(self.delete, only_unlocked=True)
+        update, delete = f"update{noun}", f"delete{noun}"
+        return [
+            Route("PATCH", path, self.update, _ONE, takes=takes, may_forbid=True, name=update),
+            Route("DELETE", path, self.delete, {204: None}, may_forbid=True, name=delete),
+            _action(f"{path}/actions/safe-delete", safely, {204: None}, f"safeDelete{noun}"),
+        ]
+
+    async def list(self, exchange: Exchange) -> Answer:
+        """List the workspaces of an organization that the caller sees, by name."""
+        includes = self._includes(exchange)
+        page = paging.requested_page(exchange)
+        wanted = WorkspaceSearch(
+            text_of(exchange, _SEARCH) or "", text_of(exchange, _WILDCARD) or "*"
+        )
+        caller, organization = exchange.require_caller(), exchange.path("organization")
+        found = await self._workspaces.list(caller, organization, wanted, page)
+        links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
+        document = documents.workspace_list(found, includes, links, meta)
+        return Answer(200, msgspec.json.encode(document), _JSON_API)
+
+    async def create(self, exchange: Exchange) -> Answer:
+        """Create a workspace."""
+        draft = documents.new_draft(exchange.document)
+        caller, organization = exchange.require_caller(), exchange.path("organization")
+        made = await self._workspaces.create(caller, organization, draft)
+        headers = {**_JSON_API, "Location": workspace_path(made.workspace)}
+        return Answer(201, msgspec.json.encode(documents.workspace(made)), headers)
+
+    async def read(self, exchange: Exchange) -> Answer:
+        """Read a workspace."""
+        includes = self._includes(exchange)
+        caller, address = exchange.require_caller(), _address(exchange)
+        return _shown(await self._workspaces.read(caller, address, organization=bool(includes)))
+
+    async def update(self, exchange: Exchange) -> Answer:
+        """Update a workspace: its name, execution mode or Terraform version."""
+        draft = documents.changed_draft(exchange.document)
+        caller, address = exchange.require_caller(), _address(exchange)
+        return _shown(await self._workspaces.update(caller, address, draft))
+
+    async def delete(self, exchange: Exchange, *, only_unlocked: bool = False) -> Answer:
+        """Delete a workspace with its variables; safely means that nobody has locked it."""
+        caller, address = exchange.require_caller(), _address(exchange)
+        await self._workspaces.delete(caller, address, only_unlocked=only_unlocked)
+        return Answer(204)
+
+    async def lock(self, exchange: Exchange) -> Answer:
+        """Lock a workspace for the caller; the body, with its empty type, is ignored."""
+        caller, workspace_id = exchange.require_caller(), exchange.path("workspace_id")
+        return _shown(await self._workspaces.lock(caller, workspace_id))
+
+    async def unlock(self, exchange: Exchange, *, force: bool = False) -> Answer:
+        """Unlock a workspace; only an owner may force open what another has locked."""
+        caller, workspace_id = exchange.require_caller(), exchange.path("workspace_id")
+        return _shown(await self._workspaces.unlock(caller, workspace_id, force=force))
+
+    async def read_state(self, exchange: Exchange) -> Answer:
+        """Say that there is no state here."""
+        await self._workspaces.read(exchange.require_caller(), exchange.path("workspace_id"))
+        raise not_found()
+
+    async def refuse_state(self, exchange: Exchange) -> Answer:
+        """Say that no state is kept here."""
+        await self._workspaces.read(exchange.require_caller(), exchange.path("workspace_id"))
+        raise forbidden("No state is kept here. Use a backend that keeps it.")
+
+    def _includes(self, exchange: Exchange) -> frozenset[str]:
+        return requested_includes(exchange, INCLUDES)
+
+
+def _action(path: str, handler: Handler, answers: Mapping[int, type | None], name: str) -> Route:
+    return Route("POST", path, handler, answers, may_forbid=True, refuses=(409,), name=name)
+
+
+def _address(exchange: Exchange) -> Address:
+    if "workspace_id" in exchange.parameters:
+        return exchange.path("workspace_id")
+    return ByNames(exchange.path("organization"), exchange.path("workspace"))
+
+
+def _shown(view: WorkspaceView) -> Answer:
+    return Answer(200, msgspec.json.encode(documents.workspace(view)), _JSON_API)
