@@ -40,8 +40,8 @@ from teamvars.storage.outages import WatchedDatabase
 from teamvars.web.audit.routes import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.http import openapi
-from teamvars.web.http.app import ASGIApp, Frame, application
-from teamvars.web.http.endpoints import Route
+from teamvars.web.http.app import Application, ASGIApp, with_lifespan
+from teamvars.web.http.routes import Route
 from teamvars.web.members.routes import MemberRoutes
 from teamvars.web.memberships.routes import MembershipRoutes
 from teamvars.web.organizations.routes import OrganizationRoutes
@@ -160,7 +160,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     dialect = DIALECTS[config.dialect]
     all_services = services(database, keys, config.quota, dialect)
     listed = routes(all_services, keys, dialect, directory_api=config.directory_api)
-    frame = Frame(
+    application = Application(
         listed,
         all_services.sessions,
         config.trusted_proxies,
@@ -183,7 +183,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
         await all_services.code.close()
         await database.close()
 
-    return application(frame, lifespan)
+    return with_lifespan(application, lifespan)
 
 
 def worker() -> ASGIApp:

@@ -7,7 +7,7 @@ import pytest
 
 from teamvars.domain.errors import Refusal
 from teamvars.web.http import budgets
-from teamvars.web.http.budgets import Answers, Bodies, Principal
+from teamvars.web.http.budgets import Bodies, Principal, Responses
 from teamvars.web.http.time_limits import TimeLimits
 
 ALICE: Principal = ("user", "alice")
@@ -61,7 +61,7 @@ def test_a_worker_with_too_much_under_way_refuses_every_caller_and_not_strangers
 async def test_the_first_answer_of_a_caller_has_room_whatever_its_size_and_the_next_has_not() -> (
     None
 ):
-    answers, limits = Answers(), TimeLimits()
+    answers, limits = Responses(), TimeLimits()
     first, second = object(), object()
     with ExitStack() as sending, limits.of(30) as limit:
         sending.enter_context(answers.sending(ALICE, first, 95 * MIB, limit))
@@ -77,7 +77,7 @@ async def test_the_first_answer_of_a_caller_has_room_whatever_its_size_and_the_n
 
 
 async def test_an_answer_that_is_sent_to_several_counts_once() -> None:
-    answers, limits, body = Answers(), TimeLimits(), object()
+    answers, limits, body = Responses(), TimeLimits(), object()
     with ExitStack() as sending, limits.of(30) as limit:
         for number in range(20):
             caller = ("user", str(number))
@@ -88,7 +88,7 @@ async def test_where_room_is_short_the_answer_that_takes_longest_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(budgets, "SLOW_SECONDS", 0.0)
-    answers, limits = Answers(), TimeLimits()
+    answers, limits = Responses(), TimeLimits()
 
     async def never_read() -> None:
         with limits.of(30) as limit, answers.sending(ALICE, "slow", 95 * MIB, limit):

@@ -13,8 +13,8 @@ from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
 from teamvars.web.dialects import TERRAFORM
-from teamvars.web.http.app import Frame
-from teamvars.web.http.endpoints import Route
+from teamvars.web.http.app import Application
+from teamvars.web.http.routes import Route
 from tests.house import BASE, House
 from tests.world import World, build_world
 
@@ -225,10 +225,12 @@ async def test_only_where_clients_send_it_an_include_that_there_is_not_is_ignore
 ) -> None:
     services, keys = shared.house.services, shared.house.keys
     ignored = TERRAFORM.ignored_includes
-    frame = Frame(wiring.routes(services, keys, TERRAFORM), services.sessions, (), ignored)
+    application = Application(
+        wiring.routes(services, keys, TERRAFORM), services.sessions, (), ignored
+    )
     headers = {"Authorization": f"Bearer {shared.tokens['owner']}"}
     path = f"/organizations/{shared.organization}/workspaces"
-    transport = httpx.ASGITransport(frame)
+    transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as http:
         sent = await http.get(f"{path}?include=current_run,readme")
         unheard = await http.get(f"{path}?include=current_run,nonsense")

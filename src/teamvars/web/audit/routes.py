@@ -10,10 +10,11 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditEntry, Page
 from teamvars.services.audit import Audit, AuditPage
 from teamvars.web.http import paging
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.formats import Time
 from teamvars.web.http.negotiation import MEDIA_TYPE
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.http.times import written
 from teamvars.web.variables.documents import Identifier
 
@@ -80,25 +81,25 @@ class AuditRoutes:
             ),
         ]
 
-    async def of_workspace(self, exchange: Exchange) -> Answer:
+    async def of_workspace(self, request: Request) -> Response:
         """List the changes of a workspace, newest first."""
-        return await _paged(exchange, self._audit.of_workspace, exchange.path("workspace_id"))
+        return await _paged(request, self._audit.of_workspace, request.path("workspace_id"))
 
-    async def of_team(self, exchange: Exchange) -> Answer:
+    async def of_team(self, request: Request) -> Response:
         """List the changes of a team, newest first."""
-        return await _paged(exchange, self._audit.of_team, exchange.path("team_id"))
+        return await _paged(request, self._audit.of_team, request.path("team_id"))
 
 
 async def _paged(
-    exchange: Exchange,
+    request: Request,
     find: Callable[[Caller, str, Page], Awaitable[AuditPage]],
     subject_id: str,
-) -> Answer:
-    page = paging.requested_page(exchange)
-    found = await find(exchange.require_caller(), subject_id, page)
+) -> Response:
+    page = paging.requested_page(request)
+    found = await find(request.require_caller(), subject_id, page)
     events = [_event(entry) for entry in found.entries]
     document = AuditEventListDocument(events, paging.meta(page, found.total))
-    return Answer(200, msgspec.json.encode(document), {"Content-Type": MEDIA_TYPE})
+    return Response(200, msgspec.json.encode(document), {"Content-Type": MEDIA_TYPE})
 
 
 def _event(entry: AuditEntry) -> AuditEventResource:

@@ -1,4 +1,4 @@
-"""What surrounds every request: its id, its log line, and the answer when something refuses."""
+"""What surrounds every request: its id, its log line, and the response when something refuses."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -15,15 +15,17 @@ from teamvars.security.sealing import SealBroken
 from teamvars.services.sessions import Sessions
 from teamvars.web.http import errors
 from teamvars.web.http.budgets import Bodies
-from teamvars.web.http.endpoints import Resource, Route
+from teamvars.web.http.endpoints import Endpoint
 from teamvars.web.http.json_body import Parser
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.paths import Paths
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Sender
 from teamvars.web.http.time_limits import TimeLimits
 
-__all__ = ["ASGIApp", "Frame", "application"]
+__all__ = ["ASGIApp", "Application", "with_lifespan"]
 
 _PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Authorization, Accept"}
 _CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
@@ -35,8 +37,8 @@ Lifespan = Callable[[object], AbstractAsyncContextManager[None]]
 log = structlog.get_logger("teamvars.requests")
 
 
-class Frame:
-    """The ASGI application for HTTP: finds the resource, asks it, and always answers.
+class Application:
+    """The ASGI application for HTTP: finds the endpoint, asks it, and always answers.
 
     `ignored_includes` are what clients of the dialect send as `include` whatever there is.
     """
@@ -54,10 +56,10 @@ class Frame:
         by_template: dict[str, list[Route]] = {}
         for route in routes:
             by_template.setdefault(route.template, []).append(route)
-        self._paths: Paths[Resource] = Paths()
+        self._paths: Paths[Endpoint] = Paths()
         parser = Parser()
         for template, group in by_template.items():
-            self._paths.add(template, Resource(group, sessions, parser))
+            self._paths.add(template, Endpoint(group, sessions, parser))
         self._sessions = sessions
         self._ignored_includes = ignored_includes
         self._time_limits = TimeLimits()
@@ -70,69 +72,69 @@ class Frame:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
         begun = time.perf_counter()
-        exchange = Exchange(scope, receive, self._time_limits, self._bodies)
-        client = self._client(scope, exchange)
-        exchange.audited_address = client if self._audit_addresses else None
+        request = Request(scope, receive, self._time_limits, self._bodies)
+        client = self._client(scope, request)
+        request.audited_address = client if self._audit_addresses else None
         status = _CLIENT_CLOSED_REQUEST
         try:
-            answer = await self._answer(scope, exchange)
+            response = await self._respond(scope, request)
             try:
-                is_sent = await self._sender.send(send, exchange, answer)
+                is_sent = await self._sender.send(send, request, response)
             except Refusal as refusal:  # has no room for it, and has not begun
-                answer = await _completed(_refused(refusal, exchange, None), exchange)
-                is_sent = await self._sender.send(send, exchange, answer)
-            status = answer.status if is_sent else _CLIENT_CLOSED_REQUEST
+                response = await _completed(_refused(refusal, request, None), request)
+                is_sent = await self._sender.send(send, request, response)
+            status = response.status if is_sent else _CLIENT_CLOSED_REQUEST
         finally:
-            exchange.release()
-            if exchange.caller is not None:
-                self._sessions.note_use(exchange.caller)
-            self._log(exchange, client, status, begun)
+            request.release()
+            if request.caller is not None:
+                self._sessions.note_use(request.caller)
+            self._log(request, client, status, begun)
 
-    async def _answer(self, scope: Scope, exchange: Exchange) -> Answer:
-        resource: Resource | None = None
+    async def _respond(self, scope: Scope, request: Request) -> Response:
+        endpoint: Endpoint | None = None
         try:
-            resource = self._find(scope, exchange)
-            answer = await resource.answer(exchange)
+            endpoint = self._find(scope, request)
+            response = await endpoint.respond(request)
         except Refusal as refusal:
-            answer = _refused(refusal, exchange, resource)
+            response = _refused(refusal, request, endpoint)
         except SealBroken as broken:
             # Somebody or something has changed what is stored: no mistake of the caller's.
-            log.error(str(broken), request_id=exchange.request_id, route=exchange.template)
+            log.error(str(broken), request_id=request.request_id, route=request.template)
             fault = Fault(Code.INTERNAL_ERROR, "What is stored does not open. The log says what.")
-            answer = _refused(Refusal(fault), exchange, resource)
+            response = _refused(Refusal(fault), request, endpoint)
         except Exception:
-            log.exception("bug", request_id=exchange.request_id, route=exchange.template)
+            log.exception("bug", request_id=request.request_id, route=request.template)
             fault = Fault(Code.INTERNAL_ERROR, "This is a bug. The log has it by request id.")
-            answer = _refused(Refusal(fault), exchange, resource)
-        return await _completed(answer, exchange)
+            response = _refused(Refusal(fault), request, endpoint)
+        return await _completed(response, request)
 
-    def _find(self, scope: Scope, exchange: Exchange) -> Resource:
-        """The resource of the path, a trailing slash or none. Refuses an unknown path."""
+    def _find(self, scope: Scope, request: Request) -> Endpoint:
+        """The endpoint of the path, a trailing slash or none. Refuses an unknown path."""
         path = scope["path"]
         if not path.isprintable():  # no id or name holds a NUL, which PostgreSQL would choke on
             raise not_found()
         found = self._paths.find(path.removesuffix("/"))
         if found is None:
             raise not_found()
-        exchange.template, exchange.parameters, resource = found
-        exchange.ignored_includes = self._ignored_includes
-        return resource
+        request.template, request.parameters, endpoint = found
+        request.ignored_includes = self._ignored_includes
+        return endpoint
 
-    def _log(self, exchange: Exchange, client: str | None, status: int, begun: float) -> None:
-        actor = exchange.caller.actor if exchange.caller is not None else None
+    def _log(self, request: Request, client: str | None, status: int, begun: float) -> None:
+        actor = request.caller.actor if request.caller is not None else None
         write = log.error if status >= _SERVER_ERROR else log.info
         write(
             "request",
-            request_id=exchange.request_id,
+            request_id=request.request_id,
             client=client,
             actor=None if actor is None else actor.id,
-            method=exchange.method,
-            route=exchange.template,
+            method=request.method,
+            route=request.template,
             status=status,
             ms=round((time.perf_counter() - begun) * 1000, 2),
         )
 
-    def _client(self, scope: Scope, exchange: Exchange) -> str | None:
+    def _client(self, scope: Scope, request: Request) -> str | None:
         """The nearest address that is no trusted proxy's; only those are believed.
 
         Its characters are printable: it goes into the log and the audit trail.
@@ -141,7 +143,7 @@ class Frame:
         address: str | None = peer[0] if peer else None
         if not self._trusted_proxies:
             return address
-        forwarded = (exchange.header("x-forwarded-for") or "").split(",")
+        forwarded = (request.header("x-forwarded-for") or "").split(",")
         while address and forwarded and self._is_trusted(address):
             nearer = forwarded.pop().strip()[:45]
             if not (nearer and nearer.isprintable()):
@@ -157,24 +159,24 @@ class Frame:
         return any(parsed in network for network in self._trusted_proxies)
 
 
-def _refused(refusal: Refusal, exchange: Exchange, resource: Resource | None) -> Answer:
+def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> Response:
     headers = {"Content-Type": MEDIA_TYPE, **dict(errors.headers(refusal))}
     status = errors.STATUS[refusal.kind]
-    if status == 405 and resource is not None:
-        headers["Allow"] = resource.allow
-    return Answer(status, errors.encoded(refusal, exchange.document), headers)
+    if status == 405 and endpoint is not None:
+        headers["Allow"] = endpoint.allow
+    return Response(status, errors.encoded(refusal, request.document), headers)
 
 
-async def _completed(answer: Answer, exchange: Exchange) -> Answer:
-    """The answer with the headers of every answer, once nobody sends any more."""
-    headers = {"X-Request-Id": exchange.request_id, **answer.headers}
-    if exchange.caller is not None:
+async def _completed(response: Response, request: Request) -> Response:
+    """The response with the headers of every response, once nobody sends any more."""
+    headers = {"X-Request-Id": request.request_id, **response.headers}
+    if request.caller is not None:
         headers.update(_PRIVATE)
-    if not await exchange.drain():
+    if not await request.drain():
         headers["Connection"] = "close"
-    return Answer(answer.status, answer.body, headers)
+    return Response(response.status, response.body, headers)
 
 
-def application(frame: Frame, lifespan: Lifespan) -> ASGIApp:
-    """Serves `frame`; `lifespan` is entered before the first request and left after the last."""
-    return Router(default=frame, redirect_slashes=False, lifespan=lifespan)
+def with_lifespan(application: Application, lifespan: Lifespan) -> ASGIApp:
+    """Serves it; `lifespan` is entered before the first request and left after the last."""
+    return Router(default=application, redirect_slashes=False, lifespan=lifespan)

@@ -77,7 +77,7 @@ class _Held(msgspec.Struct):
     limits: list[TimeLimit]
 
 
-class Answers:
+class Responses:
     """The bytes of large answers that are being sent. One that is sent to several counts once."""
 
     def __init__(self) -> None:

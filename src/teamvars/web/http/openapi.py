@@ -15,10 +15,11 @@ from teamvars.web import examples
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import openapi_parameters as parameters
 from teamvars.web.http import openapi_schemas as schemas
-from teamvars.web.http.endpoints import Handler, Route
 from teamvars.web.http.errors import STATUS, ErrorDocument
 from teamvars.web.http.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Handler, Route
 from teamvars.web.variables.documents import VariableDocument
 from teamvars.web.variables.requests import NewVariableDocument
 
@@ -38,9 +39,9 @@ _WORD = re.compile("[A-Z]?[a-z]+")
 def route(routes: Iterable[Route], dialect: Dialect) -> Route:
     """The route that serves the document of all the others and of itself."""
 
-    async def serve(_: Exchange) -> Answer:
+    async def serve(_: Request) -> Response:
         """Read this document: OpenAPI 3.1, made of the code that serves."""
-        return Answer(200, body, {"Content-Type": JSON})
+        return Response(200, body, {"Content-Type": JSON})
 
     own = Route(
         "GET", PATH, serve, {200: dict}, media_type=JSON, public=True, name="describeService"

@@ -7,7 +7,7 @@ from teamvars.domain.teams import Status
 from teamvars.web.examples import IDS
 from teamvars.web.http import paging
 from teamvars.web.http import parameters as includes
-from teamvars.web.http.endpoints import Route
+from teamvars.web.http.routes import Route
 
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _TEXT = {"type": "string", "maxLength": includes.MAX_CHARACTERS}

@@ -7,8 +7,8 @@ import msgspec
 
 from teamvars.domain.errors import Code
 from teamvars.web.dialects import Dialect
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.errors import ErrorDocument
+from teamvars.web.http.routes import Route
 
 _REF = "#/components/schemas/{name}"
 _WITH_CATEGORY = ("NewVariableAttributes", "VariableChanges", "VariableAttributes")

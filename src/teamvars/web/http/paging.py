@@ -7,7 +7,7 @@ import msgspec
 from teamvars.domain.audit import Page
 from teamvars.web.http.formats import Path
 from teamvars.web.http.parameters import invalid, only_text_of
-from teamvars.web.http.request import Exchange
+from teamvars.web.http.request import Request
 
 DEFAULT_SIZE = 20
 MAX_SIZE = 100
@@ -43,13 +43,13 @@ class PageLinks(msgspec.Struct):
     last: Path
 
 
-def requested_page(exchange: Exchange) -> Page:
+def requested_page(request: Request) -> Page:
     """The page the query asks for; there is none before the first, and none is larger than most.
 
     Refuses a size of nothing, a page that is too far away to be counted to, and what is no number.
     """
-    number = max(_number(exchange, "page[number]", 1), 1)
-    size = min(_number(exchange, "page[size]", DEFAULT_SIZE), MAX_SIZE)
+    number = max(_number(request, "page[number]", 1), 1)
+    size = min(_number(request, "page[size]", DEFAULT_SIZE), MAX_SIZE)
     if size < 1:
         raise invalid("page[size]", "page[size] is at least 1.")
     if number > _MAX_NUMBER:
@@ -72,12 +72,12 @@ def meta(page: Page, total: int) -> PageMeta:
     )
 
 
-def links(exchange: Exchange, page: Page, total: int) -> PageLinks:
+def links(request: Request, page: Page, total: int) -> PageLinks:
     """The paths of the pages around this one, with the rest of the query as it was asked."""
     said = meta(page, total).pagination
 
-    rest = [(name, value) for name, value in exchange.query if name not in PARAMETERS]
-    before = f"{quote(exchange.full_path)}?{urlencode(rest)}{'&' if rest else ''}"
+    rest = [(name, value) for name, value in request.query if name not in PARAMETERS]
+    before = f"{quote(request.full_path)}?{urlencode(rest)}{'&' if rest else ''}"
 
     def path(number: int) -> str:
         return before + urlencode({"page[number]": number, "page[size]": page.size})
@@ -91,9 +91,9 @@ def links(exchange: Exchange, page: Page, total: int) -> PageLinks:
     )
 
 
-def _number(exchange: Exchange, name: str, default: int) -> int:
+def _number(request: Request, name: str, default: int) -> int:
     """A whole number, of any number of digits; one of very many counts as a very large one."""
-    text = only_text_of(exchange, name)
+    text = only_text_of(request, name)
     if text is None:
         return default
     if not (text.isascii() and text.isdigit()):

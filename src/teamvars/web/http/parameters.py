@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.teams import Status
-from teamvars.web.http.request import NAME_SHOWN, Exchange
+from teamvars.web.http.request import NAME_SHOWN, Request
 
 MAX_CHARACTERS = 256
 MAX_WORDS = 100
@@ -18,19 +18,17 @@ LISTS = (INCLUDE, NAMES, EMAILS)
 _NOT_TO_BE_IGNORED = frozenset({"include", "sort", "fields", "filter", "q", "search", "since"})
 
 
-def require_read(exchange: Exchange, reads: Collection[str]) -> None:
+def require_read(request: Request, reads: Collection[str]) -> None:
     """Refuses each parameter that asks for another answer and that the route does not read.
 
     An empty one asks for nothing, and an `include` may be one that clients always send.
     """
     unread = dict.fromkeys(
         name[:NAME_SHOWN]
-        for name, text in exchange.query
+        for name, text in request.query
         if text and name not in reads and name.partition("[")[0] in _NOT_TO_BE_IGNORED
     )
-    if INCLUDE in unread and exchange.ignored_includes.issuperset(
-        words_of(exchange, INCLUDE) or ()
-    ):
+    if INCLUDE in unread and request.ignored_includes.issuperset(words_of(request, INCLUDE) or ()):
         del unread[INCLUDE]
     refuse_all(
         Fault(Code.INVALID_PARAMETER, f"There is no {name} parameter here.", parameter=name)
@@ -38,22 +36,22 @@ def require_read(exchange: Exchange, reads: Collection[str]) -> None:
     )
 
 
-def requested_includes(exchange: Exchange, known: Collection[str]) -> frozenset[str]:
+def requested_includes(request: Request, known: Collection[str]) -> frozenset[str]:
     """What the answer should have beside its data.
 
     Refuses whatever is neither known nor ignored in the dialect that is spoken.
     """
-    words = words_of(exchange, INCLUDE) or ()
-    if unknown := [word for word in words if word not in {*known, *exchange.ignored_includes}]:
+    words = words_of(request, INCLUDE) or ()
+    if unknown := [word for word in words if word not in {*known, *request.ignored_includes}]:
         listed = ", ".join(sorted(known)) or "nothing here"
         detail = f"The include parameter knows {listed}, and not '{unknown[0][:100]}'."
         raise invalid(INCLUDE, detail)
     return frozenset(words).intersection(known)
 
 
-def requested_status(exchange: Exchange) -> Status | None:
+def requested_status(request: Request) -> Status | None:
     """The status that memberships should have. Refuses one that there is not."""
-    text = text_of(exchange, STATUS)
+    text = text_of(request, STATUS)
     if text is None:
         return None
     try:
@@ -63,40 +61,40 @@ def requested_status(exchange: Exchange) -> Status | None:
         raise invalid(STATUS, f"{STATUS} is one of {listed}.") from None
 
 
-def requested_flag(exchange: Exchange, name: str) -> bool:
+def requested_flag(request: Request, name: str) -> bool:
     """Whether a parameter says true; an absent one does not. Refuses what is neither."""
-    text = text_of(exchange, name) or "false"
+    text = text_of(request, name) or "false"
     if text not in ("true", "false"):
         raise invalid(name, f"{name} is true or false.")
     return text == "true"
 
 
-def text_of(exchange: Exchange, name: str) -> str | None:
+def text_of(request: Request, name: str) -> str | None:
     """What a parameter looks for; None when it is absent or empty.
 
     Refuses a long text, a NUL, which nothing has, and two texts.
     """
-    text = only_text_of(exchange, name)
+    text = only_text_of(request, name)
     return None if text is None else _checked(name, text)
 
 
-def only_text_of(exchange: Exchange, name: str) -> str | None:
+def only_text_of(request: Request, name: str) -> str | None:
     """What a parameter says; None when it is absent or empty.
 
     Refuses two texts: one of them would be ignored.
     """
-    texts = set(filter(None, exchange.values(name)))
+    texts = set(filter(None, request.values(name)))
     if len(texts) > 1:
         raise invalid(name, f"{name} stands here more than once.")
     return texts.pop() if texts else None
 
 
-def words_of(exchange: Exchange, name: str) -> tuple[str, ...] | None:
+def words_of(request: Request, name: str) -> tuple[str, ...] | None:
     """The words of a list with commas, or of a parameter that is repeated; None when it is empty.
 
     Refuses too many words, and a word as `text_of` does a text.
     """
-    items = ",".join(exchange.values(name)).split(",")
+    items = ",".join(request.values(name)).split(",")
     words = tuple(_checked(name, word) for item in items if (word := item.strip()))
     if len(words) > MAX_WORDS:
         raise invalid(name, f"{name} has at most {MAX_WORDS} words.")

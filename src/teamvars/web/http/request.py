@@ -1,4 +1,4 @@
-"""One request and its answer, as the handlers see them."""
+"""One request, as the handlers see it."""
 
 import random
 import re
@@ -7,13 +7,11 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
-import msgspec
 from starlette.types import Receive, Scope
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Refusal, unauthenticated
 from teamvars.security.tokens import hash_token, is_token
-from teamvars.services.rendered import Rendered
 from teamvars.web.http.budgets import (
     STRANGER_BODY_BYTES,
     STRANGERS,
@@ -24,8 +22,6 @@ from teamvars.web.http.budgets import (
 from teamvars.web.http.time_limits import TimeLimits
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
-PIECE_BYTES = 64 * 1024
-"""Of a long answer that go to the server at once."""
 MAX_QUERY_BYTES = 16 * 1024
 MAX_PARAMETERS = 100
 """Of a query. The links of a paged list repeat it, and reading it takes its time."""
@@ -46,18 +42,7 @@ _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What a handler answers: a status, a body of JSON (or none), and headers.
-
-    A large body is in pieces.
-    """
-
-    status: int
-    body: bytes | Rendered | None = None
-    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
-
-
-class Exchange:
+class Request:
     """One request; `document` is its JSON body where the route takes one."""
 
     def __init__(

@@ -6,9 +6,10 @@ import msgspec
 
 from teamvars.domain.teams import LinkageType
 from teamvars.services.members import Change, Members
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import MEDIA_TYPE
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.variables import decoding, documents
 from teamvars.web.variables.documents import LinkageDocument
 from teamvars.web.variables.requests import MembershipsDocument, UsersDocument
@@ -51,27 +52,27 @@ class MemberRoutes:
                 )
         return rows
 
-    async def list(self, exchange: Exchange) -> Answer:
+    async def list(self, request: Request) -> Response:
         """List the members of a team as users."""
         linkage = LinkageType.USERS
-        ids = await self._members.list(exchange.require_caller(), exchange.path("team_id"), linkage)
+        ids = await self._members.list(request.require_caller(), request.path("team_id"), linkage)
         body = msgspec.json.encode(documents.linkage(ids, linkage))
-        return Answer(200, body, {"Content-Type": MEDIA_TYPE})
+        return Response(200, body, {"Content-Type": MEDIA_TYPE})
 
-    async def add(self, exchange: Exchange, linkage: LinkageType) -> Answer:
+    async def add(self, request: Request, linkage: LinkageType) -> Response:
         """Put users into a team, all or none."""
-        return await self._change(exchange, linkage, "add")
+        return await self._change(request, linkage, "add")
 
-    async def remove(self, exchange: Exchange, linkage: LinkageType) -> Answer:
+    async def remove(self, request: Request, linkage: LinkageType) -> Response:
         """Take users out of a team, all or none."""
-        return await self._change(exchange, linkage, "remove")
+        return await self._change(request, linkage, "remove")
 
-    async def _change(self, exchange: Exchange, linkage: LinkageType, change: Change) -> Answer:
+    async def _change(self, request: Request, linkage: LinkageType, change: Change) -> Response:
         await self._members.change(
-            exchange.require_caller(),
-            exchange.path("team_id"),
+            request.require_caller(),
+            request.path("team_id"),
             linkage,
             change,
-            decoding.members(exchange.document, linkage),
+            decoding.members(request.document, linkage),
         )
-        return Answer(204)
+        return Response(204)

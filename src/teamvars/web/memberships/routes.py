@@ -6,7 +6,6 @@ from teamvars.domain.audit import Page
 from teamvars.domain.memberships import MembershipFilter
 from teamvars.services.memberships import MembershipPage, Memberships
 from teamvars.web.http import paging
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import (
     EMAILS,
@@ -17,7 +16,9 @@ from teamvars.web.http.parameters import (
     text_of,
     words_of,
 )
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.memberships import documents
 from teamvars.web.memberships.documents import (
     INCLUDES,
@@ -80,72 +81,72 @@ class MembershipRoutes:
             Route("POST", accept, self.accept, one, may_forbid=True, name="acceptInvitation"),
         ]
 
-    async def list(self, exchange: Exchange) -> Answer:
+    async def list(self, request: Request) -> Response:
         """List the memberships of an organization, invitations included."""
-        includes = requested_includes(exchange, INCLUDES)
-        emails, status = words_of(exchange, EMAILS), requested_status(exchange)
-        wanted = MembershipFilter(text_of(exchange, _SEARCH), emails, status)
-        page = paging.requested_page(exchange)
-        caller, organization = exchange.require_caller(), exchange.path("organization")
+        includes = requested_includes(request, INCLUDES)
+        emails, status = words_of(request, EMAILS), requested_status(request)
+        wanted = MembershipFilter(text_of(request, _SEARCH), emails, status)
+        page = paging.requested_page(request)
+        caller, organization = request.require_caller(), request.path("organization")
         found = await self._memberships.list(caller, organization, wanted, page)
-        return _listed(exchange, found, includes, page)
+        return _listed(request, found, includes, page)
 
-    async def list_of_caller(self, exchange: Exchange) -> Answer:
+    async def list_of_caller(self, request: Request) -> Response:
         """List the caller's own memberships and invitations."""
-        includes = requested_includes(exchange, INCLUDES)
-        page = paging.requested_page(exchange)
-        found = await self._memberships.list_of_caller(exchange.require_caller(), page)
-        return _listed(exchange, found, includes, page)
+        includes = requested_includes(request, INCLUDES)
+        page = paging.requested_page(request)
+        found = await self._memberships.list_of_caller(request.require_caller(), page)
+        return _listed(request, found, includes, page)
 
-    async def list_of_team(self, exchange: Exchange) -> Answer:
+    async def list_of_team(self, request: Request) -> Response:
         """List the memberships in a team: all of them, or a page when one is asked for."""
-        includes = requested_includes(exchange, INCLUDES)
-        wanted = MembershipFilter(status=requested_status(exchange))
-        is_paged = any(exchange.values(name) for name in paging.PARAMETERS)
-        page = paging.requested_page(exchange) if is_paged else None
-        caller, team_id = exchange.require_caller(), exchange.path("team_id")
+        includes = requested_includes(request, INCLUDES)
+        wanted = MembershipFilter(status=requested_status(request))
+        is_paged = any(request.values(name) for name in paging.PARAMETERS)
+        page = paging.requested_page(request) if is_paged else None
+        caller, team_id = request.require_caller(), request.path("team_id")
         found = await self._memberships.list_of_team(caller, team_id, wanted, page)
-        return _listed(exchange, found, includes, page)
+        return _listed(request, found, includes, page)
 
-    async def read(self, exchange: Exchange) -> Answer:
+    async def read(self, request: Request) -> Response:
         """Read a membership."""
-        includes = requested_includes(exchange, INCLUDES)
-        caller, id_ = exchange.require_caller(), exchange.path("membership_id")
+        includes = requested_includes(request, INCLUDES)
+        caller, id_ = request.require_caller(), request.path("membership_id")
         document = documents.membership(await self._memberships.read(caller, id_), includes)
-        return Answer(200, msgspec.json.encode(document), _JSON_API)
+        return Response(200, msgspec.json.encode(document), _JSON_API)
 
-    async def invite(self, exchange: Exchange) -> Answer:
+    async def invite(self, request: Request) -> Response:
         """Invite somebody into an organization by e-mail address."""
-        draft = documents.invitation(exchange.document)
-        caller, organization = exchange.require_caller(), exchange.path("organization")
+        draft = documents.invitation(request.document)
+        caller, organization = request.require_caller(), request.path("organization")
         made = await self._memberships.invite(caller, organization, draft)
         headers = {**_JSON_API, "Location": documents.path(made.memberships[0])}
         document = documents.membership(made, frozenset({"user"}))
-        return Answer(201, msgspec.json.encode(document), headers)
+        return Response(201, msgspec.json.encode(document), headers)
 
-    async def accept(self, exchange: Exchange) -> Answer:
+    async def accept(self, request: Request) -> Response:
         """Accept an invitation, as the invited user."""
-        caller, id_ = exchange.require_caller(), exchange.path("membership_id")
+        caller, id_ = request.require_caller(), request.path("membership_id")
         found = await self._memberships.accept(caller, id_)
         document = documents.membership(found, frozenset({"user"}))
-        return Answer(200, msgspec.json.encode(document), _JSON_API)
+        return Response(200, msgspec.json.encode(document), _JSON_API)
 
-    async def remove(self, exchange: Exchange) -> Answer:
+    async def remove(self, request: Request) -> Response:
         """Remove somebody from an organization, and so from all its teams."""
-        caller, id_ = exchange.require_caller(), exchange.path("membership_id")
+        caller, id_ = request.require_caller(), request.path("membership_id")
         await self._memberships.remove(caller, id_)
-        return Answer(204)
+        return Response(204)
 
 
 def _listed(
-    exchange: Exchange,
+    request: Request,
     found: MembershipPage,
     includes: frozenset[str],
     page: Page | None,
-) -> Answer:
+) -> Response:
     if page is None:
         document = documents.membership_list(found, includes)
     else:
-        links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
+        links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
         document = documents.membership_list(found, includes, links, meta)
-    return Answer(200, msgspec.json.encode(document), _JSON_API)
+    return Response(200, msgspec.json.encode(document), _JSON_API)

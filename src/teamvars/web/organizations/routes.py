@@ -5,10 +5,11 @@ import msgspec
 from teamvars.services.organizations import Organizations
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import paging
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import requested_flag, text_of
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.organizations import documents
 from teamvars.web.organizations.documents import (
     ChangedOrganizationDocument,
@@ -86,44 +87,44 @@ class OrganizationRoutes:
             ),
         ]
 
-    async def list(self, exchange: Exchange) -> Answer:
+    async def list(self, request: Request) -> Response:
         """List the organizations the caller is in, by name."""
-        searches = [text_of(exchange, name) or "" for name in (_SEARCH, _SEARCH_NAME)]
-        page = paging.requested_page(exchange)
-        found = await self._organizations.list(exchange.require_caller(), searches, page)
-        links = paging.links(exchange, page, found.total)
+        searches = [text_of(request, name) or "" for name in (_SEARCH, _SEARCH_NAME)]
+        page = paging.requested_page(request)
+        found = await self._organizations.list(request.require_caller(), searches, page)
+        links = paging.links(request, page, found.total)
         document = documents.organization_list(found, links, paging.meta(page, found.total))
-        return Answer(200, msgspec.json.encode(document), _JSON_API)
+        return Response(200, msgspec.json.encode(document), _JSON_API)
 
-    async def create(self, exchange: Exchange) -> Answer:
+    async def create(self, request: Request) -> Response:
         """Create an organization; its creator, a site admin, becomes an owner of it."""
-        draft = documents.new_draft(exchange.document)
-        made = await self._organizations.create(exchange.require_caller(), draft)
+        draft = documents.new_draft(request.document)
+        made = await self._organizations.create(request.require_caller(), draft)
         headers = {**_JSON_API, "Location": documents.path(made)}
-        return Answer(201, msgspec.json.encode(documents.organization(made)), headers)
+        return Response(201, msgspec.json.encode(documents.organization(made)), headers)
 
-    async def read(self, exchange: Exchange) -> Answer:
+    async def read(self, request: Request) -> Response:
         """Read an organization."""
-        caller, name = exchange.require_caller(), exchange.path("organization")
+        caller, name = request.require_caller(), request.path("organization")
         document = documents.organization(await self._organizations.read(caller, name))
-        return Answer(200, msgspec.json.encode(document), _JSON_API)
+        return Response(200, msgspec.json.encode(document), _JSON_API)
 
-    async def update(self, exchange: Exchange) -> Answer:
+    async def update(self, request: Request) -> Response:
         """Update an organization: its name or e-mail address."""
-        draft = documents.changed_draft(exchange.document)
-        caller, name = exchange.require_caller(), exchange.path("organization")
+        draft = documents.changed_draft(request.document)
+        caller, name = request.require_caller(), request.path("organization")
         document = documents.organization(await self._organizations.update(caller, name, draft))
-        return Answer(200, msgspec.json.encode(document), _JSON_API)
+        return Response(200, msgspec.json.encode(document), _JSON_API)
 
-    async def delete(self, exchange: Exchange) -> Answer:
+    async def delete(self, request: Request) -> Response:
         """Delete an organization with all that is its own."""
-        force = requested_flag(exchange, _FORCE) or self._dialect.deletes_with_variables
-        caller, name = exchange.require_caller(), exchange.path("organization")
+        force = requested_flag(request, _FORCE) or self._dialect.deletes_with_variables
+        caller, name = request.require_caller(), request.path("organization")
         await self._organizations.delete(caller, name, force=force)
-        return Answer(204)
+        return Response(204)
 
-    async def entitlements(self, exchange: Exchange) -> Answer:
+    async def entitlements(self, request: Request) -> Response:
         """Say what an organization can be used for."""
-        caller, name = exchange.require_caller(), exchange.path("organization")
+        caller, name = request.require_caller(), request.path("organization")
         document = documents.entitlement_set(await self._organizations.read(caller, name))
-        return Answer(200, msgspec.json.encode(document), _JSON_API)
+        return Response(200, msgspec.json.encode(document), _JSON_API)

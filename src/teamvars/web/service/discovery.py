@@ -2,9 +2,10 @@
 
 import msgspec
 
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import JSON
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 
 _API = "/api/v2/"
 _SERVICES = {
@@ -44,11 +45,11 @@ def routes() -> list[Route]:
     ]
 
 
-async def _discover(_: Exchange) -> Answer:
+async def _discover(_: Request) -> Response:
     """Say where the API is (Terraform's remote service discovery)."""
-    return Answer(200, msgspec.json.encode(_SERVICES), {"Content-Type": JSON})
+    return Response(200, msgspec.json.encode(_SERVICES), {"Content-Type": JSON})
 
 
-async def _ping(_: Exchange) -> Answer:
+async def _ping(_: Request) -> Response:
     """Say which version of the API this is."""
-    return Answer(204, headers=_VERSION)
+    return Response(204, headers=_VERSION)

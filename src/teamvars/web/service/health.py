@@ -4,9 +4,10 @@ import msgspec
 
 from teamvars.domain.errors import storage_unavailable
 from teamvars.services.installation import NotReady, Readiness
-from teamvars.web.http.endpoints import Handler, Route
 from teamvars.web.http.negotiation import JSON
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Handler, Route
 
 _FRESH_JSON = {"Content-Type": JSON, "Cache-Control": "no-store"}
 
@@ -30,11 +31,11 @@ class HealthRoutes:
             _check("/readyz", self.ready, "checkReadiness"),
         ]
 
-    async def alive(self, _: Exchange) -> Answer:
+    async def alive(self, _: Request) -> Response:
         """The process answers."""
-        return Answer(200, b'{"status":"ok"}', _FRESH_JSON)
+        return Response(200, b'{"status":"ok"}', _FRESH_JSON)
 
-    async def ready(self, _: Exchange) -> Answer:
+    async def ready(self, _: Request) -> Response:
         """Storage is reachable and migrated, and the keyring is its own. Refuses otherwise.
 
         The answer may be a second old.
@@ -43,7 +44,7 @@ class HealthRoutes:
             await self._readiness.require()
         except NotReady:
             raise storage_unavailable() from None
-        return Answer(200, b'{"status":"ready"}', _FRESH_JSON)
+        return Response(200, b'{"status":"ready"}', _FRESH_JSON)
 
 
 def _check(path: str, handler: Handler, name: str) -> Route:

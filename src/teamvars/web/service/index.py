@@ -7,9 +7,10 @@ import msgspec
 
 from teamvars import __version__
 from teamvars.web.http import openapi
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import HTML, JSON, prefers_html
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.variables import deprecations
 
 _STYLE = (
@@ -88,8 +89,8 @@ def routes() -> list[Route]:
     ]
 
 
-async def _index(exchange: Exchange) -> Answer:
+async def _index(request: Request) -> Response:
     """Say what this is."""
-    if prefers_html(exchange.header("accept")):
-        return Answer(200, _PAGE, {"Content-Type": f"{HTML}; charset=utf-8", **_HEADERS})
-    return Answer(200, _JSON, {"Content-Type": JSON, **_HEADERS})
+    if prefers_html(request.header("accept")):
+        return Response(200, _PAGE, {"Content-Type": f"{HTML}; charset=utf-8", **_HEADERS})
+    return Response(200, _JSON, {"Content-Type": JSON, **_HEADERS})

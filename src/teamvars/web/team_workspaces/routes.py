@@ -6,10 +6,11 @@ from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.team_workspaces import TeamWorkspace
 from teamvars.services.team_workspaces import TeamWorkspaces
 from teamvars.web.http import paging
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import text_of
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.team_workspaces import documents
 from teamvars.web.team_workspaces.documents import (
     ChangedTeamWorkspaceDocument,
@@ -78,42 +79,42 @@ class TeamWorkspaceRoutes:
             delete,
         ]
 
-    async def list(self, exchange: Exchange) -> Answer:
+    async def list(self, request: Request) -> Response:
         """List the teams' accesses to a workspace."""
-        workspace_id = text_of(exchange, _WORKSPACE)
+        workspace_id = text_of(request, _WORKSPACE)
         if workspace_id is None:
             detail = f"{_WORKSPACE} says which workspace."
             raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=_WORKSPACE))
-        page = paging.requested_page(exchange)
-        found = await self._team_workspaces.list(exchange.require_caller(), workspace_id, page)
-        links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
+        page = paging.requested_page(request)
+        found = await self._team_workspaces.list(request.require_caller(), workspace_id, page)
+        links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
         document = documents.team_workspace_list(found, links, meta)
-        return Answer(200, msgspec.json.encode(document), _JSON_API)
+        return Response(200, msgspec.json.encode(document), _JSON_API)
 
-    async def create(self, exchange: Exchange) -> Answer:
+    async def create(self, request: Request) -> Response:
         """Give a team access to a workspace."""
-        draft = documents.new_draft(exchange.document)
-        made = await self._team_workspaces.create(exchange.require_caller(), draft)
+        draft = documents.new_draft(request.document)
+        made = await self._team_workspaces.create(request.require_caller(), draft)
         headers = {**_JSON_API, "Location": documents.path(made)}
-        return Answer(201, msgspec.json.encode(documents.team_workspace(made)), headers)
+        return Response(201, msgspec.json.encode(documents.team_workspace(made)), headers)
 
-    async def read(self, exchange: Exchange) -> Answer:
+    async def read(self, request: Request) -> Response:
         """Read a team's access to a workspace."""
-        caller, id_ = exchange.require_caller(), exchange.path("team_workspace_id")
+        caller, id_ = request.require_caller(), request.path("team_workspace_id")
         return _shown(await self._team_workspaces.read(caller, id_))
 
-    async def update(self, exchange: Exchange) -> Answer:
+    async def update(self, request: Request) -> Response:
         """Update a team's access to a workspace."""
-        draft = documents.changed_draft(exchange.document)
-        caller, id_ = exchange.require_caller(), exchange.path("team_workspace_id")
+        draft = documents.changed_draft(request.document)
+        caller, id_ = request.require_caller(), request.path("team_workspace_id")
         return _shown(await self._team_workspaces.update(caller, id_, draft))
 
-    async def delete(self, exchange: Exchange) -> Answer:
+    async def delete(self, request: Request) -> Response:
         """Take a team's access to a workspace away."""
-        caller, id_ = exchange.require_caller(), exchange.path("team_workspace_id")
+        caller, id_ = request.require_caller(), request.path("team_workspace_id")
         await self._team_workspaces.delete(caller, id_)
-        return Answer(204)
+        return Response(204)
 
 
-def _shown(found: TeamWorkspace) -> Answer:
-    return Answer(200, msgspec.json.encode(documents.team_workspace(found)), _JSON_API)
+def _shown(found: TeamWorkspace) -> Response:
+    return Response(200, msgspec.json.encode(documents.team_workspace(found)), _JSON_API)

@@ -5,10 +5,11 @@ import msgspec
 from teamvars.domain.teams import TeamFilter
 from teamvars.services.teams import Teams
 from teamvars.web.http import paging
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import INCLUDE, NAMES, requested_includes, text_of, words_of
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.teams import documents
 from teamvars.web.teams.documents import (
     INCLUDES,
@@ -69,40 +70,40 @@ class TeamRoutes:
             delete,
         ]
 
-    async def list(self, exchange: Exchange) -> Answer:
+    async def list(self, request: Request) -> Response:
         """List the teams of an organization that the caller sees, by name."""
-        includes = requested_includes(exchange, INCLUDES)
-        wanted = TeamFilter(words_of(exchange, NAMES), text_of(exchange, _SEARCH))
-        page = paging.requested_page(exchange)
-        caller, organization = exchange.require_caller(), exchange.path("organization")
+        includes = requested_includes(request, INCLUDES)
+        wanted = TeamFilter(words_of(request, NAMES), text_of(request, _SEARCH))
+        page = paging.requested_page(request)
+        caller, organization = request.require_caller(), request.path("organization")
         found = await self._teams.list(caller, organization, wanted, page, members=bool(includes))
-        links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
+        links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
         document = documents.team_list(found, includes, links, meta)
-        return Answer(200, msgspec.json.encode(document), _JSON_API)
+        return Response(200, msgspec.json.encode(document), _JSON_API)
 
-    async def create(self, exchange: Exchange) -> Answer:
+    async def create(self, request: Request) -> Response:
         """Create a team; it is secret unless the request says otherwise."""
-        draft = documents.new_draft(exchange.document)
-        caller, organization = exchange.require_caller(), exchange.path("organization")
+        draft = documents.new_draft(request.document)
+        caller, organization = request.require_caller(), request.path("organization")
         made = await self._teams.create(caller, organization, draft)
         headers = {**_JSON_API, "Location": documents.path(made)}
-        return Answer(201, msgspec.json.encode(documents.made(made)), headers)
+        return Response(201, msgspec.json.encode(documents.made(made)), headers)
 
-    async def read(self, exchange: Exchange) -> Answer:
+    async def read(self, request: Request) -> Response:
         """Read a team."""
-        includes = requested_includes(exchange, INCLUDES)
-        caller, team_id = exchange.require_caller(), exchange.path("team_id")
+        includes = requested_includes(request, INCLUDES)
+        caller, team_id = request.require_caller(), request.path("team_id")
         found = await self._teams.read(caller, team_id, members=bool(includes))
-        return Answer(200, msgspec.json.encode(documents.team(found, includes)), _JSON_API)
+        return Response(200, msgspec.json.encode(documents.team(found, includes)), _JSON_API)
 
-    async def update(self, exchange: Exchange) -> Answer:
+    async def update(self, request: Request) -> Response:
         """Update a team: its name, visibility or right to manage membership."""
-        draft = documents.changed_draft(exchange.document)
-        caller, team_id = exchange.require_caller(), exchange.path("team_id")
+        draft = documents.changed_draft(request.document)
+        caller, team_id = request.require_caller(), request.path("team_id")
         changed = await self._teams.update(caller, team_id, draft)
-        return Answer(200, msgspec.json.encode(documents.made(changed)), _JSON_API)
+        return Response(200, msgspec.json.encode(documents.made(changed)), _JSON_API)
 
-    async def delete(self, exchange: Exchange) -> Answer:
+    async def delete(self, request: Request) -> Response:
         """Delete a team with its grants and tokens; its members stay in the organization."""
-        await self._teams.delete(exchange.require_caller(), exchange.path("team_id"))
-        return Answer(204)
+        await self._teams.delete(request.require_caller(), request.path("team_id"))
+        return Response(204)

@@ -7,10 +7,11 @@ import msgspec
 
 from teamvars.services.tokens import OfOrganization, OfTeam, OfUser, Tokens, Whose
 from teamvars.web.http import paging
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import invalid, text_of
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.tokens import documents
 from teamvars.web.tokens.documents import NewTokenDocument, TokenDocument, TokenListDocument
 
@@ -21,7 +22,7 @@ _ONE = "/api/v2/authentication-tokens/{token_id}"
 _KIND = "token"
 _JSON_API = {"Content-Type": MEDIA_TYPE}
 
-Named = Callable[[Exchange], Whose]
+Named = Callable[[Request], Whose]
 
 
 class TokenRoutes:
@@ -87,57 +88,57 @@ class TokenRoutes:
             name=name,
         )
 
-    async def create(self, exchange: Exchange, whose: Named) -> Answer:
+    async def create(self, request: Request, whose: Named) -> Response:
         """Create a token, shown this once; a team's or organization's replaces the former."""
-        draft = documents.draft(exchange.document)
-        made = await self._tokens.make(exchange.require_caller(), whose(exchange), draft)
+        draft = documents.draft(request.document)
+        made = await self._tokens.make(request.require_caller(), whose(request), draft)
         headers = {**_JSON_API, "Location": documents.path(made.token)}
-        return Answer(201, msgspec.json.encode(documents.made(made)), headers)
+        return Response(201, msgspec.json.encode(documents.made(made)), headers)
 
-    async def read_newest(self, exchange: Exchange, whose: Named) -> Answer:
+    async def read_newest(self, request: Request, whose: Named) -> Response:
         """Read about the token of a team or organization; the token itself is not shown."""
-        found = await self._tokens.show_newest(exchange.require_caller(), whose(exchange))
-        return Answer(200, msgspec.json.encode(documents.token(found)), _JSON_API)
+        found = await self._tokens.show_newest(request.require_caller(), whose(request))
+        return Response(200, msgspec.json.encode(documents.token(found)), _JSON_API)
 
-    async def delete_all(self, exchange: Exchange, whose: Named) -> Answer:
+    async def delete_all(self, request: Request, whose: Named) -> Response:
         """Revoke the token of a team or organization."""
-        await self._tokens.end_all(exchange.require_caller(), whose(exchange))
-        return Answer(204)
+        await self._tokens.end_all(request.require_caller(), whose(request))
+        return Response(204)
 
-    async def list(self, exchange: Exchange) -> Answer:
+    async def list(self, request: Request) -> Response:
         """List the caller's own tokens, oldest first; the tokens themselves are not shown."""
-        page = paging.requested_page(exchange)
-        caller, whose = exchange.require_caller(), _user(exchange)
+        page = paging.requested_page(request)
+        caller, whose = request.require_caller(), _user(request)
         found = await self._tokens.list_of(caller, whose, page)
-        links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
+        links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
         document = documents.token_list(found.tokens, links, meta)
-        return Answer(200, msgspec.json.encode(document), _JSON_API)
+        return Response(200, msgspec.json.encode(document), _JSON_API)
 
-    async def read(self, exchange: Exchange) -> Answer:
+    async def read(self, request: Request) -> Response:
         """Read about a token; the token itself is not shown."""
-        caller, token_id = exchange.require_caller(), exchange.path("token_id")
+        caller, token_id = request.require_caller(), request.path("token_id")
         found = await self._tokens.show(caller, token_id)
-        return Answer(200, msgspec.json.encode(documents.token(found)), _JSON_API)
+        return Response(200, msgspec.json.encode(documents.token(found)), _JSON_API)
 
-    async def delete(self, exchange: Exchange) -> Answer:
+    async def delete(self, request: Request) -> Response:
         """Revoke a token."""
-        await self._tokens.end(exchange.require_caller(), exchange.path("token_id"))
-        return Answer(204)
+        await self._tokens.end(request.require_caller(), request.path("token_id"))
+        return Response(204)
 
 
-def _organization(exchange: Exchange) -> Whose:
+def _organization(request: Request) -> Whose:
     """Refuses a kind of token: there is one, that clients ask for by saying nothing.
 
     What is made for any other would hold more rights than were meant, in the place of the real one.
     """
-    if text_of(exchange, _KIND) is not None:
+    if text_of(request, _KIND) is not None:
         raise invalid(_KIND, "An organization has one token, and none of another kind.")
-    return OfOrganization(exchange.path("organization"))
+    return OfOrganization(request.path("organization"))
 
 
-def _team(exchange: Exchange) -> Whose:
-    return OfTeam(exchange.path("team_id"))
+def _team(request: Request) -> Whose:
+    return OfTeam(request.path("team_id"))
 
 
-def _user(exchange: Exchange) -> Whose:
-    return OfUser(exchange.path("user_id"))
+def _user(request: Request) -> Whose:
+    return OfUser(request.path("user_id"))

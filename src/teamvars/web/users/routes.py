@@ -3,9 +3,10 @@
 import msgspec
 
 from teamvars.services.users import Users
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import MEDIA_TYPE
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.users import documents
 from teamvars.web.users.documents import UserDocument
 
@@ -26,12 +27,12 @@ class UserRoutes:
             Route("GET", "/api/v2/users/{user_id}", self.read, one, name="readUser"),
         ]
 
-    async def read_caller(self, exchange: Exchange) -> Answer:
+    async def read_caller(self, request: Request) -> Response:
         """Read who the token belongs to."""
-        found = await self._users.read_caller(exchange.require_caller())
-        return Answer(200, msgspec.json.encode(documents.user(found)), _JSON_API)
+        found = await self._users.read_caller(request.require_caller())
+        return Response(200, msgspec.json.encode(documents.user(found)), _JSON_API)
 
-    async def read(self, exchange: Exchange) -> Answer:
+    async def read(self, request: Request) -> Response:
         """Read a user of an organization that the caller is in."""
-        found = await self._users.read(exchange.require_caller(), exchange.path("user_id"))
-        return Answer(200, msgspec.json.encode(documents.user(found)), _JSON_API)
+        found = await self._users.read(request.require_caller(), request.path("user_id"))
+        return Response(200, msgspec.json.encode(documents.user(found)), _JSON_API)

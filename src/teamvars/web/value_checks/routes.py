@@ -7,9 +7,10 @@ import msgspec
 from teamvars.domain.ids import new_id
 from teamvars.services.code.examination import CodeError, Examination
 from teamvars.services.value_checks import ValueChecks
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import MEDIA_TYPE
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from teamvars.web.variables import decoding
 from teamvars.web.variables.requests import ValueCheckDocument
 
@@ -69,15 +70,15 @@ class ValueCheckRoutes:
             )
         ]
 
-    async def check(self, exchange: Exchange) -> Answer:
+    async def check(self, request: Request) -> Response:
         """Try a value: does it parse, and what does it evaluate to? Nothing is stored."""
         found = await self._value_checks.check(
-            exchange.require_caller(),
-            exchange.path("workspace_id"),
-            decoding.value_check(exchange.document),
+            request.require_caller(),
+            request.path("workspace_id"),
+            decoding.value_check(request.document),
         )
         body = msgspec.json.encode(_document(found))
-        return Answer(200, body, {"Content-Type": MEDIA_TYPE})
+        return Response(200, body, {"Content-Type": MEDIA_TYPE})
 
 
 def _document(found: Examination) -> ValueCheckAnswerDocument:

@@ -1,7 +1,8 @@
 """What is deprecated: the headers that announce it, and the page they point at."""
 
-from teamvars.web.http.endpoints import Route
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 
 PATH = "/docs/deprecations"
 _MARKDOWN = "text/markdown"
@@ -41,6 +42,6 @@ def routes() -> list[Route]:
     ]
 
 
-async def _page(_: Exchange) -> Answer:
+async def _page(_: Request) -> Response:
     """Read what is deprecated."""
-    return Answer(200, _TEXT, {"Content-Type": f"{_MARKDOWN}; charset=utf-8"})
+    return Response(200, _TEXT, {"Content-Type": f"{_MARKDOWN}; charset=utf-8"})

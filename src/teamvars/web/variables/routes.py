@@ -8,7 +8,6 @@ from teamvars.domain.workspaces import Workspace
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableInWorkspace, VariableList, Variables
 from teamvars.web.dialects import Dialect
-from teamvars.web.http.endpoints import Route
 from teamvars.web.http.negotiation import (
     IF_MATCH,
     IF_NONE_MATCH,
@@ -17,7 +16,9 @@ from teamvars.web.http.negotiation import (
     wanted_versions,
 )
 from teamvars.web.http.pace import Pace
-from teamvars.web.http.request import PIECE_BYTES, Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import PIECE_BYTES, Response
+from teamvars.web.http.routes import Route
 from teamvars.web.variables import decoding, documents
 from teamvars.web.variables.deprecations import DEPRECATED_FILTER
 from teamvars.web.variables.documents import VariableDocument, VariableListDocument
@@ -78,60 +79,60 @@ class VariableRoutes:
         """The same list where clients ask for variable sets as well; there are none."""
         return [Route("GET", _ALL_VARS, self.list, _ALL, reads=_READ, name="listAllVariables")]
 
-    async def list(self, exchange: Exchange) -> Answer:
+    async def list(self, request: Request) -> Response:
         """List all variables of a workspace, by key and category."""
         found = await self._variables.list(
-            exchange.require_caller(), exchange.path("workspace_id"), self._render
+            request.require_caller(), request.path("workspace_id"), self._render
         )
-        return _conditional(exchange, found.entity_tag, found)
+        return _conditional(request, found.entity_tag, found)
 
-    async def read(self, exchange: Exchange) -> Answer:
+    async def read(self, request: Request) -> Response:
         """Read a variable, as its `links.self` says."""
         found = await self._variables.read(
-            exchange.require_caller(),
-            exchange.path("workspace_id"),
-            exchange.path("variable_id"),
+            request.require_caller(),
+            request.path("workspace_id"),
+            request.path("variable_id"),
         )
         body = msgspec.json.encode(self._document(found))
-        return _conditional(exchange, self._tag_of(found), body)
+        return _conditional(request, self._tag_of(found), body)
 
-    async def create(self, exchange: Exchange) -> Answer:
+    async def create(self, request: Request) -> Response:
         """Create a variable; no other of its category has its key."""
-        workspace_id = exchange.path("workspace_id")
-        draft, deprecated = decoding.variable_create(exchange.document, workspace_id, self._dialect)
+        workspace_id = request.path("workspace_id")
+        draft, deprecated = decoding.variable_create(request.document, workspace_id, self._dialect)
         made = await self._variables.create(
-            exchange.require_caller(), workspace_id, draft, deprecated
+            request.require_caller(), workspace_id, draft, deprecated
         )
         headers = {
             "Content-Type": MEDIA_TYPE,
             "Location": documents.variable_path(made.variable),
             "ETag": self._tag_of(made),
         }
-        if decoding.has_deprecated_filter(exchange.document):
+        if decoding.has_deprecated_filter(request.document):
             headers.update(DEPRECATED_FILTER)
-        return Answer(201, msgspec.json.encode(self._document(made)), headers)
+        return Response(201, msgspec.json.encode(self._document(made)), headers)
 
-    async def update(self, exchange: Exchange) -> Answer:
+    async def update(self, request: Request) -> Response:
         """Update what the request names of a variable."""
-        ids = exchange.path("workspace_id"), exchange.path("variable_id")
+        ids = request.path("workspace_id"), request.path("variable_id")
         updated = await self._variables.update(
-            exchange.require_caller(),
+            request.require_caller(),
             *ids,
-            decoding.variable_update(exchange.document, *ids, self._dialect),
-            wanted_versions(exchange.header("if-match")),
+            decoding.variable_update(request.document, *ids, self._dialect),
+            wanted_versions(request.header("if-match")),
         )
         headers = {"Content-Type": MEDIA_TYPE, "ETag": self._tag_of(updated)}
-        return Answer(200, msgspec.json.encode(self._document(updated)), headers)
+        return Response(200, msgspec.json.encode(self._document(updated)), headers)
 
-    async def delete(self, exchange: Exchange) -> Answer:
+    async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
         await self._variables.delete(
-            exchange.require_caller(),
-            exchange.path("workspace_id"),
-            exchange.path("variable_id"),
-            wanted_versions(exchange.header("if-match")),
+            request.require_caller(),
+            request.path("workspace_id"),
+            request.path("variable_id"),
+            wanted_versions(request.header("if-match")),
         )
-        return Answer(204)
+        return Response(204)
 
     async def _render(self, found: VariableList) -> Rendered:
         """The document of the list. Between the pieces of a long one others have the loop."""
@@ -163,8 +164,8 @@ class VariableRoutes:
         return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
 
 
-def _conditional(exchange: Exchange, tag: str, body: bytes | Rendered) -> Answer:
-    if is_known(exchange.header("if-none-match"), tag):
-        return Answer(304, headers={"ETag": tag})
+def _conditional(request: Request, tag: str, body: bytes | Rendered) -> Response:
+    if is_known(request.header("if-none-match"), tag):
+        return Response(304, headers={"ETag": tag})
     headers = {"Content-Type": MEDIA_TYPE, "ETag": tag}
-    return Answer(200, body, headers)
+    return Response(200, body, headers)

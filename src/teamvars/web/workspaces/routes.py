@@ -9,10 +9,11 @@ from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.workspaces import WorkspaceSearch
 from teamvars.services.workspaces import Address, ByNames, Workspaces, WorkspaceView
 from teamvars.web.http import paging
-from teamvars.web.http.endpoints import Handler, Route
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import INCLUDE, requested_includes, text_of
-from teamvars.web.http.request import Answer, Exchange
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Handler, Route
 from teamvars.web.variables.documents import workspace_path
 from teamvars.web.workspaces import documents
 from teamvars.web.workspaces.documents import (
@@ -83,78 +84,78 @@ class WorkspaceRoutes:
             _action(f"{path}/actions/safe-delete", safely, {204: None}, f"safeDelete{noun}"),
         ]
 
-    async def list(self, exchange: Exchange) -> Answer:
+    async def list(self, request: Request) -> Response:
         """List the workspaces of an organization that the caller sees, by name."""
-        includes = self._includes(exchange)
-        page = paging.requested_page(exchange)
+        includes = self._includes(request)
+        page = paging.requested_page(request)
         wanted = WorkspaceSearch(
-            text_of(exchange, _SEARCH) or "", text_of(exchange, _WILDCARD) or "*"
+            text_of(request, _SEARCH) or "", text_of(request, _WILDCARD) or "*"
         )
-        caller, organization = exchange.require_caller(), exchange.path("organization")
+        caller, organization = request.require_caller(), request.path("organization")
         found = await self._workspaces.list(caller, organization, wanted, page)
-        links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
+        links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
         document = documents.workspace_list(found, includes, links, meta)
-        return Answer(200, msgspec.json.encode(document), _JSON_API)
+        return Response(200, msgspec.json.encode(document), _JSON_API)
 
-    async def create(self, exchange: Exchange) -> Answer:
+    async def create(self, request: Request) -> Response:
         """Create a workspace."""
-        draft = documents.new_draft(exchange.document)
-        caller, organization = exchange.require_caller(), exchange.path("organization")
+        draft = documents.new_draft(request.document)
+        caller, organization = request.require_caller(), request.path("organization")
         made = await self._workspaces.create(caller, organization, draft)
         headers = {**_JSON_API, "Location": workspace_path(made.workspace)}
-        return Answer(201, msgspec.json.encode(documents.workspace(made)), headers)
+        return Response(201, msgspec.json.encode(documents.workspace(made)), headers)
 
-    async def read(self, exchange: Exchange) -> Answer:
+    async def read(self, request: Request) -> Response:
         """Read a workspace."""
-        includes = self._includes(exchange)
-        caller, address = exchange.require_caller(), _address(exchange)
+        includes = self._includes(request)
+        caller, address = request.require_caller(), _address(request)
         return _shown(await self._workspaces.read(caller, address, organization=bool(includes)))
 
-    async def update(self, exchange: Exchange) -> Answer:
+    async def update(self, request: Request) -> Response:
         """Update a workspace: its name, execution mode or Terraform version."""
-        draft = documents.changed_draft(exchange.document)
-        caller, address = exchange.require_caller(), _address(exchange)
+        draft = documents.changed_draft(request.document)
+        caller, address = request.require_caller(), _address(request)
         return _shown(await self._workspaces.update(caller, address, draft))
 
-    async def delete(self, exchange: Exchange, *, only_unlocked: bool = False) -> Answer:
+    async def delete(self, request: Request, *, only_unlocked: bool = False) -> Response:
         """Delete a workspace with its variables; safely means that nobody has locked it."""
-        caller, address = exchange.require_caller(), _address(exchange)
+        caller, address = request.require_caller(), _address(request)
         await self._workspaces.delete(caller, address, only_unlocked=only_unlocked)
-        return Answer(204)
+        return Response(204)
 
-    async def lock(self, exchange: Exchange) -> Answer:
+    async def lock(self, request: Request) -> Response:
         """Lock a workspace for the caller; the body, with its empty type, is ignored."""
-        caller, workspace_id = exchange.require_caller(), exchange.path("workspace_id")
+        caller, workspace_id = request.require_caller(), request.path("workspace_id")
         return _shown(await self._workspaces.lock(caller, workspace_id))
 
-    async def unlock(self, exchange: Exchange, *, force: bool = False) -> Answer:
+    async def unlock(self, request: Request, *, force: bool = False) -> Response:
         """Unlock a workspace; only an owner may force open what another has locked."""
-        caller, workspace_id = exchange.require_caller(), exchange.path("workspace_id")
+        caller, workspace_id = request.require_caller(), request.path("workspace_id")
         return _shown(await self._workspaces.unlock(caller, workspace_id, force=force))
 
-    async def read_state(self, exchange: Exchange) -> Answer:
+    async def read_state(self, request: Request) -> Response:
         """Say that there is no state here."""
-        await self._workspaces.read(exchange.require_caller(), exchange.path("workspace_id"))
+        await self._workspaces.read(request.require_caller(), request.path("workspace_id"))
         raise not_found()
 
-    async def refuse_state(self, exchange: Exchange) -> Answer:
+    async def refuse_state(self, request: Request) -> Response:
         """Say that no state is kept here."""
-        await self._workspaces.read(exchange.require_caller(), exchange.path("workspace_id"))
+        await self._workspaces.read(request.require_caller(), request.path("workspace_id"))
         raise forbidden("No state is kept here. Use a backend that keeps it.")
 
-    def _includes(self, exchange: Exchange) -> frozenset[str]:
-        return requested_includes(exchange, INCLUDES)
+    def _includes(self, request: Request) -> frozenset[str]:
+        return requested_includes(request, INCLUDES)
 
 
 def _action(path: str, handler: Handler, answers: Mapping[int, type | None], name: str) -> Route:
     return Route("POST", path, handler, answers, may_forbid=True, refuses=(409,), name=name)
 
 
-def _address(exchange: Exchange) -> Address:
-    if "workspace_id" in exchange.parameters:
-        return exchange.path("workspace_id")
-    return ByNames(exchange.path("organization"), exchange.path("workspace"))
+def _address(request: Request) -> Address:
+    if "workspace_id" in request.parameters:
+        return request.path("workspace_id")
+    return ByNames(request.path("organization"), request.path("workspace"))
 
 
-def _shown(view: WorkspaceView) -> Answer:
-    return Answer(200, msgspec.json.encode(documents.workspace(view)), _JSON_API)
+def _shown(view: WorkspaceView) -> Response:
+    return Response(200, msgspec.json.encode(documents.workspace(view)), _JSON_API)

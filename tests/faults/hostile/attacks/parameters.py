@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 
 from teamvars import wiring
-from teamvars.web.http.endpoints import Route
+from teamvars.web.http.routes import Route
 from tests.faults.hostile.attack import BOTH, Attack
 from tests.faults.hostile.target import Target
 from tests.faults.hostile.wire import Answer, ask

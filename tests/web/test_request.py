@@ -10,9 +10,9 @@ from starlette.types import Message, Receive, Scope
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Refusal
-from teamvars.web.http import request as exchange
+from teamvars.web.http import request as requests
 from teamvars.web.http.budgets import CALLER_BODY_BYTES, Bodies
-from teamvars.web.http.request import Exchange
+from teamvars.web.http.request import Request
 from teamvars.web.http.time_limits import TimeLimits
 
 LIMIT = 0.05
@@ -26,11 +26,11 @@ SCOPE: Scope = {
 
 @pytest.fixture(autouse=True)
 def short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "BODY_SECONDS", LIMIT)
+    monkeypatch.setattr(requests, "BODY_SECONDS", LIMIT)
 
 
 async def body_of(receive: Receive) -> bytes:
-    return await Exchange(SCOPE, receive, TimeLimits(), Bodies()).read_body()
+    return await Request(SCOPE, receive, TimeLimits(), Bodies()).read_body()
 
 
 def in_pieces(pieces: Iterator[bytes]) -> Receive:
@@ -84,7 +84,7 @@ async def test_a_body_as_long_as_announced_is_whole_and_nothing_more_is_waited_f
             return {"type": "http.request", "body": piece, "more_body": True}
         return await never()
 
-    request = Exchange(SCOPE, receive, TimeLimits(), Bodies())
+    request = Request(SCOPE, receive, TimeLimits(), Bodies())
     assert await request.read_body() == b"{}"
     assert await request.drain()
 
@@ -93,8 +93,8 @@ async def test_who_has_used_up_their_share_of_bodies_is_not_read_any_further() -
     bodies, unread = Bodies(), 2 * 1024 * 1024
     scope = {**SCOPE, "headers": [(b"content-length", b"%d" % unread)]}
 
-    def request() -> Exchange:
-        made = Exchange(scope, in_pieces(iter([b" " * unread, b""])), TimeLimits(), bodies)
+    def request() -> Request:
+        made = Request(scope, in_pieces(iter([b" " * unread, b""])), TimeLimits(), bodies)
         made.caller = Caller(b"", "r", Actor("user", "user-1"))
         return made
 
@@ -109,14 +109,14 @@ async def test_who_has_used_up_their_share_of_bodies_is_not_read_any_further() -
 async def test_a_body_of_unknown_length_ends_where_the_server_says() -> None:
     pieces = iter([b"{", b"}", b""])
     scope = {**SCOPE, "headers": [*SCOPE["headers"], (b"transfer-encoding", b"chunked")]}
-    assert await Exchange(scope, in_pieces(pieces), TimeLimits(), Bodies()).read_body() == b"{}"
+    assert await Request(scope, in_pieces(pieces), TimeLimits(), Bodies()).read_body() == b"{}"
     assert next(pieces, None) is None
 
 
 async def test_zeros_before_a_length_do_not_make_it_shorter() -> None:
     scope = {**SCOPE, "headers": [(b"content-length", b"0" * 19 + b"213")]}
     receive = in_pieces(iter([b"{}", b" ", b""]))
-    assert await Exchange(scope, receive, TimeLimits(), Bodies()).read_body() == b"{} "
+    assert await Request(scope, receive, TimeLimits(), Bodies()).read_body() == b"{} "
 
 
 async def test_who_cancels_a_request_that_waits_for_its_body_ends_it() -> None:
@@ -130,7 +130,7 @@ async def test_who_cancels_a_request_that_waits_for_its_body_ends_it() -> None:
 async def test_who_cancels_a_request_just_as_its_time_is_over_ends_it_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exchange, "BODY_SECONDS", 0)
+    monkeypatch.setattr(requests, "BODY_SECONDS", 0)
 
     async def cancelled() -> NoReturn:
         task = asyncio.current_task()
