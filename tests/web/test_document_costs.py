@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -56,7 +57,7 @@ async def refused(body: bytes) -> int:
         refusal = Refusal(*draft.faults)
     except Refusal as malformed:
         refusal = malformed
-    return len(errors.encoded(refusal, document))
+    return len(msgspec.json.encode(errors.document(refusal, document)))
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -11,7 +11,6 @@ from teamvars.domain.audit import AuditEntry, Page
 from teamvars.services.audit import Audit, AuditPage
 from teamvars.web.http import paging
 from teamvars.web.http.formats import Time
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -99,7 +98,7 @@ async def _paged(
     found = await find(request.require_caller(), subject_id, page)
     events = [_event(entry) for entry in found.entries]
     document = AuditEventListDocument(events, paging.meta(page, found.total))
-    return Response(200, msgspec.json.encode(document), {"Content-Type": MEDIA_TYPE})
+    return Response.document(200, document)
 
 
 def _event(entry: AuditEntry) -> AuditEventResource:

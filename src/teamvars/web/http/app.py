@@ -17,7 +17,6 @@ from teamvars.web.http import errors
 from teamvars.web.http.budgets import Bodies
 from teamvars.web.http.endpoints import Endpoint
 from teamvars.web.http.json_body import Parser
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.paths import Paths
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -160,11 +159,11 @@ class Application:
 
 
 def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> Response:
-    headers = {"Content-Type": MEDIA_TYPE, **dict(errors.headers(refusal))}
+    headers = dict(errors.headers(refusal))
     status = errors.STATUS[refusal.kind]
     if status == 405 and endpoint is not None:
         headers["Allow"] = endpoint.allow
-    return Response(status, errors.encoded(refusal, request.document), headers)
+    return Response.document(status, errors.document(refusal, request.document), headers)
 
 
 async def _completed(response: Response, request: Request) -> Response:

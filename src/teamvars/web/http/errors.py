@@ -88,11 +88,6 @@ def document(refusal: Refusal, request_document: object) -> ErrorDocument:
     return ErrorDocument(told, Omitted(omitted) if omitted else None)
 
 
-def encoded(refusal: Refusal, request_document: object) -> bytes:
-    """The body of the answer."""
-    return msgspec.json.encode(document(refusal, request_document))
-
-
 def headers(refusal: Refusal) -> Iterable[tuple[str, str]]:
     """The headers that belong to the refusal whatever was asked."""
     codes = {fault.code for fault in refusal.faults}

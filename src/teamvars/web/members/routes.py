@@ -6,7 +6,6 @@ import msgspec
 
 from teamvars.domain.teams import LinkageType
 from teamvars.services.members import Change, Members
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -56,8 +55,7 @@ class MemberRoutes:
         """List the members of a team as users."""
         linkage = LinkageType.USERS
         ids = await self._members.list(request.require_caller(), request.path("team_id"), linkage)
-        body = msgspec.json.encode(documents.linkage(ids, linkage))
-        return Response(200, body, {"Content-Type": MEDIA_TYPE})
+        return Response.document(200, documents.linkage(ids, linkage))
 
     async def add(self, request: Request, linkage: LinkageType) -> Response:
         """Put users into a team, all or none."""

@@ -1,12 +1,9 @@
 """The routes of memberships of organizations: decode, call, encode."""
 
-import msgspec
-
 from teamvars.domain.audit import Page
 from teamvars.domain.memberships import MembershipFilter
 from teamvars.services.memberships import MembershipPage, Memberships
 from teamvars.web.http import paging
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import (
     EMAILS,
     INCLUDE,
@@ -32,7 +29,6 @@ _OWN = "/api/v2/organization-memberships"
 _ONE = "/api/v2/organization-memberships/{membership_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
 _SEARCH = "q"
-_JSON_API = {"Content-Type": MEDIA_TYPE}
 
 
 class MembershipRoutes:
@@ -113,23 +109,22 @@ class MembershipRoutes:
         includes = requested_includes(request, INCLUDES)
         caller, id_ = request.require_caller(), request.path("membership_id")
         document = documents.membership(await self._memberships.read(caller, id_), includes)
-        return Response(200, msgspec.json.encode(document), _JSON_API)
+        return Response.document(200, document)
 
     async def invite(self, request: Request) -> Response:
         """Invite somebody into an organization by e-mail address."""
         draft = documents.invitation(request.document)
         caller, organization = request.require_caller(), request.path("organization")
         made = await self._memberships.invite(caller, organization, draft)
-        headers = {**_JSON_API, "Location": documents.path(made.memberships[0])}
         document = documents.membership(made, frozenset({"user"}))
-        return Response(201, msgspec.json.encode(document), headers)
+        return Response.document(201, document, {"Location": documents.path(made.memberships[0])})
 
     async def accept(self, request: Request) -> Response:
         """Accept an invitation, as the invited user."""
         caller, id_ = request.require_caller(), request.path("membership_id")
         found = await self._memberships.accept(caller, id_)
         document = documents.membership(found, frozenset({"user"}))
-        return Response(200, msgspec.json.encode(document), _JSON_API)
+        return Response.document(200, document)
 
     async def remove(self, request: Request) -> Response:
         """Remove somebody from an organization, and so from all its teams."""
@@ -149,4 +144,4 @@ def _listed(
     else:
         links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
         document = documents.membership_list(found, includes, links, meta)
-    return Response(200, msgspec.json.encode(document), _JSON_API)
+    return Response.document(200, document)

@@ -1,11 +1,8 @@
 """The routes of organizations: decode, call, encode."""
 
-import msgspec
-
 from teamvars.services.organizations import Organizations
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import paging
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import requested_flag, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -25,7 +22,6 @@ _ENTITLEMENTS = "/api/v2/organizations/{organization}/entitlement-set"
 _SEARCH = "q"
 _SEARCH_NAME = "q[name]"
 _FORCE = "force"
-_JSON_API = {"Content-Type": MEDIA_TYPE}
 
 
 class OrganizationRoutes:
@@ -94,27 +90,28 @@ class OrganizationRoutes:
         found = await self._organizations.list(request.require_caller(), searches, page)
         links = paging.links(request, page, found.total)
         document = documents.organization_list(found, links, paging.meta(page, found.total))
-        return Response(200, msgspec.json.encode(document), _JSON_API)
+        return Response.document(200, document)
 
     async def create(self, request: Request) -> Response:
         """Create an organization; its creator, a site admin, becomes an owner of it."""
         draft = documents.new_draft(request.document)
         made = await self._organizations.create(request.require_caller(), draft)
-        headers = {**_JSON_API, "Location": documents.path(made)}
-        return Response(201, msgspec.json.encode(documents.organization(made)), headers)
+        return Response.document(
+            201, documents.organization(made), {"Location": documents.path(made)}
+        )
 
     async def read(self, request: Request) -> Response:
         """Read an organization."""
         caller, name = request.require_caller(), request.path("organization")
         document = documents.organization(await self._organizations.read(caller, name))
-        return Response(200, msgspec.json.encode(document), _JSON_API)
+        return Response.document(200, document)
 
     async def update(self, request: Request) -> Response:
         """Update an organization: its name or e-mail address."""
         draft = documents.changed_draft(request.document)
         caller, name = request.require_caller(), request.path("organization")
         document = documents.organization(await self._organizations.update(caller, name, draft))
-        return Response(200, msgspec.json.encode(document), _JSON_API)
+        return Response.document(200, document)
 
     async def delete(self, request: Request) -> Response:
         """Delete an organization with all that is its own."""
@@ -127,4 +124,4 @@ class OrganizationRoutes:
         """Say what an organization can be used for."""
         caller, name = request.require_caller(), request.path("organization")
         document = documents.entitlement_set(await self._organizations.read(caller, name))
-        return Response(200, msgspec.json.encode(document), _JSON_API)
+        return Response.document(200, document)

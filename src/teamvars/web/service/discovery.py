@@ -47,7 +47,7 @@ def routes() -> list[Route]:
 
 async def _discover(_: Request) -> Response:
     """Say where the API is (Terraform's remote service discovery)."""
-    return Response(200, msgspec.json.encode(_SERVICES), {"Content-Type": JSON})
+    return Response.document(200, _SERVICES, media_type=JSON)
 
 
 async def _ping(_: Request) -> Response:

@@ -1,12 +1,9 @@
 """The routes of teams' accesses to workspaces: decode, call, encode."""
 
-import msgspec
-
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.team_workspaces import TeamWorkspace
 from teamvars.services.team_workspaces import TeamWorkspaces
 from teamvars.web.http import paging
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -22,7 +19,6 @@ from teamvars.web.team_workspaces.documents import (
 _ALL = "/api/v2/team-workspaces"
 _ONE = "/api/v2/team-workspaces/{team_workspace_id}"
 _WORKSPACE = "filter[workspace][id]"
-_JSON_API = {"Content-Type": MEDIA_TYPE}
 
 
 class TeamWorkspaceRoutes:
@@ -89,14 +85,15 @@ class TeamWorkspaceRoutes:
         found = await self._team_workspaces.list(request.require_caller(), workspace_id, page)
         links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
         document = documents.team_workspace_list(found, links, meta)
-        return Response(200, msgspec.json.encode(document), _JSON_API)
+        return Response.document(200, document)
 
     async def create(self, request: Request) -> Response:
         """Give a team access to a workspace."""
         draft = documents.new_draft(request.document)
         made = await self._team_workspaces.create(request.require_caller(), draft)
-        headers = {**_JSON_API, "Location": documents.path(made)}
-        return Response(201, msgspec.json.encode(documents.team_workspace(made)), headers)
+        return Response.document(
+            201, documents.team_workspace(made), {"Location": documents.path(made)}
+        )
 
     async def read(self, request: Request) -> Response:
         """Read a team's access to a workspace."""
@@ -117,4 +114,4 @@ class TeamWorkspaceRoutes:
 
 
 def _shown(found: TeamWorkspace) -> Response:
-    return Response(200, msgspec.json.encode(documents.team_workspace(found)), _JSON_API)
+    return Response.document(200, documents.team_workspace(found))

@@ -1,11 +1,8 @@
 """The routes of teams: decode, call, encode."""
 
-import msgspec
-
 from teamvars.domain.teams import TeamFilter
 from teamvars.services.teams import Teams
 from teamvars.web.http import paging
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import INCLUDE, NAMES, requested_includes, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -22,7 +19,6 @@ from teamvars.web.teams.documents import (
 _ALL = "/api/v2/organizations/{organization}/teams"
 _ONE = "/api/v2/teams/{team_id}"
 _SEARCH = "q"
-_JSON_API = {"Content-Type": MEDIA_TYPE}
 
 
 class TeamRoutes:
@@ -79,29 +75,28 @@ class TeamRoutes:
         found = await self._teams.list(caller, organization, wanted, page, members=bool(includes))
         links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
         document = documents.team_list(found, includes, links, meta)
-        return Response(200, msgspec.json.encode(document), _JSON_API)
+        return Response.document(200, document)
 
     async def create(self, request: Request) -> Response:
         """Create a team; it is secret unless the request says otherwise."""
         draft = documents.new_draft(request.document)
         caller, organization = request.require_caller(), request.path("organization")
         made = await self._teams.create(caller, organization, draft)
-        headers = {**_JSON_API, "Location": documents.path(made)}
-        return Response(201, msgspec.json.encode(documents.made(made)), headers)
+        return Response.document(201, documents.made(made), {"Location": documents.path(made)})
 
     async def read(self, request: Request) -> Response:
         """Read a team."""
         includes = requested_includes(request, INCLUDES)
         caller, team_id = request.require_caller(), request.path("team_id")
         found = await self._teams.read(caller, team_id, members=bool(includes))
-        return Response(200, msgspec.json.encode(documents.team(found, includes)), _JSON_API)
+        return Response.document(200, documents.team(found, includes))
 
     async def update(self, request: Request) -> Response:
         """Update a team: its name, visibility or right to manage membership."""
         draft = documents.changed_draft(request.document)
         caller, team_id = request.require_caller(), request.path("team_id")
         changed = await self._teams.update(caller, team_id, draft)
-        return Response(200, msgspec.json.encode(documents.made(changed)), _JSON_API)
+        return Response.document(200, documents.made(changed))
 
     async def delete(self, request: Request) -> Response:
         """Delete a team with its grants and tokens; its members stay in the organization."""

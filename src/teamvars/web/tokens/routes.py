@@ -3,11 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
-import msgspec
-
 from teamvars.services.tokens import OfOrganization, OfTeam, OfUser, Tokens, Whose
 from teamvars.web.http import paging
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import invalid, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -20,7 +17,6 @@ _OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"
 _OF_USER = "/api/v2/users/{user_id}/authentication-tokens"
 _ONE = "/api/v2/authentication-tokens/{token_id}"
 _KIND = "token"
-_JSON_API = {"Content-Type": MEDIA_TYPE}
 
 Named = Callable[[Request], Whose]
 
@@ -92,13 +88,14 @@ class TokenRoutes:
         """Create a token, shown this once; a team's or organization's replaces the former."""
         draft = documents.draft(request.document)
         made = await self._tokens.make(request.require_caller(), whose(request), draft)
-        headers = {**_JSON_API, "Location": documents.path(made.token)}
-        return Response(201, msgspec.json.encode(documents.made(made)), headers)
+        return Response.document(
+            201, documents.made(made), {"Location": documents.path(made.token)}
+        )
 
     async def read_newest(self, request: Request, whose: Named) -> Response:
         """Read about the token of a team or organization; the token itself is not shown."""
         found = await self._tokens.show_newest(request.require_caller(), whose(request))
-        return Response(200, msgspec.json.encode(documents.token(found)), _JSON_API)
+        return Response.document(200, documents.token(found))
 
     async def delete_all(self, request: Request, whose: Named) -> Response:
         """Revoke the token of a team or organization."""
@@ -112,13 +109,13 @@ class TokenRoutes:
         found = await self._tokens.list_of(caller, whose, page)
         links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
         document = documents.token_list(found.tokens, links, meta)
-        return Response(200, msgspec.json.encode(document), _JSON_API)
+        return Response.document(200, document)
 
     async def read(self, request: Request) -> Response:
         """Read about a token; the token itself is not shown."""
         caller, token_id = request.require_caller(), request.path("token_id")
         found = await self._tokens.show(caller, token_id)
-        return Response(200, msgspec.json.encode(documents.token(found)), _JSON_API)
+        return Response.document(200, documents.token(found))
 
     async def delete(self, request: Request) -> Response:
         """Revoke a token."""

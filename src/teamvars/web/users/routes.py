@@ -1,16 +1,11 @@
 """The routes of users: decode, call, encode."""
 
-import msgspec
-
 from teamvars.services.users import Users
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.users import documents
 from teamvars.web.users.documents import UserDocument
-
-_JSON_API = {"Content-Type": MEDIA_TYPE}
 
 
 class UserRoutes:
@@ -30,9 +25,9 @@ class UserRoutes:
     async def read_caller(self, request: Request) -> Response:
         """Read who the token belongs to."""
         found = await self._users.read_caller(request.require_caller())
-        return Response(200, msgspec.json.encode(documents.user(found)), _JSON_API)
+        return Response.document(200, documents.user(found))
 
     async def read(self, request: Request) -> Response:
         """Read a user of an organization that the caller is in."""
         found = await self._users.read(request.require_caller(), request.path("user_id"))
-        return Response(200, msgspec.json.encode(documents.user(found)), _JSON_API)
+        return Response.document(200, documents.user(found))

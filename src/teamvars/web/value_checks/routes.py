@@ -7,7 +7,6 @@ import msgspec
 from teamvars.domain.ids import new_id
 from teamvars.services.code.examination import CodeError, Examination
 from teamvars.services.value_checks import ValueChecks
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -77,8 +76,7 @@ class ValueCheckRoutes:
             request.path("workspace_id"),
             decoding.value_check(request.document),
         )
-        body = msgspec.json.encode(_document(found))
-        return Response(200, body, {"Content-Type": MEDIA_TYPE})
+        return Response.document(200, _document(found))
 
 
 def _document(found: Examination) -> ValueCheckAnswerDocument:

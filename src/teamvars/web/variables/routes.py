@@ -84,7 +84,9 @@ class VariableRoutes:
         found = await self._variables.list(
             request.require_caller(), request.path("workspace_id"), self._render
         )
-        return _conditional(request, found.entity_tag, found)
+        if is_known(request.header("if-none-match"), found.entity_tag):
+            return Response(304, headers={"ETag": found.entity_tag})
+        return Response(200, found, {"Content-Type": MEDIA_TYPE, "ETag": found.entity_tag})
 
     async def read(self, request: Request) -> Response:
         """Read a variable, as its `links.self` says."""
@@ -93,8 +95,10 @@ class VariableRoutes:
             request.path("workspace_id"),
             request.path("variable_id"),
         )
-        body = msgspec.json.encode(self._document(found))
-        return _conditional(request, self._tag_of(found), body)
+        headers = {"ETag": self._tag_of(found)}
+        if is_known(request.header("if-none-match"), headers["ETag"]):
+            return Response(304, headers=headers)
+        return Response.document(200, self._document(found), headers)
 
     async def create(self, request: Request) -> Response:
         """Create a variable; no other of its category has its key."""
@@ -104,13 +108,12 @@ class VariableRoutes:
             request.require_caller(), workspace_id, draft, deprecated
         )
         headers = {
-            "Content-Type": MEDIA_TYPE,
             "Location": documents.variable_path(made.variable),
             "ETag": self._tag_of(made),
         }
         if decoding.has_deprecated_filter(request.document):
             headers.update(DEPRECATED_FILTER)
-        return Response(201, msgspec.json.encode(self._document(made)), headers)
+        return Response.document(201, self._document(made), headers)
 
     async def update(self, request: Request) -> Response:
         """Update what the request names of a variable."""
@@ -121,8 +124,7 @@ class VariableRoutes:
             decoding.variable_update(request.document, *ids, self._dialect),
             wanted_versions(request.header("if-match")),
         )
-        headers = {"Content-Type": MEDIA_TYPE, "ETag": self._tag_of(updated)}
-        return Response(200, msgspec.json.encode(self._document(updated)), headers)
+        return Response.document(200, self._document(updated), {"ETag": self._tag_of(updated)})
 
     async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
@@ -162,10 +164,3 @@ class VariableRoutes:
         """The version, a dot, and a short hash of whatever else the document shows."""
         shown = f"{workspace.organization_name}/{workspace.name}/{self._dialect.name}"
         return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
-
-
-def _conditional(request: Request, tag: str, body: bytes | Rendered) -> Response:
-    if is_known(request.header("if-none-match"), tag):
-        return Response(304, headers={"ETag": tag})
-    headers = {"Content-Type": MEDIA_TYPE, "ETag": tag}
-    return Response(200, body, headers)

@@ -3,13 +3,10 @@
 from collections.abc import Mapping
 from functools import partial
 
-import msgspec
-
 from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.workspaces import WorkspaceSearch
 from teamvars.services.workspaces import Address, ByNames, Workspaces, WorkspaceView
 from teamvars.web.http import paging
-from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import INCLUDE, requested_includes, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -30,7 +27,6 @@ _BY_ID = "/api/v2/workspaces/{workspace_id}"
 _SEARCH = "search[name]"
 _WILDCARD = "search[wildcard-name]"
 _ONE = {200: WorkspaceDocument}
-_JSON_API = {"Content-Type": MEDIA_TYPE}
 
 
 class WorkspaceRoutes:
@@ -95,15 +91,16 @@ class WorkspaceRoutes:
         found = await self._workspaces.list(caller, organization, wanted, page)
         links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
         document = documents.workspace_list(found, includes, links, meta)
-        return Response(200, msgspec.json.encode(document), _JSON_API)
+        return Response.document(200, document)
 
     async def create(self, request: Request) -> Response:
         """Create a workspace."""
         draft = documents.new_draft(request.document)
         caller, organization = request.require_caller(), request.path("organization")
         made = await self._workspaces.create(caller, organization, draft)
-        headers = {**_JSON_API, "Location": workspace_path(made.workspace)}
-        return Response(201, msgspec.json.encode(documents.workspace(made)), headers)
+        return Response.document(
+            201, documents.workspace(made), {"Location": workspace_path(made.workspace)}
+        )
 
     async def read(self, request: Request) -> Response:
         """Read a workspace."""
@@ -158,4 +155,4 @@ def _address(request: Request) -> Address:
 
 
 def _shown(view: WorkspaceView) -> Response:
-    return Response(200, msgspec.json.encode(documents.workspace(view)), _JSON_API)
+    return Response.document(200, documents.workspace(view))
