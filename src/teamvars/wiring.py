@@ -39,6 +39,7 @@ from teamvars.storage.engines import database_for
 from teamvars.storage.outages import WatchedDatabase
 from teamvars.web.audit.routes import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
+from teamvars.web.examples import IDS
 from teamvars.web.http import openapi
 from teamvars.web.http.app import Application, ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
@@ -136,7 +137,7 @@ def routes(
         *deprecations.routes(),
         *index.routes(),
     ]
-    return [*listed, openapi.route(listed, dialect)]
+    return [*listed, openapi.route(listed, IDS, dialect.amend)]
 
 
 def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:

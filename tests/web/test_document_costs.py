@@ -16,7 +16,7 @@ from teamvars.web.dialects import STANDARD
 from teamvars.web.http import errors
 from teamvars.web.http.json_body import Parser
 from teamvars.web.http.request import MAX_BODY_BYTES
-from teamvars.web.variables.decoding import variable_create
+from teamvars.web.variables.requests import create_draft
 
 LARGE = b"[" + b",".join([b'{"a":[0,""]}'] * 12_000) + b"]"
 """A document of plain values whose reading is what others are held against."""
@@ -53,7 +53,7 @@ async def refused(body: bytes) -> int:
     document: object = None
     try:
         document = await Parser().parse(body)
-        draft, _ = variable_create(document, "ws-1", STANDARD)
+        draft, _ = create_draft(document, "ws-1", STANDARD)
         refusal = Refusal(*draft.faults)
     except Refusal as malformed:
         refusal = malformed

@@ -100,7 +100,9 @@ def document_in(dialect: Dialect) -> Any:
     keys = keyring.generate()
     services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
     routes = wiring.routes(services, keys, dialect)
-    return msgspec.json.decode(msgspec.json.encode(openapi.document(routes, dialect)))
+    return msgspec.json.decode(
+        msgspec.json.encode(openapi.document(routes, examples.IDS, dialect.amend))
+    )
 
 
 def resolved(document: Any, part: Any) -> Any:
@@ -160,7 +162,7 @@ def test_every_example_fits_its_schema(dialect: Dialect) -> None:
                 assert "example" in parameter, lacking
         if operation.body is not None:
             content = operation.body["content"][JSON_API]
-            lacking = f"{operation}: web/examples.py has no example of its document"
+            lacking = f"{operation}: Route(…) lacks an example of its document"
             assert "example" in content, lacking
             schema = {**content["schema"], "components": document["components"]}
             jsonschema_rs.validator_for(schema).validate(content["example"])

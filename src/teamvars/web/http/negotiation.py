@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from teamvars.domain.errors import Code, Fault, Refusal
-from teamvars.services.variables import ANY_VERSION, Versions
 
 MEDIA_TYPE = "application/vnd.api+json"
 JSON = "application/json"
@@ -75,12 +74,11 @@ def require_document_type(content_type: str | None) -> None:
         raise Refusal(Fault(Code.UNSUPPORTED_MEDIA_TYPE, detail, header="Content-Type"))
 
 
-def wanted_versions(if_match: str | None) -> Versions:
-    """The versions `If-Match` admits: each tag up to its dot; a weak tag matches nothing."""
+def wanted_tags(if_match: str | None) -> frozenset[str] | None:
+    """The entity tags `If-Match` admits, without quotes; None: any. Weak ones match nothing."""
     if if_match is None or if_match.strip() == "*":
-        return ANY_VERSION
-    tags = (tag.partition(".")[0] for weak, tag in _entity_tags(if_match) if not weak)
-    return Versions(frozenset(tags))
+        return None
+    return frozenset(tag for weak, tag in _entity_tags(if_match) if not weak)
 
 
 def is_known(if_none_match: str | None, entity_tag: str) -> bool:

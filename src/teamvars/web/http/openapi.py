@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -11,8 +11,6 @@ import msgspec
 
 from teamvars import __version__
 from teamvars.domain.errors import Code
-from teamvars.web import examples
-from teamvars.web.dialects import Dialect
 from teamvars.web.http import openapi_parameters as parameters
 from teamvars.web.http import openapi_schemas as schemas
 from teamvars.web.http.errors import STATUS, ErrorDocument
@@ -20,8 +18,6 @@ from teamvars.web.http.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, M
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Handler, Route
-from teamvars.web.variables.documents import VariableDocument
-from teamvars.web.variables.requests import NewVariableDocument
 
 PATH = "/openapi.json"
 
@@ -36,7 +32,7 @@ _ERROR_HEADERS = {
 _WORD = re.compile("[A-Z]?[a-z]+")
 
 
-def route(routes: Iterable[Route], dialect: Dialect) -> Route:
+def route(routes: Iterable[Route], ids: Mapping[str, str], amend: schemas.Amend) -> Route:
     """The route that serves the document of all the others and of itself."""
 
     async def serve(_: Request) -> Response:
@@ -46,17 +42,23 @@ def route(routes: Iterable[Route], dialect: Dialect) -> Route:
     own = Route(
         "GET", PATH, serve, {200: dict}, media_type=JSON, public=True, name="describeService"
     )
-    body = msgspec.json.encode(document([*routes, own], dialect))
+    body = msgspec.json.encode(document([*routes, own], ids, amend))
     return own
 
 
-def document(routes: Iterable[Route], dialect: Dialect) -> dict[str, Any]:
-    """The OpenAPI document of these routes."""
+def document(
+    routes: Iterable[Route], ids: Mapping[str, str], amend: schemas.Amend
+) -> dict[str, Any]:
+    """The OpenAPI document of these routes.
+
+    `ids` has an example for each parameter of a path, by name. `amend` adds to the schemas what
+    the types do not say.
+    """
     listed = list(routes)
     paths: dict[str, dict[str, Any]] = {}
     for one in listed:
-        path = paths.setdefault(one.template, {"parameters": parameters.of_path(one.template)})
-        path[one.method.lower()] = _operation(one, dialect)
+        path = paths.setdefault(one.template, {"parameters": parameters.of_path(one.template, ids)})
+        path[one.method.lower()] = _operation(one)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -71,12 +73,12 @@ def document(routes: Iterable[Route], dialect: Dialect) -> dict[str, Any]:
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "responses": _error_responses(),
-            "schemas": schemas.components(listed, dialect),
+            "schemas": schemas.components(listed, amend),
         },
     }
 
 
-def _operation(one: Route, dialect: Dialect) -> dict[str, Any]:
+def _operation(one: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": one.name,
         "tags": [_tag(one)],
@@ -89,17 +91,17 @@ def _operation(one: Route, dialect: Dialect) -> dict[str, Any]:
         operation["security"] = []
     if one.takes is not None:
         content: dict[str, Any] = {"schema": schemas.reference(one.takes)}
-        if (example := examples.of(one.takes, dialect)) is not None:
-            content["example"] = example
+        if one.example is not None:
+            content["example"] = one.example
         operation["requestBody"] = {"required": not one.may_lack, "content": {MEDIA_TYPE: content}}
     return operation
 
 
 def _responses(one: Route) -> dict[str, Any]:
     responses: dict[str, Any] = {}
-    for status, type_ in one.answers.items():
+    for status, type_ in one.responses.items():
         responses[str(status)] = _response(status, type_, one)
-    if IF_NONE_MATCH in one.reads:
+    if one.precondition == IF_NONE_MATCH:
         responses["304"] = {
             "description": "The client has it already.",
             "headers": parameters.answered("ETag"),
@@ -130,27 +132,24 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
         response["content"] = {one.media_type: {"schema": schemas.reference(type_)}}
         if one.has_page:
             response["content"][HTML] = {"schema": {"type": "string"}}
-    if VariableDocument in one.answers.values() or IF_NONE_MATCH in one.reads:
+    if one.has_entity_tag:
         response["headers"] |= parameters.answered("ETag")
     if status == HTTPStatus.CREATED:
         response["headers"] |= parameters.answered("Location")
-    response["headers"] |= parameters.answered(*one.sends)
-    if one.takes is NewVariableDocument:
-        for name in ("Deprecation", "Link"):
-            text = "Sent when the request has the deprecated filter."
-            response["headers"][name] = {"description": text, "schema": {"type": "string"}}
+    for name, text in one.sends.items():
+        response["headers"][name] = parameters.header(text)
     return response
 
 
 def _error_statuses(one: Route) -> set[int]:
     if one.public:
-        return {503} if one.template == "/readyz" else set()
+        return set(one.refuses)
     statuses = (_ANY if "{" in one.template else _ANY - {404}) | set(one.refuses)
     if one.takes is not None:
         statuses |= _DOCUMENT
     if one.may_forbid:
         statuses.add(403)
-    if IF_MATCH in one.reads:
+    if one.precondition == IF_MATCH:
         statuses.add(412)
     return statuses
 

@@ -1,32 +1,14 @@
 """What `/openapi.json` says of parameters and headers: one rule for each name."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from teamvars.domain.teams import Status
-from teamvars.web.examples import IDS
-from teamvars.web.http import paging
-from teamvars.web.http import parameters as includes
+from teamvars.web.http.parameters import MAX_WORDS, Parameter
 from teamvars.web.http.routes import Route
 
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
-_TEXT = {"type": "string", "maxLength": includes.MAX_CHARACTERS}
-_NUMBER = {"type": "integer", "minimum": 1}
-_SCHEMAS: dict[str, dict[str, Any]] = {
-    **{
-        name: {"type": "array", "items": _TEXT, "maxItems": includes.MAX_WORDS}
-        for name in includes.LISTS
-    },
-    **dict.fromkeys(paging.PARAMETERS, _NUMBER),
-    includes.STATUS: {"type": "string", "enum": list(Status)},
-}
 _DESCRIPTIONS = {
-    includes.INCLUDE: "Related resources that the answer should have as well, with commas.",
-    "page[number]": "Which page; the first is 1.",
-    "page[size]": (
-        f"Items on a page: {paging.DEFAULT_SIZE} unless said; "
-        f"more than {paging.MAX_SIZE} counts as {paging.MAX_SIZE}."
-    ),
     "If-Match": "An entity tag: nothing is changed unless it is still that of the resource.",
     "If-None-Match": "An entity tag: 304 while it is still that of the resource.",
     "X-Request-Id": (
@@ -34,23 +16,24 @@ _DESCRIPTIONS = {
         "characters. In the place of anything else a new one is made."
     ),
 }
+_STRING = {"type": "string"}
 _ANSWERED = ("X-Request-Id", "Cache-Control", "Vary")
 _ANSWERED_NUMBERS = {"Retry-After": "In seconds."}
 
 
-def of_path(template: str) -> list[dict[str, Any]]:
+def of_path(template: str, ids: Mapping[str, str]) -> list[dict[str, Any]]:
     """The parameters of a path, with an example of each."""
-    return [_of_path(name) for name in _PATH_PARAMETER.findall(template)]
+    return [_of_path(name, ids) for name in _PATH_PARAMETER.findall(template)]
 
 
 def of_operation(one: Route) -> list[dict[str, Any]]:
     """The headers and query parameters that an operation reads."""
-    headers = [name for name in one.reads if name.startswith("If-")]
-    if not one.public:
-        headers.insert(0, "X-Request-Id")
+    headers = [] if one.public else ["X-Request-Id"]
+    if one.precondition is not None:
+        headers.append(one.precondition)
     return [
-        *(_parameter(name, "header", {"type": "string"}) for name in headers),
-        *(_query(name, one) for name in one.reads if name not in headers),
+        *(_parameter(name, "header", _STRING, _DESCRIPTIONS[name]) for name in headers),
+        *map(_query, one.reads),
     ]
 
 
@@ -59,26 +42,32 @@ def answered(*names: str) -> dict[str, Any]:
     return {name: _header(name) for name in (*_ANSWERED, *names)}
 
 
-def _of_path(name: str) -> dict[str, Any]:
-    said = {**_parameter(name, "path", {"type": "string"}), "required": True}
-    return {**said, "example": IDS[name]} if name in IDS else said
+def header(description: str) -> dict[str, Any]:
+    """A header of a response; without a word on it where there is none."""
+    return {"description": description, "schema": _STRING} if description else {"schema": _STRING}
 
 
-def _query(name: str, one: Route) -> dict[str, Any]:
-    said = _parameter(name, "query", _SCHEMAS.get(name, _TEXT))
-    if name in includes.LISTS:
-        said |= {"style": "form", "explode": False}
-    return {**said, "required": name in one.needed}
+def _of_path(name: str, ids: Mapping[str, str]) -> dict[str, Any]:
+    said = {**_parameter(name, "path", _STRING), "required": True}
+    return {**said, "example": ids[name]} if name in ids else said
 
 
-def _parameter(name: str, place: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _query(parameter: Parameter) -> dict[str, Any]:
+    said = _parameter(parameter.name, "query", parameter.schema, parameter.description)
+    if parameter.is_list:
+        items = {"type": "array", "items": parameter.schema, "maxItems": MAX_WORDS}
+        said |= {"schema": items, "style": "form", "explode": False}
+    return {**said, "required": parameter.required}
+
+
+def _parameter(
+    name: str, place: str, schema: Mapping[str, Any], description: str = ""
+) -> dict[str, Any]:
     said = {"name": name, "in": place, "required": False, "schema": schema}
-    if name in _DESCRIPTIONS:
-        said["description"] = _DESCRIPTIONS[name]
-    return said
+    return {**said, "description": description} if description else said
 
 
 def _header(name: str) -> dict[str, Any]:
     if name in _ANSWERED_NUMBERS:
         return {"description": _ANSWERED_NUMBERS[name], "schema": {"type": "integer"}}
-    return {"schema": {"type": "string"}}
+    return {"schema": _STRING}

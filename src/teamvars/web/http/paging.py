@@ -6,12 +6,20 @@ import msgspec
 
 from teamvars.domain.audit import Page
 from teamvars.web.http.formats import Path
-from teamvars.web.http.parameters import invalid, only_text_of
+from teamvars.web.http.parameters import Parameter, invalid, only_text_of
 from teamvars.web.http.request import Request
 
 DEFAULT_SIZE = 20
 MAX_SIZE = 100
-PARAMETERS = ("page[number]", "page[size]")
+_NUMBER = {"type": "integer", "minimum": 1}
+NUMBER = Parameter("page[number]", "Which page; the first is 1.", _NUMBER)
+SIZE = Parameter(
+    "page[size]",
+    f"Items on a page: {DEFAULT_SIZE} unless said; more than {MAX_SIZE} counts as {MAX_SIZE}.",
+    _NUMBER,
+)
+PARAMETERS = (NUMBER, SIZE)
+_NAMES = frozenset(parameter.name for parameter in PARAMETERS)
 _MAX_NUMBER = 1_000_000_000
 _MOST_DIGITS = 10  # of a number up to that one
 
@@ -48,12 +56,12 @@ def requested_page(request: Request) -> Page:
 
     Refuses a size of nothing, a page that is too far away to be counted to, and what is no number.
     """
-    number = max(_number(request, "page[number]", 1), 1)
-    size = min(_number(request, "page[size]", DEFAULT_SIZE), MAX_SIZE)
+    number = max(_number(request, NUMBER, 1), 1)
+    size = min(_number(request, SIZE, DEFAULT_SIZE), MAX_SIZE)
     if size < 1:
-        raise invalid("page[size]", "page[size] is at least 1.")
+        raise invalid(SIZE.name, "page[size] is at least 1.")
     if number > _MAX_NUMBER:
-        raise invalid("page[number]", f"page[number] is at most {_MAX_NUMBER}.")
+        raise invalid(NUMBER.name, f"page[number] is at most {_MAX_NUMBER}.")
     return Page(number, size)
 
 
@@ -76,11 +84,11 @@ def links(request: Request, page: Page, total: int) -> PageLinks:
     """The paths of the pages around this one, with the rest of the query as it was asked."""
     said = meta(page, total).pagination
 
-    rest = [(name, value) for name, value in request.query if name not in PARAMETERS]
+    rest = [(name, value) for name, value in request.query if name not in _NAMES]
     before = f"{quote(request.full_path)}?{urlencode(rest)}{'&' if rest else ''}"
 
     def path(number: int) -> str:
-        return before + urlencode({"page[number]": number, "page[size]": page.size})
+        return before + urlencode({NUMBER.name: number, SIZE.name: page.size})
 
     return PageLinks(
         self=path(page.number),
@@ -91,12 +99,12 @@ def links(request: Request, page: Page, total: int) -> PageLinks:
     )
 
 
-def _number(request: Request, name: str, default: int) -> int:
+def _number(request: Request, parameter: Parameter, default: int) -> int:
     """A whole number, of any number of digits; one of very many counts as a very large one."""
-    text = only_text_of(request, name)
+    text = only_text_of(request, parameter)
     if text is None:
         return default
     if not (text.isascii() and text.isdigit()):
-        raise invalid(name, f"{name} is a whole number.")
+        raise invalid(parameter.name, f"{parameter.name} is a whole number.")
     digits = text.lstrip("0")
     return int(digits or "0") if len(digits) <= _MOST_DIGITS else _MAX_NUMBER + 1

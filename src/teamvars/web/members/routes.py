@@ -6,18 +6,22 @@ import msgspec
 
 from teamvars.domain.teams import LinkageType
 from teamvars.services.members import Change, Members
+from teamvars.web.examples import IDS
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
-from teamvars.web.variables import decoding, documents
-from teamvars.web.variables.documents import LinkageDocument
-from teamvars.web.variables.requests import MembershipsDocument, UsersDocument
+from teamvars.web.members import documents
+from teamvars.web.members.documents import LinkageDocument, MembershipsDocument, UsersDocument
 
 _TAKES: dict[LinkageType, type[msgspec.Struct]] = {
     LinkageType.USERS: UsersDocument,
     LinkageType.ORGANIZATION_MEMBERSHIPS: MembershipsDocument,
 }
 _NAMES = {LinkageType.USERS: "Users", LinkageType.ORGANIZATION_MEMBERSHIPS: "Memberships"}
+_IDS = {
+    LinkageType.USERS: IDS["user_id"],
+    LinkageType.ORGANIZATION_MEMBERSHIPS: IDS["membership_id"],
+}
 
 
 class MemberRoutes:
@@ -37,6 +41,7 @@ class MemberRoutes:
             path = f"/api/v2/teams/{{team_id}}/relationships/{linkage}"
             add = partial(self.add, linkage=linkage)
             remove = partial(self.remove, linkage=linkage)
+            example = {"data": [{"type": linkage, "id": _IDS[linkage]}]}
             for method, handler, verb in (("POST", add, "add"), ("DELETE", remove, "remove")):
                 rows.append(
                     Route(
@@ -45,6 +50,7 @@ class MemberRoutes:
                         handler,
                         {204: None},
                         takes=_TAKES[linkage],
+                        example=example,
                         may_forbid=True,
                         name=f"{verb}Team{_NAMES[linkage]}",
                     )
@@ -71,6 +77,6 @@ class MemberRoutes:
             request.path("team_id"),
             linkage,
             change,
-            decoding.members(request.document, linkage),
+            documents.draft(request.document, linkage),
         )
         return Response(204)

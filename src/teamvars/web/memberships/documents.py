@@ -9,13 +9,13 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.domain.memberships import InvitationDraft, MembershipView
 from teamvars.domain.teams import MAX_ITEMS, Status, Visibility
 from teamvars.services.memberships import MembershipPage
+from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http import paging
-from teamvars.web.http.formats import Email, Time
+from teamvars.web.http.formats import Email, Time, timestamp
 from teamvars.web.http.reader import Reader
-from teamvars.web.http.times import timestamp
+from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.organizations.documents import OrganizationLinkage
 from teamvars.web.users.documents import UserAttributes, UserResource
-from teamvars.web.variables.documents import Identifier
 
 TYPE = "organization-memberships"
 INCLUDES = ("user", "teams")
@@ -127,6 +127,15 @@ class MembershipListDocument(msgspec.Struct):
     included: Included | UnsetType = UNSET
     links: paging.PageLinks | UnsetType = UNSET
     meta: paging.PageMeta | UnsetType = UNSET
+
+
+EXAMPLE = {
+    "data": {
+        "type": TYPE,
+        "attributes": {"email": f"{NEW_NAME}@example.com"},
+        "relationships": {"teams": {"data": [{"type": "teams", "id": IDS["team_id"]}]}},
+    }
+}
 
 
 def invitation(document: object) -> InvitationDraft:

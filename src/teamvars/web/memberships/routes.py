@@ -2,14 +2,14 @@
 
 from teamvars.domain.audit import Page
 from teamvars.domain.memberships import MembershipFilter
+from teamvars.domain.teams import Status
 from teamvars.services.memberships import MembershipPage, Memberships
 from teamvars.web.http import paging
 from teamvars.web.http.parameters import (
-    EMAILS,
     INCLUDE,
-    STATUS,
+    Parameter,
+    invalid,
     requested_includes,
-    requested_status,
     text_of,
     words_of,
 )
@@ -28,7 +28,9 @@ _ALL = "/api/v2/organizations/{organization}/organization-memberships"
 _OWN = "/api/v2/organization-memberships"
 _ONE = "/api/v2/organization-memberships/{membership_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
-_SEARCH = "q"
+_SEARCH = Parameter("q")
+_STATUS = Parameter("filter[status]", schema={"type": "string", "enum": list(Status)})
+_EMAILS = Parameter("filter[email]", is_list=True)
 
 
 class MembershipRoutes:
@@ -40,14 +42,14 @@ class MembershipRoutes:
     def routes(self) -> list[Route]:
         """The members of a team, as memberships."""
         page = {200: MembershipListDocument}
-        reads = (*paging.PARAMETERS, STATUS, INCLUDE)
+        reads = (*paging.PARAMETERS, _STATUS, INCLUDE)
         list_ = self.list_of_team
         return [Route("GET", _OF_TEAM, list_, page, reads=reads, name="listTeamMemberships")]
 
     def directory_routes(self) -> list[Route]:
         """All the others, one row an operation."""
         one, page = {200: MembershipDocument}, {200: MembershipListDocument}
-        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, EMAILS, STATUS)
+        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _EMAILS, _STATUS)
         own = (*paging.PARAMETERS, INCLUDE)
         invite = Route(
             "POST",
@@ -55,6 +57,7 @@ class MembershipRoutes:
             self.invite,
             {201: MembershipDocument},
             takes=InvitationDocument,
+            example=documents.EXAMPLE,
             may_forbid=True,
             name="inviteMember",
         )
@@ -80,7 +83,7 @@ class MembershipRoutes:
     async def list(self, request: Request) -> Response:
         """List the memberships of an organization, invitations included."""
         includes = requested_includes(request, INCLUDES)
-        emails, status = words_of(request, EMAILS), requested_status(request)
+        emails, status = words_of(request, _EMAILS), _requested_status(request)
         wanted = MembershipFilter(text_of(request, _SEARCH), emails, status)
         page = paging.requested_page(request)
         caller, organization = request.require_caller(), request.path("organization")
@@ -97,8 +100,8 @@ class MembershipRoutes:
     async def list_of_team(self, request: Request) -> Response:
         """List the memberships in a team: all of them, or a page when one is asked for."""
         includes = requested_includes(request, INCLUDES)
-        wanted = MembershipFilter(status=requested_status(request))
-        is_paged = any(request.values(name) for name in paging.PARAMETERS)
+        wanted = MembershipFilter(status=_requested_status(request))
+        is_paged = any(request.values(parameter.name) for parameter in paging.PARAMETERS)
         page = paging.requested_page(request) if is_paged else None
         caller, team_id = request.require_caller(), request.path("team_id")
         found = await self._memberships.list_of_team(caller, team_id, wanted, page)
@@ -131,6 +134,18 @@ class MembershipRoutes:
         caller, id_ = request.require_caller(), request.path("membership_id")
         await self._memberships.remove(caller, id_)
         return Response(204)
+
+
+def _requested_status(request: Request) -> Status | None:
+    """The status that memberships should have. Refuses one that there is not."""
+    text = text_of(request, _STATUS)
+    if text is None:
+        return None
+    try:
+        return Status(text)
+    except ValueError:
+        listed = ", ".join(status.value for status in Status)
+        raise invalid(_STATUS.name, f"{_STATUS.name} is one of {listed}.") from None
 
 
 def _listed(

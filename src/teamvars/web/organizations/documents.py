@@ -7,11 +7,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.services.organizations import OrganizationPage, OrganizationView
+from teamvars.web.examples import NEW_NAME
 from teamvars.web.http import paging
-from teamvars.web.http.formats import Email, Time
+from teamvars.web.http.formats import Email, Time, timestamp
 from teamvars.web.http.reader import Reader
-from teamvars.web.http.times import timestamp
-from teamvars.web.variables.documents import Identifier, SelfLink
+from teamvars.web.http.resource_objects import Identifier, SelfLink
 
 NAME = Meta(pattern="^[A-Za-z0-9_-]{1,90}$", description="Letters, digits, '-' and '_'.")
 
@@ -140,6 +140,15 @@ class OrganizationLinkage(msgspec.Struct):
     """The organization that something belongs to; its id on the wire is its name."""
 
     data: Identifier
+
+
+NEW_EXAMPLE = {
+    "data": {
+        "type": "organizations",
+        "attributes": {"name": NEW_NAME, "email": "admin@example.com"},
+    }
+}
+CHANGE_EXAMPLE = {"data": {"type": "organizations", "attributes": {"email": "admin@example.com"}}}
 
 
 def new_draft(document: object) -> OrganizationDraft:

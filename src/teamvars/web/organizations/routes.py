@@ -3,7 +3,7 @@
 from teamvars.services.organizations import Organizations
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import paging
-from teamvars.web.http.parameters import requested_flag, text_of
+from teamvars.web.http.parameters import Parameter, requested_flag, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -19,9 +19,9 @@ from teamvars.web.organizations.documents import (
 _ALL = "/api/v2/organizations"
 _ONE = "/api/v2/organizations/{organization}"
 _ENTITLEMENTS = "/api/v2/organizations/{organization}/entitlement-set"
-_SEARCH = "q"
-_SEARCH_NAME = "q[name]"
-_FORCE = "force"
+_SEARCH = Parameter("q")
+_SEARCH_NAME = Parameter("q[name]")
+_FORCE = Parameter("force")
 
 
 class OrganizationRoutes:
@@ -34,7 +34,7 @@ class OrganizationRoutes:
     def routes(self) -> list[Route]:
         """One row an operation."""
         one, page = {200: OrganizationDocument}, {200: OrganizationListDocument}
-        reads, takes = (*paging.PARAMETERS, _SEARCH, _SEARCH_NAME), ChangedOrganizationDocument
+        reads = (*paging.PARAMETERS, _SEARCH, _SEARCH_NAME)
         delete = Route(
             "DELETE",
             _ONE,
@@ -60,6 +60,7 @@ class OrganizationRoutes:
                 self.create,
                 {201: OrganizationDocument},
                 takes=NewOrganizationDocument,
+                example=documents.NEW_EXAMPLE,
                 may_forbid=True,
                 name="createOrganization",
             ),
@@ -69,7 +70,8 @@ class OrganizationRoutes:
                 _ONE,
                 self.update,
                 one,
-                takes=takes,
+                takes=ChangedOrganizationDocument,
+                example=documents.CHANGE_EXAMPLE,
                 may_forbid=True,
                 name="updateOrganization",
             ),
@@ -85,7 +87,7 @@ class OrganizationRoutes:
 
     async def list(self, request: Request) -> Response:
         """List the organizations the caller is in, by name."""
-        searches = [text_of(request, name) or "" for name in (_SEARCH, _SEARCH_NAME)]
+        searches = [text_of(request, parameter) or "" for parameter in (_SEARCH, _SEARCH_NAME)]
         page = paging.requested_page(request)
         found = await self._organizations.list(request.require_caller(), searches, page)
         links = paging.links(request, page, found.total)

@@ -38,7 +38,7 @@ def routes() -> list[Route]:
         name="discoverServices",
     )
     ping = "/api/v2/ping"
-    sends = tuple(_VERSION)
+    sends = dict.fromkeys(_VERSION, "")
     return [
         discover,
         Route("GET", ping, _ping, {204: None}, sends=sends, public=True, name="ping"),

@@ -28,7 +28,7 @@ class HealthRoutes:
         """Both are public: they say yes or no and nothing else."""
         return [
             _check("/healthz", self.alive, "checkHealth"),
-            _check("/readyz", self.ready, "checkReadiness"),
+            _check("/readyz", self.ready, "checkReadiness", refuses=(503,)),
         ]
 
     async def alive(self, _: Request) -> Response:
@@ -47,5 +47,14 @@ class HealthRoutes:
         return Response(200, b'{"status":"ready"}', _FRESH_JSON)
 
 
-def _check(path: str, handler: Handler, name: str) -> Route:
-    return Route("GET", path, handler, {200: Health}, media_type=JSON, public=True, name=name)
+def _check(path: str, handler: Handler, name: str, refuses: tuple[int, ...] = ()) -> Route:
+    return Route(
+        "GET",
+        path,
+        handler,
+        {200: Health},
+        refuses=refuses,
+        media_type=JSON,
+        public=True,
+        name=name,
+    )

@@ -73,7 +73,7 @@ _JSON = msgspec.json.encode(Index())
 
 def routes() -> list[Route]:
     """The index; it says nothing that a stranger may not know."""
-    sends = tuple(_HEADERS)
+    sends = dict.fromkeys(_HEADERS, "")
     return [
         Route(
             "GET",

@@ -12,9 +12,10 @@ from teamvars.domain.team_workspaces import (
     VariableLevel,
 )
 from teamvars.services.team_workspaces import TeamWorkspacePage
+from teamvars.web.examples import IDS
 from teamvars.web.http import paging
 from teamvars.web.http.reader import Reader
-from teamvars.web.variables.documents import Identifier, SelfLink
+from teamvars.web.http.resource_objects import Identifier, SelfLink
 
 TYPE = "team-workspaces"
 _VARIABLES = Meta(description="Counts where the access is 'custom', and nowhere else.")
@@ -118,6 +119,19 @@ class TeamWorkspaceListDocument(msgspec.Struct):
     data: list[TeamWorkspaceResource]
     links: paging.PageLinks
     meta: paging.PageMeta
+
+
+NEW_EXAMPLE = {
+    "data": {
+        "type": TYPE,
+        "attributes": {"access": "custom", "variables": "read"},
+        "relationships": {
+            "team": {"data": {"type": "teams", "id": IDS["team_id"]}},
+            "workspace": {"data": {"type": "workspaces", "id": IDS["workspace_id"]}},
+        },
+    }
+}
+CHANGE_EXAMPLE = {"data": {"type": TYPE, "attributes": {"access": "write"}}}
 
 
 def new_draft(document: object) -> TeamWorkspaceDraft:

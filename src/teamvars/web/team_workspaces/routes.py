@@ -1,10 +1,9 @@
 """The routes of teams' accesses to workspaces: decode, call, encode."""
 
-from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.team_workspaces import TeamWorkspace
 from teamvars.services.team_workspaces import TeamWorkspaces
 from teamvars.web.http import paging
-from teamvars.web.http.parameters import text_of
+from teamvars.web.http.parameters import Parameter, invalid, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -18,7 +17,7 @@ from teamvars.web.team_workspaces.documents import (
 
 _ALL = "/api/v2/team-workspaces"
 _ONE = "/api/v2/team-workspaces/{team_workspace_id}"
-_WORKSPACE = "filter[workspace][id]"
+_WORKSPACE = Parameter("filter[workspace][id]", required=True)
 
 
 class TeamWorkspaceRoutes:
@@ -36,6 +35,7 @@ class TeamWorkspaceRoutes:
             self.create,
             {201: TeamWorkspaceDocument},
             takes=NewTeamWorkspaceDocument,
+            example=documents.NEW_EXAMPLE,
             may_forbid=True,
             refuses=(404,),
             name="createTeamWorkspace",
@@ -46,7 +46,6 @@ class TeamWorkspaceRoutes:
             self.list,
             page,
             reads=(*paging.PARAMETERS, _WORKSPACE),
-            needed=(_WORKSPACE,),
             refuses=(404,),
             name="listTeamWorkspaces",
         )
@@ -56,6 +55,7 @@ class TeamWorkspaceRoutes:
             self.update,
             one,
             takes=ChangedTeamWorkspaceDocument,
+            example=documents.CHANGE_EXAMPLE,
             may_forbid=True,
             name="updateTeamWorkspace",
         )
@@ -79,8 +79,7 @@ class TeamWorkspaceRoutes:
         """List the teams' accesses to a workspace."""
         workspace_id = text_of(request, _WORKSPACE)
         if workspace_id is None:
-            detail = f"{_WORKSPACE} says which workspace."
-            raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=_WORKSPACE))
+            raise invalid(_WORKSPACE.name, f"{_WORKSPACE.name} says which workspace.")
         page = paging.requested_page(request)
         found = await self._team_workspaces.list(request.require_caller(), workspace_id, page)
         links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)

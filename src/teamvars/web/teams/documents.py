@@ -8,13 +8,14 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
 from teamvars.domain.teams import TeamDraft, Visibility
 from teamvars.services.teams import TeamPage, TeamView
+from teamvars.web.examples import NEW_NAME
 from teamvars.web.http import paging
 from teamvars.web.http.reader import Reader
+from teamvars.web.http.resource_objects import Identifier, RelatedLink, SelfLink
 from teamvars.web.memberships import documents as membership_documents
 from teamvars.web.memberships.documents import MembershipResource
 from teamvars.web.organizations.documents import OrganizationLinkage
 from teamvars.web.users.documents import UserResource
-from teamvars.web.variables.documents import Identifier, RelatedLink, SelfLink
 
 USERS, MEMBERSHIPS = "users", membership_documents.TYPE
 INCLUDES = (USERS, MEMBERSHIPS)
@@ -171,6 +172,19 @@ class TeamListDocument(msgspec.Struct, kw_only=True):
     included: Included | UnsetType = UNSET
     links: paging.PageLinks
     meta: paging.PageMeta
+
+
+NEW_EXAMPLE = {
+    "data": {
+        "type": "teams",
+        "attributes": {
+            "name": NEW_NAME,
+            "visibility": "organization",
+            "organization-access": {"manage-membership": False},
+        },
+    }
+}
+CHANGE_EXAMPLE = {"data": {"type": "teams", "attributes": {"visibility": "organization"}}}
 
 
 def new_draft(document: object) -> TeamDraft:

@@ -3,7 +3,7 @@
 from teamvars.domain.teams import TeamFilter
 from teamvars.services.teams import Teams
 from teamvars.web.http import paging
-from teamvars.web.http.parameters import INCLUDE, NAMES, requested_includes, text_of, words_of
+from teamvars.web.http.parameters import INCLUDE, Parameter, requested_includes, text_of, words_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -18,7 +18,8 @@ from teamvars.web.teams.documents import (
 
 _ALL = "/api/v2/organizations/{organization}/teams"
 _ONE = "/api/v2/teams/{team_id}"
-_SEARCH = "q"
+_SEARCH = Parameter("q")
+_NAMES = Parameter("filter[names]", is_list=True)
 
 
 class TeamRoutes:
@@ -30,13 +31,14 @@ class TeamRoutes:
     def routes(self) -> list[Route]:
         """One row an operation."""
         one, page = {200: TeamDocument}, {200: TeamListDocument}
-        reads = (*paging.PARAMETERS, INCLUDE, NAMES, _SEARCH)
+        reads = (*paging.PARAMETERS, INCLUDE, _NAMES, _SEARCH)
         create = Route(
             "POST",
             _ALL,
             self.create,
             {201: TeamDocument},
             takes=NewTeamDocument,
+            example=documents.NEW_EXAMPLE,
             may_forbid=True,
             name="createTeam",
         )
@@ -46,6 +48,7 @@ class TeamRoutes:
             self.update,
             one,
             takes=ChangedTeamDocument,
+            example=documents.CHANGE_EXAMPLE,
             may_forbid=True,
             name="updateTeam",
         )
@@ -69,7 +72,7 @@ class TeamRoutes:
     async def list(self, request: Request) -> Response:
         """List the teams of an organization that the caller sees, by name."""
         includes = requested_includes(request, INCLUDES)
-        wanted = TeamFilter(words_of(request, NAMES), text_of(request, _SEARCH))
+        wanted = TeamFilter(words_of(request, _NAMES), text_of(request, _SEARCH))
         page = paging.requested_page(request)
         caller, organization = request.require_caller(), request.path("organization")
         found = await self._teams.list(caller, organization, wanted, page, members=bool(includes))

@@ -9,10 +9,9 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.domain.tokens import EXPIRY_RULE, MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
 from teamvars.services.tokens import NewToken
 from teamvars.web.http import paging
-from teamvars.web.http.formats import Time
+from teamvars.web.http.formats import Time, timestamp
 from teamvars.web.http.reader import Reader
-from teamvars.web.http.times import timestamp
-from teamvars.web.variables.documents import Identifier
+from teamvars.web.http.resource_objects import Identifier
 
 TYPE = "authentication-tokens"
 _OTHER_TYPES = ("authentication-token", "")
@@ -94,6 +93,9 @@ class TokenListDocument(msgspec.Struct):
     data: list[TokenResource]
     links: paging.PageLinks
     meta: paging.PageMeta
+
+
+EXAMPLE = {"data": {"type": TYPE, "attributes": {"description": "for a robot"}}}
 
 
 def draft(document: object) -> TokenDraft:

@@ -5,7 +5,7 @@ from functools import partial
 
 from teamvars.services.tokens import OfOrganization, OfTeam, OfUser, Tokens, Whose
 from teamvars.web.http import paging
-from teamvars.web.http.parameters import invalid, text_of
+from teamvars.web.http.parameters import Parameter, invalid, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -16,7 +16,7 @@ _OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
 _OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"
 _OF_USER = "/api/v2/users/{user_id}/authentication-tokens"
 _ONE = "/api/v2/authentication-tokens/{token_id}"
-_KIND = "token"
+_KIND = Parameter("token")
 
 Named = Callable[[Request], Whose]
 
@@ -40,7 +40,7 @@ class TokenRoutes:
         ]
 
     def _single(
-        self, path: str, whose: Named, noun: str, reads: tuple[str, ...] = ()
+        self, path: str, whose: Named, noun: str, reads: tuple[Parameter, ...] = ()
     ) -> list[Route]:
         read = Route(
             "GET",
@@ -70,7 +70,7 @@ class TokenRoutes:
         name: str,
         *,
         may_forbid: bool,
-        reads: tuple[str, ...] = (),
+        reads: tuple[Parameter, ...] = (),
     ) -> Route:
         return Route(
             "POST",
@@ -78,6 +78,7 @@ class TokenRoutes:
             partial(self.create, whose=whose),
             {201: TokenDocument},
             takes=NewTokenDocument,
+            example=documents.EXAMPLE,
             may_lack=True,
             reads=reads,
             may_forbid=may_forbid,
@@ -129,7 +130,7 @@ def _organization(request: Request) -> Whose:
     What is made for any other would hold more rights than were meant, in the place of the real one.
     """
     if text_of(request, _KIND) is not None:
-        raise invalid(_KIND, "An organization has one token, and none of another kind.")
+        raise invalid(_KIND.name, "An organization has one token, and none of another kind.")
     return OfOrganization(request.path("organization"))
 
 

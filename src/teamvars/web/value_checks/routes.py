@@ -1,52 +1,17 @@
 """The route that tries a value: decode, call, encode."""
 
-from typing import Any
-
-import msgspec
-
-from teamvars.domain.ids import new_id
-from teamvars.services.code.examination import CodeError, Examination
 from teamvars.services.value_checks import ValueChecks
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
-from teamvars.web.variables import decoding
-from teamvars.web.variables.requests import ValueCheckDocument
+from teamvars.web.value_checks import documents
+from teamvars.web.value_checks.documents import (
+    EXAMPLE,
+    ValueCheckAnswerDocument,
+    ValueCheckDocument,
+)
 
 _PATH = "/api/v2/workspaces/{workspace_id}/actions/check-value"
-
-
-class Culprit(msgspec.Struct):
-    """Where and why a value does not parse or evaluate; line and column from 1, in characters."""
-
-    line: int
-    column: int
-    detail: str
-
-
-class ValueCheckAnswer(msgspec.Struct, rename="kebab"):
-    """`value` counts only when `evaluated`; what is referred to is not known here."""
-
-    valid: bool
-    evaluated: bool
-    value: Any
-    error: Culprit | None
-    refers_to: list[str]
-    calls: list[str]
-
-
-class ValueCheckAnswerResource(msgspec.Struct):
-    """What became of the value. Nothing is kept that its id would lead to."""
-
-    id: str
-    type: str
-    attributes: ValueCheckAnswer
-
-
-class ValueCheckAnswerDocument(msgspec.Struct):
-    """What became of the value."""
-
-    data: ValueCheckAnswerResource
 
 
 class ValueCheckRoutes:
@@ -64,6 +29,7 @@ class ValueCheckRoutes:
                 self.check,
                 {200: ValueCheckAnswerDocument},
                 takes=ValueCheckDocument,
+                example=EXAMPLE,
                 may_forbid=True,
                 name="checkValue",
             )
@@ -74,25 +40,6 @@ class ValueCheckRoutes:
         found = await self._value_checks.check(
             request.require_caller(),
             request.path("workspace_id"),
-            decoding.value_check(request.document),
+            documents.draft(request.document),
         )
-        return Response.document(200, _document(found))
-
-
-def _document(found: Examination) -> ValueCheckAnswerDocument:
-    attributes = ValueCheckAnswer(
-        valid=found.valid,
-        evaluated=found.evaluated,
-        value=msgspec.Raw(found.value),
-        error=None if found.error is None else _error(found.error),
-        refers_to=list(found.references),
-        calls=list(found.functions),
-    )
-    return ValueCheckAnswerDocument(
-        ValueCheckAnswerResource(new_id("check"), "value-checks", attributes)
-    )
-
-
-def _error(error: CodeError) -> Culprit:
-    detail = f"{error.message}: {error.name}" if error.name else error.message
-    return Culprit(error.line, error.column, detail)
+        return Response.document(200, documents.examined(found))

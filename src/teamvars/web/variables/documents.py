@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from teamvars.domain.teams import LinkageType
 from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.web.dialects import Dialect
-from teamvars.web.http.formats import Path, Time
+from teamvars.web.http.formats import Time
+from teamvars.web.http.resource_objects import Identifier, RelatedLink, SelfLink
+from teamvars.web.workspaces.documents import workspace_path
 
 
 class VariableAttributes(msgspec.Struct, rename="kebab"):
@@ -25,25 +26,6 @@ class VariableAttributes(msgspec.Struct, rename="kebab"):
     sensitive: bool
     version_id: str
     created_at: Time | msgspec.UnsetType = msgspec.UNSET
-
-
-class Identifier(msgspec.Struct):
-    """A resource identifier object."""
-
-    id: str
-    type: str
-
-
-class RelatedLink(msgspec.Struct):
-    """The path of a related resource."""
-
-    related: Path
-
-
-class SelfLink(msgspec.Struct):
-    """The path of the resource itself."""
-
-    self: Path
 
 
 class Configurable(msgspec.Struct):
@@ -81,12 +63,6 @@ class VariableListDocument(msgspec.Struct):
     data: list[VariableResource]
 
 
-class LinkageDocument(msgspec.Struct):
-    """The members of a team."""
-
-    data: list[Identifier]
-
-
 def variable_path(variable: Variable) -> str:
     """`links.self` of a variable."""
     return f"/api/v2/workspaces/{variable.workspace_id}/vars/{variable.id}"
@@ -103,16 +79,6 @@ def variables(
     """The resources of some of a workspace's variables."""
     configurable = _configurable(workspace)
     return [_variable(one, configurable, dialect) for one in variables]
-
-
-def linkage(ids: Sequence[str], type_: LinkageType) -> LinkageDocument:
-    """The document of a team's members."""
-    return LinkageDocument([Identifier(id_, type_) for id_ in ids])
-
-
-def workspace_path(workspace: Workspace) -> str:
-    """The path of a workspace, by names."""
-    return f"/api/v2/organizations/{workspace.organization_name}/workspaces/{workspace.name}"
 
 
 def _variable(

@@ -6,30 +6,33 @@ import msgspec
 
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.rendered import Rendered
-from teamvars.services.variables import VariableInWorkspace, VariableList, Variables
+from teamvars.services.variables import (
+    ANY_VERSION,
+    VariableInWorkspace,
+    VariableList,
+    Variables,
+    Versions,
+)
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.negotiation import (
     IF_MATCH,
     IF_NONE_MATCH,
     MEDIA_TYPE,
     is_known,
-    wanted_versions,
+    wanted_tags,
 )
 from teamvars.web.http.pace import Pace
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import PIECE_BYTES, Response
 from teamvars.web.http.routes import Route
-from teamvars.web.variables import decoding, documents
+from teamvars.web.variables import documents, requests
 from teamvars.web.variables.deprecations import DEPRECATED_FILTER
 from teamvars.web.variables.documents import VariableDocument, VariableListDocument
 from teamvars.web.variables.requests import ChangedVariableDocument, NewVariableDocument
 
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
 _ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
-_ALL = {200: VariableListDocument}
 _VARIABLE = {200: VariableDocument}
-_READ = (IF_NONE_MATCH,)
-_CHANGE = (IF_MATCH,)
 _ONE = "/api/v2/workspaces/{workspace_id}/vars/{variable_id}"
 
 
@@ -43,24 +46,39 @@ class VariableRoutes:
     def routes(self) -> list[Route]:
         """One row an operation."""
         return [
-            Route("GET", _LIST, self.list, _ALL, reads=_READ, name="listVariables"),
+            self._list(_LIST, "listVariables"),
             Route(
                 "POST",
                 _LIST,
                 self.create,
                 {201: VariableDocument},
                 takes=NewVariableDocument,
+                example=requests.new_example(self._dialect),
+                has_entity_tag=True,
+                sends=dict.fromkeys(
+                    DEPRECATED_FILTER, "Sent when the request has the deprecated filter."
+                ),
                 may_forbid=True,
                 name="createVariable",
             ),
-            Route("GET", _ONE, self.read, _VARIABLE, reads=_READ, name="readVariable"),
+            Route(
+                "GET",
+                _ONE,
+                self.read,
+                _VARIABLE,
+                precondition=IF_NONE_MATCH,
+                has_entity_tag=True,
+                name="readVariable",
+            ),
             Route(
                 "PATCH",
                 _ONE,
                 self.update,
                 _VARIABLE,
                 takes=ChangedVariableDocument,
-                reads=_CHANGE,
+                example=requests.change_example(self._dialect),
+                precondition=IF_MATCH,
+                has_entity_tag=True,
                 may_forbid=True,
                 name="updateVariable",
             ),
@@ -69,7 +87,7 @@ class VariableRoutes:
                 _ONE,
                 self.delete,
                 {204: None},
-                reads=_CHANGE,
+                precondition=IF_MATCH,
                 may_forbid=True,
                 name="deleteVariable",
             ),
@@ -77,7 +95,18 @@ class VariableRoutes:
 
     def directory_routes(self) -> list[Route]:
         """The same list where clients ask for variable sets as well; there are none."""
-        return [Route("GET", _ALL_VARS, self.list, _ALL, reads=_READ, name="listAllVariables")]
+        return [self._list(_ALL_VARS, "listAllVariables")]
+
+    def _list(self, template: str, name: str) -> Route:
+        return Route(
+            "GET",
+            template,
+            self.list,
+            {200: VariableListDocument},
+            precondition=IF_NONE_MATCH,
+            has_entity_tag=True,
+            name=name,
+        )
 
     async def list(self, request: Request) -> Response:
         """List all variables of a workspace, by key and category."""
@@ -103,7 +132,7 @@ class VariableRoutes:
     async def create(self, request: Request) -> Response:
         """Create a variable; no other of its category has its key."""
         workspace_id = request.path("workspace_id")
-        draft, deprecated = decoding.variable_create(request.document, workspace_id, self._dialect)
+        draft, deprecated = requests.create_draft(request.document, workspace_id, self._dialect)
         made = await self._variables.create(
             request.require_caller(), workspace_id, draft, deprecated
         )
@@ -111,7 +140,7 @@ class VariableRoutes:
             "Location": documents.variable_path(made.variable),
             "ETag": self._tag_of(made),
         }
-        if decoding.has_deprecated_filter(request.document):
+        if requests.has_deprecated_filter(request.document):
             headers.update(DEPRECATED_FILTER)
         return Response.document(201, self._document(made), headers)
 
@@ -121,8 +150,8 @@ class VariableRoutes:
         updated = await self._variables.update(
             request.require_caller(),
             *ids,
-            decoding.variable_update(request.document, *ids, self._dialect),
-            wanted_versions(request.header("if-match")),
+            requests.update_draft(request.document, *ids, self._dialect),
+            _wanted_versions(request),
         )
         return Response.document(200, self._document(updated), {"ETag": self._tag_of(updated)})
 
@@ -132,7 +161,7 @@ class VariableRoutes:
             request.require_caller(),
             request.path("workspace_id"),
             request.path("variable_id"),
-            wanted_versions(request.header("if-match")),
+            _wanted_versions(request),
         )
         return Response(204)
 
@@ -164,3 +193,11 @@ class VariableRoutes:
         """The version, a dot, and a short hash of whatever else the document shows."""
         shown = f"{workspace.organization_name}/{workspace.name}/{self._dialect.name}"
         return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
+
+
+def _wanted_versions(request: Request) -> Versions:
+    """The versions that `If-Match` admits: each tag up to its dot."""
+    tags = wanted_tags(request.header("if-match"))
+    if tags is None:
+        return ANY_VERSION
+    return Versions(frozenset(tag.partition(".")[0] for tag in tags))

@@ -10,13 +10,13 @@ from teamvars.domain.ids import prefix_of
 from teamvars.domain.workspaces import ExecutionMode, Workspace, WorkspaceDraft
 from teamvars.services.organizations import OrganizationView
 from teamvars.services.workspaces import WorkspacePage, WorkspaceView
+from teamvars.web.examples import NEW_NAME
 from teamvars.web.http import paging
-from teamvars.web.http.formats import Time
+from teamvars.web.http.formats import Time, timestamp
 from teamvars.web.http.reader import Reader
-from teamvars.web.http.times import timestamp
+from teamvars.web.http.resource_objects import Identifier, RelatedLink
 from teamvars.web.organizations import documents as organization_documents
 from teamvars.web.organizations.documents import NAME, OrganizationLinkage, OrganizationResource
-from teamvars.web.variables.documents import Identifier, RelatedLink, workspace_path
 
 ORGANIZATION = "organization"
 INCLUDES = frozenset({ORGANIZATION})
@@ -191,6 +191,10 @@ class WorkspaceListDocument(msgspec.Struct, kw_only=True):
     meta: paging.PageMeta
 
 
+NEW_EXAMPLE = {"data": {"type": "workspaces", "attributes": {"name": NEW_NAME}}}
+CHANGE_EXAMPLE = {"data": {"type": "workspaces", "attributes": {"terraform-version": "1.11.4"}}}
+
+
 def new_draft(document: object) -> WorkspaceDraft:
     """What a create asks for, with every fault of the document."""
     read = Reader(document)
@@ -223,6 +227,11 @@ def workspace_list(
     owner = organization_documents.resource(OrganizationView(found.organization, found.is_owner))
     included = [owner] if data else []
     return WorkspaceListDocument(data=data, included=included, links=links, meta=meta)
+
+
+def workspace_path(workspace: Workspace) -> str:
+    """The path of a workspace, by names."""
+    return f"/api/v2/organizations/{workspace.organization_name}/workspaces/{workspace.name}"
 
 
 def _draft(

@@ -7,11 +7,10 @@ from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.workspaces import WorkspaceSearch
 from teamvars.services.workspaces import Address, ByNames, Workspaces, WorkspaceView
 from teamvars.web.http import paging
-from teamvars.web.http.parameters import INCLUDE, requested_includes, text_of
+from teamvars.web.http.parameters import INCLUDE, Parameter, requested_includes, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Handler, Route
-from teamvars.web.variables.documents import workspace_path
 from teamvars.web.workspaces import documents
 from teamvars.web.workspaces.documents import (
     INCLUDES,
@@ -19,13 +18,14 @@ from teamvars.web.workspaces.documents import (
     NewWorkspaceDocument,
     WorkspaceDocument,
     WorkspaceListDocument,
+    workspace_path,
 )
 
 _ALL = "/api/v2/organizations/{organization}/workspaces"
 _BY_NAME = "/api/v2/organizations/{organization}/workspaces/{workspace}"
 _BY_ID = "/api/v2/workspaces/{workspace_id}"
-_SEARCH = "search[name]"
-_WILDCARD = "search[wildcard-name]"
+_SEARCH = Parameter("search[name]")
+_WILDCARD = Parameter("search[wildcard-name]")
 _ONE = {200: WorkspaceDocument}
 
 
@@ -53,6 +53,7 @@ class WorkspaceRoutes:
             self.create,
             {201: WorkspaceDocument},
             takes=NewWorkspaceDocument,
+            example=documents.NEW_EXAMPLE,
             may_forbid=True,
             name="createWorkspace",
         )
@@ -75,7 +76,16 @@ class WorkspaceRoutes:
         takes, safely = ChangedWorkspaceDocument, partial(self.delete, only_unlocked=True)
         update, delete = f"update{noun}", f"delete{noun}"
         return [
-            Route("PATCH", path, self.update, _ONE, takes=takes, may_forbid=True, name=update),
+            Route(
+                "PATCH",
+                path,
+                self.update,
+                _ONE,
+                takes=takes,
+                example=documents.CHANGE_EXAMPLE,
+                may_forbid=True,
+                name=update,
+            ),
             Route("DELETE", path, self.delete, {204: None}, may_forbid=True, name=delete),
             _action(f"{path}/actions/safe-delete", safely, {204: None}, f"safeDelete{noun}"),
         ]
@@ -144,8 +154,8 @@ class WorkspaceRoutes:
         return requested_includes(request, INCLUDES)
 
 
-def _action(path: str, handler: Handler, answers: Mapping[int, type | None], name: str) -> Route:
-    return Route("POST", path, handler, answers, may_forbid=True, refuses=(409,), name=name)
+def _action(path: str, handler: Handler, responses: Mapping[int, type | None], name: str) -> Route:
+    return Route("POST", path, handler, responses, may_forbid=True, refuses=(409,), name=name)
 
 
 def _address(request: Request) -> Address:
