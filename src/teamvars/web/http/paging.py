@@ -66,7 +66,7 @@ def requested_page(request: Request) -> Page:
 
 
 def meta(page: Page, total: int) -> PageMeta:
-    """What the answer says; a page past the end is empty and echoes its number."""
+    """`meta` of the page; one past the end is empty and echoes its number."""
     pages = max(-(-total // page.size), 1)
     return PageMeta(
         Pagination(
@@ -80,10 +80,13 @@ def meta(page: Page, total: int) -> PageMeta:
     )
 
 
-def links(request: Request, page: Page, total: int) -> PageLinks:
-    """The paths of the pages around this one, with the rest of the query as it was asked."""
-    said = meta(page, total).pagination
+def links_and_meta(request: Request, page: Page, total: int) -> tuple[PageLinks, PageMeta]:
+    """`links` and `meta` of the page. The links have the rest of the query as it was asked."""
+    said = meta(page, total)
+    return _links(request, page, said.pagination), said
 
+
+def _links(request: Request, page: Page, said: Pagination) -> PageLinks:
     rest = [(name, value) for name, value in request.query if name not in _NAMES]
     before = f"{quote(request.full_path)}?{urlencode(rest)}{'&' if rest else ''}"
 

@@ -157,6 +157,6 @@ def _listed(
     if page is None:
         document = documents.membership_list(found, includes)
     else:
-        links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
+        links, meta = paging.links_and_meta(request, page, found.total)
         document = documents.membership_list(found, includes, links, meta)
     return Response.document(200, document)

@@ -90,8 +90,8 @@ class OrganizationRoutes:
         searches = [text_of(request, parameter) or "" for parameter in (_SEARCH, _SEARCH_NAME)]
         page = paging.requested_page(request)
         found = await self._organizations.list(request.require_caller(), searches, page)
-        links = paging.links(request, page, found.total)
-        document = documents.organization_list(found, links, paging.meta(page, found.total))
+        links, meta = paging.links_and_meta(request, page, found.total)
+        document = documents.organization_list(found, links, meta)
         return Response.document(200, document)
 
     async def create(self, request: Request) -> Response:

@@ -82,7 +82,7 @@ class TeamWorkspaceRoutes:
             raise invalid(_WORKSPACE.name, f"{_WORKSPACE.name} says which workspace.")
         page = paging.requested_page(request)
         found = await self._team_workspaces.list(request.require_caller(), workspace_id, page)
-        links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
+        links, meta = paging.links_and_meta(request, page, found.total)
         document = documents.team_workspace_list(found, links, meta)
         return Response.document(200, document)
 

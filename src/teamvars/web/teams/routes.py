@@ -76,7 +76,7 @@ class TeamRoutes:
         page = paging.requested_page(request)
         caller, organization = request.require_caller(), request.path("organization")
         found = await self._teams.list(caller, organization, wanted, page, members=bool(includes))
-        links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
+        links, meta = paging.links_and_meta(request, page, found.total)
         document = documents.team_list(found, includes, links, meta)
         return Response.document(200, document)
 

@@ -42,26 +42,13 @@ class TokenRoutes:
     def _single(
         self, path: str, whose: Named, noun: str, reads: tuple[Parameter, ...] = ()
     ) -> list[Route]:
-        read = Route(
-            "GET",
-            path,
-            partial(self.read_newest, whose=whose),
-            {200: TokenDocument},
-            may_forbid=True,
-            reads=reads,
-            name=f"read{noun}",
-        )
-        delete = Route(
-            "DELETE",
-            path,
-            partial(self.delete_all, whose=whose),
-            {204: None},
-            may_forbid=True,
-            reads=reads,
-            name=f"delete{noun}",
-        )
-        create = self._creation(path, whose, f"create{noun}", may_forbid=True, reads=reads)
-        return [create, read, delete]
+        route = partial(Route, reads=reads, may_forbid=True)
+        show, end = partial(self.read_newest, whose=whose), partial(self.delete_all, whose=whose)
+        return [
+            self._creation(path, whose, f"create{noun}", may_forbid=True, reads=reads),
+            route("GET", path, show, {200: TokenDocument}, name=f"read{noun}"),
+            route("DELETE", path, end, {204: None}, name=f"delete{noun}"),
+        ]
 
     def _creation(
         self,
@@ -108,7 +95,7 @@ class TokenRoutes:
         page = paging.requested_page(request)
         caller, whose = request.require_caller(), _user(request)
         found = await self._tokens.list_of(caller, whose, page)
-        links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
+        links, meta = paging.links_and_meta(request, page, found.total)
         document = documents.token_list(found.tokens, links, meta)
         return Response.document(200, document)
 

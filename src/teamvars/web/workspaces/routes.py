@@ -99,7 +99,7 @@ class WorkspaceRoutes:
         )
         caller, organization = request.require_caller(), request.path("organization")
         found = await self._workspaces.list(caller, organization, wanted, page)
-        links, meta = paging.links(request, page, found.total), paging.meta(page, found.total)
+        links, meta = paging.links_and_meta(request, page, found.total)
         document = documents.workspace_list(found, includes, links, meta)
         return Response.document(200, document)
 
