@@ -26,16 +26,16 @@ def fill(bodies: Bodies, callers: int, each: int = budgets.CALLER_BODY_BYTES) ->
 
 def test_strangers_share_what_is_theirs_and_take_nothing_from_callers() -> None:
     bodies = Bodies()
-    size = budgets.STRANGER_BODY_BYTES
+    size = budgets.UNAUTHENTICATED_BODY_BYTES
     admitted = 0
-    while bodies.admit_stranger(size) is not None:
+    while bodies.admit_unauthenticated(size) is not None:
         admitted += 1
-    assert admitted * size == budgets.STRANGERS_BODY_BYTES
+    assert admitted * size == budgets.UNAUTHENTICATED_BODIES_BYTES
     fill(bodies, budgets.WORKER_BODY_BYTES // budgets.CALLER_BODY_BYTES)
 
 
 def test_a_stranger_has_no_room_for_a_long_body_however_few_there_are() -> None:
-    assert Bodies().admit_stranger(budgets.STRANGER_BODY_BYTES + 1) is None
+    assert Bodies().admit_unauthenticated(budgets.UNAUTHENTICATED_BODY_BYTES + 1) is None
 
 
 def test_a_caller_with_too_much_under_way_is_refused_alone() -> None:
@@ -55,7 +55,7 @@ def test_a_worker_with_too_much_under_way_refuses_every_caller_and_not_strangers
     with pytest.raises(Refusal) as refused:
         bodies.admit(ALICE, 1)
     assert code_of(refused.value) == "busy"
-    assert bodies.admit_stranger(1) is not None
+    assert bodies.admit_unauthenticated(1) is not None
 
 
 async def test_the_first_answer_of_a_caller_has_room_whatever_its_size_and_the_next_has_not() -> (

@@ -1,4 +1,4 @@
-"""What surrounds every request: its id, its log line, and the response when something refuses."""
+"""The ASGI application: routing, request ids, the access log, and error responses."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,7 @@ __all__ = ["ASGIApp", "Application", "with_lifespan"]
 _PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Authorization, Accept"}
 _CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
 _SERVER_ERROR = 500
-_REMEMBERED_ADDRESSES = 1024
+_CACHED_ADDRESSES = 1024
 
 Lifespan = Callable[[object], AbstractAsyncContextManager[None]]
 
@@ -37,7 +37,7 @@ log = structlog.get_logger("teamvars.requests")
 
 
 class Application:
-    """The ASGI application for HTTP: finds the endpoint, asks it, and always answers.
+    """The ASGI application for HTTP: routes each request to its endpoint, and always responds.
 
     `ignored_includes` are what clients of the dialect send as `include` whatever there is.
     """
@@ -51,7 +51,7 @@ class Application:
         *,
         audit_addresses: bool = True,
     ) -> None:
-        """`audit_addresses`: whether the audit trail keeps whence a request came."""
+        """`audit_addresses`: whether the audit trail keeps the client's address."""
         by_template: dict[str, list[Route]] = {}
         for route in routes:
             by_template.setdefault(route.template, []).append(route)
@@ -66,7 +66,7 @@ class Application:
         self._sender = Sender(self._time_limits)
         self._trusted_proxies = trusted_proxies
         self._audit_addresses = audit_addresses
-        self._is_trusted = lru_cache(_REMEMBERED_ADDRESSES)(self._is_of_trusted_network)
+        self._is_trusted = lru_cache(_CACHED_ADDRESSES)(self._is_of_trusted_network)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
@@ -79,7 +79,7 @@ class Application:
             response = await self._respond(scope, request)
             try:
                 is_sent = await self._sender.send(send, request, response)
-            except Refusal as refusal:  # has no room for it, and has not begun
+            except Refusal as refusal:  # no room in the budget; nothing has been sent
                 response = await _completed(_refused(refusal, request, None), request)
                 is_sent = await self._sender.send(send, request, response)
             status = response.status if is_sent else _CLIENT_CLOSED_REQUEST
@@ -97,7 +97,7 @@ class Application:
         except Refusal as refusal:
             response = _refused(refusal, request, endpoint)
         except SealBroken as broken:
-            # Somebody or something has changed what is stored: no mistake of the caller's.
+            # What is stored was changed behind our back: no mistake of the caller's.
             log.error(str(broken), request_id=request.request_id, route=request.template)
             fault = Fault(Code.INTERNAL_ERROR, "What is stored does not open. The log says what.")
             response = _refused(Refusal(fault), request, endpoint)
@@ -108,7 +108,7 @@ class Application:
         return await _completed(response, request)
 
     def _find(self, scope: Scope, request: Request) -> Endpoint:
-        """The endpoint of the path, a trailing slash or none. Refuses an unknown path."""
+        """The endpoint of the path, with a trailing slash or without. Refuses an unknown path."""
         path = scope["path"]
         if not path.isprintable():  # no id or name holds a NUL, which PostgreSQL would choke on
             raise not_found()
@@ -167,7 +167,10 @@ def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> R
 
 
 async def _completed(response: Response, request: Request) -> Response:
-    """The response with the headers of every response, once nobody sends any more."""
+    """The response with the headers of every response, once the body is read or given up.
+
+    Where the rest of a body stays unread, the connection is not kept alive.
+    """
     headers = {"X-Request-Id": request.request_id, **response.headers}
     if request.caller is not None:
         headers.update(_PRIVATE)
@@ -177,5 +180,5 @@ async def _completed(response: Response, request: Request) -> Response:
 
 
 def with_lifespan(application: Application, lifespan: Lifespan) -> ASGIApp:
-    """Serves it; `lifespan` is entered before the first request and left after the last."""
+    """The application with a lifespan, entered before the first request and left after the last."""
     return Router(default=application, redirect_slashes=False, lifespan=lifespan)

@@ -1,6 +1,6 @@
-"""How many bytes of bodies and answers one worker holds: for strangers, for a caller, and in all.
+"""Memory budgets of one worker: for bodies before authentication, for each caller, and in all.
 
-Memory goes to whoever asks for it, so each has a share that takes nothing from another's.
+Each has a share that takes nothing from another's, so that no client uses up the memory of all.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,44 +11,46 @@ import msgspec
 from teamvars.domain.errors import busy, too_many_requests
 from teamvars.web.http.time_limits import TimeLimit
 
-STRANGER_BODY_BYTES = 16 * 1024
-"""How much of a body is read before storage has said, in the same request, who sends it."""
-STRANGERS_BODY_BYTES = 8 * 1024 * 1024
-"""How much of such bodies in all. Where that is used up, storage is asked about everybody first."""
+UNAUTHENTICATED_BODY_BYTES = 16 * 1024
+"""How much of a body is read before its token is looked up, in the same request."""
+UNAUTHENTICATED_BODIES_BYTES = 8 * 1024 * 1024
+"""The same for all such bodies together. Once it is used up, every token is looked up first."""
 CALLER_BODY_BYTES = 8 * 1024 * 1024
 WORKER_BODY_BYTES = 64 * 1024 * 1024
 CALLER_ANSWER_BYTES = 32 * 1024 * 1024
 WORKER_ANSWER_BYTES = 96 * 1024 * 1024
 SLOW_SECONDS = 10.0
-"""How long an answer may take before it has to make room for others."""
+"""How long a response may take before it may be aborted to make room for others."""
 
 Principal = tuple[str, str]
 """The kind and the id of a user, team or organization, whichever of its tokens is used."""
-STRANGERS: Principal = ("stranger", "")
+UNAUTHENTICATED: Principal = ("unauthenticated", "")
 Release = Callable[[], None]
 
 
 class Bodies:
-    """The bytes of request bodies that are on their way or being worked on."""
+    """The bytes of request bodies that are being received or worked on."""
 
     def __init__(self) -> None:
-        self._strangers = 0
+        self._unauthenticated = 0
         self._callers: dict[Principal, int] = {}
         self._worker = 0
 
-    def admit_stranger(self, size: int) -> Release | None:
-        """Room for a body of nobody known; None: there is none, or never for such a large one."""
-        if size > min(STRANGER_BODY_BYTES, STRANGERS_BODY_BYTES - self._strangers):
+    def admit_unauthenticated(self, size: int) -> Release | None:
+        """A share for a body before authentication; None: there is none left or as large."""
+        if size > min(
+            UNAUTHENTICATED_BODY_BYTES, UNAUTHENTICATED_BODIES_BYTES - self._unauthenticated
+        ):
             return None
-        self._strangers += size
+        self._unauthenticated += size
 
         def release() -> None:
-            self._strangers -= size
+            self._unauthenticated -= size
 
         return release
 
     def admit(self, caller: Principal, size: int) -> Release:
-        """Room for a caller's body. Refuses: too many requests, busy."""
+        """A share for a caller's body. Refuses: too many requests, busy."""
         held = self._callers.get(caller, 0)
         if held + size > CALLER_BODY_BYTES:
             raise too_many_requests(
@@ -69,7 +71,7 @@ class Bodies:
 
 
 class _Held(msgspec.Struct):
-    """An answer in memory, and the limits under which it is sent to those who asked for it."""
+    """A response body in memory, and the time limits of the requests it is being sent to."""
 
     caller: Principal
     size: int
@@ -78,7 +80,7 @@ class _Held(msgspec.Struct):
 
 
 class Responses:
-    """The bytes of large answers that are being sent. One that is sent to several counts once."""
+    """The bytes of large response bodies that are being sent. One that is shared counts once."""
 
     def __init__(self) -> None:
         self._held: dict[int, _Held] = {}
@@ -87,10 +89,11 @@ class Responses:
     def sending(
         self, caller: Principal, body: object, size: int, limit: TimeLimit
     ) -> Iterator[None]:
-        """Room for an answer for as long as it is sent, which happens under the limit.
+        """A share for a body for as long as it is sent, which happens under the limit.
 
-        The first answer of a caller has room whatever its size. Where a worker has none left,
-        answers that have been on their way for long are given up. Refuses: too many requests, busy.
+        The first of a caller has one whatever its size. Where a worker has none left, responses
+        that have been under way for `SLOW_SECONDS` are aborted, the oldest first. Refuses: too many
+        requests, busy.
         """
         held = self._held.get(id(body))
         if held is None:

@@ -13,7 +13,7 @@ from teamvars.web.http.routes import Route
 
 
 class Endpoint:
-    """All operations of one path."""
+    """All operations on one path."""
 
     def __init__(self, routes: Sequence[Route], sessions: Sessions, parser: Parser) -> None:
         self._routes = {route.method: route for route in routes}
@@ -44,7 +44,7 @@ class Endpoint:
         except Refusal as refusal:
             if refusal.kind is Kind.UNAUTHENTICATED:
                 self._sessions.forget(caller)
-            # Whose token it is comes first, though it is only asked when something is wrong.
+            # 401 precedes every other error, though the token is only looked up once there is one.
             elif caller.actor is None and refusal.kind is not Kind.UNAVAILABLE:
                 await self._sessions.authenticate(caller)
             raise
@@ -52,11 +52,11 @@ class Endpoint:
         return Response(204, headers={"Allow": self.allow})
 
     async def _read(self, request: Request, route: Route) -> None:
-        """Reads the body, for the size limit also where nobody wants it."""
+        """Reads the body; where the route takes none, only to apply the size limit."""
         if request.has_body:
             if route.takes is not None:
                 require_document_type(request.header("content-type"))
-            if not request.has_room_as_stranger():
+            if not request.has_room_unauthenticated():
                 await self._sessions.authenticate(request.require_caller())
                 request.require_room()
         elif route.takes is None:

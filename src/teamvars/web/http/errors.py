@@ -26,9 +26,9 @@ STATUS = {
     Kind.UNAVAILABLE: 503,
 }
 MOST_FAULTS = 500
-"""Of one document that are kept; more than an answer has room for."""
+"""Of one document that are kept; more than a response has room for."""
 MOST_BYTES = 64 * 1024
-"""Of an answer that refuses. Faults that it has no room for are counted in `meta.omitted`."""
+"""Of an error response. Faults that it has no room for are counted in `meta.omitted`."""
 
 _ENVELOPE_BYTES = 100
 

@@ -1,4 +1,4 @@
-"""From bytes to a JSON document; whatever is no JSON document at all is refused here.
+"""From bytes to a JSON document; what is none is refused here.
 
 The standard library's parser, since msgspec lets the last of two members win in silence. It holds
 the GIL for as long as it takes, in a thread as well, so what it is given is bounded beforehand.
@@ -30,7 +30,7 @@ class _Duplicate(ValueError):
 
 
 class Parser:
-    """Parses the bodies of one event loop; no turn of the loop takes longer than some ms."""
+    """Parses the bodies of one event loop; no iteration of it takes longer than some ms."""
 
     def __init__(self) -> None:
         self._one_large = asyncio.Lock()
@@ -38,8 +38,8 @@ class Parser:
     async def parse(self, body: bytes) -> object:
         """The document. Refuses what `parse` does, and one of more values than there may be.
 
-        Large documents are parsed one at a time, in steps: a loop that has many of them to do in
-        one turn is as good as blocked.
+        Large documents are parsed one at a time, in steps: many of them in one iteration of the
+        event loop would block it.
         """
         if len(body) <= _PIECE_BYTES:  # too short for so many values, each takes two bytes
             return parse(body)

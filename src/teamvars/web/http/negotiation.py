@@ -24,7 +24,7 @@ _RANGES = {MEDIA_TYPE: 3, "application/json": 2, "application/*": 1, "*/*": 0}
 
 
 def require_acceptable(accept: str | None) -> None:
-    """Refuses a request whose `Accept` does not admit what we answer with."""
+    """Refuses a request whose `Accept` does not admit JSON:API."""
     if not accept or accept in _RANGES:  # almost every request
         return
     best = (-1, 0.0)
@@ -44,7 +44,7 @@ def require_acceptable(accept: str | None) -> None:
 
 
 def prefers_html(accept: str | None) -> bool:
-    """Whether `Accept` would rather have a page than JSON, as browsers say; no word is no."""
+    """Whether `Accept` prefers HTML to JSON, as browsers do; without the header it does not."""
     qualities = dict(_qualities(accept or ""))
 
     def quality(*ranges: str) -> float:

@@ -104,7 +104,7 @@ def _responses(one: Route) -> dict[str, Any]:
     if one.precondition == IF_NONE_MATCH:
         responses["304"] = {
             "description": "The client has it already.",
-            "headers": parameters.answered("ETag"),
+            "headers": parameters.response_headers("ETag"),
         }
     for status in sorted(_error_statuses(one)):
         responses[str(status)] = {"$ref": f"#/components/responses/{status}"}
@@ -118,7 +118,7 @@ def _error_responses() -> dict[str, Any]:
         responses[str(status)] = {
             "description": f"{HTTPStatus(status).phrase}: {', '.join(codes)}.",
             "content": {MEDIA_TYPE: {"schema": schemas.reference(ErrorDocument)}},
-            "headers": parameters.answered(*_ERROR_HEADERS.get(status, ())),
+            "headers": parameters.response_headers(*_ERROR_HEADERS.get(status, ())),
         }
     return responses
 
@@ -126,16 +126,16 @@ def _error_responses() -> dict[str, Any]:
 def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
     response: dict[str, Any] = {
         "description": HTTPStatus(status).phrase + ".",
-        "headers": parameters.answered(),
+        "headers": parameters.response_headers(),
     }
     if type_ is not None:
         response["content"] = {one.media_type: {"schema": schemas.reference(type_)}}
         if one.has_page:
             response["content"][HTML] = {"schema": {"type": "string"}}
     if one.has_entity_tag:
-        response["headers"] |= parameters.answered("ETag")
+        response["headers"] |= parameters.response_headers("ETag")
     if status == HTTPStatus.CREATED:
-        response["headers"] |= parameters.answered("Location")
+        response["headers"] |= parameters.response_headers("Location")
     for name, text in one.sends.items():
         response["headers"][name] = parameters.header(text)
     return response

@@ -17,8 +17,8 @@ _DESCRIPTIONS = {
     ),
 }
 _STRING = {"type": "string"}
-_ANSWERED = ("X-Request-Id", "Cache-Control", "Vary")
-_ANSWERED_NUMBERS = {"Retry-After": "In seconds."}
+_ALWAYS = ("X-Request-Id", "Cache-Control", "Vary")
+_NUMBERS = {"Retry-After": "In seconds."}
 
 
 def of_path(template: str, ids: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -37,9 +37,9 @@ def of_operation(one: Route) -> list[dict[str, Any]]:
     ]
 
 
-def answered(*names: str) -> dict[str, Any]:
-    """The headers of every answer, and those."""
-    return {name: _header(name) for name in (*_ANSWERED, *names)}
+def response_headers(*names: str) -> dict[str, Any]:
+    """The headers of every response, and those."""
+    return {name: _header(name) for name in (*_ALWAYS, *names)}
 
 
 def header(description: str) -> dict[str, Any]:
@@ -68,6 +68,6 @@ def _parameter(
 
 
 def _header(name: str) -> dict[str, Any]:
-    if name in _ANSWERED_NUMBERS:
-        return {"description": _ANSWERED_NUMBERS[name], "schema": {"type": "integer"}}
+    if name in _NUMBERS:
+        return {"description": _NUMBERS[name], "schema": {"type": "integer"}}
     return {"schema": _STRING}

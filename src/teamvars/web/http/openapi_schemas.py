@@ -16,7 +16,7 @@ Amend = Callable[[Schemas], None]
 
 
 def components(routes: Iterable[Route], amend: Amend) -> Schemas:
-    """The schema of every document that any route takes or answers with."""
+    """The schema of every document that any route takes or responds with."""
     types = {ErrorDocument: None} | {
         type_: None
         for one in routes

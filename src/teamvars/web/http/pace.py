@@ -1,14 +1,14 @@
-"""Long work on the event loop, in steps that leave others twice as much of it as they take."""
+"""Long work on the event loop, in steps that leave other tasks twice the time they take."""
 
 import asyncio
 import time
 
 
 class Pace:
-    """The pace of one piece of work. Between its steps others have the loop for twice as long.
+    """The pace of one task. Between its steps the others have the loop for twice as long.
 
-    A turn for others alone is not enough: what they do takes several turns, and each would wait
-    for a whole step.
+    One iteration for the others is not enough: a request takes several, and each would wait for a
+    whole step.
     """
 
     def __init__(self) -> None:

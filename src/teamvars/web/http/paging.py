@@ -1,4 +1,4 @@
-"""Numbered pages: `page[number]` and `page[size]`, and what an answer says of them."""
+"""Numbered pages: `page[number]` and `page[size]`, and the links and meta of a page."""
 
 from urllib.parse import quote, urlencode
 

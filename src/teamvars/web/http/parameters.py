@@ -1,4 +1,4 @@
-"""Query parameters: which of them no route may pass over, `include`, and the limits of each."""
+"""Query parameters: which of them no route may ignore, `include`, and the limits of each."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -37,7 +37,7 @@ INCLUDE = Parameter(
 
 
 def require_read(request: Request, reads: Collection[Parameter]) -> None:
-    """Refuses each parameter that asks for another answer and that the route does not read.
+    """Refuses each parameter that asks for another response and that the route does not read.
 
     An empty one asks for nothing, and an `include` may be one that clients always send.
     """
@@ -60,7 +60,7 @@ def require_read(request: Request, reads: Collection[Parameter]) -> None:
 
 
 def requested_includes(request: Request, known: Collection[str]) -> frozenset[str]:
-    """What the answer should have beside its data.
+    """The related resources that the response should include.
 
     Refuses whatever is neither known nor ignored in the dialect that is spoken.
     """

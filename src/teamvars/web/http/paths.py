@@ -1,4 +1,4 @@
-"""Finding what is at a path, in time that does not grow with the number of routes."""
+"""Routing by path in a tree of segments: the time does not grow with the number of routes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar

@@ -13,8 +13,8 @@ from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Refusal, unauthenticated
 from teamvars.security.tokens import hash_token, is_token
 from teamvars.web.http.budgets import (
-    STRANGER_BODY_BYTES,
-    STRANGERS,
+    UNAUTHENTICATED,
+    UNAUTHENTICATED_BODY_BYTES,
     Bodies,
     Principal,
     Release,
@@ -30,13 +30,13 @@ NAME_SHOWN = 100
 BODY_SECONDS = 30.0
 """How long a body may take to arrive."""
 DRAIN_SECONDS = 5.0
-"""How long an answer waits for the rest of a body that nobody wants."""
+"""How long a response waits for the rest of a body that is not read."""
 DRAIN_SILENCE_SECONDS = 0.25
-"""How long it waits for the next piece of it."""
+"""How long it waits for the next chunk of it."""
 DRAIN_BYTES = 2 * MAX_BODY_BYTES
-"""How much of it is thrown away for a caller, so that one who sends too much sees the answer."""
-STRANGER_DRAIN_BYTES = 128 * 1024
-"""The same for a stranger: enough for most whose token has expired."""
+"""How much of it is discarded for a caller, so that one who sends too much sees the response."""
+UNAUTHENTICATED_DRAIN_BYTES = 128 * 1024
+"""The same before the caller is authenticated: enough for most whose token has expired."""
 
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
@@ -107,16 +107,16 @@ class Request:
 
     @property
     def has_body(self) -> bool:
-        """Whether the head of the request announces one."""
+        """Whether the header fields announce one."""
         return self._announced != 0
 
     @property
     def _is_coded(self) -> bool:
-        """Whether the body is coded in a way that we and a proxy might read differently."""
+        """Whether the transfer coding is one that we and a proxy might read differently."""
         return self._headers.get("transfer-encoding", "chunked").strip().lower() != "chunked"
 
     def require_caller(self) -> Caller:
-        """The sender, by the token it shows; whether that is a known one is storage's to say.
+        """The sender, by its bearer token, which storage has still to look up.
 
         Refuses a missing or malformed token at once.
         """
@@ -129,10 +129,10 @@ class Request:
         self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
         return self.caller
 
-    def has_room_as_stranger(self) -> bool:
-        """Whether the body may be read before storage has said whose token came with it.
+    def has_room_unauthenticated(self) -> bool:
+        """Whether the body may be read before the token is looked up.
 
-        One whose length is not announced may not. Refuses one that is coded or too large.
+        One without a Content-Length may not. Refuses one that is coded or too large.
         """
         if self._is_coded:
             detail = "The only transfer coding is chunked."
@@ -140,29 +140,29 @@ class Request:
         if (self._announced or 0) > MAX_BODY_BYTES:
             raise _too_large()
         if self._announced is not None:
-            self._release = self._bodies.admit_stranger(self._announced)
+            self._release = self._bodies.admit_unauthenticated(self._announced)
         return self._release is not None
 
     def require_room(self) -> None:
-        """Room for the body of a caller whom storage knows. Refuses: too many requests, busy."""
+        """Counts the body against the caller's budget. Refuses: too many requests, busy."""
         size = MAX_BODY_BYTES if self._announced is None else self._announced
         self._release = self._bodies.admit(self.principal, size)
 
     def release(self) -> None:
-        """Lets go of the room for the body."""
+        """Gives the body's share of the budget back."""
         if self._release is not None:
             self._release()
 
     @property
     def principal(self) -> Principal:
-        """Who calls, as storage has said; all of whom it has said nothing are one."""
+        """The authenticated caller; all who are not authenticated yet are one."""
         actor = None if self.caller is None else self.caller.actor
-        return STRANGERS if actor is None else (actor.kind, actor.id)
+        return UNAUTHENTICATED if actor is None else (actor.kind, actor.id)
 
     async def read_body(self) -> bytes:
-        """The whole body. Refuses one that is too large, too slow or broken off."""
-        # For one that was not announced, which HTTP/2 allows, no room was asked for.
-        most = MAX_BODY_BYTES if self.has_body else STRANGER_BODY_BYTES
+        """The whole body. Refuses one that is too large, too slow or incomplete."""
+        # One that was not announced, which HTTP/2 allows, is not in the budget.
+        most = MAX_BODY_BYTES if self.has_body else UNAUTHENTICATED_BODY_BYTES
         chunks: list[bytes] = []
         try:
             with self._time_limits.of(BODY_SECONDS):
@@ -176,10 +176,10 @@ class Request:
         return b"".join(chunks)
 
     async def drain(self) -> bool:
-        """Whether the connection can go on: reads what is left of a body, if that is not much.
+        """Whether the connection can be kept alive: discards the rest of the body, if it is short.
 
-        A client that still writes when its connection is closed may never see the answer. One that
-        waits for `100 Continue` writes nothing.
+        A client that still sends when its connection is closed may never see the response (RFC
+        9112, 9.6). One that waits for `100 Continue` sends nothing.
         """
         if not self._body_pending:
             return True
@@ -196,43 +196,43 @@ class Request:
         return False
 
     def _room_to_drain(self) -> int:
-        """How many bytes may be thrown away; 0 where the body is longer, or not to be sent."""
+        """How many bytes may be discarded; 0 where the body is longer, or will not be sent."""
         if self.header("expect") is not None or self._is_coded:
             return 0
-        is_stranger = self.principal is STRANGERS
-        most = STRANGER_DRAIN_BYTES if is_stranger else DRAIN_BYTES
+        is_unauthenticated = self.principal is UNAUTHENTICATED
+        most = UNAUTHENTICATED_DRAIN_BYTES if is_unauthenticated else DRAIN_BYTES
         if self._announced is not None and self._announced - self._received > most:
             return 0
-        if self._release is None and not is_stranger:
+        if self._release is None and not is_unauthenticated:
             try:
-                self.require_room()  # of what is thrown away a caller has a share as well
+                self.require_room()  # what is discarded counts against the caller's budget as well
             except Refusal:
                 return 0
         return most
 
     async def disconnect(self) -> None:
-        """Returns when the client has gone; to be awaited once nobody reads the body any more."""
+        """Returns when the client has disconnected; for when the body is no longer read."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
     async def _next_chunk(self) -> bytes:
         message = await self._receive()
         if message["type"] == "http.disconnect":
-            # The client has gone, or what it sends is no body: it may still be there to read this.
+            # The client has disconnected or its framing is broken: it may still read a response.
             detail = "The body broke off before its end."
             raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail))
         chunk: bytes = message.get("body", b"")
         self._received += len(chunk)
-        # What has come as far as announced is whole. The server would say so in a message of its
-        # own, which costs two changes of threads.
+        # A body as long as its Content-Length is complete. The server would say so in a message of
+        # its own, which costs two thread switches.
         is_whole = 0 < self._received == self._announced
         self._body_pending = message.get("more_body", False) and not is_whole
         return chunk
 
     def _announced_bytes(self) -> int | None:
-        """How long the body is by the head of the request (RFC 9112, 6.3).
+        """The length of the body by the request's header fields (RFC 9112, 6.3).
 
-        None where that does not say, or says it in more digits than a length needs.
+        None where they do not say, or say it in more digits than a length needs.
         """
         if "transfer-encoding" in self._headers:
             return None
@@ -241,7 +241,7 @@ class Request:
 
 
 def _new_request_id() -> str:
-    # It guards nothing, so it need not cost a system call.
+    # It protects nothing, so it need not cost a system call.
     return f"{random.getrandbits(128):032x}"
 
 

@@ -1,4 +1,4 @@
-"""Sending responses: a long one in pieces, each only when the client has taken those before it."""
+"""Sending responses, a long one in chunks and under backpressure from its client."""
 
 import asyncio
 
@@ -10,9 +10,9 @@ from teamvars.web.http.response import PIECE_BYTES, Response
 from teamvars.web.http.time_limits import TimeLimits
 
 PIECE_SECONDS = 30.0
-"""How long a client may take for a piece of a response."""
+"""How long a client may take for a chunk of a response."""
 BYTES_A_SECOND = 64 * 1024
-"""How fast it takes all of it, after a first `PIECE_SECONDS`."""
+"""The least rate at which it takes all of it, after a first `PIECE_SECONDS`."""
 PIECES_A_SECOND = 4000
 """Of several long responses together. Copying one into fresh memory takes some 100 µs."""
 
@@ -28,9 +28,9 @@ class Sender:
         self._long_responses = 0
 
     async def send(self, send: Send, request: Request, response: Response) -> bool:
-        """Sends the response. False: the client has gone or did not take it in time.
+        """Sends the response. False: the client has disconnected or did not take it in time.
 
-        Refuses, before anything was sent, where there is no room for a long one: too many
+        Refuses, before anything was sent, a long one that the budget has no room for: too many
         requests, busy.
         """
         body = b"" if response.body is None else response.body
@@ -60,11 +60,11 @@ class Sender:
                     await send(start)
                 return await self._send_pieces(send, request, pieces)
         except TimeoutError:
-            # A response without its end makes the server close the connection.
+            # The server closes a connection whose response ends early.
             return False
 
     async def _send_pieces(self, send: Send, request: Request, pieces: tuple[bytes, ...]) -> bool:
-        """Sends what is left of a long response. False: the client has gone."""
+        """Sends the body of a long response. False: the client has disconnected."""
         disconnect = asyncio.ensure_future(request.disconnect())
         self._long_responses += 1
         try:
@@ -75,8 +75,9 @@ class Sender:
                         await send(
                             {"type": "http.response.body", "body": content, "more_body": True}
                         )
-                    # `send` suspends neither while the server has room for more, nor once the
-                    # client has gone: the whole response would be copied in one iteration.
+                    # `send` does not suspend while the server's buffer has room, nor once the
+                    # client has disconnected: the whole response would be copied in one iteration
+                    # of the event loop.
                     await asyncio.sleep((self._long_responses - 1) / PIECES_A_SECOND)
                     if disconnect.done():
                         return False

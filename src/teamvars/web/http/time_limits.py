@@ -1,11 +1,11 @@
-"""Ending what takes too long, with one timer for all who wait."""
+"""Timeouts of tasks, with one timer of the event loop for all of them."""
 
 import asyncio
 import math
 
 
 class TimeLimits:
-    """The limits that tasks of one event loop run under at the moment.
+    """The timeouts of the tasks of one event loop.
 
     A timer for each, as `asyncio.timeout` sets, costs a create a twentieth of its time.
     """
@@ -26,7 +26,7 @@ class TimeLimits:
             self._wake_at(limit.deadline)
 
     def end(self, limit: "TimeLimit") -> None:
-        """Watches it no more. The timer stays: it will find who came later, or nobody."""
+        """Watches it no more. The timer stays set: it finds those begun since, or none."""
         self._running.discard(limit)
 
     def _wake_at(self, deadline: float) -> None:
@@ -69,7 +69,7 @@ class TimeLimit:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._limits.end(self)
-        # Whoever else has cancelled the task meanwhile wants it to end, not to answer.
+        # If something else has cancelled the task meanwhile, it is to end, not to respond.
         if self._is_over and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
             raise TimeoutError
 

@@ -72,7 +72,7 @@ _JSON = msgspec.json.encode(Index())
 
 
 def routes() -> list[Route]:
-    """The index; it says nothing that a stranger may not know."""
+    """The index; it is public and says nothing that needs a token."""
     sends = dict.fromkeys(_HEADERS, "")
     return [
         Route(
