@@ -19,10 +19,10 @@ from teamvars.cli.operator.server import Server
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
-from teamvars.web.app import ASGIApp
-from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.frame import Frame
-from teamvars.web.negotiation import MEDIA_TYPE
+from teamvars.web.http.app import Application, ASGIApp
+from teamvars.web.http.negotiation import MEDIA_TYPE
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
 
 _BODY = "BENCH_BODY"
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
@@ -35,9 +35,9 @@ def worker() -> ASGIApp:
     body = Path(os.environ[_BODY]).read_bytes()
     headers = {"Content-Type": MEDIA_TYPE, "ETag": f'"{"0" * 64}.{"0" * 8}"'}
 
-    async def answer(exchange: Exchange) -> Answer:
-        exchange.require_caller()
-        return Answer(200, body, headers)
+    async def answer(request: Request) -> Response:
+        request.require_caller()
+        return Response(200, body, headers)
 
     keys = keyring.generate()
     services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
@@ -47,7 +47,7 @@ def worker() -> ASGIApp:
         else route
         for route in wiring.routes(services, keys)
     ]
-    return Router(default=Frame(routes, services.sessions, config.trusted_proxies))
+    return Router(default=Application(routes, services.sessions, config.trusted_proxies))
 
 
 def main(port: str, workers: str, body: str) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from teamvars.web import json_body
-from teamvars.web.requests import NewVariableDocument
+from teamvars.web.http import json_body
+from teamvars.web.variables.requests import NewVariableDocument
 from tests.world import variable_document
 
 ROUNDS = 2000

@@ -9,7 +9,7 @@ import httpx
 
 from bench.world import SPREAD, World
 from bench.wrk import NUMBER, LoadFailed, Plan, Request, fresh_number
-from teamvars.web.negotiation import MEDIA_TYPE
+from teamvars.web.http.negotiation import MEDIA_TYPE
 
 _MIXED_REQUESTS = 5000
 _LINKAGE = "/api/v2/teams/{}/relationships/users"

@@ -15,7 +15,7 @@ from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Application
 
 BASE = "http://teamvars.test/api/v2"
 
@@ -47,8 +47,10 @@ async def open_house(
     services = wiring.services(database, keys, quota or config.quota)
     await services.installation.migrate()
     await services.installation.initialise(keys)
-    frame = Frame(wiring.routes(services, keys), services.sessions, config.trusted_proxies)
-    transport = httpx.ASGITransport(frame, raise_app_exceptions=True)
+    application = Application(
+        wiring.routes(services, keys), services.sessions, config.trusted_proxies
+    )
+    transport = httpx.ASGITransport(application, raise_app_exceptions=True)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         yield House(config, keys, services, client)
     await services.code.close()

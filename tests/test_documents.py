@@ -11,11 +11,12 @@ import pytest
 from teamvars import cli, settings
 from teamvars.domain import names, teams, tokens, variables
 from teamvars.domain.errors import Code
-from teamvars.web import errors, includes, json_body, paging
-from teamvars.web.budgets import STRANGER_BODY_BYTES
 from teamvars.web.dialects import STANDARD, TERRAFORM
-from teamvars.web.errors import STATUS
-from teamvars.web.exchange import MAX_BODY_BYTES, MAX_PARAMETERS, MAX_QUERY_BYTES
+from teamvars.web.http import errors, json_body, paging
+from teamvars.web.http import parameters as includes
+from teamvars.web.http.budgets import UNAUTHENTICATED_BODY_BYTES
+from teamvars.web.http.errors import STATUS
+from teamvars.web.http.request import MAX_BODY_BYTES, MAX_PARAMETERS, MAX_QUERY_BYTES
 from tests.cli.test_dev import Dev, dev
 from tests.web.test_authorization import EVERYONE, MATRIX, NOBODY, OWNERS, PLAIN, WRITERS
 from tests.web.test_openapi import document_in
@@ -205,7 +206,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         teams.MAX_ITEMS,
         tokens.MAX_LIVE_TOKENS,
         MAX_BODY_BYTES,
-        STRANGER_BODY_BYTES,
+        UNAUTHENTICATED_BODY_BYTES,
         json_body.MAX_DEPTH,
         json_body.MAX_VALUES,
         MAX_QUERY_BYTES,

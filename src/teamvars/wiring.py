@@ -37,23 +37,25 @@ from teamvars.settings import Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
 from teamvars.storage.outages import WatchedDatabase
-from teamvars.web import deprecations, discovery, index, openapi
-from teamvars.web.app import ASGIApp, application
-from teamvars.web.audit import AuditRoutes
+from teamvars.web.audit.routes import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
-from teamvars.web.frame import Frame
-from teamvars.web.health import HealthRoutes
-from teamvars.web.members import MemberRoutes
-from teamvars.web.memberships import MembershipRoutes
-from teamvars.web.organizations import OrganizationRoutes
-from teamvars.web.resources import Route
-from teamvars.web.team_workspaces import TeamWorkspaceRoutes
-from teamvars.web.teams import TeamRoutes
-from teamvars.web.tokens import TokenRoutes
-from teamvars.web.users import UserRoutes
-from teamvars.web.value_checks import ValueCheckRoutes
-from teamvars.web.variables import VariableRoutes
-from teamvars.web.workspaces import WorkspaceRoutes
+from teamvars.web.examples import IDS
+from teamvars.web.http import openapi
+from teamvars.web.http.app import Application, ASGIApp, with_lifespan
+from teamvars.web.http.routes import Route
+from teamvars.web.members.routes import MemberRoutes
+from teamvars.web.memberships.routes import MembershipRoutes
+from teamvars.web.organizations.routes import OrganizationRoutes
+from teamvars.web.service import discovery, index
+from teamvars.web.service.health import HealthRoutes
+from teamvars.web.team_workspaces.routes import TeamWorkspaceRoutes
+from teamvars.web.teams.routes import TeamRoutes
+from teamvars.web.tokens.routes import TokenRoutes
+from teamvars.web.users.routes import UserRoutes
+from teamvars.web.value_checks.routes import ValueCheckRoutes
+from teamvars.web.variables import deprecations
+from teamvars.web.variables.routes import VariableRoutes
+from teamvars.web.workspaces.routes import WorkspaceRoutes
 
 HOUSEKEEPING_SECONDS = 60
 
@@ -135,7 +137,7 @@ def routes(
         *deprecations.routes(),
         *index.routes(),
     ]
-    return [*listed, openapi.route(listed, dialect)]
+    return [*listed, openapi.route(listed, IDS, dialect.amend)]
 
 
 def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
@@ -159,7 +161,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     dialect = DIALECTS[config.dialect]
     all_services = services(database, keys, config.quota, dialect)
     listed = routes(all_services, keys, dialect, directory_api=config.directory_api)
-    frame = Frame(
+    application = Application(
         listed,
         all_services.sessions,
         config.trusted_proxies,
@@ -182,7 +184,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
         await all_services.code.close()
         await database.close()
 
-    return application(frame, lifespan)
+    return with_lifespan(application, lifespan)
 
 
 def worker() -> ASGIApp:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from teamvars.domain.times import LATEST, microseconds, moment
 from teamvars.domain.tokens import TokenDraft, can_expire
-from teamvars.web.times import timestamp
+from teamvars.web.http.formats import timestamp
 
 
 @pytest.mark.parametrize(

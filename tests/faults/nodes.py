@@ -25,7 +25,7 @@ from teamvars.domain.teams import Status
 from teamvars.services.accounts import Disabling
 from teamvars.services.directory import Options
 from teamvars.services.tokens import OwnerName
-from teamvars.web.errors import STATUS
+from teamvars.web.http.errors import STATUS
 from tests.faults.model import FaultTriple, Model, Team
 from tests.house import House, open_house, operator
 from tests.world import World, build_world

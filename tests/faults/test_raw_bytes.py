@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from teamvars.web.exchange import BODY_SECONDS, DRAIN_SECONDS, MAX_BODY_BYTES
+from teamvars.web.http.request import BODY_SECONDS, DRAIN_SECONDS, MAX_BODY_BYTES
 from tests.served import ServedHouse
 from tests.world import JSON_API, World
 

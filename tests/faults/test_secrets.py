@@ -25,8 +25,8 @@ from teamvars.security.tokens import hash_token
 from teamvars.services.tokens import NewToken
 from teamvars.storage.database import Transaction
 from teamvars.storage.variables import StoredVariable
-from teamvars.web import decoding
 from teamvars.web.dialects import STANDARD
+from teamvars.web.variables import requests
 from tests.commands import Host
 from tests.postgres import LocalPostgres
 from tests.served import ServedHouse, serve_house
@@ -219,7 +219,7 @@ def test_the_search_finds_a_planted_value_in_each_form(number: int) -> None:
 def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
     secret = canary()
     document = variable_document(value=secret)
-    draft, _ = decoding.variable_create(document, "ws-1", STANDARD)
+    draft, _ = requests.create_draft(document, "ws-1", STANDARD)
     variable = draft.build(Workspace("ws-1", "network", "org-1", "acme"), 0)
     assert (draft.value, variable.value) == (secret, secret)
     shown: list[object] = [

@@ -14,7 +14,7 @@ import pytest
 from teamvars import wiring
 from teamvars.storage.database import Body, Database, Question, Row, Statement, T, Transaction
 from teamvars.storage.postgres import PostgresDatabase
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Application
 from tests.house import BASE, House, open_house
 from tests.storage.noting import NotingTransaction
 from tests.storage.stores import fresh_postgres, fresh_sqlite
@@ -220,10 +220,10 @@ async def large(
 async def watching(house: House, watched: Watched) -> AsyncIterator[House]:
     """The same house, served from a store that is watched."""
     services = wiring.services(cast(Database, watched), house.keys, house.config.quota)
-    frame = Frame(
+    application = Application(
         wiring.routes(services, house.keys), services.sessions, house.config.trusted_proxies
     )
-    transport = httpx.ASGITransport(frame, raise_app_exceptions=True)
+    transport = httpx.ASGITransport(application, raise_app_exceptions=True)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         yield replace(house, services=services, client=client)
 

@@ -8,7 +8,7 @@ from structlog.testing import LogCapture
 from structlog.typing import EventDict
 
 from teamvars.storage.database import Body, Transaction
-from teamvars.web import frame
+from teamvars.web.http import app
 from tests.house import House
 from tests.storage.noting import NotingTransaction
 
@@ -17,7 +17,7 @@ from tests.storage.noting import NotingTransaction
 def log_lines(monkeypatch: pytest.MonkeyPatch) -> list[EventDict]:
     """The lines the application logs of its requests during the test, as they come."""
     capture = LogCapture()
-    monkeypatch.setattr(frame, "log", structlog.wrap_logger(None, processors=[capture]))
+    monkeypatch.setattr(app, "log", structlog.wrap_logger(None, processors=[capture]))
     return capture.entries
 
 

@@ -10,7 +10,7 @@ import pytest
 from teamvars import wiring
 from teamvars.domain.audit import AuditEntry, AuditFilter
 from teamvars.storage.database import Transaction
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Application
 from tests.house import BASE
 from tests.world import JSON_API, World, faults, linkage_document, variable_document
 
@@ -175,13 +175,13 @@ async def test_a_touched_entry_hides_no_other(world: World, edit: str) -> None:
 async def created_from(world: World, *, audit_addresses: bool = True) -> tuple[AuditEntry, str]:
     """A variable made through a proxy: its entry, and what the owner is shown of that."""
     services, config = world.house.services, world.house.config
-    frame = Frame(
+    application = Application(
         wiring.routes(services, world.house.keys),
         services.sessions,
         config.trusted_proxies,
         audit_addresses=audit_addresses,
     )
-    transport = httpx.ASGITransport(frame, client=("192.0.2.7", 40000))
+    transport = httpx.ASGITransport(application, client=("192.0.2.7", 40000))
     headers = {
         "Authorization": f"Bearer {world.tokens['owner']}",
         "Content-Type": JSON_API,

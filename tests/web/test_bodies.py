@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from teamvars.security.tokens import new_token
-from teamvars.web import budgets
+from teamvars.web.http import budgets
 from tests.served import ServedHouse
 from tests.world import JSON_API, World, variable_document
 
@@ -54,7 +54,7 @@ def statuses_of(connections: Sequence[socket.socket], count: int) -> list[int | 
         return [status_of(connection) for connection in answered]
 
 
-@pytest.mark.parametrize("length", [LARGE, budgets.STRANGER_BODY_BYTES + 1, None])
+@pytest.mark.parametrize("length", [LARGE, budgets.UNAUTHENTICATED_BODY_BYTES + 1, None])
 async def test_who_sends_a_long_body_is_known_before_it_is_read(
     served: ServedHouse, served_world: World, length: int | None
 ) -> None:
@@ -81,8 +81,8 @@ async def test_strangers_are_told_so_before_any_body_is_read_and_keep_nothing(
 async def test_short_bodies_that_do_not_end_fill_their_share_and_then_their_senders(
     served: ServedHouse, served_world: World
 ) -> None:
-    path, length = served_world.vars_path(), budgets.STRANGER_BODY_BYTES
-    most = (budgets.STRANGERS_BODY_BYTES + budgets.CALLER_BODY_BYTES) // length
+    path, length = served_world.vars_path(), budgets.UNAUTHENTICATED_BODY_BYTES
+    most = (budgets.UNAUTHENTICATED_BODIES_BYTES + budgets.CALLER_BODY_BYTES) // length
     token = served_world.tokens["reader"]
     with ExitStack() as bodies:
         connections = [

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 import pytest
 
 from teamvars.domain.errors import Refusal
-from teamvars.web import budgets
-from teamvars.web.budgets import Answers, Bodies, Principal
-from teamvars.web.time_limits import TimeLimits
+from teamvars.web.http import budgets
+from teamvars.web.http.budgets import Bodies, Principal, Responses
+from teamvars.web.http.time_limits import TimeLimits
 
 ALICE: Principal = ("user", "alice")
 MIB = 1024 * 1024
@@ -26,16 +26,16 @@ def fill(bodies: Bodies, callers: int, each: int = budgets.CALLER_BODY_BYTES) ->
 
 def test_strangers_share_what_is_theirs_and_take_nothing_from_callers() -> None:
     bodies = Bodies()
-    size = budgets.STRANGER_BODY_BYTES
+    size = budgets.UNAUTHENTICATED_BODY_BYTES
     admitted = 0
-    while bodies.admit_stranger(size) is not None:
+    while bodies.admit_unauthenticated(size) is not None:
         admitted += 1
-    assert admitted * size == budgets.STRANGERS_BODY_BYTES
+    assert admitted * size == budgets.UNAUTHENTICATED_BODIES_BYTES
     fill(bodies, budgets.WORKER_BODY_BYTES // budgets.CALLER_BODY_BYTES)
 
 
 def test_a_stranger_has_no_room_for_a_long_body_however_few_there_are() -> None:
-    assert Bodies().admit_stranger(budgets.STRANGER_BODY_BYTES + 1) is None
+    assert Bodies().admit_unauthenticated(budgets.UNAUTHENTICATED_BODY_BYTES + 1) is None
 
 
 def test_a_caller_with_too_much_under_way_is_refused_alone() -> None:
@@ -55,13 +55,13 @@ def test_a_worker_with_too_much_under_way_refuses_every_caller_and_not_strangers
     with pytest.raises(Refusal) as refused:
         bodies.admit(ALICE, 1)
     assert code_of(refused.value) == "busy"
-    assert bodies.admit_stranger(1) is not None
+    assert bodies.admit_unauthenticated(1) is not None
 
 
 async def test_the_first_answer_of_a_caller_has_room_whatever_its_size_and_the_next_has_not() -> (
     None
 ):
-    answers, limits = Answers(), TimeLimits()
+    answers, limits = Responses(), TimeLimits()
     first, second = object(), object()
     with ExitStack() as sending, limits.of(30) as limit:
         sending.enter_context(answers.sending(ALICE, first, 95 * MIB, limit))
@@ -77,7 +77,7 @@ async def test_the_first_answer_of_a_caller_has_room_whatever_its_size_and_the_n
 
 
 async def test_an_answer_that_is_sent_to_several_counts_once() -> None:
-    answers, limits, body = Answers(), TimeLimits(), object()
+    answers, limits, body = Responses(), TimeLimits(), object()
     with ExitStack() as sending, limits.of(30) as limit:
         for number in range(20):
             caller = ("user", str(number))
@@ -88,7 +88,7 @@ async def test_where_room_is_short_the_answer_that_takes_longest_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(budgets, "SLOW_SECONDS", 0.0)
-    answers, limits = Answers(), TimeLimits()
+    answers, limits = Responses(), TimeLimits()
 
     async def never_read() -> None:
         with limits.of(30) as limit, answers.sending(ALICE, "slow", 95 * MIB, limit):

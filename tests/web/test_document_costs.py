@@ -7,15 +7,16 @@ import tracemalloc
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
-from teamvars.web import errors
-from teamvars.web.decoding import variable_create
 from teamvars.web.dialects import STANDARD
-from teamvars.web.exchange import MAX_BODY_BYTES
-from teamvars.web.json_body import Parser
+from teamvars.web.http import errors
+from teamvars.web.http.json_body import Parser
+from teamvars.web.http.request import MAX_BODY_BYTES
+from teamvars.web.variables.requests import create_draft
 
 LARGE = b"[" + b",".join([b'{"a":[0,""]}'] * 12_000) + b"]"
 """A document of plain values whose reading is what others are held against."""
@@ -52,11 +53,11 @@ async def refused(body: bytes) -> int:
     document: object = None
     try:
         document = await Parser().parse(body)
-        draft, _ = variable_create(document, "ws-1", STANDARD)
+        draft, _ = create_draft(document, "ws-1", STANDARD)
         refusal = Refusal(*draft.faults)
     except Refusal as malformed:
         refusal = malformed
-    return len(errors.encoded(refusal, document))
+    return len(msgspec.json.encode(errors.document(refusal, document)))
 
 
 def seconds(work: Callable[[], object]) -> float:

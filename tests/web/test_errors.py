@@ -16,10 +16,11 @@ from teamvars.domain.errors import (
     outcome_unknown,
     storage_unavailable,
 )
-from teamvars.web import errors
-from teamvars.web.exchange import Answer, Exchange
-from teamvars.web.frame import Frame
-from teamvars.web.resources import Route
+from teamvars.web.http import errors
+from teamvars.web.http.app import Application
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
 from tests.house import BASE, House
 from tests.world import JSON_API, World, faults, linkage_document, variable_document
 
@@ -274,11 +275,11 @@ async def test_no_error_or_log_line_repeats_what_was_sent(
     assert "hunter2" not in repr(log_lines)
 
 
-async def answer_to(house: House, handler: Callable[[Exchange], Awaitable[Answer]]) -> Any:
+async def answer_to(house: House, handler: Callable[[Request], Awaitable[Response]]) -> Any:
     """What the application answers when a handler does that."""
     routes = [Route("GET", "/here", handler, {200: None}, public=True)]
-    frame = Frame(routes, house.services.sessions, ())
-    transport = httpx.ASGITransport(frame)
+    application = Application(routes, house.services.sessions, ())
+    transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         return await client.get("http://teamvars.test/here")
 
@@ -286,7 +287,7 @@ async def answer_to(house: House, handler: Callable[[Exchange], Awaitable[Answer
 async def test_a_bug_is_answered_with_a_bare_500_and_logged_by_request_id(
     house: House, log_lines: list[EventDict]
 ) -> None:
-    async def fail(_: Exchange) -> Answer:
+    async def fail(_: Request) -> Response:
         raise RuntimeError("the value is hunter2")
 
     answer = await answer_to(house, fail)
@@ -300,7 +301,7 @@ async def test_a_bug_is_answered_with_a_bare_500_and_logged_by_request_id(
 
 
 async def test_unreachable_storage_says_when_to_try_again(house: House) -> None:
-    async def refuse(_: Exchange) -> Answer:
+    async def refuse(_: Request) -> Response:
         raise storage_unavailable()
 
     answer = await answer_to(house, refuse)
@@ -310,7 +311,7 @@ async def test_unreachable_storage_says_when_to_try_again(house: House) -> None:
 
 
 async def test_an_unknown_outcome_does_not_say_to_try_again(house: House) -> None:
-    async def refuse(_: Exchange) -> Answer:
+    async def refuse(_: Request) -> Response:
         raise outcome_unknown()
 
     answer = await answer_to(house, refuse)
@@ -320,7 +321,7 @@ async def test_an_unknown_outcome_does_not_say_to_try_again(house: House) -> Non
 
 
 async def test_numbers_that_belong_to_an_error_are_in_its_meta(house: House) -> None:
-    async def refuse(_: Exchange) -> Answer:
+    async def refuse(_: Request) -> Response:
         place = {"line": 1, "column": 2}
         raise Refusal(Fault(Code.INVALID_VALUE, "Not so.", pointer="/data", meta=place))
 

@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
-from teamvars.web import json_body
-from teamvars.web.errors import MOST_FAULTS
-from teamvars.web.reader import Reader
+from teamvars.web.http import json_body
+from teamvars.web.http.errors import MOST_FAULTS
+from teamvars.web.http.reader import Reader
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
     ["\0", "a\0", r"\u0000"]

@@ -13,8 +13,8 @@ from structlog.typing import EventDict
 
 from teamvars import wiring
 from teamvars.services.tokens import OwnerName
-from teamvars.web.exchange import MAX_BODY_BYTES
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Application
+from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.house import BASE, House, operator
 from tests.world import (
     JSON_API,
@@ -664,8 +664,8 @@ async def test_only_a_trusted_proxy_is_believed_whom_it_forwards(
 ) -> None:
     assert house.config.trusted_proxies == (ip_network("192.0.2.0/24"),)
     routes = wiring.routes(house.services, house.keys)
-    frame = Frame(routes, house.services.sessions, house.config.trusted_proxies)
-    transport = httpx.ASGITransport(frame, client=(peer, 40000))
+    application = Application(routes, house.services.sessions, house.config.trusted_proxies)
+    transport = httpx.ASGITransport(application, client=(peer, 40000))
     headers = httpx.Headers({} if forwarded is None else {"X-Forwarded-For": forwarded}, "latin-1")
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as http:
         await http.get("http://teamvars.test/healthz", headers=headers)

@@ -18,11 +18,12 @@ from teamvars.domain.errors import Code
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
-from teamvars.web import examples, openapi
+from teamvars.web import examples
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
-from teamvars.web.errors import STATUS
-from teamvars.web.exchange import MAX_BODY_BYTES
-from teamvars.web.includes import MAX_CHARACTERS
+from teamvars.web.http import openapi
+from teamvars.web.http.errors import STATUS
+from teamvars.web.http.parameters import MAX_CHARACTERS
+from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.served import ServedHouse
 from tests.world import JSON_API, World, build_world
 
@@ -99,7 +100,9 @@ def document_in(dialect: Dialect) -> Any:
     keys = keyring.generate()
     services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
     routes = wiring.routes(services, keys, dialect)
-    return msgspec.json.decode(msgspec.json.encode(openapi.document(routes, dialect)))
+    return msgspec.json.decode(
+        msgspec.json.encode(openapi.document(routes, examples.IDS, dialect.amend))
+    )
 
 
 def resolved(document: Any, part: Any) -> Any:
@@ -159,7 +162,7 @@ def test_every_example_fits_its_schema(dialect: Dialect) -> None:
                 assert "example" in parameter, lacking
         if operation.body is not None:
             content = operation.body["content"][JSON_API]
-            lacking = f"{operation}: web/examples.py has no example of its document"
+            lacking = f"{operation}: Route(…) lacks an example of its document"
             assert "example" in content, lacking
             schema = {**content["schema"], "components": document["components"]}
             jsonschema_rs.validator_for(schema).validate(content["example"])

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from teamvars.services.tokens import OwnerName
-from teamvars.web.exchange import MAX_BODY_BYTES
+from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.house import House, operator
 from tests.world import JSON_API, World, build_world, faults, linkage_document, variable_document
 

@@ -13,8 +13,8 @@ from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
 from teamvars.web.dialects import TERRAFORM
-from teamvars.web.frame import Frame
-from teamvars.web.resources import Route
+from teamvars.web.http.app import Application
+from teamvars.web.http.routes import Route
 from tests.house import BASE, House
 from tests.world import World, build_world
 
@@ -49,7 +49,7 @@ ALWAYS = {"/api/v2/team-workspaces": "filter[workspace][id]"}
 
 
 def parameters(route: Route) -> list[str]:
-    return [name for name in route.reads if not name.startswith("If-")]
+    return [parameter.name for parameter in route.reads]
 
 
 SEARCHES = [(route.template, name) for route in reading() for name in parameters(route)]
@@ -200,7 +200,7 @@ async def test_what_would_change_an_answer_is_read_or_refused_and_never_ignored(
 ) -> None:
     if route.public:
         return
-    for name in (other for other in OTHER_ANSWERS if other not in route.reads):
+    for name in (other for other in OTHER_ANSWERS if other not in parameters(route)):
         answer = await shared.call("owner", "GET", search(shared, route.template, (name, "x")))
         (error,) = answer.json()["errors"]
         assert (answer.status_code, error["code"]) == (400, "invalid_parameter"), name
@@ -225,10 +225,12 @@ async def test_only_where_clients_send_it_an_include_that_there_is_not_is_ignore
 ) -> None:
     services, keys = shared.house.services, shared.house.keys
     ignored = TERRAFORM.ignored_includes
-    frame = Frame(wiring.routes(services, keys, TERRAFORM), services.sessions, (), ignored)
+    application = Application(
+        wiring.routes(services, keys, TERRAFORM), services.sessions, (), ignored
+    )
     headers = {"Authorization": f"Bearer {shared.tokens['owner']}"}
     path = f"/organizations/{shared.organization}/workspaces"
-    transport = httpx.ASGITransport(frame)
+    transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as http:
         sent = await http.get(f"{path}?include=current_run,readme")
         unheard = await http.get(f"{path}?include=current_run,nonsense")

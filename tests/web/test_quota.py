@@ -9,7 +9,7 @@ import httpx
 
 from teamvars import settings, wiring
 from teamvars.domain.workspaces import Quota
-from teamvars.web.frame import Frame
+from teamvars.web.http.app import Application
 from tests.house import BASE, House
 from tests.world import World, faults, variable_document
 
@@ -24,8 +24,8 @@ async def limited(
     house = world.house
     quota = Quota(variables, value_bytes)
     services = wiring.services(house.services.database, house.keys, quota)
-    frame = Frame(wiring.routes(services, house.keys), services.sessions, ())
-    transport = httpx.ASGITransport(frame)
+    application = Application(wiring.routes(services, house.keys), services.sessions, ())
+    transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         yield replace(world, house=House(house.config, house.keys, services, client))
 

@@ -8,11 +8,12 @@ from starlette.types import Message, Receive
 
 from teamvars.domain.errors import Refusal
 from teamvars.services.rendered import Rendered
-from teamvars.web import sending
-from teamvars.web.budgets import Bodies
-from teamvars.web.exchange import PIECE_BYTES, Answer, Exchange
-from teamvars.web.sending import Sender
-from teamvars.web.time_limits import TimeLimits
+from teamvars.web.http import sending
+from teamvars.web.http.budgets import Bodies
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import PIECE_BYTES, Response
+from teamvars.web.http.sending import Sender
+from teamvars.web.http.time_limits import TimeLimits
 
 PIECES = (b"a" * (PIECE_BYTES + 1), b"b" * PIECE_BYTES)
 SCOPE = {"method": "GET", "path": "/", "query_string": b"", "headers": []}
@@ -28,8 +29,8 @@ async def gone() -> Message:
     return {"type": "http.disconnect"}
 
 
-def request(receive: Receive = staying) -> Exchange:
-    return Exchange(SCOPE, receive, TimeLimits(), Bodies())
+def request(receive: Receive = staying) -> Request:
+    return Request(SCOPE, receive, TimeLimits(), Bodies())
 
 
 class Client:
@@ -51,7 +52,7 @@ class Client:
 
 async def test_a_long_answer_comes_in_pieces_and_is_whole() -> None:
     client = Client()
-    assert await Sender(TimeLimits()).send(client, request(), Answer(200, Rendered("t", PIECES)))
+    assert await Sender(TimeLimits()).send(client, request(), Response(200, Rendered("t", PIECES)))
     assert client.body == b"".join(PIECES)
     assert max(len(message.get("body", b"")) for message in client.taken) <= PIECE_BYTES
     assert dict(client.taken[0]["headers"])[b"Content-Length"] == str(len(client.body)).encode()
@@ -60,7 +61,7 @@ async def test_a_long_answer_comes_in_pieces_and_is_whole() -> None:
 
 async def test_nothing_more_is_sent_to_a_client_that_has_gone() -> None:
     client = Client()
-    assert not await Sender(TimeLimits()).send(client, request(gone), Answer(200, b"x" * 2**24))
+    assert not await Sender(TimeLimits()).send(client, request(gone), Response(200, b"x" * 2**24))
     assert len(client.body) == PIECE_BYTES
 
 
@@ -69,7 +70,7 @@ async def test_long_answers_leave_the_loop_to_others_between_pieces() -> None:
     sender, pieces = Sender(TimeLimits()), 20
 
     async def long() -> None:
-        await sender.send(Client(), request(), Answer(200, b"x" * pieces * PIECE_BYTES))
+        await sender.send(Client(), request(), Response(200, b"x" * pieces * PIECE_BYTES))
 
     sending = [asyncio.create_task(long()) for _ in range(3)]
     while not all(one.done() for one in sending):
@@ -82,23 +83,23 @@ async def test_an_answer_that_nobody_takes_is_given_up_and_its_room_is_free(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sending, "PIECE_SECONDS", 0.05)
-    sender, answer = Sender(TimeLimits()), Answer(200, b"x" * 50 * 1024 * 1024)
+    sender, answer = Sender(TimeLimits()), Response(200, b"x" * 50 * 1024 * 1024)
     assert not await sender.send(Client(3), request(), answer)
-    other = Answer(200, b"y" * 50 * 1024 * 1024)
+    other = Response(200, b"y" * 50 * 1024 * 1024)
     assert not await sender.send(Client(0), request(), other)
 
 
 async def test_who_does_not_take_one_long_answer_gets_no_other() -> None:
     sender = Sender(TimeLimits())
     first = asyncio.create_task(
-        sender.send(Client(3), request(), Answer(200, b"x" * 50 * 1024 * 1024))
+        sender.send(Client(3), request(), Response(200, b"x" * 50 * 1024 * 1024))
     )
     await asyncio.sleep(0)
     client = Client()
     with pytest.raises(Refusal):
-        await sender.send(client, request(), Answer(200, b"y" * 50 * 1024 * 1024))
+        await sender.send(client, request(), Response(200, b"y" * 50 * 1024 * 1024))
     assert client.taken == []
-    assert await sender.send(client, request(), Answer(200, b"short"))
+    assert await sender.send(client, request(), Response(200, b"short"))
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first

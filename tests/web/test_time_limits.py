@@ -4,7 +4,7 @@ import asyncio
 
 import uvloop
 
-from teamvars.web.time_limits import TimeLimits
+from teamvars.web.http.time_limits import TimeLimits
 
 SHORT, LONG = 0.05, 30.0
 

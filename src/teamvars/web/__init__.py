@@ -1,1 +1,1 @@
-"""HTTP: JSON:API documents, errors and their status, negotiation, routes."""
+"""JSON:API over HTTP: `http` is the engine, and each resource has a package of its own."""

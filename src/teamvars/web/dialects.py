@@ -1,12 +1,13 @@
 """What differs between the ways of speaking the API (contract §1): one object, chosen at start."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from teamvars.domain.variables import Category, Variable
-from teamvars.web.times import timestamp
+from teamvars.web.http.formats import timestamp
 
 
 class Dialect(msgspec.Struct, frozen=True):
@@ -26,6 +27,19 @@ class Dialect(msgspec.Struct, frozen=True):
     usernames: bool
     ignored_includes: frozenset[str]
     deletes_with_variables: bool
+
+    def amend(self, schemas: dict[str, Any]) -> None:
+        """Adds to the schemas of documents, by name, what is particular to the dialect."""
+        for name in ("NewVariableAttributes", "VariableChanges", "VariableAttributes"):
+            schemas[name]["properties"]["category"]["enum"] = list(self.categories.values())
+        created, changed = schemas["NewVariableAttributes"], schemas["ChangedVariableResource"]
+        created["required"] = sorted(self.required_to_create)
+        if "description" not in self.required_to_create:
+            created["properties"]["description"]["default"] = ""
+        changed["required"] = ["type", *sorted(self.required_to_update)]
+        if self.usernames:
+            named = schemas["UserIdentifier"]["properties"]["id"]
+            named["description"] = "The id or the username of a user."
 
 
 def _unset(_: Variable) -> UnsetType:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 
 from teamvars import wiring
-from teamvars.web.resources import Route
+from teamvars.web.http.routes import Route
 from tests.faults.hostile.attack import BOTH, Attack
 from tests.faults.hostile.target import Target
 from tests.faults.hostile.wire import Answer, ask
@@ -27,10 +27,9 @@ def _paths(target: Target) -> Iterator[str]:
     for route in wiring.routes(target.served.services, target.served.keys):
         if route.method != "GET":
             continue
-        for name in route.reads:
-            if not name.startswith("If-"):
-                for text in ("a" * LONG, "9" * LONG, "a," * (LONG // 2), "%25" * (LONG // 3)):
-                    yield f"{_path(route, target)}?{name}={text}"
+        for parameter in route.reads:
+            for text in ("a" * LONG, "9" * LONG, "a," * (LONG // 2), "%25" * (LONG // 3)):
+                yield f"{_path(route, target)}?{parameter.name}={text}"
 
 
 def _path(route: Route, target: Target) -> str:

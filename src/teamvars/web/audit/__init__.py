@@ -1,0 +1,1 @@
+"""Audit events: the changes of a workspace or team."""

@@ -1,0 +1,1 @@
+"""HTTP and JSON:API, whatever the resources are: nothing here names one of them."""

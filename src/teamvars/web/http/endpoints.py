@@ -1,0 +1,70 @@
+"""Endpoints, and the order of checks that every one of them keeps (contract §2)."""
+
+from collections.abc import Sequence
+
+from teamvars.domain.errors import Code, Fault, Kind, Refusal
+from teamvars.services.sessions import Sessions
+from teamvars.web.http.json_body import Parser
+from teamvars.web.http.negotiation import require_acceptable, require_document_type
+from teamvars.web.http.parameters import require_read
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
+
+
+class Endpoint:
+    """All operations on one path."""
+
+    def __init__(self, routes: Sequence[Route], sessions: Sessions, parser: Parser) -> None:
+        self._routes = {route.method: route for route in routes}
+        self._sessions = sessions
+        self._parser = parser
+        known = {*self._routes, "OPTIONS", *(["HEAD"] if "GET" in self._routes else [])}
+        self.allow = ", ".join(sorted(known))
+
+    async def respond(self, request: Request) -> Response:
+        """Checks what concerns HTTP and JSON:API, in the contract's order; calls the handler."""
+        method = "GET" if request.method == "HEAD" else request.method
+        route = self._routes.get(method)
+        if route is None and method != "OPTIONS":
+            detail = f"This path knows {self.allow}."
+            raise Refusal(Fault(Code.METHOD_NOT_ALLOWED, detail))
+        if route is not None and route.public:
+            return await route.handler(request)
+        caller = request.require_caller()
+        try:
+            require_acceptable(request.header("accept"))
+            if route is not None:
+                if method != "GET":
+                    await self._sessions.admit(caller)
+                await self._read(request, route)
+                require_read(request, route.reads)
+                with self._sessions.in_request():
+                    return await route.handler(request)
+        except Refusal as refusal:
+            if refusal.kind is Kind.UNAUTHENTICATED:
+                self._sessions.forget(caller)
+            # 401 precedes every other error, though the token is only looked up once there is one.
+            elif caller.actor is None and refusal.kind is not Kind.UNAVAILABLE:
+                await self._sessions.authenticate(caller)
+            raise
+        await self._sessions.authenticate(caller)
+        return Response(204, headers={"Allow": self.allow})
+
+    async def _read(self, request: Request, route: Route) -> None:
+        """Reads the body; where the route takes none, only to apply the size limit."""
+        if request.has_body:
+            if route.takes is not None:
+                require_document_type(request.header("content-type"))
+            if not request.has_room_unauthenticated():
+                await self._sessions.authenticate(request.require_caller())
+                request.require_room()
+        elif route.takes is None:
+            return
+        body = await request.read_body()
+        if route.takes is None:
+            return
+        if body:  # HTTP/2 need not announce it
+            require_document_type(request.header("content-type"))
+        if body or not route.may_lack:
+            request.document = await self._parser.parse(body)

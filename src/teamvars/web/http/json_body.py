@@ -1,0 +1,185 @@
+"""From bytes to a JSON document; what is none is refused here.
+
+The standard library's parser, since msgspec lets the last of two members win in silence. It holds
+the GIL for as long as it takes, in a thread as well, so what it is given is bounded beforehand.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.web.http.pace import Pace
+
+MAX_DEPTH = 32
+MAX_VALUES = 50_000
+MAX_NAME_CHARACTERS = 100
+"""Of a member's name as a pointer shows it: a longer one is cut, so that no fault is long."""
+
+_PIECE_BYTES = 64 * 1024
+
+Place = tuple["Place", str | int] | None
+"""A place in a document: that of the parent, and the name or number in it. None: all of it."""
+
+
+class _Duplicate(ValueError):
+    """An object has a member twice."""
+
+
+class Parser:
+    """Parses the bodies of one event loop; no iteration of it takes longer than some ms."""
+
+    def __init__(self) -> None:
+        self._one_large = asyncio.Lock()
+
+    async def parse(self, body: bytes) -> object:
+        """The document. Refuses what `parse` does, and one of more values than there may be.
+
+        Large documents are parsed one at a time, in steps: many of them in one iteration of the
+        event loop would block it.
+        """
+        if len(body) <= _PIECE_BYTES:  # too short for so many values, each takes two bytes
+            return parse(body)
+        async with self._one_large:
+            pace = Pace()
+            values = 1
+            for piece in _outside_of_strings(body):
+                values += sum(map(piece.count, (b",", b"[", b"{")))
+                if values > MAX_VALUES:
+                    raise _malformed(f"A document has at most {MAX_VALUES} values.")
+                await pace.give_way()
+            document = _decode(body)
+            await pace.give_way()
+            _require_readable(body, document)
+            await pace.give_way()
+            return document
+
+
+def parse(body: bytes) -> object:
+    """The document. Refuses what is none, or not one that every client reads alike."""
+    document = _decode(body)
+    _require_readable(body, document)
+    return document
+
+
+def nul_places(document: object) -> Iterator[Place]:
+    """The places of all strings that hold a NUL, names of members included, in their order."""
+    if isinstance(document, str) and "\0" in document:
+        yield None
+    elif isinstance(document, (dict, list)):
+        yield from _nul_places_in(document, None)
+
+
+def pointer(place: Place) -> str:
+    """The JSON pointer to a place (RFC 6901), with long names cut short."""
+    tokens = []
+    while place is not None:
+        place, token = place
+        tokens.append(pointer_token(str(token)))
+    return "".join(f"/{token}" for token in reversed(tokens))
+
+
+def pointer_token(name: str) -> str:
+    """A member's name as it stands in a pointer (RFC 6901, 3)."""
+    return shown_name(name).replace("~", "~0").replace("/", "~1")
+
+
+def shown_name(name: str) -> str:
+    """A member's name as far as a pointer shows it."""
+    return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[:MAX_NAME_CHARACTERS]}…"
+
+
+def _outside_of_strings(body: bytes) -> Iterator[bytes]:
+    """What of a document stands outside of its strings, a piece at a time."""
+    is_inside = False
+    torn = b""
+    for start in range(0, len(body), _PIECE_BYTES):
+        piece = torn + body[start : start + _PIECE_BYTES]
+        # An odd backslash at the end belongs to the first character of the next piece.
+        whole = len(piece) - (len(piece) - len(piece.rstrip(b"\\"))) % 2
+        torn = piece[whole:]
+        parts = piece[:whole].replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        yield b"".join(parts[is_inside::2])
+        is_inside ^= len(parts) % 2 == 0
+
+
+def _decode(body: bytes) -> object:
+    try:
+        document: object = _DECODER.decode(body.decode())
+    except RecursionError:
+        raise _too_deep() from None
+    except _Duplicate:
+        raise _malformed("An object of the document has the same member twice.") from None
+    except ValueError:
+        # The parser's own text may quote the document.
+        raise _malformed("The document is not JSON in UTF-8.") from None
+    return document
+
+
+def _require_readable(body: bytes, document: object) -> None:
+    """Refuses a document that is too deep, or has a string that is no Unicode text."""
+    # Each level takes a bracket, so a document with few of them need not be walked.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _is_deeper(document, MAX_DEPTH):
+        raise _too_deep()
+    if rb"\u" in body:
+        try:
+            msgspec.json.encode(document)
+        except UnicodeEncodeError:  # the parser has put whole pairs together
+            detail = "A string of the document has half of a surrogate pair."
+            raise _malformed(detail) from None
+
+
+def _nul_places_in(parent: dict[str, object] | list[object], at: Place) -> Iterator[Place]:
+    # No place is made for a string without one: a long list of them must not cost anything.
+    is_object = isinstance(parent, dict)
+    children = parent.items() if isinstance(parent, dict) else enumerate(parent)
+    for name, child in children:
+        if is_object and "\0" in name:  # type: ignore[operator]  # a name
+            yield at, name
+        if isinstance(child, str):
+            if "\0" in child:
+                yield at, name
+        elif isinstance(child, (dict, list)):
+            yield from _nul_places_in(child, (at, name))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _Duplicate
+    return members
+
+
+def _refuse_constant(_: str) -> None:
+    raise ValueError  # NaN and Infinity are not JSON
+
+
+# Made once: `json.loads` makes one for each document. No number means anything here; reading one
+# as its length costs the same whatever its digits are.
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_refuse_constant, parse_int=len, parse_float=len
+)
+
+
+def _is_deeper(document: object, levels: int) -> bool:
+    """Whether containers are nested deeper than that."""
+    level = [document] if isinstance(document, (dict, list)) else []
+    for _ in range(levels):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, (dict, list))
+        ]
+    return bool(level)
+
+
+def _too_deep() -> Refusal:
+    return _malformed(f"The document is nested over {MAX_DEPTH} deep.")
+
+
+def _malformed(detail: str) -> Refusal:
+    return Refusal(Fault(Code.MALFORMED_DOCUMENT, detail))

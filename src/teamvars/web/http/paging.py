@@ -1,0 +1,113 @@
+"""Numbered pages: `page[number]` and `page[size]`, and the links and meta of a page."""
+
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from teamvars.domain.audit import Page
+from teamvars.web.http.formats import Path
+from teamvars.web.http.parameters import Parameter, invalid, only_text_of
+from teamvars.web.http.request import Request
+
+DEFAULT_SIZE = 20
+MAX_SIZE = 100
+_NUMBER = {"type": "integer", "minimum": 1}
+NUMBER = Parameter("page[number]", "Which page; the first is 1.", _NUMBER)
+SIZE = Parameter(
+    "page[size]",
+    f"Items on a page: {DEFAULT_SIZE} unless said; more than {MAX_SIZE} counts as {MAX_SIZE}.",
+    _NUMBER,
+)
+PARAMETERS = (NUMBER, SIZE)
+_NAMES = frozenset(parameter.name for parameter in PARAMETERS)
+_MAX_NUMBER = 1_000_000_000
+_MOST_DIGITS = 10  # of a number up to that one
+
+
+class Pagination(msgspec.Struct, rename="kebab"):
+    """`meta.pagination` of a paged list; a page that there is not is null."""
+
+    current_page: int
+    page_size: int
+    prev_page: int | None
+    next_page: int | None
+    total_pages: int
+    total_count: int
+
+
+class PageMeta(msgspec.Struct):
+    """`meta` of a paged list."""
+
+    pagination: Pagination
+
+
+class PageLinks(msgspec.Struct):
+    """`links` of a paged list; a page that there is not is null."""
+
+    self: Path
+    first: Path
+    prev: Path | None
+    next: Path | None
+    last: Path
+
+
+def requested_page(request: Request) -> Page:
+    """The page the query asks for; there is none before the first, and none is larger than most.
+
+    Refuses a size of nothing, a page that is too far away to be counted to, and what is no number.
+    """
+    number = max(_number(request, NUMBER, 1), 1)
+    size = min(_number(request, SIZE, DEFAULT_SIZE), MAX_SIZE)
+    if size < 1:
+        raise invalid(SIZE.name, "page[size] is at least 1.")
+    if number > _MAX_NUMBER:
+        raise invalid(NUMBER.name, f"page[number] is at most {_MAX_NUMBER}.")
+    return Page(number, size)
+
+
+def meta(page: Page, total: int) -> PageMeta:
+    """`meta` of the page; one past the end is empty and echoes its number."""
+    pages = max(-(-total // page.size), 1)
+    return PageMeta(
+        Pagination(
+            current_page=page.number,
+            page_size=page.size,
+            prev_page=page.number - 1 if page.number > 1 else None,
+            next_page=page.number + 1 if page.number < pages else None,
+            total_pages=pages,
+            total_count=total,
+        )
+    )
+
+
+def links_and_meta(request: Request, page: Page, total: int) -> tuple[PageLinks, PageMeta]:
+    """`links` and `meta` of the page. The links have the rest of the query as it was asked."""
+    said = meta(page, total)
+    return _links(request, page, said.pagination), said
+
+
+def _links(request: Request, page: Page, said: Pagination) -> PageLinks:
+    rest = [(name, value) for name, value in request.query if name not in _NAMES]
+    before = f"{quote(request.full_path)}?{urlencode(rest)}{'&' if rest else ''}"
+
+    def path(number: int) -> str:
+        return before + urlencode({NUMBER.name: number, SIZE.name: page.size})
+
+    return PageLinks(
+        self=path(page.number),
+        first=path(1),
+        prev=None if said.prev_page is None else path(said.prev_page),
+        next=None if said.next_page is None else path(said.next_page),
+        last=path(said.total_pages),
+    )
+
+
+def _number(request: Request, parameter: Parameter, default: int) -> int:
+    """A whole number, of any number of digits; one of very many counts as a very large one."""
+    text = only_text_of(request, parameter)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit()):
+        raise invalid(parameter.name, f"{parameter.name} is a whole number.")
+    digits = text.lstrip("0")
+    return int(digits or "0") if len(digits) <= _MOST_DIGITS else _MAX_NUMBER + 1

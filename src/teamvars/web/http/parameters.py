@@ -1,0 +1,125 @@
+"""Query parameters: which of them no route may ignore, `include`, and the limits of each."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.web.http.request import NAME_SHOWN, Request
+
+MAX_CHARACTERS = 256
+MAX_WORDS = 100
+_TEXT = {"type": "string", "maxLength": MAX_CHARACTERS}
+# JSON:API 1.1 has a server refuse the first three where it does not support them. Whoever narrows a
+# list and is given all of it would act on things that were never meant.
+_NOT_TO_BE_IGNORED = frozenset({"include", "sort", "fields", "filter", "q", "search", "since"})
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A query parameter that a route reads: its name, and what `/openapi.json` says of it.
+
+    `schema` is that of its value, or of each word where it `is_list`, with commas between them.
+    """
+
+    name: str
+    description: str = ""
+    schema: Mapping[str, Any] = msgspec.field(default_factory=lambda: _TEXT)
+    is_list: bool = False
+    required: bool = False
+
+
+INCLUDE = Parameter(
+    "include",
+    "Related resources that the answer should have as well, with commas.",
+    is_list=True,
+)
+
+
+def require_read(request: Request, reads: Collection[Parameter]) -> None:
+    """Refuses each parameter that asks for another response and that the route does not read.
+
+    An empty one asks for nothing, and an `include` may be one that clients always send.
+    """
+    if not request.query_string:
+        return
+    known = {parameter.name for parameter in reads}
+    unread = dict.fromkeys(
+        name[:NAME_SHOWN]
+        for name, text in request.query
+        if text and name not in known and name.partition("[")[0] in _NOT_TO_BE_IGNORED
+    )
+    if INCLUDE.name in unread and request.ignored_includes.issuperset(
+        words_of(request, INCLUDE) or ()
+    ):
+        del unread[INCLUDE.name]
+    refuse_all(
+        Fault(Code.INVALID_PARAMETER, f"There is no {name} parameter here.", parameter=name)
+        for name in unread
+    )
+
+
+def requested_includes(request: Request, known: Collection[str]) -> frozenset[str]:
+    """The related resources that the response should include.
+
+    Refuses whatever is neither known nor ignored in the dialect that is spoken.
+    """
+    words = words_of(request, INCLUDE) or ()
+    if unknown := [word for word in words if word not in {*known, *request.ignored_includes}]:
+        listed = ", ".join(sorted(known)) or "nothing here"
+        detail = f"The include parameter knows {listed}, and not '{unknown[0][:100]}'."
+        raise invalid(INCLUDE.name, detail)
+    return frozenset(words).intersection(known)
+
+
+def requested_flag(request: Request, parameter: Parameter) -> bool:
+    """Whether a parameter says true; an absent one does not. Refuses what is neither."""
+    text = text_of(request, parameter) or "false"
+    if text not in ("true", "false"):
+        raise invalid(parameter.name, f"{parameter.name} is true or false.")
+    return text == "true"
+
+
+def text_of(request: Request, parameter: Parameter) -> str | None:
+    """What a parameter looks for; None when it is absent or empty.
+
+    Refuses a long text, a NUL, which nothing has, and two texts.
+    """
+    text = only_text_of(request, parameter)
+    return None if text is None else _checked(parameter.name, text)
+
+
+def only_text_of(request: Request, parameter: Parameter) -> str | None:
+    """What a parameter says; None when it is absent or empty.
+
+    Refuses two texts: one of them would be ignored.
+    """
+    texts = set(filter(None, request.values(parameter.name)))
+    if len(texts) > 1:
+        raise invalid(parameter.name, f"{parameter.name} stands here more than once.")
+    return texts.pop() if texts else None
+
+
+def words_of(request: Request, parameter: Parameter) -> tuple[str, ...] | None:
+    """The words of a list with commas, or of a parameter that is repeated; None when it is empty.
+
+    Refuses too many words, and a word as `text_of` does a text.
+    """
+    items = ",".join(request.values(parameter.name)).split(",")
+    words = tuple(_checked(parameter.name, word) for item in items if (word := item.strip()))
+    if len(words) > MAX_WORDS:
+        raise invalid(parameter.name, f"{parameter.name} has at most {MAX_WORDS} words.")
+    return words or None
+
+
+def invalid(name: str, detail: str) -> Refusal:
+    """A query parameter says what it may not."""
+    return Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=name))
+
+
+def _checked(name: str, text: str) -> str:
+    if len(text) > MAX_CHARACTERS:
+        raise invalid(name, f"What {name} looks for has at most {MAX_CHARACTERS} characters.")
+    if "\0" in text:
+        raise invalid(name, f"{name} has no NUL character.")
+    return text

@@ -1,0 +1,174 @@
+"""Reading the members of a request document, with every fault found on the way."""
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.domain.errors import Code, Fault
+from teamvars.web.http.errors import MOST_FAULTS
+from teamvars.web.http.json_body import nul_places, pointer, pointer_token
+
+_TYPE_NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
+
+T = TypeVar("T")
+
+
+class Reader:
+    """Reads one document and keeps the faults it meets.
+
+    A parent that is None was at fault itself, and nothing more is said of its members.
+    """
+
+    def __init__(self, document: object) -> None:
+        self.document = document
+        self._faults: list[Fault] = []
+        self._omitted = 0
+        if _may_have_nul(document):
+            detail = "A string has no NUL character."
+            self._each(Code.INVALID_VALUE, detail, nul_places(document), pointer)
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What was found so far; the last one counts those that were too many to keep."""
+        if not self._omitted:
+            return tuple(self._faults)
+        *others, last = self._faults
+        return (*others, replace(last, omitted=self._omitted))
+
+    def data(self, type_: type[T]) -> T | None:
+        """The document's `data`."""
+        if not isinstance(self.document, dict):
+            self.wrong_type("", dict)
+            return None
+        return self.member(self.document, "data", type_, "")
+
+    def member(
+        self,
+        parent: Mapping[str, Any] | None,
+        name: str,
+        type_: type[T],
+        at: str,
+        *,
+        required: bool = True,
+    ) -> T | None:
+        """A member of that JSON type; `at` points to its parent."""
+        if parent is None:
+            return None
+        if name not in parent:
+            if required:
+                detail = f"The member '{name}' is required."
+                self.fault(Code.MISSING_MEMBER, detail, f"{at}/{name}")
+            return None
+        value = parent[name]
+        if not isinstance(value, type_):
+            self.wrong_type(f"{at}/{name}", type_)
+            return None
+        return value
+
+    def new_resource(self, type_: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """The `data` of a create, and its attributes."""
+        data = self.data(dict)
+        self.require_type(data, type_)
+        self.refuse_client_id(data)
+        return data, self.member(data, "attributes", dict, "/data")
+
+    def changed_resource(self, type_: str) -> tuple[str | None, dict[str, Any] | None]:
+        """The id and the attributes of an update; clients may leave out either."""
+        data = self.data(dict)
+        self.require_type(data, type_)
+        id_ = self.member(data, "id", str, "/data", required=False)
+        return id_, self.member(data, "attributes", dict, "/data", required=False)
+
+    def require_type(
+        self, resource: Mapping[str, Any] | None, wanted: str, at: str = "/data"
+    ) -> None:
+        """`type` must be the endpoint's."""
+        given = self.member(resource, "type", str, at)
+        if given is not None and given != wanted:
+            detail = f"This endpoint takes resources of type '{wanted}'."
+            self.fault(Code.TYPE_CONFLICT, detail, f"{at}/type")
+
+    def require_id(
+        self, data: Mapping[str, Any] | None, wanted: str, *, required: bool = True
+    ) -> None:
+        """`id` must be the path's."""
+        given = self.member(data, "id", str, "/data", required=required)
+        if given is not None and given != wanted:
+            self.fault(Code.ID_CONFLICT, "This is not the id of the path.", "/data/id")
+
+    def refuse_client_id(self, data: Mapping[str, Any] | None) -> None:
+        """The service assigns ids; an empty one counts as absent."""
+        if data is None or data.get("id") in (None, ""):
+            return
+        if self.member(data, "id", str, "/data"):
+            self.fault(Code.CLIENT_ID_NOT_SUPPORTED, "The service assigns ids.", "/data/id")
+
+    def refuse_unknown(self, attributes: Mapping[str, Any] | None, known: Set[str]) -> None:
+        """A mistyped attribute is not ignored: `sensitve` must not publish a secret."""
+        unknown = (name for name in attributes or {} if name not in known)
+        self._each(
+            Code.UNKNOWN_ATTRIBUTE,
+            "There is no such attribute.",
+            unknown,
+            lambda name: f"/data/attributes/{pointer_token(name)}",
+        )
+
+    def at_most(self, most: int, items: list[Any], at: str) -> list[Any]:
+        """The items, or none when there are more than that."""
+        if len(items) <= most:
+            return items
+        self.fault(Code.TOO_MANY_ITEMS, f"A request has at most {most} items.", at)
+        return []
+
+    def related_id(
+        self, relationships: Mapping[str, Any] | None, name: str, type_: str
+    ) -> str | None:
+        """The id of a required relationship to one resource of that type."""
+        at = f"/data/relationships/{name}"
+        relation = self.member(relationships, name, dict, "/data/relationships")
+        item = self.member(relation, "data", dict, at)
+        return None if item is None else self.identifier(item, type_, f"{at}/data")
+
+    def identifier(self, item: object, type_: str, at: str) -> str | None:
+        """The id of a resource identifier of that type; None when it is at fault."""
+        if not isinstance(item, dict):
+            self.wrong_type(at, dict)
+            return None
+        before = self._count()
+        self.require_type(item, type_, at)
+        id_ = self.member(item, "id", str, at)
+        at_fault = self._count() > before or "\0" in (id_ or "")
+        return None if at_fault else id_
+
+    def wrong_type(self, at: str, wanted: type) -> None:
+        """Notes that a member is of another JSON type than `wanted`."""
+        self.fault(Code.WRONG_TYPE, f"This must be {_TYPE_NAMES[wanted]}.", at)
+
+    def fault(self, code: Code, detail: str, pointer: str) -> None:
+        """Notes a fault of the member there; of too many it is only counted."""
+        if len(self._faults) < MOST_FAULTS:
+            self._faults.append(Fault(code, detail, pointer=pointer))
+        else:
+            self._omitted += 1
+
+    def _each(
+        self, code: Code, detail: str, places: Iterator[T], pointer_to: Callable[[T], str]
+    ) -> None:
+        """Notes a fault of each place. Pointers are made for those alone that are kept."""
+        for place in islice(places, MOST_FAULTS - len(self._faults)):
+            self.fault(code, detail, pointer_to(place))
+        self._omitted += sum(1 for _ in places)
+
+    def _count(self) -> int:
+        return len(self._faults) + self._omitted
+
+
+def _may_have_nul(document: object) -> bool:
+    """Whether a string of it may hold a NUL, in a tenth of the time it takes to look at each.
+
+    True as well for some that hold none, such as a backslash before `u0000`.
+    """
+    return rb"\u0000" in msgspec.json.encode(document)

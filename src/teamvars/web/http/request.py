@@ -1,0 +1,249 @@
+"""One request, as the handlers see it."""
+
+import random
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.types import Receive, Scope
+
+from teamvars.domain.access import Caller
+from teamvars.domain.errors import Code, Fault, Refusal, unauthenticated
+from teamvars.security.tokens import hash_token, is_token
+from teamvars.web.http.budgets import (
+    UNAUTHENTICATED,
+    UNAUTHENTICATED_BODY_BYTES,
+    Bodies,
+    Principal,
+    Release,
+)
+from teamvars.web.http.time_limits import TimeLimits
+
+MAX_BODY_BYTES = 2 * 1024 * 1024
+MAX_QUERY_BYTES = 16 * 1024
+MAX_PARAMETERS = 100
+"""Of a query. The links of a paged list repeat it, and reading it takes its time."""
+NAME_SHOWN = 100
+"""Characters of a parameter's name in an error."""
+BODY_SECONDS = 30.0
+"""How long a body may take to arrive."""
+DRAIN_SECONDS = 5.0
+"""How long a response waits for the rest of a body that is not read."""
+DRAIN_SILENCE_SECONDS = 0.25
+"""How long it waits for the next chunk of it."""
+DRAIN_BYTES = 2 * MAX_BODY_BYTES
+"""How much of it is discarded for a caller, so that one who sends too much sees the response."""
+UNAUTHENTICATED_DRAIN_BYTES = 128 * 1024
+"""The same before the caller is authenticated: enough for most whose token has expired."""
+
+_LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
+_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
+
+
+class Request:
+    """One request; `document` is its JSON body where the route takes one."""
+
+    def __init__(
+        self, scope: Scope, receive: Receive, time_limits: TimeLimits, bodies: Bodies
+    ) -> None:
+        self.method: str = scope["method"]
+        self.full_path: str = scope["path"]
+        self.query_string: bytes = scope["query_string"]
+        self.template: str | None = None
+        self.parameters: Mapping[str, Any] = {}
+        self.ignored_includes: frozenset[str] = frozenset()
+        self.document: object = None
+        self.caller: Caller | None = None
+        self.audited_address: str | None = None
+        self._receive = receive
+        self._time_limits = time_limits
+        self._bodies = bodies
+        self._release: Release | None = None
+        self._headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+            # Of a repeated field the values make up one list (RFC 9110, 5.3).
+            self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
+        given = self._headers.get("x-request-id", "")
+        self.request_id = given if _REQUEST_ID.fullmatch(given) else _new_request_id()
+        self._announced = self._announced_bytes()
+        self._received = 0
+        self._body_pending = self.has_body
+
+    def header(self, name: str) -> str | None:
+        """A request header by lower-case name."""
+        return self._headers.get(name)
+
+    @cached_property
+    def query(self) -> list[tuple[str, str]]:
+        """The names and values of the query parameters, as they stand.
+
+        Refuses a long query, by its longest parameter, and one of many parameters.
+        """
+        if not self.query_string:
+            return []
+        text = self.query_string.decode("latin-1")
+        try:
+            found = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
+        except ValueError:
+            detail = f"A query has at most {MAX_PARAMETERS} parameters."
+            raise Refusal(Fault(Code.INVALID_PARAMETER, detail)) from None
+        if len(text) > MAX_QUERY_BYTES:
+            longest, _ = max(found, key=lambda pair: len(pair[0]) + len(pair[1]), default=("", ""))
+            detail = f"A query has at most {MAX_QUERY_BYTES} bytes; this is its longest parameter."
+            raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=longest[:NAME_SHOWN]))
+        return found
+
+    def values(self, name: str) -> list[str]:
+        """Every value of a query parameter."""
+        return [value for key, value in self.query if key == name]
+
+    def path(self, name: str) -> str:
+        """A parameter of the path."""
+        value: str = self.parameters[name]
+        return value
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the header fields announce one."""
+        return self._announced != 0
+
+    @property
+    def _is_coded(self) -> bool:
+        """Whether the transfer coding is one that we and a proxy might read differently."""
+        return self._headers.get("transfer-encoding", "chunked").strip().lower() != "chunked"
+
+    def require_caller(self) -> Caller:
+        """The sender, by its bearer token, which storage has still to look up.
+
+        Refuses a missing or malformed token at once.
+        """
+        if self.caller is not None:
+            return self.caller
+        scheme, _, token = (self.header("authorization") or "").strip().partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not is_token(token):
+            raise unauthenticated()
+        self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
+        return self.caller
+
+    def has_room_unauthenticated(self) -> bool:
+        """Whether the body may be read before the token is looked up.
+
+        One without a Content-Length may not. Refuses one that is coded or too large.
+        """
+        if self._is_coded:
+            detail = "The only transfer coding is chunked."
+            raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail, header="Transfer-Encoding"))
+        if (self._announced or 0) > MAX_BODY_BYTES:
+            raise _too_large()
+        if self._announced is not None:
+            self._release = self._bodies.admit_unauthenticated(self._announced)
+        return self._release is not None
+
+    def require_room(self) -> None:
+        """Counts the body against the caller's budget. Refuses: too many requests, busy."""
+        size = MAX_BODY_BYTES if self._announced is None else self._announced
+        self._release = self._bodies.admit(self.principal, size)
+
+    def release(self) -> None:
+        """Gives the body's share of the budget back."""
+        if self._release is not None:
+            self._release()
+
+    @property
+    def principal(self) -> Principal:
+        """The authenticated caller; all who are not authenticated yet are one."""
+        actor = None if self.caller is None else self.caller.actor
+        return UNAUTHENTICATED if actor is None else (actor.kind, actor.id)
+
+    async def read_body(self) -> bytes:
+        """The whole body. Refuses one that is too large, too slow or incomplete."""
+        # One that was not announced, which HTTP/2 allows, is not in the budget.
+        most = MAX_BODY_BYTES if self.has_body else UNAUTHENTICATED_BODY_BYTES
+        chunks: list[bytes] = []
+        try:
+            with self._time_limits.of(BODY_SECONDS):
+                while self._body_pending or not chunks:
+                    chunks.append(await self._next_chunk())
+                    if self._received > most:
+                        raise _too_large()
+        except TimeoutError:
+            detail = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
+            raise Refusal(Fault(Code.REQUEST_TIMEOUT, detail)) from None
+        return b"".join(chunks)
+
+    async def drain(self) -> bool:
+        """Whether the connection can be kept alive: discards the rest of the body, if it is short.
+
+        A client that still sends when its connection is closed may never see the response (RFC
+        9112, 9.6). One that waits for `100 Continue` sends nothing.
+        """
+        if not self._body_pending:
+            return True
+        most = self._received + self._room_to_drain()
+        try:
+            with self._time_limits.of(DRAIN_SECONDS):
+                while self._received < most:
+                    with self._time_limits.of(DRAIN_SILENCE_SECONDS):
+                        await self._next_chunk()
+                    if not self._body_pending:
+                        return True
+        except (TimeoutError, Refusal):
+            pass
+        return False
+
+    def _room_to_drain(self) -> int:
+        """How many bytes may be discarded; 0 where the body is longer, or will not be sent."""
+        if self.header("expect") is not None or self._is_coded:
+            return 0
+        is_unauthenticated = self.principal is UNAUTHENTICATED
+        most = UNAUTHENTICATED_DRAIN_BYTES if is_unauthenticated else DRAIN_BYTES
+        if self._announced is not None and self._announced - self._received > most:
+            return 0
+        if self._release is None and not is_unauthenticated:
+            try:
+                self.require_room()  # what is discarded counts against the caller's budget as well
+            except Refusal:
+                return 0
+        return most
+
+    async def disconnect(self) -> None:
+        """Returns when the client has disconnected; for when the body is no longer read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def _next_chunk(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            # The client has disconnected or its framing is broken: it may still read a response.
+            detail = "The body broke off before its end."
+            raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail))
+        chunk: bytes = message.get("body", b"")
+        self._received += len(chunk)
+        # A body as long as its Content-Length is complete. The server would say so in a message of
+        # its own, which costs two thread switches.
+        is_whole = 0 < self._received == self._announced
+        self._body_pending = message.get("more_body", False) and not is_whole
+        return chunk
+
+    def _announced_bytes(self) -> int | None:
+        """The length of the body by the request's header fields (RFC 9112, 6.3).
+
+        None where they do not say, or say it in more digits than a length needs.
+        """
+        if "transfer-encoding" in self._headers:
+            return None
+        length = self._headers.get("content-length", "0").strip()
+        return int(length) if length.isdecimal() and len(length) <= _LENGTH_DIGITS else None
+
+
+def _new_request_id() -> str:
+    # It protects nothing, so it need not cost a system call.
+    return f"{random.getrandbits(128):032x}"
+
+
+def _too_large() -> Refusal:
+    return Refusal(Fault(Code.BODY_TOO_LARGE, f"A body has at most {MAX_BODY_BYTES} bytes."))

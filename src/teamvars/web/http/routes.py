@@ -1,0 +1,52 @@
+"""Routes: the declaration of each operation."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from teamvars.web.http.negotiation import MEDIA_TYPE
+from teamvars.web.http.parameters import Parameter
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Route(msgspec.Struct, frozen=True):
+    """One operation on the path `template`, in which `{name}` stands for a parameter.
+
+    `responses` has the type of the document for each success, None where there is no document, and
+    `media_type` is that of the documents; one that `has_page` responds with an HTML page to whoever
+    prefers one. `sends` names the headers of its own, each with a word on when it is sent; those
+    that `has_entity_tag` send an ETag as well.
+
+    A request's body is ignored unless the route `takes` a document, such as `example`, which it
+    `may_lack`. `reads` are the query parameters its handler looks at: what would change the
+    response and is not among them is refused. `precondition` is the conditional header it
+    evaluates, If-Match or If-None-Match.
+
+    `may_forbid` says that some who see the target may not do this, `refuses` which other statuses
+    there are besides those of every route. A `public` route asks for no token.
+
+    `name` is the operation's in `/openapi.json`, a verb and its object such as `listVariables`:
+    generated clients call it that, so it stays.
+    """
+
+    method: str
+    template: str
+    handler: Handler
+    responses: Mapping[int, type | None]
+    takes: type[msgspec.Struct] | None = None
+    example: Mapping[str, Any] | None = None
+    may_lack: bool = False
+    reads: tuple[Parameter, ...] = ()
+    precondition: str | None = None
+    sends: Mapping[str, str] = {}
+    has_entity_tag: bool = False
+    may_forbid: bool = False
+    refuses: tuple[int, ...] = ()
+    media_type: str = MEDIA_TYPE
+    has_page: bool = False
+    public: bool = False
+    name: str = ""

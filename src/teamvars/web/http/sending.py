@@ -1,0 +1,88 @@
+"""Sending responses, a long one in chunks and under backpressure from its client."""
+
+import asyncio
+
+from starlette.types import Message, Send
+
+from teamvars.web.http.budgets import Responses
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import PIECE_BYTES, Response
+from teamvars.web.http.time_limits import TimeLimits
+
+PIECE_SECONDS = 30.0
+"""How long a client may take for a chunk of a response."""
+BYTES_A_SECOND = 64 * 1024
+"""The least rate at which it takes all of it, after a first `PIECE_SECONDS`."""
+PIECES_A_SECOND = 4000
+"""Of several long responses together. Copying one into fresh memory takes some 100 µs."""
+
+_SHORT_BYTES = 64 * 1024
+
+
+class Sender:
+    """Sends the responses of one event loop."""
+
+    def __init__(self, time_limits: TimeLimits) -> None:
+        self._time_limits = time_limits
+        self._responses = Responses()
+        self._long_responses = 0
+
+    async def send(self, send: Send, request: Request, response: Response) -> bool:
+        """Sends the response. False: the client has disconnected or did not take it in time.
+
+        Refuses, before anything was sent, a long one that the budget has no room for: too many
+        requests, busy.
+        """
+        body = b"" if response.body is None else response.body
+        pieces = (body,) if isinstance(body, bytes) else body.pieces
+        size = len(body) if isinstance(body, bytes) else body.size
+        headers = [
+            (name.encode(), text.encode("latin-1")) for name, text in response.headers.items()
+        ]
+        if response.status not in (204, 304):
+            headers.append((b"Content-Length", str(size).encode()))
+        start: Message = {
+            "type": "http.response.start",
+            "status": response.status,
+            "headers": headers,
+        }
+        if size <= _SHORT_BYTES or request.method == "HEAD":
+            await send(start)
+            content = b"" if request.method == "HEAD" else b"".join(pieces)
+            await send({"type": "http.response.body", "body": content})
+            return True
+        try:
+            with (
+                self._time_limits.of(PIECE_SECONDS + size / BYTES_A_SECOND) as limit,
+                self._responses.sending(request.principal, body, size, limit),
+            ):
+                with self._time_limits.of(PIECE_SECONDS):
+                    await send(start)
+                return await self._send_pieces(send, request, pieces)
+        except TimeoutError:
+            # The server closes a connection whose response ends early.
+            return False
+
+    async def _send_pieces(self, send: Send, request: Request, pieces: tuple[bytes, ...]) -> bool:
+        """Sends the body of a long response. False: the client has disconnected."""
+        disconnect = asyncio.ensure_future(request.disconnect())
+        self._long_responses += 1
+        try:
+            for piece in pieces:
+                for start in range(0, len(piece), PIECE_BYTES):
+                    content = piece[start : start + PIECE_BYTES]
+                    with self._time_limits.of(PIECE_SECONDS):
+                        await send(
+                            {"type": "http.response.body", "body": content, "more_body": True}
+                        )
+                    # `send` does not suspend while the server's buffer has room, nor once the
+                    # client has disconnected: the whole response would be copied in one iteration
+                    # of the event loop.
+                    await asyncio.sleep((self._long_responses - 1) / PIECES_A_SECOND)
+                    if disconnect.done():
+                        return False
+        finally:
+            self._long_responses -= 1
+            disconnect.cancel()
+        await send({"type": "http.response.body", "body": b""})
+        return True

@@ -1,0 +1,1 @@
+"""Team membership: relationships that are changed by linkage."""

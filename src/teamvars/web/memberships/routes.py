@@ -1,0 +1,162 @@
+"""The routes of memberships of organizations: decode, call, encode."""
+
+from teamvars.domain.audit import Page
+from teamvars.domain.memberships import MembershipFilter
+from teamvars.domain.teams import Status
+from teamvars.services.memberships import MembershipPage, Memberships
+from teamvars.web.http import paging
+from teamvars.web.http.parameters import (
+    INCLUDE,
+    Parameter,
+    invalid,
+    requested_includes,
+    text_of,
+    words_of,
+)
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
+from teamvars.web.memberships import documents
+from teamvars.web.memberships.documents import (
+    INCLUDES,
+    InvitationDocument,
+    MembershipDocument,
+    MembershipListDocument,
+)
+
+_ALL = "/api/v2/organizations/{organization}/organization-memberships"
+_OWN = "/api/v2/organization-memberships"
+_ONE = "/api/v2/organization-memberships/{membership_id}"
+_OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
+_SEARCH = Parameter("q")
+_STATUS = Parameter("filter[status]", schema={"type": "string", "enum": list(Status)})
+_EMAILS = Parameter("filter[email]", is_list=True)
+
+
+class MembershipRoutes:
+    """Memberships and invitations as HCP Terraform's clients know them."""
+
+    def __init__(self, memberships: Memberships) -> None:
+        self._memberships = memberships
+
+    def routes(self) -> list[Route]:
+        """The members of a team, as memberships."""
+        page = {200: MembershipListDocument}
+        reads = (*paging.PARAMETERS, _STATUS, INCLUDE)
+        list_ = self.list_of_team
+        return [Route("GET", _OF_TEAM, list_, page, reads=reads, name="listTeamMemberships")]
+
+    def directory_routes(self) -> list[Route]:
+        """All the others, one row an operation."""
+        one, page = {200: MembershipDocument}, {200: MembershipListDocument}
+        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _EMAILS, _STATUS)
+        own = (*paging.PARAMETERS, INCLUDE)
+        invite = Route(
+            "POST",
+            _ALL,
+            self.invite,
+            {201: MembershipDocument},
+            takes=InvitationDocument,
+            example=documents.EXAMPLE,
+            may_forbid=True,
+            name="inviteMember",
+        )
+        remove = Route(
+            "DELETE",
+            _ONE,
+            self.remove,
+            {204: None},
+            may_forbid=True,
+            refuses=(422,),
+            name="deleteMembership",
+        )
+        accept = f"{_ONE}/actions/accept"
+        return [
+            Route("GET", _ALL, self.list, page, reads=reads, name="listMemberships"),
+            invite,
+            Route("GET", _OWN, self.list_of_caller, page, reads=own, name="listOwnMemberships"),
+            Route("GET", _ONE, self.read, one, reads=(INCLUDE,), name="readMembership"),
+            remove,
+            Route("POST", accept, self.accept, one, may_forbid=True, name="acceptInvitation"),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        """List the memberships of an organization, invitations included."""
+        includes = requested_includes(request, INCLUDES)
+        emails, status = words_of(request, _EMAILS), _requested_status(request)
+        wanted = MembershipFilter(text_of(request, _SEARCH), emails, status)
+        page = paging.requested_page(request)
+        caller, organization = request.require_caller(), request.path("organization")
+        found = await self._memberships.list(caller, organization, wanted, page)
+        return _listed(request, found, includes, page)
+
+    async def list_of_caller(self, request: Request) -> Response:
+        """List the caller's own memberships and invitations."""
+        includes = requested_includes(request, INCLUDES)
+        page = paging.requested_page(request)
+        found = await self._memberships.list_of_caller(request.require_caller(), page)
+        return _listed(request, found, includes, page)
+
+    async def list_of_team(self, request: Request) -> Response:
+        """List the memberships in a team: all of them, or a page when one is asked for."""
+        includes = requested_includes(request, INCLUDES)
+        wanted = MembershipFilter(status=_requested_status(request))
+        is_paged = any(request.values(parameter.name) for parameter in paging.PARAMETERS)
+        page = paging.requested_page(request) if is_paged else None
+        caller, team_id = request.require_caller(), request.path("team_id")
+        found = await self._memberships.list_of_team(caller, team_id, wanted, page)
+        return _listed(request, found, includes, page)
+
+    async def read(self, request: Request) -> Response:
+        """Read a membership."""
+        includes = requested_includes(request, INCLUDES)
+        caller, id_ = request.require_caller(), request.path("membership_id")
+        document = documents.membership(await self._memberships.read(caller, id_), includes)
+        return Response.document(200, document)
+
+    async def invite(self, request: Request) -> Response:
+        """Invite somebody into an organization by e-mail address."""
+        draft = documents.invitation(request.document)
+        caller, organization = request.require_caller(), request.path("organization")
+        made = await self._memberships.invite(caller, organization, draft)
+        document = documents.membership(made, frozenset({"user"}))
+        return Response.document(201, document, {"Location": documents.path(made.memberships[0])})
+
+    async def accept(self, request: Request) -> Response:
+        """Accept an invitation, as the invited user."""
+        caller, id_ = request.require_caller(), request.path("membership_id")
+        found = await self._memberships.accept(caller, id_)
+        document = documents.membership(found, frozenset({"user"}))
+        return Response.document(200, document)
+
+    async def remove(self, request: Request) -> Response:
+        """Remove somebody from an organization, and so from all its teams."""
+        caller, id_ = request.require_caller(), request.path("membership_id")
+        await self._memberships.remove(caller, id_)
+        return Response(204)
+
+
+def _requested_status(request: Request) -> Status | None:
+    """The status that memberships should have. Refuses one that there is not."""
+    text = text_of(request, _STATUS)
+    if text is None:
+        return None
+    try:
+        return Status(text)
+    except ValueError:
+        listed = ", ".join(status.value for status in Status)
+        raise invalid(_STATUS.name, f"{_STATUS.name} is one of {listed}.") from None
+
+
+def _listed(
+    request: Request,
+    found: MembershipPage,
+    includes: frozenset[str],
+    page: Page | None,
+) -> Response:
+    if page is None:
+        document = documents.membership_list(found, includes)
+    else:
+        links, meta = paging.links_and_meta(request, page, found.total)
+        document = documents.membership_list(found, includes, links, meta)
+    return Response.document(200, document)

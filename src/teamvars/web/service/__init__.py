@@ -1,0 +1,1 @@
+"""What the service says of itself, to callers without a token as well."""

@@ -1,0 +1,1 @@
+"""Teams' access to workspaces."""

@@ -1,0 +1,190 @@
+"""The documents of teams' accesses to workspaces."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from teamvars.domain.team_workspaces import (
+    AccessType,
+    TeamWorkspace,
+    TeamWorkspaceDraft,
+    VariableLevel,
+)
+from teamvars.services.team_workspaces import TeamWorkspacePage
+from teamvars.web.examples import IDS
+from teamvars.web.http import paging
+from teamvars.web.http.reader import Reader
+from teamvars.web.http.resource_objects import Identifier, SelfLink
+
+TYPE = "team-workspaces"
+_VARIABLES = Meta(description="Counts where the access is 'custom', and nowhere else.")
+_WORDS = Meta(extra_json_schema={"enum": [level.word for level in VariableLevel]})
+
+VariablesWord = Literal["none", "read", "write"]
+
+
+class NewTeamWorkspaceAttributes(msgspec.Struct, kw_only=True):
+    """What the team may do; attributes that are not here are ignored."""
+
+    access: AccessType
+    variables: Annotated[VariablesWord, _VARIABLES] = "none"
+
+
+class OneTeam(msgspec.Struct):
+    """A relationship to a team."""
+
+    data: Identifier
+
+
+class OneWorkspace(msgspec.Struct):
+    """A relationship to a workspace."""
+
+    data: Identifier
+
+
+class TeamWorkspaceRelationships(msgspec.Struct):
+    """Which team has access to which workspace."""
+
+    team: OneTeam
+    workspace: OneWorkspace
+
+
+class NewTeamWorkspaceResource(msgspec.Struct):
+    """An access to create."""
+
+    type: Literal["team-workspaces"]
+    attributes: NewTeamWorkspaceAttributes
+    relationships: TeamWorkspaceRelationships
+
+
+class NewTeamWorkspaceDocument(msgspec.Struct):
+    """Gives a team access to a workspace."""
+
+    data: NewTeamWorkspaceResource
+
+
+class TeamWorkspaceChanges(msgspec.Struct, kw_only=True):
+    """What an update says about an access; what is left out stays."""
+
+    access: AccessType | UnsetType = UNSET
+    variables: Annotated[VariablesWord, _VARIABLES] | UnsetType = UNSET
+
+
+class ChangedTeamWorkspaceResource(msgspec.Struct):
+    """An access to update; an `id`, when there is one, is the path's."""
+
+    type: Literal["team-workspaces"]
+    id: str | UnsetType = UNSET
+    attributes: TeamWorkspaceChanges | UnsetType = UNSET
+
+
+class ChangedTeamWorkspaceDocument(msgspec.Struct):
+    """Updates an access."""
+
+    data: ChangedTeamWorkspaceResource
+
+
+class TeamWorkspaceAttributes(msgspec.Struct, rename="kebab"):
+    """What a team may do. There are no runs and no state; who writes variables may lock."""
+
+    access: AccessType
+    variables: Annotated[str, _WORDS]
+    workspace_locking: bool
+    runs: str = "read"
+    state_versions: str = "none"
+    sentinel_mocks: str = "none"
+    run_tasks: bool = False
+
+
+class TeamWorkspaceResource(msgspec.Struct):
+    """A team's access to a workspace."""
+
+    id: str
+    type: str
+    attributes: TeamWorkspaceAttributes
+    relationships: TeamWorkspaceRelationships
+    links: SelfLink
+
+
+class TeamWorkspaceDocument(msgspec.Struct):
+    """One access."""
+
+    data: TeamWorkspaceResource
+
+
+class TeamWorkspaceListDocument(msgspec.Struct):
+    """One page of the accesses to a workspace."""
+
+    data: list[TeamWorkspaceResource]
+    links: paging.PageLinks
+    meta: paging.PageMeta
+
+
+NEW_EXAMPLE = {
+    "data": {
+        "type": TYPE,
+        "attributes": {"access": "custom", "variables": "read"},
+        "relationships": {
+            "team": {"data": {"type": "teams", "id": IDS["team_id"]}},
+            "workspace": {"data": {"type": "workspaces", "id": IDS["workspace_id"]}},
+        },
+    }
+}
+CHANGE_EXAMPLE = {"data": {"type": TYPE, "attributes": {"access": "write"}}}
+
+
+def new_draft(document: object) -> TeamWorkspaceDraft:
+    """What a create asks for, with every fault of the document."""
+    read = Reader(document)
+    data, attributes = read.new_resource(TYPE)
+    access = read.member(attributes, "access", str, "/data/attributes")
+    variables = read.member(attributes, "variables", str, "/data/attributes", required=False)
+    relationships = read.member(data, "relationships", dict, "/data")
+    team_id = read.related_id(relationships, "team", "teams")
+    workspace_id = read.related_id(relationships, "workspace", "workspaces")
+    return TeamWorkspaceDraft(None, team_id, workspace_id, access, variables, read.faults)
+
+
+def changed_draft(document: object) -> TeamWorkspaceDraft:
+    """What an update asks for; clients may leave out both `id` and `attributes`."""
+    read = Reader(document)
+    id_, attributes = read.changed_resource(TYPE)
+    at = "/data/attributes"
+    access = read.member(attributes, "access", str, at, required=False)
+    variables = read.member(attributes, "variables", str, at, required=False)
+    return TeamWorkspaceDraft(id_, None, None, access, variables, read.faults)
+
+
+def path(found: TeamWorkspace) -> str:
+    """`links.self` of an access."""
+    return f"/api/v2/team-workspaces/{found.id}"
+
+
+def team_workspace(found: TeamWorkspace) -> TeamWorkspaceDocument:
+    """The document of one access."""
+    return TeamWorkspaceDocument(_resource(found))
+
+
+def team_workspace_list(
+    found: TeamWorkspacePage, links: paging.PageLinks, meta: paging.PageMeta
+) -> TeamWorkspaceListDocument:
+    """The document of one page."""
+    return TeamWorkspaceListDocument([_resource(one) for one in found.accesses], links, meta)
+
+
+def _resource(found: TeamWorkspace) -> TeamWorkspaceResource:
+    return TeamWorkspaceResource(
+        id=found.id,
+        type=TYPE,
+        attributes=TeamWorkspaceAttributes(
+            access=found.access,
+            variables=found.level.word,
+            workspace_locking=found.level is VariableLevel.WRITE,
+        ),
+        relationships=TeamWorkspaceRelationships(
+            OneTeam(Identifier(found.team_id, "teams")),
+            OneWorkspace(Identifier(found.workspace_id, "workspaces")),
+        ),
+        links=SelfLink(path(found)),
+    )

@@ -1,0 +1,116 @@
+"""The routes of teams' accesses to workspaces: decode, call, encode."""
+
+from teamvars.domain.team_workspaces import TeamWorkspace
+from teamvars.services.team_workspaces import TeamWorkspaces
+from teamvars.web.http import paging
+from teamvars.web.http.parameters import Parameter, invalid, text_of
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
+from teamvars.web.team_workspaces import documents
+from teamvars.web.team_workspaces.documents import (
+    ChangedTeamWorkspaceDocument,
+    NewTeamWorkspaceDocument,
+    TeamWorkspaceDocument,
+    TeamWorkspaceListDocument,
+)
+
+_ALL = "/api/v2/team-workspaces"
+_ONE = "/api/v2/team-workspaces/{team_workspace_id}"
+_WORKSPACE = Parameter("filter[workspace][id]", required=True)
+
+
+class TeamWorkspaceRoutes:
+    """Which team may do what with the variables of which workspace."""
+
+    def __init__(self, team_workspaces: TeamWorkspaces) -> None:
+        self._team_workspaces = team_workspaces
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        one, page = {200: TeamWorkspaceDocument}, {200: TeamWorkspaceListDocument}
+        create = Route(
+            "POST",
+            _ALL,
+            self.create,
+            {201: TeamWorkspaceDocument},
+            takes=NewTeamWorkspaceDocument,
+            example=documents.NEW_EXAMPLE,
+            may_forbid=True,
+            refuses=(404,),
+            name="createTeamWorkspace",
+        )
+        list_ = Route(
+            "GET",
+            _ALL,
+            self.list,
+            page,
+            reads=(*paging.PARAMETERS, _WORKSPACE),
+            refuses=(404,),
+            name="listTeamWorkspaces",
+        )
+        update = Route(
+            "PATCH",
+            _ONE,
+            self.update,
+            one,
+            takes=ChangedTeamWorkspaceDocument,
+            example=documents.CHANGE_EXAMPLE,
+            may_forbid=True,
+            name="updateTeamWorkspace",
+        )
+        delete = Route(
+            "DELETE",
+            _ONE,
+            self.delete,
+            {204: None},
+            may_forbid=True,
+            name="deleteTeamWorkspace",
+        )
+        return [
+            list_,
+            create,
+            Route("GET", _ONE, self.read, one, name="readTeamWorkspace"),
+            update,
+            delete,
+        ]
+
+    async def list(self, request: Request) -> Response:
+        """List the teams' accesses to a workspace."""
+        workspace_id = text_of(request, _WORKSPACE)
+        if workspace_id is None:
+            raise invalid(_WORKSPACE.name, f"{_WORKSPACE.name} says which workspace.")
+        page = paging.requested_page(request)
+        found = await self._team_workspaces.list(request.require_caller(), workspace_id, page)
+        links, meta = paging.links_and_meta(request, page, found.total)
+        document = documents.team_workspace_list(found, links, meta)
+        return Response.document(200, document)
+
+    async def create(self, request: Request) -> Response:
+        """Give a team access to a workspace."""
+        draft = documents.new_draft(request.document)
+        made = await self._team_workspaces.create(request.require_caller(), draft)
+        return Response.document(
+            201, documents.team_workspace(made), {"Location": documents.path(made)}
+        )
+
+    async def read(self, request: Request) -> Response:
+        """Read a team's access to a workspace."""
+        caller, id_ = request.require_caller(), request.path("team_workspace_id")
+        return _shown(await self._team_workspaces.read(caller, id_))
+
+    async def update(self, request: Request) -> Response:
+        """Update a team's access to a workspace."""
+        draft = documents.changed_draft(request.document)
+        caller, id_ = request.require_caller(), request.path("team_workspace_id")
+        return _shown(await self._team_workspaces.update(caller, id_, draft))
+
+    async def delete(self, request: Request) -> Response:
+        """Take a team's access to a workspace away."""
+        caller, id_ = request.require_caller(), request.path("team_workspace_id")
+        await self._team_workspaces.delete(caller, id_)
+        return Response(204)
+
+
+def _shown(found: TeamWorkspace) -> Response:
+    return Response.document(200, documents.team_workspace(found))

@@ -1,0 +1,1 @@
+"""Values to be tried, of which nothing is stored."""

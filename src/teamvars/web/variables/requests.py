@@ -1,0 +1,233 @@
+"""The documents of variables that the service takes, and reading them.
+
+The types are what the OpenAPI document shows. A document is read by hand, to collect every fault:
+of the types only the names and JSON types of the attributes serve there. The rules are in the
+domain. Faults are handed on, not raised: until permission is settled nothing about the request is
+told (contract §2).
+"""
+
+from collections.abc import Mapping, Set
+from typing import Annotated, Any, Literal, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from teamvars.domain.errors import Code
+from teamvars.domain.variables import (
+    MAX_DESCRIPTION_CHARACTERS,
+    MAX_KEY_CHARACTERS,
+    MAX_VALUE_BYTES,
+    Category,
+    VariableDraft,
+    WorkspaceFilter,
+)
+from teamvars.web.dialects import Dialect
+from teamvars.web.examples import IDS
+from teamvars.web.http.reader import Reader
+from teamvars.web.http.resource_objects import Identifier
+
+_KEY = Meta(
+    min_length=1,
+    max_length=MAX_KEY_CHARACTERS,
+    pattern=r"^[^\s=\x00-\x1f\x7f-\x9f]+$",
+    description="Unique with its category; no white space, control characters or '='.",
+)
+VALUE = Meta(
+    max_length=MAX_VALUE_BYTES,
+    description=f"At most {MAX_VALUE_BYTES} bytes of UTF-8; kept as it is.",
+)
+_DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
+_CATEGORY = Meta(description="A variable of the tool, or an environment variable.")
+HCL = Meta(description="Evaluate the value as configuration-language code.")
+_SENSITIVE = Meta(description="Written once and never shown; true is for ever.")
+
+
+class NewVariableAttributes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a create says about a variable; what has no default is required (contract §4)."""
+
+    key: Annotated[str, _KEY]
+    value: Annotated[str, VALUE] = ""
+    description: Annotated[str, _DESCRIPTION]
+    category: Annotated[str, _CATEGORY]
+    hcl: Annotated[bool, HCL] = False
+    sensitive: Annotated[bool, _SENSITIVE] = False
+
+
+class VariableChanges(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What an update says about a variable; what is left out stays."""
+
+    key: Annotated[str, _KEY] | UnsetType = UNSET
+    value: Annotated[str, VALUE] | UnsetType = UNSET
+    description: Annotated[str, _DESCRIPTION] | UnsetType = UNSET
+    category: Annotated[str, _CATEGORY] | UnsetType = UNSET
+    hcl: Annotated[bool, HCL] | UnsetType = UNSET
+    sensitive: Annotated[bool, _SENSITIVE] | UnsetType = UNSET
+
+
+class WorkspaceLinkage(msgspec.Struct):
+    """A relationship to the workspace of the path."""
+
+    data: Identifier
+
+
+class NewVariableRelationships(msgspec.Struct):
+    """Either must be the workspace of the path."""
+
+    configurable: WorkspaceLinkage | UnsetType = UNSET
+    workspace: WorkspaceLinkage | UnsetType = UNSET
+
+
+class NewVariableResource(msgspec.Struct):
+    """A variable to create; the service assigns its id."""
+
+    type: Literal["vars"]
+    attributes: NewVariableAttributes
+    relationships: NewVariableRelationships | UnsetType = UNSET
+
+
+class Named(msgspec.Struct):
+    """Something by its name."""
+
+    name: str | UnsetType = UNSET
+
+
+class DeprecatedFilter(msgspec.Struct):
+    """Deprecated, and to be removed: names that the path implies already."""
+
+    workspace: Named | UnsetType = UNSET
+    organization: Named | UnsetType = UNSET
+
+
+class NewVariableDocument(msgspec.Struct):
+    """Creates a variable."""
+
+    data: NewVariableResource
+    filter: DeprecatedFilter | UnsetType = UNSET
+
+
+class ChangedVariableResource(msgspec.Struct):
+    """A variable to update; `id` is the path's."""
+
+    id: str
+    type: Literal["vars"]
+    attributes: VariableChanges
+
+
+class ChangedVariableDocument(msgspec.Struct):
+    """Updates a variable."""
+
+    data: ChangedVariableResource
+
+
+_ATTRIBUTES: Mapping[str, type] = get_type_hints(NewVariableAttributes)
+_KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the service assigns
+
+
+def new_example(dialect: Dialect) -> dict[str, Any]:
+    """A document that creates a variable."""
+    attributes = {
+        "key": "some_key",
+        "value": "some_value",
+        "description": "some description",
+        "category": dialect.categories[Category.TOOL],
+        "hcl": False,
+        "sensitive": False,
+    }
+    return {"data": {"type": "vars", "attributes": attributes}}
+
+
+def change_example(dialect: Dialect) -> dict[str, Any]:
+    """A document that updates a variable."""
+    changes = {
+        "key": "OTHER_KEY",
+        "value": "secret",
+        "category": dialect.categories[Category.ENV],
+        "sensitive": True,
+    }
+    return {"data": {"id": IDS["variable_id"], "type": "vars", "attributes": changes}}
+
+
+def create_draft(
+    document: object, workspace_id: str, dialect: Dialect
+) -> tuple[VariableDraft, WorkspaceFilter]:
+    """What a create asks for (contract §4)."""
+    read = Reader(document)
+    data, attributes = read.new_resource("vars")
+    _require_workspace(read, data, workspace_id)
+    deprecated = _filter(read)
+    return _draft(read, attributes, dialect, required=dialect.required_to_create), deprecated
+
+
+def update_draft(
+    document: object, workspace_id: str, variable_id: str, dialect: Dialect
+) -> VariableDraft:
+    """What an update asks for (contract §4)."""
+    read = Reader(document)
+    data = read.data(dict)
+    read.require_type(data, "vars")
+    read.require_id(data, variable_id, required="id" in dialect.required_to_update)
+    required = "attributes" in dialect.required_to_update
+    attributes = read.member(data, "attributes", dict, "/data", required=required)
+    _require_workspace(read, data, workspace_id)
+    return _draft(read, attributes, dialect, required=frozenset())
+
+
+def has_deprecated_filter(document: object) -> bool:
+    """Whether the request uses the deprecated `filter.*` properties."""
+    return isinstance(document, dict) and "filter" in document
+
+
+def _require_workspace(read: Reader, data: Mapping[str, Any] | None, workspace_id: str) -> None:
+    """A relationship to a workspace, when there is one, must be to the path's."""
+    relationships = read.member(data, "relationships", dict, "/data", required=False)
+    if relationships is None:
+        return
+    for name in ("configurable", "workspace"):
+        at = f"/data/relationships/{name}"
+        relation = read.member(relationships, name, dict, "/data/relationships", required=False)
+        linkage = read.member(relation, "data", dict, at, required=False)
+        for member, wanted in (("type", "workspaces"), ("id", workspace_id)):
+            given = read.member(linkage, member, str, f"{at}/data")
+            if given is not None and given != wanted:
+                detail = "The variable belongs to the workspace of the path."
+                read.fault(Code.RELATIONSHIP_CONFLICT, detail, f"{at}/data/{member}")
+
+
+def _filter(read: Reader) -> WorkspaceFilter:
+    """The deprecated `filter` object beside `data`."""
+    if not isinstance(read.document, dict):
+        return WorkspaceFilter()
+    filters = read.member(read.document, "filter", dict, "", required=False)
+    names = []
+    for noun in ("workspace", "organization"):
+        named = read.member(filters, noun, dict, "/filter", required=False)
+        names.append(read.member(named, "name", str, f"/filter/{noun}", required=False))
+    return WorkspaceFilter(*names)
+
+
+def _draft(
+    read: Reader,
+    attributes: Mapping[str, Any] | None,
+    dialect: Dialect,
+    required: Set[str],
+) -> VariableDraft:
+    """The attributes of a variable, and all faults of the document."""
+    at = "/data/attributes"
+    read.refuse_unknown(attributes, known=_KNOWN)
+    given: dict[str, Any] = {
+        name: read.member(attributes, name, type_, at, required=name in required)
+        for name, type_ in _ATTRIBUTES.items()
+    }
+    given["category"] = _category(read, given["category"], dialect)
+    return VariableDraft(**given, faults=read.faults)
+
+
+def _category(read: Reader, word: str | None, dialect: Dialect) -> Category | None:
+    for category, known in dialect.categories.items():
+        if word == known:
+            return category
+    if word is not None:
+        words = " or ".join(f"'{known}'" for known in dialect.categories.values())
+        detail = f"A category is {words}."
+        read.fault(Code.INVALID_VALUE, detail, "/data/attributes/category")
+    return None

@@ -1,0 +1,203 @@
+"""The routes of variables: decode, call, encode."""
+
+import hashlib
+
+import msgspec
+
+from teamvars.domain.workspaces import Workspace
+from teamvars.services.rendered import Rendered
+from teamvars.services.variables import (
+    ANY_VERSION,
+    VariableInWorkspace,
+    VariableList,
+    Variables,
+    Versions,
+)
+from teamvars.web.dialects import Dialect
+from teamvars.web.http.negotiation import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    MEDIA_TYPE,
+    is_known,
+    wanted_tags,
+)
+from teamvars.web.http.pace import Pace
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import PIECE_BYTES, Response
+from teamvars.web.http.routes import Route
+from teamvars.web.variables import documents, requests
+from teamvars.web.variables.deprecations import DEPRECATED_FILTER
+from teamvars.web.variables.documents import VariableDocument, VariableListDocument
+from teamvars.web.variables.requests import ChangedVariableDocument, NewVariableDocument
+
+_LIST = "/api/v2/workspaces/{workspace_id}/vars"
+_ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
+_VARIABLE = {200: VariableDocument}
+_ONE = "/api/v2/workspaces/{workspace_id}/vars/{variable_id}"
+
+
+class VariableRoutes:
+    """The five operations on variables (contract §4), and the reading of one."""
+
+    def __init__(self, variables: Variables, dialect: Dialect) -> None:
+        self._variables = variables
+        self._dialect = dialect
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        return [
+            self._list(_LIST, "listVariables"),
+            Route(
+                "POST",
+                _LIST,
+                self.create,
+                {201: VariableDocument},
+                takes=NewVariableDocument,
+                example=requests.new_example(self._dialect),
+                has_entity_tag=True,
+                sends=dict.fromkeys(
+                    DEPRECATED_FILTER, "Sent when the request has the deprecated filter."
+                ),
+                may_forbid=True,
+                name="createVariable",
+            ),
+            Route(
+                "GET",
+                _ONE,
+                self.read,
+                _VARIABLE,
+                precondition=IF_NONE_MATCH,
+                has_entity_tag=True,
+                name="readVariable",
+            ),
+            Route(
+                "PATCH",
+                _ONE,
+                self.update,
+                _VARIABLE,
+                takes=ChangedVariableDocument,
+                example=requests.change_example(self._dialect),
+                precondition=IF_MATCH,
+                has_entity_tag=True,
+                may_forbid=True,
+                name="updateVariable",
+            ),
+            Route(
+                "DELETE",
+                _ONE,
+                self.delete,
+                {204: None},
+                precondition=IF_MATCH,
+                may_forbid=True,
+                name="deleteVariable",
+            ),
+        ]
+
+    def directory_routes(self) -> list[Route]:
+        """The same list where clients ask for variable sets as well; there are none."""
+        return [self._list(_ALL_VARS, "listAllVariables")]
+
+    def _list(self, template: str, name: str) -> Route:
+        return Route(
+            "GET",
+            template,
+            self.list,
+            {200: VariableListDocument},
+            precondition=IF_NONE_MATCH,
+            has_entity_tag=True,
+            name=name,
+        )
+
+    async def list(self, request: Request) -> Response:
+        """List all variables of a workspace, by key and category."""
+        found = await self._variables.list(
+            request.require_caller(), request.path("workspace_id"), self._render
+        )
+        if is_known(request.header("if-none-match"), found.entity_tag):
+            return Response(304, headers={"ETag": found.entity_tag})
+        return Response(200, found, {"Content-Type": MEDIA_TYPE, "ETag": found.entity_tag})
+
+    async def read(self, request: Request) -> Response:
+        """Read a variable, as its `links.self` says."""
+        found = await self._variables.read(
+            request.require_caller(),
+            request.path("workspace_id"),
+            request.path("variable_id"),
+        )
+        headers = {"ETag": self._tag_of(found)}
+        if is_known(request.header("if-none-match"), headers["ETag"]):
+            return Response(304, headers=headers)
+        return Response.document(200, self._document(found), headers)
+
+    async def create(self, request: Request) -> Response:
+        """Create a variable; no other of its category has its key."""
+        workspace_id = request.path("workspace_id")
+        draft, deprecated = requests.create_draft(request.document, workspace_id, self._dialect)
+        made = await self._variables.create(
+            request.require_caller(), workspace_id, draft, deprecated
+        )
+        headers = {
+            "Location": documents.variable_path(made.variable),
+            "ETag": self._tag_of(made),
+        }
+        if requests.has_deprecated_filter(request.document):
+            headers.update(DEPRECATED_FILTER)
+        return Response.document(201, self._document(made), headers)
+
+    async def update(self, request: Request) -> Response:
+        """Update what the request names of a variable."""
+        ids = request.path("workspace_id"), request.path("variable_id")
+        updated = await self._variables.update(
+            request.require_caller(),
+            *ids,
+            requests.update_draft(request.document, *ids, self._dialect),
+            _wanted_versions(request),
+        )
+        return Response.document(200, self._document(updated), {"ETag": self._tag_of(updated)})
+
+    async def delete(self, request: Request) -> Response:
+        """Delete a variable; any body is ignored."""
+        await self._variables.delete(
+            request.require_caller(),
+            request.path("workspace_id"),
+            request.path("variable_id"),
+            _wanted_versions(request),
+        )
+        return Response(204)
+
+    async def _render(self, found: VariableList) -> Rendered:
+        """The document of the list. Between the pieces of a long one others have the loop."""
+        tag = self._entity_tag(found.head.hex(), found.workspace)
+        pieces = []
+        piece = bytearray(b'{"data":[')
+        comma = b""
+        pace = Pace()
+        for batch in found.batches:
+            resources = documents.variables(batch, found.workspace, self._dialect)
+            piece += comma + msgspec.json.encode(resources)[1:-1]
+            comma = b","
+            if len(piece) > PIECE_BYTES:
+                pieces.append(bytes(piece))
+                piece.clear()
+                await pace.give_way()
+        piece += b"]}"
+        return Rendered(tag, (*pieces, bytes(piece)))
+
+    def _document(self, found: VariableInWorkspace) -> VariableDocument:
+        return documents.variable(found.variable, found.workspace, self._dialect)
+
+    def _tag_of(self, found: VariableInWorkspace) -> str:
+        return self._entity_tag(found.variable.version_id, found.workspace)
+
+    def _entity_tag(self, version: str, workspace: Workspace) -> str:
+        """The version, a dot, and a short hash of whatever else the document shows."""
+        shown = f"{workspace.organization_name}/{workspace.name}/{self._dialect.name}"
+        return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
+
+
+def _wanted_versions(request: Request) -> Versions:
+    """The versions that `If-Match` admits: each tag up to its dot."""
+    tags = wanted_tags(request.header("if-match"))
+    if tags is None:
+        return ANY_VERSION
+    return Versions(frozenset(tag.partition(".")[0] for tag in tags))
