@@ -10,13 +10,13 @@ from teamvars.domain.directory import Directory, UserEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import InvitationDraft, MembershipFilter
 from teamvars.domain.teams import Status
+from teamvars.domain.users import User
 from teamvars.services.directory import Options
 from teamvars.services.memberships import MembershipPage
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import memberships, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within
-from teamvars.storage.users import UserRow
 from tests.house import operator
 from tests.services.people import AS_WRITTEN, Desk, caller, caller_with, dump
 
@@ -40,7 +40,7 @@ async def apply(desk: Desk, *entries: UserEntry, **options: bool) -> tuple[str, 
     return applied.changes
 
 
-async def user(desk: Desk, id_: str) -> UserRow:
+async def user(desk: Desk, id_: str) -> User:
     found = await desk.services.database.read(lambda tx: users.find(tx, id_))
     assert found is not None
     return found
@@ -64,7 +64,7 @@ async def test_who_was_only_invited_becomes_the_files_user_and_keeps_id_and_invi
     entry = UserEntry(username, email.title(), site_admin=True)
     told = await apply(desk, entry, dry_run=True)
     assert await apply(desk, entry) == told == (f"take over invited user {email} as {username}",)
-    assert await user(desk, one.user_id) == UserRow(one.user_id, username, email.title(), True)
+    assert await user(desk, one.user_id) == User(one.user_id, username, email.title(), True)
     assert await invitations(desk, one.user_id) == [one.id, two.id]
     assert await apply(desk, entry) == ()
     wanted = AuditFilter(action="user.claim", subject_ids=[one.user_id])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
 from teamvars.domain.teams import Visibility
+from teamvars.domain.users import User
 from teamvars.domain.variables import Category, Variable
 from teamvars.storage import (
     migrations,
@@ -22,7 +23,6 @@ from teamvars.storage import (
 )
 from teamvars.storage.database import Database, MissingReference, Taken, Transaction
 from teamvars.storage.teams import TeamRow
-from teamvars.storage.users import UserRow
 from teamvars.storage.variables import StoredVariable
 from tests.house import House
 from tests.storage.stores import adding, opened, words
@@ -245,20 +245,20 @@ async def test_an_organization_is_found_however_its_name_is_capitalised(schema: 
 
 
 async def test_users_are_found_by_folded_names_and_never_share_one(schema: Database) -> None:
-    async def body(tx: Transaction) -> dict[str, UserRow]:
+    async def body(tx: Transaction) -> dict[str, User]:
         return await users.find_all(tx, ["ALICE", "bob", "nobody"])
 
     def inserting(id_: str, name: str, email: str | None) -> Any:
         async def body(tx: Transaction) -> None:
-            await users.insert_all(tx, [UserRow(id_, name, email, True)], 1)
+            await users.insert_all(tx, [User(id_, name, email, True)], 1)
 
         return body
 
     await schema.write(inserting("user-1", "Alice", "A@example.com"))
     await schema.write(inserting("user-2", "bob", None))
     assert await schema.read(body) == {
-        "alice": UserRow("user-1", "Alice", "A@example.com", True),
-        "bob": UserRow("user-2", "bob", None, True),
+        "alice": User("user-1", "Alice", "A@example.com", True),
+        "bob": User("user-2", "bob", None, True),
     }
     for name, email in (("aLiCe", None), ("other", "a@EXAMPLE.com")):
         with pytest.raises(Taken):

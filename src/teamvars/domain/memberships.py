@@ -1,18 +1,14 @@
 """Memberships of organizations as clients of the directory see them, and invitations."""
 
-import re
-import secrets
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from teamvars.domain.errors import Code, Fault
-from teamvars.domain.names import email_faults, is_username
+from teamvars.domain.names import email_faults
 from teamvars.domain.teams import Status
 
 EMAIL_POINTER = "/data/attributes/email"
-_NOT_IN_USERNAMES = re.compile(r"[^A-Za-z0-9_.@+-]+")
-_MOST_OF_USERNAME = 80
 
 
 class MembershipView(msgspec.Struct, frozen=True):
@@ -75,15 +71,3 @@ class InvitationDraft(msgspec.Struct, frozen=True):
         """The address belongs to somebody who is in the organization or invited to it."""
         detail = "The user with this address is in the organization or invited to it already."
         return Fault(Code.ALREADY_MEMBER, detail, pointer=EMAIL_POINTER)
-
-
-def username_for(email: str) -> str:
-    """The name of a user who was invited by that address: the address, if it may be one."""
-    if is_username(email):
-        return email
-    return _NOT_IN_USERNAMES.sub("-", email)[:_MOST_OF_USERNAME]
-
-
-def other_username_for(email: str) -> str:
-    """Such a name when that one is taken."""
-    return f"{username_for(email)[:_MOST_OF_USERNAME]}-{secrets.token_hex(4)}"

@@ -12,6 +12,7 @@ from teamvars.domain.holders import WorkspaceHolders
 from teamvars.domain.memberships import MembershipFilter, MembershipView
 from teamvars.domain.names import USERNAME_RULE, is_username, name_taken
 from teamvars.domain.tokens import IssuedToken
+from teamvars.domain.users import User
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.changes import organizations as user_changes
@@ -20,7 +21,6 @@ from teamvars.services.changes.ledger import Ledger
 from teamvars.storage import holders, issued_tokens, memberships, teams, tokens, users
 from teamvars.storage.database import Database, Taken, Transaction
 from teamvars.storage.memberships import Within
-from teamvars.storage.users import UserRow
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Account(msgspec.Struct, frozen=True):
     `made` are the tokens of teams and organizations that the user made, which outlive them.
     """
 
-    user: UserRow
+    user: User
     memberships: Sequence[MembershipView]
     teams: Mapping[str, str]
     tokens: Sequence[IssuedToken]
@@ -50,7 +50,7 @@ class Disabling(msgspec.Struct, frozen=True):
 class Disabled(msgspec.Struct, frozen=True):
     """Who is disabled now, the tokens of others they made, and whether those were revoked."""
 
-    user: UserRow
+    user: User
     made: Sequence[IssuedToken]
     revoked: bool
 
@@ -66,7 +66,7 @@ class Accounts:
         self._chain = chain
         self._clock = clock
 
-    async def list(self) -> list[UserRow]:
+    async def list(self) -> list[User]:
         """All users, by name."""
         return await self._database.read(users.every)
 
@@ -119,10 +119,10 @@ class Accounts:
 
         return await self._database.write(body)
 
-    async def enable(self, caller: Caller, who: str) -> UserRow:
+    async def enable(self, caller: Caller, who: str) -> User:
         """Lets a user be what they were before they were disabled."""
 
-        async def body(tx: Transaction) -> UserRow:
+        async def body(tx: Transaction) -> User:
             ledger = Ledger(tx, caller, self._chain, self._clock())
             await ledger.lock([SYSTEM_STREAM])
             user = await users.find_one(tx, who)
@@ -132,12 +132,12 @@ class Accounts:
 
         return await self._database.write(body)
 
-    async def rename(self, caller: Caller, who: str, username: str) -> UserRow:
+    async def rename(self, caller: Caller, who: str, username: str) -> User:
         """Gives a user another name. Refuses: a name that cannot be, or that another user has."""
         if not is_username(username):
             raise Refusal(Fault(Code.INVALID_VALUE, f"A user name has {USERNAME_RULE}."))
 
-        async def body(tx: Transaction) -> UserRow:
+        async def body(tx: Transaction) -> User:
             ledger = Ledger(tx, caller, self._chain, self._clock())
             await ledger.lock([SYSTEM_STREAM])
             user = await users.find_one(tx, who)
@@ -151,7 +151,7 @@ class Accounts:
         except Taken:
             raise Refusal(Fault(Code.NAME_TAKEN, name_taken("a user").detail)) from None
 
-    async def _locked(self, ledger: Ledger, who: str, how: Disabling) -> UserRow:
+    async def _locked(self, ledger: Ledger, who: str, how: Disabling) -> User:
         """The user, once nobody else can make them an owner or take another owner away.
 
         Looks again after each wait, since the user may have come into more organizations.
@@ -169,7 +169,7 @@ class Accounts:
             held |= wanted
 
 
-def _last_owner(user: UserRow, organization: str) -> Fault:
+def _last_owner(user: User, organization: str) -> Fault:
     detail = (
         f"{user.username} is the last active owner of {organization}. Name another, or say --force."
     )

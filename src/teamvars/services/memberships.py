@@ -13,11 +13,10 @@ from teamvars.domain.memberships import (
     InvitationDraft,
     MembershipFilter,
     MembershipView,
-    other_username_for,
-    username_for,
 )
 from teamvars.domain.names import is_email
 from teamvars.domain.teams import Status, owners_lost
+from teamvars.domain.users import User, other_username_for, username_for
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.changes import organizations as organization_changes
@@ -28,7 +27,6 @@ from teamvars.storage.database import Database, Transaction
 from teamvars.storage.memberships import Within
 from teamvars.storage.organizations import MembershipRow
 from teamvars.storage.teams import TeamRow
-from teamvars.storage.users import UserRow
 
 
 class MembershipPage(msgspec.Struct, frozen=True):
@@ -221,12 +219,12 @@ async def _lock_for_invitation(
     return granted, await teams.find_by_ids(ledger.tx, own)
 
 
-async def _create_user(ledger: Ledger, email: str) -> UserRow:
+async def _create_user(ledger: Ledger, email: str) -> User:
     """A user who has not signed in yet, under a name that is free; the system is locked."""
     name = username_for(email)
     while await users.find_all(ledger.tx, [name]):
         name = other_username_for(email)
-    user = UserRow(new_id("user"), name, email, site_admin=False, placeholder=True)
+    user = User(new_id("user"), name, email, site_admin=False, placeholder=True)
     await organization_changes.create_users(ledger, [user])
     return user
 

@@ -9,6 +9,7 @@ from teamvars.domain.audit import SYSTEM_STREAM, Page
 from teamvars.domain.errors import Refusal, forbidden, not_found, refuse_all
 from teamvars.domain.organizations import Organization, OrganizationDraft, still_used
 from teamvars.domain.teams import Status
+from teamvars.domain.users import User
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
 from teamvars.services import Clock
@@ -17,7 +18,6 @@ from teamvars.services.changes import teams as team_changes
 from teamvars.services.changes.ledger import Ledger
 from teamvars.storage import access, organizations, teams, users, workspaces
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.users import UserRow
 
 
 class OrganizationView(msgspec.Struct, frozen=True):
@@ -156,7 +156,7 @@ async def _count_variables(tx: Transaction, organization: Organization, *, force
     return sum(counts)
 
 
-async def _require_site_admin(tx: Transaction, caller: Caller) -> UserRow:
+async def _require_site_admin(tx: Transaction, caller: Caller) -> User:
     """The user who calls. Refuses teams, organizations and users who are no site admins."""
     assert caller.actor is not None
     user = await users.find(tx, caller.actor.id) if caller.actor.kind == "user" else None

@@ -12,13 +12,13 @@ from teamvars.domain.directory import (
 )
 from teamvars.domain.errors import Refusal, there_is_no
 from teamvars.domain.names import fold, is_email
+from teamvars.domain.users import User
 from teamvars.services.applying import there
 from teamvars.services.applying.people import People
 from teamvars.services.applying.there import Inside
 from teamvars.storage import organizations, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.teams import TeamRow
-from teamvars.storage.users import UserRow
 
 _GRANTS = {grant.word: grant for grant in Grant}
 
@@ -47,7 +47,7 @@ async def export(tx: Transaction, names: Sequence[str]) -> Exported:
     return Exported(Directory(known, tuple(entries)), unsaid)
 
 
-def _unsaid_of(shown: Iterable[UserRow]) -> list[str]:
+def _unsaid_of(shown: Iterable[User]) -> list[str]:
     """A file knows nobody as disabled, and makes a placeholder somebody by naming them."""
     said = []
     for user in shown:
@@ -63,7 +63,7 @@ def _unsaid_of(shown: Iterable[UserRow]) -> list[str]:
     return said
 
 
-def _email(user: UserRow) -> str | None:
+def _email(user: User) -> str | None:
     """Older releases took addresses that are refused today, and they stay until changed."""
     return user.email if user.email is not None and is_email(user.email) else None
 

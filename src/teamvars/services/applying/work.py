@@ -7,6 +7,7 @@ import msgspec
 
 from teamvars.domain.errors import Code, Refusal
 from teamvars.domain.organizations import Organization
+from teamvars.domain.users import User
 from teamvars.domain.workspaces import Workspace
 from teamvars.security.sealing import Sealer
 from teamvars.services.applying.people import People
@@ -18,7 +19,6 @@ from teamvars.services.changes.organizations import Inside
 from teamvars.storage import users
 from teamvars.storage.database import Taken
 from teamvars.storage.teams import GrantRow, TeamRow
-from teamvars.storage.users import UserRow
 
 
 class Overtaken(Exception):
@@ -48,7 +48,7 @@ class Work(msgspec.Struct):
 
         Users change before others are made, who may have the names they gave up. Raises Overtaken.
         """
-        before: dict[str, UserRow] = {}
+        before: dict[str, User] = {}
         for user, _ in people.changed:
             before.setdefault(user.id, user)
         if before and await users.lock_all(ledger.tx, before) != before:

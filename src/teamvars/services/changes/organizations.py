@@ -6,13 +6,13 @@ from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.ids import new_id
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import OWNERS, Status, Visibility
+from teamvars.domain.users import User
 from teamvars.security.sealing import Sealer
 from teamvars.services.changes import teams as team_changes
 from teamvars.services.changes.ledger import Ledger, opens, others
 from teamvars.storage import organizations, users
 from teamvars.storage.organizations import MembershipRow
 from teamvars.storage.teams import TeamRow
-from teamvars.storage.users import UserRow
 
 Inside = tuple[str, MembershipRow]
 """A membership, after the id of its organization."""
@@ -20,14 +20,14 @@ Inside = tuple[str, MembershipRow]
 _NOTHING: Mapping[str, object] = {}
 
 
-async def create_users(ledger: Ledger, made: Sequence[UserRow]) -> None:
+async def create_users(ledger: Ledger, made: Sequence[User]) -> None:
     """Adds users. Raises Taken when a name or e-mail address is another's."""
     await users.insert_all(ledger.tx, made, ledger.now)
     for user in made:
         await ledger.record(SYSTEM_STREAM, "user.create", ("users", user.id), _user_details(user))
 
 
-async def update_users(ledger: Ledger, changed: Sequence[tuple[UserRow, UserRow]]) -> None:
+async def update_users(ledger: Ledger, changed: Sequence[tuple[User, User]]) -> None:
     """Changes users, each from what it was, in order; a placeholder becomes somebody by that.
 
     Raises Taken when a name or e-mail address is another's by then.
@@ -41,7 +41,7 @@ async def update_users(ledger: Ledger, changed: Sequence[tuple[UserRow, UserRow]
 
 
 async def set_disabled(
-    ledger: Ledger, user: UserRow, disabled: bool, without_owner: Sequence[str] = ()
+    ledger: Ledger, user: User, disabled: bool, without_owner: Sequence[str] = ()
 ) -> None:
     """Disables a user, or the reverse; `without_owner` names whom that leaves without an owner."""
     await users.set_disabled(ledger.tx, user.id, disabled=disabled)
@@ -129,7 +129,7 @@ async def delete(
 async def add_membership(
     ledger: Ledger,
     organization_id: str,
-    user: UserRow,
+    user: User,
     status: Status,
     invited_as: str | None = None,
 ) -> MembershipRow:
@@ -167,5 +167,5 @@ async def _record(
         await ledger.record(organization_id, f"membership.{verb}", subject, details)
 
 
-def _user_details(user: UserRow) -> dict[str, object]:
+def _user_details(user: User) -> dict[str, object]:
     return {"username": user.username, "email": user.email, "site-admin": user.site_admin}
