@@ -4,12 +4,12 @@ import json
 from collections.abc import Awaitable, Callable
 
 from teamvars.domain.directory import Directory, Grant, TeamEntry, UserEntry
+from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.teams import Status, Visibility
 from teamvars.domain.variables import VariableDraft
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory import Options
 from teamvars.services.tokens import OwnerName
-from teamvars.services.variables import ANY_VERSION
 from teamvars.storage.database import Transaction
 from tests.house import operator
 from tests.services.people import AS_WRITTEN, Desk, caller, dump, refusal_of

@@ -13,11 +13,11 @@ from teamvars.domain.audit import (
     AuditQuery,
     Break,
     Head,
-    Page,
     Stream,
 )
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import is_safe
+from teamvars.domain.pages import Page
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.audit_queries import resolved

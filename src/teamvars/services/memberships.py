@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, OrganizationAccess
-from teamvars.domain.audit import SYSTEM_STREAM, Page
+from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault, Refusal, forbidden, not_found, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import (
@@ -15,6 +15,7 @@ from teamvars.domain.memberships import (
     MembershipView,
 )
 from teamvars.domain.names import is_email
+from teamvars.domain.pages import Page
 from teamvars.domain.teams import Status, owners_lost
 from teamvars.domain.users import User, other_username_for, username_for
 from teamvars.security.chain import Chain

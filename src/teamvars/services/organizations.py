@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from teamvars.domain.access import Caller, OrganizationAccess
-from teamvars.domain.audit import SYSTEM_STREAM, Page
+from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Refusal, forbidden, not_found, refuse_all
 from teamvars.domain.organizations import Organization, OrganizationDraft, still_used
+from teamvars.domain.pages import Page
 from teamvars.domain.teams import Status
 from teamvars.domain.users import User
 from teamvars.security.chain import Chain

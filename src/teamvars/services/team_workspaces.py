@@ -4,9 +4,9 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, TeamAccess
-from teamvars.domain.audit import Page
 from teamvars.domain.errors import Fault, Kind, Refusal, forbidden, not_found, refuse_all
 from teamvars.domain.ids import new_id
+from teamvars.domain.pages import Page
 from teamvars.domain.team_workspaces import (
     AccessType,
     TeamWorkspace,

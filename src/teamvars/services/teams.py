@@ -6,10 +6,10 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, TeamAccess
-from teamvars.domain.audit import Page
 from teamvars.domain.errors import Code, Fault, Refusal, forbidden, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import MembershipView
+from teamvars.domain.pages import Page
 from teamvars.domain.teams import TeamDraft, TeamFilter, Visibility
 from teamvars.security.chain import Chain
 from teamvars.services import Clock

@@ -3,10 +3,11 @@
 import msgspec
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import SYSTEM_STREAM, Page
+from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Fault, Refusal, not_found, refuse_all, there_is_no
 from teamvars.domain.ids import new_id
+from teamvars.domain.pages import Page
 from teamvars.domain.tokens import (
     MAX_LIVE_TOKENS,
     Token,

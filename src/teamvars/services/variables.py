@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
-from teamvars.domain.errors import Code, Fault, Kind, Refusal
+from teamvars.domain.errors import Kind, Refusal
+from teamvars.domain.preconditions import Versions
 from teamvars.domain.variables import (
     Variable,
     VariableDraft,
@@ -47,24 +48,6 @@ class VariableList(msgspec.Struct, frozen=True):
     head: bytes
 
 
-class Versions(msgspec.Struct, frozen=True):
-    """The versions an `If-Match` admits; `any_version` for `*` (RFC 9110, 13.1.1)."""
-
-    version_ids: frozenset[str] = frozenset()
-    any_version: bool = False
-
-    def require(self, version_id: str) -> None:
-        """Refuses when the variable is at another version."""
-        if not self.any_version and version_id not in self.version_ids:
-            raise Refusal(
-                Fault(
-                    Code.PRECONDITION_FAILED,
-                    "The variable has changed since that version. Read it again.",
-                    header="If-Match",
-                )
-            )
-
-
 Render = Callable[[VariableList], Coroutine[Any, Any, Rendered]]
 
 _LISTS_BYTES = 16 * 1024 * 1024
@@ -76,8 +59,6 @@ _ROW_BYTES = 512
 """What a variable counts for beside its value: some 10 µs of work, as a value of that size."""
 
 _LACKS_RIGHT = {Kind.UNAUTHENTICATED, Kind.NOT_FOUND, Kind.FORBIDDEN}
-
-ANY_VERSION = Versions(any_version=True)
 
 
 class Rules(msgspec.Struct, frozen=True):

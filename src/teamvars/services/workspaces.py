@@ -4,11 +4,11 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Level, Permission, WorkspaceAccess
-from teamvars.domain.audit import Page
 from teamvars.domain.errors import Code, Fault, Refusal, not_found, refuse_all
 from teamvars.domain.ids import new_id, prefix_of
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
+from teamvars.domain.pages import Page
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import (
     Workspace,

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.audit import Page
 from teamvars.domain.memberships import MembershipFilter, MembershipView
 from teamvars.domain.names import fold
+from teamvars.domain.pages import Page
 from teamvars.domain.teams import Status
 from teamvars.storage.database import Row, Transaction
 from teamvars.storage.patterns import containing

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.audit import Actor, Page
+from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.names import fold, name_taken
 from teamvars.domain.organizations import Organization
+from teamvars.domain.pages import Page
 from teamvars.domain.teams import Status
 from teamvars.storage.database import Taken, Transaction
 from teamvars.storage.patterns import containing

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Collection
 
-from teamvars.domain.audit import Page
 from teamvars.domain.errors import Refusal
+from teamvars.domain.pages import Page
 from teamvars.domain.team_workspaces import AccessType, TeamWorkspace, VariableLevel, taken
 from teamvars.storage.database import Row, Taken, Transaction
 

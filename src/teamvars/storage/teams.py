@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from teamvars.domain.audit import Page
 from teamvars.domain.directory import Grant
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold, name_taken
+from teamvars.domain.pages import Page
 from teamvars.domain.teams import LinkageType, Membership, Status, TeamFilter, Visibility
 from teamvars.storage.database import Row, Taken, Transaction
 from teamvars.storage.patterns import containing

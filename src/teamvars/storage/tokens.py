@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from teamvars.domain.audit import SYSTEM_STREAM, Page
+from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault, Refusal, not_found, there_is_no
 from teamvars.domain.names import fold
+from teamvars.domain.pages import Page
 from teamvars.domain.tokens import Token, TokenOwner
 from teamvars.storage.database import Row, Transaction
 

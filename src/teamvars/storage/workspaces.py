@@ -4,9 +4,9 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 
 from teamvars.domain.access import Level
-from teamvars.domain.audit import Page
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold, name_taken
+from teamvars.domain.pages import Page
 from teamvars.domain.workspaces import (
     ExecutionMode,
     Workspace,

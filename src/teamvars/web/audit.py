@@ -7,7 +7,8 @@ import msgspec
 import structlog
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import AuditEntry, Page
+from teamvars.domain.audit import AuditEntry
+from teamvars.domain.pages import Page
 from teamvars.services.audit import Audit, AuditPage
 from teamvars.web import paging
 from teamvars.web.documents import Identifier

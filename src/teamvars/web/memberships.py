@@ -2,8 +2,8 @@
 
 import msgspec
 
-from teamvars.domain.audit import Page
 from teamvars.domain.memberships import MembershipFilter
+from teamvars.domain.pages import Page
 from teamvars.services.memberships import MembershipPage, Memberships
 from teamvars.web import membership_documents as documents
 from teamvars.web import paging

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from teamvars.domain.errors import Code, Fault, Refusal
-from teamvars.services.variables import ANY_VERSION, Versions
+from teamvars.domain.preconditions import ANY_VERSION, Versions
 
 MEDIA_TYPE = "application/vnd.api+json"
 JSON = "application/json"

@@ -4,7 +4,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from teamvars.domain.audit import Page
+from teamvars.domain.pages import Page
 from teamvars.web.exchange import Exchange
 from teamvars.web.formats import Path
 from teamvars.web.includes import invalid, only_text_of
