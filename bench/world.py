@@ -12,7 +12,8 @@ from bench.transfer import Bulk
 from teamvars import settings, wiring
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.directory import Directory, Grant, OrganizationEntry, TeamEntry, UserEntry
+from teamvars.domain.directory import Directory, FileAccess, OrganizationEntry, TeamEntry, UserEntry
+from teamvars.domain.grants import AccessType
 from teamvars.domain.ids import new_id
 from teamvars.domain.teams import OWNERS, Status
 from teamvars.security import keyring
@@ -101,7 +102,7 @@ async def copy(host: Host, server: Postgres, database: str) -> Host:
 def _directory(workspaces: tuple[str, ...], crowd: list[str]) -> Directory:
     """One organization, in which the caller is what a pipeline's user would be: no owner, but in a
     team that may write all variables and manage members."""
-    everywhere = dict.fromkeys(workspaces, Grant.WRITE)
+    everywhere: dict[str, FileAccess] = dict.fromkeys(workspaces, AccessType.WRITE)
     teams = (
         TeamEntry(OWNERS, members=("owner",)),
         TeamEntry(

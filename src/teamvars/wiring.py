@@ -20,13 +20,13 @@ from teamvars.services.accounts import Accounts
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.directory import DirectoryFiles
+from teamvars.services.grants import Grants
 from teamvars.services.installation import Installation, Readiness
 from teamvars.services.issued_tokens import IssuedTokens
 from teamvars.services.members import Members
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.sessions import Sessions
-from teamvars.services.team_workspaces import TeamWorkspaces
 from teamvars.services.teams import Teams
 from teamvars.services.tokens import Tokens
 from teamvars.services.users import Users
@@ -70,7 +70,7 @@ class Services(msgspec.Struct, frozen=True):
     members: Members
     memberships: Memberships
     teams: Teams
-    team_workspaces: TeamWorkspaces
+    grants: Grants
     users: Users
     organizations: Organizations
     workspaces: Workspaces
@@ -101,7 +101,7 @@ def services(
         members=Members(database, chain, clock, usernames=dialect.usernames),
         memberships=Memberships(database, chain, clock),
         teams=Teams(database, chain, clock),
-        team_workspaces=TeamWorkspaces(database, chain, clock),
+        grants=Grants(database, chain, clock),
         users=Users(database, clock),
         organizations=Organizations(database, sealer, chain, clock),
         workspaces=Workspaces(database, chain, clock),
@@ -148,7 +148,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *UserRoutes(all_services.users).routes(),
         *TeamRoutes(all_services.teams).routes(),
         *MembershipRoutes(all_services.memberships).directory_routes(),
-        *TeamWorkspaceRoutes(all_services.team_workspaces).routes(),
+        *TeamWorkspaceRoutes(all_services.grants).routes(),
         *TokenRoutes(all_services.tokens).routes(),
     ]
 

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from teamvars.domain.directory import (
     Directory,
-    Grant,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
 )
+from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.teams import Status
 from teamvars.security import keyring
@@ -41,7 +41,9 @@ def large(people: int, organization: str = "") -> Directory:
     names = [f"u{n}-{mark}" for n in range(people)]
     spaces = tuple(f"w{n}" for n in range(people // 10))
     teams = [
-        TeamEntry(f"t{n}", members=tuple(names[n * 10 : n * 10 + 10]), workspaces={w: Grant.WRITE})
+        TeamEntry(
+            f"t{n}", members=tuple(names[n * 10 : n * 10 + 10]), workspaces={w: AccessType.WRITE}
+        )
         for n, w in enumerate(spaces)
     ]
     if organization:

@@ -6,8 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from teamvars.domain.directory import Grant, TeamEntry
+from teamvars.domain.directory import TeamEntry
 from teamvars.domain.errors import Refusal
+from teamvars.domain.grants import AccessType
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.teams import LinkageType, Status, Visibility
 from teamvars.domain.workspaces import WorkspaceDraft
@@ -109,7 +110,7 @@ async def test_a_grant_that_shrinks_to_read_does_not_write_any_more(
     desks: tuple[Desk, Desk],
 ) -> None:
     one, other = desks
-    await one.apply(TeamEntry("writers", workspaces={"network": Grant.READ}))
+    await one.apply(TeamEntry("writers", workspaces={"network": AccessType.READ}))
     assert await other.list("writer") == {}
     assert await refusal_of(other.create("writer")) == "forbidden"
 

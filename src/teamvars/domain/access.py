@@ -20,6 +20,11 @@ class Level(IntEnum):
     WRITE = 2
     OWNER = 3
 
+    @property
+    def word(self) -> str:
+        """What it is called in requests and answers."""
+        return self.name.lower()
+
 
 class Permission(Enum):
     """What a service asks for."""

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from teamvars.domain.directory import Grant
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold, name_taken
 from teamvars.domain.pages import Page
@@ -35,15 +34,6 @@ class TeamRow(msgspec.Struct, frozen=True):
     manage_membership: bool
     is_owners: bool
     members_manage_token: bool = False
-
-
-class GrantRow(msgspec.Struct, frozen=True):
-    """A team's right to a workspace."""
-
-    id: str
-    team: TeamRow
-    workspace_id: str
-    grant: Grant
 
 
 async def find_memberships(
@@ -268,46 +258,6 @@ async def update(tx: Transaction, changed: Iterable[TeamRow]) -> None:
 async def delete(tx: Transaction, team_ids: Sequence[str]) -> None:
     """Removes teams with their members, grants and tokens."""
     await tx.execute("DELETE FROM teams WHERE id IN {each $1}", json.dumps(team_ids))
-
-
-async def grants_of(tx: Transaction, team_ids: Iterable[str]) -> dict[str, dict[str, str]]:
-    """What teams' grants are called, by team and workspace; teams without one are left out."""
-    grants: dict[str, dict[str, str]] = {}
-    for team_id, workspace_id, access in await tx.fetch(
-        "SELECT team_id, workspace_id, access FROM grants WHERE team_id IN {each $1}",
-        json.dumps(sorted(team_ids)),
-    ):
-        grants.setdefault(team_id, {})[workspace_id] = access
-    return grants
-
-
-async def put_grants(tx: Transaction, grants: Iterable[GrantRow]) -> None:
-    """Gives teams rights to workspaces, in place of those they had."""
-    await tx.execute_many(
-        "INSERT INTO grants (id, team_id, workspace_id, organization_id, access, level) "
-        "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (team_id, workspace_id) "
-        "DO UPDATE SET access = excluded.access, level = excluded.level",
-        [
-            (
-                row.id,
-                row.team.id,
-                row.workspace_id,
-                row.team.organization_id,
-                row.grant.word,
-                int(row.grant),
-            )
-            for row in grants
-        ],
-    )
-
-
-async def remove_grants(tx: Transaction, team_id: str, workspace_ids: Iterable[str]) -> None:
-    """Takes a team's rights to workspaces away."""
-    await tx.execute(
-        "DELETE FROM grants WHERE team_id = $1 AND workspace_id IN {each $2}",
-        team_id,
-        json.dumps(list(workspace_ids)),
-    )
 
 
 def _team(row: Row) -> TeamRow:

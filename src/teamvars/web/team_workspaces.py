@@ -3,8 +3,8 @@
 import msgspec
 
 from teamvars.domain.errors import Code, Fault, Refusal
-from teamvars.domain.team_workspaces import TeamWorkspace
-from teamvars.services.team_workspaces import TeamWorkspaces
+from teamvars.domain.grants import Grant
+from teamvars.services.grants import Grants
 from teamvars.web import paging
 from teamvars.web import team_workspace_documents as documents
 from teamvars.web.exchange import Answer, Exchange
@@ -27,8 +27,8 @@ _JSON_API = {"Content-Type": MEDIA_TYPE}
 class TeamWorkspaceRoutes:
     """Which team may do what with the variables of which workspace."""
 
-    def __init__(self, team_workspaces: TeamWorkspaces) -> None:
-        self._team_workspaces = team_workspaces
+    def __init__(self, grants: Grants) -> None:
+        self._grants = grants
 
     def routes(self) -> list[Route]:
         """One row an operation."""
@@ -85,7 +85,7 @@ class TeamWorkspaceRoutes:
             detail = f"{_WORKSPACE} says which workspace."
             raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=_WORKSPACE))
         page = paging.requested_page(exchange)
-        found = await self._team_workspaces.list(exchange.require_caller(), workspace_id, page)
+        found = await self._grants.list(exchange.require_caller(), workspace_id, page)
         links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
         document = documents.team_workspace_list(found, links, meta)
         return Answer(200, msgspec.json.encode(document), _JSON_API)
@@ -93,27 +93,27 @@ class TeamWorkspaceRoutes:
     async def create(self, exchange: Exchange) -> Answer:
         """Give a team access to a workspace."""
         draft = documents.new_draft(exchange.document)
-        made = await self._team_workspaces.create(exchange.require_caller(), draft)
+        made = await self._grants.create(exchange.require_caller(), draft)
         headers = {**_JSON_API, "Location": documents.path(made)}
         return Answer(201, msgspec.json.encode(documents.team_workspace(made)), headers)
 
     async def read(self, exchange: Exchange) -> Answer:
         """Read a team's access to a workspace."""
         caller, id_ = exchange.require_caller(), exchange.path("team_workspace_id")
-        return _shown(await self._team_workspaces.read(caller, id_))
+        return _shown(await self._grants.read(caller, id_))
 
     async def update(self, exchange: Exchange) -> Answer:
         """Update a team's access to a workspace."""
         draft = documents.changed_draft(exchange.document)
         caller, id_ = exchange.require_caller(), exchange.path("team_workspace_id")
-        return _shown(await self._team_workspaces.update(caller, id_, draft))
+        return _shown(await self._grants.update(caller, id_, draft))
 
     async def delete(self, exchange: Exchange) -> Answer:
         """Take a team's access to a workspace away."""
         caller, id_ = exchange.require_caller(), exchange.path("team_workspace_id")
-        await self._team_workspaces.delete(caller, id_)
+        await self._grants.delete(caller, id_)
         return Answer(204)
 
 
-def _shown(found: TeamWorkspace) -> Answer:
+def _shown(found: Grant) -> Answer:
     return Answer(200, msgspec.json.encode(documents.team_workspace(found)), _JSON_API)

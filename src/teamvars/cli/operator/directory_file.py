@@ -9,8 +9,8 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
 from teamvars.domain.directory import (
+    FILE_ACCESS,
     Directory,
-    Grant,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
@@ -29,7 +29,7 @@ from teamvars.domain.names import (
 from teamvars.domain.teams import OWNERS, Status, Visibility
 
 T = TypeVar("T")
-_GRANTS = {grant.name.lower(): grant for grant in Grant}
+_ACCESS = {access.value: access for access in FILE_ACCESS}
 _STATUS = {status.value: status for status in Status}
 _VISIBILITY = {visibility.value: visibility for visibility in Visibility}
 _BOOLEANS = {"true": True, "false": False}
@@ -121,7 +121,7 @@ class _Reader:
         visibility = self._optional(members, "visibility", self._one_of(_VISIBILITY))
         manages = self._optional(members, "manage-membership", self._one_of(_BOOLEANS))
         people = self._distinct(members.get("members"), self._username)
-        grants = self._pairs(members.get("workspaces"), self._name, self._one_of(_GRANTS))
+        grants = self._pairs(members.get("workspaces"), self._name, self._one_of(_ACCESS))
         if name is None:
             return None
         return TeamEntry(

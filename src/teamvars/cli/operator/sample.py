@@ -5,11 +5,11 @@ from pathlib import Path
 from teamvars.domain.directory import (
     Applied,
     Directory,
-    Grant,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
 )
+from teamvars.domain.grants import AccessType
 from teamvars.domain.teams import OWNERS, Status
 from teamvars.domain.variables import Category, VariableDraft
 
@@ -28,9 +28,9 @@ DIRECTORY = Directory(
                     "platform",
                     manage_membership=True,
                     members=("bob",),
-                    workspaces={"network": Grant.WRITE, "payments": Grant.READ},
+                    workspaces={"network": AccessType.WRITE, "payments": AccessType.READ},
                 ),
-                TeamEntry("auditors", members=("erin",), workspaces={"payments": Grant.READ}),
+                TeamEntry("auditors", members=("erin",), workspaces={"payments": AccessType.READ}),
             ),
         ),
     ),

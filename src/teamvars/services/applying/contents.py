@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.directory import OrganizationEntry, OrganizationIds, TeamEntry
 from teamvars.domain.errors import Code, Fault
+from teamvars.domain.grants import LEVEL_OF, Grant
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
 from teamvars.domain.teams import OWNERS, Visibility
@@ -15,7 +16,7 @@ from teamvars.services.applying.people import People, fault
 from teamvars.services.applying.there import Inside
 from teamvars.services.applying.work import Work
 from teamvars.storage.organizations import MembershipRow
-from teamvars.storage.teams import GrantRow, TeamRow
+from teamvars.storage.teams import TeamRow
 
 T = TypeVar("T")
 
@@ -170,7 +171,7 @@ class Contents:
         names = {space.id: space.name for space in inside.workspaces.values()}
         present = inside.grants.get(team.id, {})
         wanted = set()
-        for name, grant in (entry.workspaces or {}).items():
+        for name, access in (entry.workspaces or {}).items():
             workspace = inside.workspaces.get(fold(name))
             if workspace is None:
                 detail = f"Team {path}: there is no workspace {inside.name}/{name}."
@@ -178,10 +179,15 @@ class Contents:
                 continue
             wanted.add(workspace.id)
             former = present.get(workspace.id)
-            if former != grant.word:
-                row = GrantRow(new_id("tws"), team, workspace.id, grant)
-                work.grants.append((former, row))
-                work.told.append(f"grant {path} {grant.word} on {workspace.name}")
+            if former is None:
+                place = inside.id, team.id, workspace.id
+                work.grants.append(Grant(new_id("tws"), *place, access, LEVEL_OF[access]))
+            elif former.access is not access:
+                changed = replace(former, access=access, level=LEVEL_OF[access])
+                work.grants_changed.append((former, changed))
+            else:
+                continue
+            work.told.append(f"grant {path} {access.value} on {workspace.name}")
         if removed := sorted(present.keys() - wanted):
             work.grants_removed.append((team, removed))
             work.told += [f"revoke the grant of {path} on {names[id_]}" for id_ in removed]

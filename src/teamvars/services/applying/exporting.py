@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from teamvars.domain.directory import (
+    FILE_ACCESS,
     Directory,
     Exported,
-    Grant,
+    FileAccess,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
@@ -20,7 +21,7 @@ from teamvars.storage import organizations, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.teams import TeamRow
 
-_GRANTS = {grant.word: grant for grant in Grant}
+_WORDS: Mapping[str, FileAccess] = {access.value: access for access in FILE_ACCESS}
 
 
 async def export(tx: Transaction, names: Sequence[str]) -> Exported:
@@ -87,14 +88,14 @@ def _team(inside: Inside, team: TeamRow) -> tuple[TeamEntry, list[str]]:
     return entry, unsaid
 
 
-def _grants(inside: Inside, team: TeamRow) -> tuple[Mapping[str, Grant] | None, list[str]]:
+def _grants(inside: Inside, team: TeamRow) -> tuple[Mapping[str, FileAccess] | None, list[str]]:
     """A team's grants; None, and what they are, where a file has no words for one of them."""
     names = {space.id: space.name for space in inside.workspaces.values()}
-    words = inside.grants[team.id]
-    found = sorted((fold(names[id_]), names[id_], word) for id_, word in words.items())
-    other = ", ".join(f"{name}: {word}" for _, name, word in found if word not in _GRANTS)
+    granted = inside.grants[team.id].items()
+    found = sorted((fold(names[id_]), names[id_], grant.access.value) for id_, grant in granted)
+    other = ", ".join(f"{name}: {word}" for _, name, word in found if word not in _WORDS)
     if not other:
-        return {name: _GRANTS[word] for _, name, word in found}, []
+        return {name: _WORDS[word] for _, name, word in found}, []
     unsaid = (
         f"Team {inside.name}/{team.name} has grants that a file has no word for ({other}): "
         "its workspaces are left out, and applying leaves them as they are."

@@ -7,12 +7,13 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.directory import Directory
+from teamvars.domain.grants import Grant
 from teamvars.domain.names import fold
 from teamvars.domain.teams import OWNERS, Status, counts_as_owner
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.applying.people import People
 from teamvars.services.applying.work import Overtaken
-from teamvars.storage import organizations, teams, users, workspaces
+from teamvars.storage import grants, organizations, teams, users, workspaces
 from teamvars.storage.database import Transaction
 from teamvars.storage.organizations import MembershipRow
 from teamvars.storage.teams import TeamRow
@@ -30,7 +31,7 @@ class Inside(msgspec.Struct):
     variables: dict[str, int] = msgspec.field(default_factory=dict)
     teams: dict[str, TeamRow] = msgspec.field(default_factory=dict)
     in_team: dict[str, set[str]] = msgspec.field(default_factory=dict)
-    grants: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    grants: dict[str, dict[str, Grant]] = msgspec.field(default_factory=dict)
 
     def has_owner(self) -> bool:
         """Whether somebody active is in the owners team."""
@@ -106,9 +107,11 @@ async def load(
         name = people.name_of(member.user_id, member.username)
         loaded[organization_id].members[fold(name)] = replace(member, username=name)
     in_team = await teams.members_of(tx, children)
-    grants = await teams.grants_of(tx, children)
+    granted = await grants.of_teams(tx, children)
     for organization in loaded.values():
         for team in organization.teams.values():
             organization.in_team[team.id] = in_team.get(team.id, set())
-            organization.grants[team.id] = grants.get(team.id, {})
+            organization.grants[team.id] = {}
+    for grant in granted:
+        loaded[grant.organization_id].grants[grant.team_id][grant.workspace_id] = grant
     return {fold(organization.name): organization for organization in loaded.values()}

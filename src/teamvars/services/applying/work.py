@@ -6,11 +6,13 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.errors import Code, Refusal
+from teamvars.domain.grants import Grant
 from teamvars.domain.organizations import Organization
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Workspace
 from teamvars.security.sealing import Sealer
 from teamvars.services.applying.people import People
+from teamvars.services.changes import grants as grant_changes
 from teamvars.services.changes import organizations as organization_changes
 from teamvars.services.changes import teams as team_changes
 from teamvars.services.changes import workspaces as workspace_changes
@@ -18,7 +20,7 @@ from teamvars.services.changes.ledger import GatheringLedger
 from teamvars.services.changes.organizations import Inside
 from teamvars.storage import users
 from teamvars.storage.database import Taken
-from teamvars.storage.teams import GrantRow, TeamRow
+from teamvars.storage.teams import TeamRow
 
 
 class Overtaken(Exception):
@@ -40,7 +42,8 @@ class Work(msgspec.Struct):
     teams_removed: list[TeamRow] = msgspec.field(default_factory=list)
     joined: list[tuple[TeamRow, Sequence[str]]] = msgspec.field(default_factory=list)
     left: list[tuple[TeamRow, Sequence[str]]] = msgspec.field(default_factory=list)
-    grants: list[tuple[str | None, GrantRow]] = msgspec.field(default_factory=list)
+    grants: list[Grant] = msgspec.field(default_factory=list)
+    grants_changed: list[tuple[Grant, Grant]] = msgspec.field(default_factory=list)
     grants_removed: list[tuple[TeamRow, Sequence[str]]] = msgspec.field(default_factory=list)
 
     async def write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:
@@ -72,7 +75,8 @@ class Work(msgspec.Struct):
             (team_changes.create, self.teams),
             (team_changes.update, self.teams_changed),
             (team_changes.add_members_to_all, self.joined),
-            (team_changes.put_grants, self.grants),
+            (grant_changes.create, self.grants),
+            (grant_changes.update, self.grants_changed),
             (_remove_grants, self.grants_removed),
             (workspace_changes.delete, self.workspaces_removed),
             (team_changes.delete, self.teams_removed),
@@ -92,4 +96,4 @@ async def _remove_grants(
     ledger: GatheringLedger, removed: Sequence[tuple[TeamRow, Sequence[str]]]
 ) -> None:
     for team, ids in removed:
-        await team_changes.remove_grants(ledger, team, ids)
+        await grant_changes.delete(ledger, team.id, ids)

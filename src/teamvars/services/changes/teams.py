@@ -1,10 +1,10 @@
-"""Changes to teams, their members and their grants."""
+"""Changes to teams and their members."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from teamvars.services.changes.ledger import Ledger, opens, others
 from teamvars.storage import teams
-from teamvars.storage.teams import GrantRow, TeamRow
+from teamvars.storage.teams import TeamRow
 
 
 async def create(ledger: Ledger, made: Sequence[TeamRow]) -> None:
@@ -64,23 +64,6 @@ async def remove_members(ledger: Ledger, team: TeamRow, membership_ids: Sequence
     """Removes memberships from the team."""
     await teams.remove_members(ledger.tx, team.id, membership_ids)
     await _record_members(ledger, team, "remove", membership_ids)
-
-
-async def put_grants(ledger: Ledger, put: Sequence[tuple[str | None, GrantRow]]) -> None:
-    """Gives teams rights to workspaces, each after the word for what it takes the place of."""
-    await teams.put_grants(ledger.tx, [row for _, row in put])
-    for former, row in put:
-        details: dict[str, object] = {"workspace": row.workspace_id, "access": row.grant.word}
-        if former is not None:
-            details = others({**details, "access": former}, details)
-        await ledger.record(row.team.id, "grant.put", ("teams", row.team.id), details)
-
-
-async def remove_grants(ledger: Ledger, team: TeamRow, workspace_ids: Iterable[str]) -> None:
-    """Takes a team's rights to workspaces away."""
-    ids = sorted(workspace_ids)
-    await teams.remove_grants(ledger.tx, team.id, ids)
-    await ledger.record(team.id, "grant.remove", ("teams", team.id), {"workspaces": ids})
 
 
 async def _record_members(
