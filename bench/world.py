@@ -15,9 +15,10 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.directory import Directory, FileAccess, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.grants import AccessType
 from teamvars.domain.ids import new_id
-from teamvars.domain.teams import OWNERS, Status
+from teamvars.domain.memberships import Status
+from teamvars.domain.teams import OWNERS
 from teamvars.security import keyring
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import database_for

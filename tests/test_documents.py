@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from teamvars import cli, settings
-from teamvars.domain import names, teams, tokens, variables
+from teamvars.domain import names, team_members, tokens, variables
 from teamvars.domain.errors import Code
 from teamvars.web import errors, includes, json_body, paging
 from teamvars.web.budgets import STRANGER_BODY_BYTES
@@ -202,7 +202,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         quota.variables,
         quota.value_bytes,
         longest,
-        teams.MAX_ITEMS,
+        team_members.MAX_ITEMS,
         tokens.MAX_LIVE_TOKENS,
         MAX_BODY_BYTES,
         STRANGER_BODY_BYTES,

@@ -14,9 +14,10 @@ from teamvars.domain.directory import (
     UserEntry,
 )
 from teamvars.domain.grants import AccessType
-from teamvars.domain.teams import Status, Visibility
+from teamvars.domain.memberships import Status
+from teamvars.domain.teams import Visibility
 from teamvars.services.accounts import Disabling
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from tests.house import House, operator
 

@@ -19,14 +19,14 @@ from teamvars.security.sealing import Sealer
 from teamvars.services.accounts import Accounts
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
-from teamvars.services.directory import DirectoryFiles
+from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.grants import Grants
 from teamvars.services.installation import Installation, Readiness
 from teamvars.services.issued_tokens import IssuedTokens
-from teamvars.services.members import Members
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.sessions import Sessions
+from teamvars.services.team_members import TeamMembers
 from teamvars.services.teams import Teams
 from teamvars.services.tokens import Tokens
 from teamvars.services.users import Users
@@ -67,7 +67,7 @@ class Services(msgspec.Struct, frozen=True):
     installation: Installation
     sessions: Sessions
     variables: Variables
-    members: Members
+    members: TeamMembers
     memberships: Memberships
     teams: Teams
     grants: Grants
@@ -98,7 +98,7 @@ def services(
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
         variables=Variables(database, sealer, chain, clock, Rules(quota, code)),
-        members=Members(database, chain, clock, usernames=dialect.usernames),
+        members=TeamMembers(database, chain, clock, usernames=dialect.usernames),
         memberships=Memberships(database, chain, clock),
         teams=Teams(database, chain, clock),
         grants=Grants(database, chain, clock),

@@ -21,9 +21,9 @@ from teamvars.domain.directory import (
     TeamEntry,
 )
 from teamvars.domain.errors import Refusal
-from teamvars.domain.teams import Status
+from teamvars.domain.memberships import Status
 from teamvars.services.accounts import Disabling
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.web.errors import STATUS
 from tests.faults.model import FaultTriple, Model, Team

@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable
 
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.grants import AccessType
+from teamvars.domain.memberships import Status
 from teamvars.domain.preconditions import ANY_VERSION
-from teamvars.domain.teams import Status, Visibility
+from teamvars.domain.teams import Visibility
 from teamvars.domain.variables import VariableDraft
 from teamvars.security.tokens import hash_token
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.storage.database import Transaction
 from tests.house import operator

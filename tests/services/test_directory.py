@@ -11,8 +11,9 @@ from teamvars.domain.directory import (
     UserEntry,
 )
 from teamvars.domain.grants import AccessType
-from teamvars.domain.teams import Status, Visibility
-from teamvars.services.directory import Options
+from teamvars.domain.memberships import Status
+from teamvars.domain.teams import Visibility
+from teamvars.services.directory_files.files import Options
 from tests.house import operator
 from tests.services.people import AS_WRITTEN, Desk, dump, refusal_of
 

@@ -20,8 +20,7 @@ from teamvars.domain.directory import (
     UserEntry,
 )
 from teamvars.domain.grants import AccessType
-from teamvars.domain.memberships import InvitationDraft
-from teamvars.domain.teams import Status
+from teamvars.domain.memberships import InvitationDraft, Status
 from teamvars.security import keyring
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import organizations, streams

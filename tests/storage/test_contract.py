@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
-from teamvars.domain.teams import Visibility
+from teamvars.domain.teams import Team, Visibility
 from teamvars.domain.users import User
 from teamvars.domain.variables import Category, Variable
 from teamvars.storage import (
@@ -22,7 +22,6 @@ from teamvars.storage import (
     variables,
 )
 from teamvars.storage.database import Database, MissingReference, Taken, Transaction
-from teamvars.storage.teams import TeamRow
 from teamvars.storage.variables import StoredVariable
 from tests.house import House
 from tests.storage.stores import adding, opened, words
@@ -228,11 +227,11 @@ async def test_a_taken_key_is_refused_on_insert_and_on_update(schema: Database) 
 
 
 async def test_a_team_comes_back_as_it_was_stored(schema: Database) -> None:
-    async def found(tx: Transaction) -> list[TeamRow]:
+    async def found(tx: Transaction) -> list[Team]:
         return await teams.of_organization(tx, "org-1")
 
     assert await schema.read(found) == [
-        TeamRow("team-1", "org-1", "Acme", Visibility.SECRET, True, False)
+        Team("team-1", "org-1", "Acme", Visibility.SECRET, True, False)
     ]
 
 

@@ -8,8 +8,8 @@ import pytest
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import Directory, FileAccess, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.grants import AccessType
-from teamvars.domain.teams import Status
-from teamvars.services.directory import Options
+from teamvars.domain.memberships import Status
+from teamvars.services.directory_files.files import Options
 from tests.house import operator
 from tests.world import World
 

@@ -18,7 +18,7 @@ from teamvars.domain.directory import (
 from teamvars.domain.grants import AccessType
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.storage.engines import database_for
 from tests.house import House, operator

@@ -8,7 +8,7 @@ import pytest
 
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.grants import AccessType
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from tests.house import House, operator
 from tests.world import World, build_world, faults, variable_document
 

@@ -131,6 +131,7 @@ class TeamAccess(msgspec.Struct, frozen=True):
     """What a caller may do with a team, read in the transaction that acts on it."""
 
     team: Team
+    organization_name: str
     is_owner: bool
     in_organization: bool
     in_team: bool

@@ -11,7 +11,8 @@ from typing import Literal
 import msgspec
 
 from teamvars.domain.grants import AccessType
-from teamvars.domain.teams import Status, Visibility
+from teamvars.domain.memberships import Status
+from teamvars.domain.teams import Visibility
 
 FileAccess = Literal[AccessType.READ, AccessType.WRITE]
 """The access types a file has words for."""

@@ -9,15 +9,15 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.holders import WorkspaceHolders
-from teamvars.domain.memberships import MembershipFilter, MembershipView
+from teamvars.domain.memberships import Membership, MembershipFilter
 from teamvars.domain.names import USERNAME_RULE, is_username, name_taken
 from teamvars.domain.tokens import IssuedToken
 from teamvars.domain.users import User
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.services.changes import organizations as user_changes
-from teamvars.services.changes import tokens as token_changes
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.directory import tokens as token_changes
+from teamvars.services.directory import users as user_changes
+from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import holders, issued_tokens, memberships, teams, tokens, users
 from teamvars.storage.database import Database, Taken, Transaction
 from teamvars.storage.memberships import Within
@@ -30,7 +30,7 @@ class Account(msgspec.Struct, frozen=True):
     """
 
     user: User
-    memberships: Sequence[MembershipView]
+    memberships: Sequence[Membership]
     teams: Mapping[str, str]
     tokens: Sequence[IssuedToken]
     made: Sequence[IssuedToken]
@@ -76,12 +76,12 @@ class Accounts:
         async def body(tx: Transaction) -> Account:
             user = await users.find_one(tx, who)
             within = Within(user_id=user.id)
-            found, _ = await memberships.search(tx, within, MembershipFilter(), None)
-            views = await memberships.with_teams(tx, found, None)
-            named = await teams.find_by_ids(tx, {id_ for view in views for id_ in view.team_ids})
+            found = await memberships.search(tx, within, MembershipFilter(), None)
+            whole = await memberships.with_teams(tx, found.items, None)
+            named = await teams.find_by_ids(tx, {id_ for one in whole for id_ in one.team_ids})
             return Account(
                 user,
-                views,
+                whole,
                 {team.id: team.name for team in named},
                 await issued_tokens.of_user(tx, user.id),
                 await issued_tokens.made_by(tx, user.id),
@@ -143,7 +143,7 @@ class Accounts:
             user = await users.find_one(tx, who)
             renamed = replace(user, username=username)
             if renamed != user:
-                await user_changes.update_users(ledger, [(user, renamed)])
+                await user_changes.update(ledger, [(user, renamed)])
             return renamed
 
         try:
@@ -152,21 +152,18 @@ class Accounts:
             raise Refusal(Fault(Code.NAME_TAKEN, name_taken("a user").detail)) from None
 
     async def _locked(self, ledger: Ledger, who: str, how: Disabling) -> User:
-        """The user, once nobody else can make them an owner or take another owner away.
+        """The user, once nobody else can make them an owner or take another owner away."""
 
-        Looks again after each wait, since the user may have come into more organizations.
-        """
-        held: set[str] = set()
-        while True:
+        async def look() -> tuple[User, set[str]]:
             user = await users.find_one(ledger.tx, who)
             wanted = {SYSTEM_STREAM, *await users.owner_streams(ledger.tx, user.id)}
             if how.with_made_tokens:
                 made = await issued_tokens.made_by(ledger.tx, user.id)
                 wanted |= {tokens.stream_of(issued.token) for issued in made}
-            if wanted <= held:
-                return user
-            await ledger.lock(wanted - held)
-            held |= wanted
+            return user, wanted
+
+        user, _ = await ledger.locked(look, lambda seen: seen[1])
+        return user
 
 
 def _last_owner(user: User, organization: str) -> Fault:

@@ -14,8 +14,8 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.services.changes import grants as grant_changes
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.directory import grants as grant_changes
+from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import access, grants
 from teamvars.storage.database import Database, Transaction
 
@@ -66,9 +66,10 @@ class Grants:
             if team_id is None or workspace_id is None:
                 refuse_all(draft.all_faults())
                 raise not_found()
-            await _named(ledger, caller, team_id, workspace_id)
-            await ledger.lock([team_id, workspace_id])
-            granted = await _named(ledger, caller, team_id, workspace_id)
+            granted = await ledger.locked(
+                lambda: _named(ledger, caller, team_id, workspace_id),
+                lambda _: [team_id, workspace_id],
+            )
             faults = draft.all_faults()
             if granted.team.is_owners:
                 faults.append(owners_take_no_grants())
@@ -123,12 +124,13 @@ async def _seen(tx: Transaction, caller: Caller, now: int, id_: str) -> tuple[Gr
 
 async def _locked(ledger: Ledger, caller: Caller, id_: str) -> Grant:
     """A grant that the caller may change, once its team is locked."""
-    found, granted = await _seen(ledger.tx, caller, ledger.now, id_)
-    _require_owner(granted)
-    await ledger.lock([found.team_id])
-    found, granted = await _seen(ledger.tx, caller, ledger.now, id_)
-    _require_owner(granted)
-    return found
+
+    async def look() -> Grant:
+        found, granted = await _seen(ledger.tx, caller, ledger.now, id_)
+        _require_owner(granted)
+        return found
+
+    return await ledger.locked(look, lambda seen: [seen.team_id])
 
 
 async def _named(ledger: Ledger, caller: Caller, team_id: str, workspace_id: str) -> TeamAccess:

@@ -7,7 +7,7 @@ from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Fault, Refusal, not_found, refuse_all, there_is_no
 from teamvars.domain.ids import new_id
-from teamvars.domain.pages import Page
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import (
     MAX_LIVE_TOKENS,
     Token,
@@ -19,8 +19,8 @@ from teamvars.domain.tokens import (
 )
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.services.changes import tokens as token_changes
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.directory import tokens as token_changes
+from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import access, organizations, tokens
 from teamvars.storage.database import Database, Transaction
 
@@ -38,13 +38,6 @@ class NewToken(Discreet, frozen=True):
 
     token: Token
     secret: str
-
-
-class TokenPage(msgspec.Struct, frozen=True):
-    """Tokens of one owner, oldest first, and how many there are in all."""
-
-    tokens: list[Token]
-    total: int
 
 
 class OfOrganization(msgspec.Struct, frozen=True):
@@ -136,12 +129,12 @@ class Tokens:
 
         return await self._database.write(body)
 
-    async def list_of(self, caller: Caller, whose: Whose, page: Page) -> TokenPage:
+    async def list_of(self, caller: Caller, whose: Whose, page: Page) -> Paged[Token]:
         """A page of somebody's tokens, expired ones included. Refuses: forbidden."""
 
-        async def body(tx: Transaction) -> TokenPage:
+        async def body(tx: Transaction) -> Paged[Token]:
             owner = await _managed(tx, caller, self._clock(), whose)
-            return TokenPage(*await tokens.page_of_owner(tx, owner, page))
+            return await tokens.page_of_owner(tx, owner, page)
 
         return await self._database.read(body)
 
@@ -183,20 +176,20 @@ class Tokens:
 
         async def body(tx: Transaction) -> None:
             ledger = self._ledger(tx, caller)
-            seen = await _own(tx, caller, ledger.now, token_id)
-            await ledger.lock([tokens.stream_of(seen)])
-            await token_changes.revoke(ledger, await _own(tx, caller, ledger.now, token_id))
+            token = await ledger.locked(
+                lambda: _own(tx, caller, ledger.now, token_id),
+                lambda seen: [tokens.stream_of(seen)],
+            )
+            await token_changes.revoke(ledger, token)
 
         await self._database.write(body)
 
     async def _locked(self, ledger: Ledger, caller: Caller, whose: Whose) -> TokenOwner:
         """Whose tokens they are, once their stream is locked, for a caller who manages them."""
-        seen = await _managed(ledger.tx, caller, ledger.now, whose)
-        await ledger.lock([seen.stream_id])
-        owner = await _managed(ledger.tx, caller, ledger.now, whose)
-        if owner != seen:  # another organization of that name by now
-            raise not_found()
-        return owner
+        return await ledger.locked(
+            lambda: _managed(ledger.tx, caller, ledger.now, whose),
+            lambda seen: [seen.stream_id],
+        )
 
     def _ledger(self, tx: Transaction, caller: Caller) -> Ledger:
         return Ledger(tx, caller, self._chain, self._clock())

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault, Refusal, not_found, there_is_no
 from teamvars.domain.names import fold
-from teamvars.domain.pages import Page
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import Token, TokenOwner
 from teamvars.storage.database import Row, Transaction
+from teamvars.storage.pages import Listing
 
 _COLUMNS = (
     "id, user_id, team_id, organization_id, created_at, expires_at, last_used_at, description, "
@@ -76,18 +77,11 @@ async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
     return [_token(row) for row in rows]
 
 
-async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> tuple[list[Token], int]:
-    """A page of the tokens of one owner, as `of_owner`, and how many there are in all."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM tokens WHERE {owner.kind}_id = $1 ORDER BY created_at, id "
-        "LIMIT $2 OFFSET $3",
-        owner.id,
-        page.size,
-        (page.number - 1) * page.size,
-    )
-    count = await tx.fetch_one(f"SELECT count(*) FROM tokens WHERE {owner.kind}_id = $1", owner.id)
-    assert count is not None
-    return [_token(row) for row in rows], count[0]
+async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> Paged[Token]:
+    """A page of the tokens of one owner, as `of_owner`."""
+    source = f"tokens WHERE {owner.kind}_id = $1"
+    listing = Listing(_COLUMNS, source, "created_at, id", [owner.id])
+    return await listing.fetch(tx, page, _token)
 
 
 async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from teamvars.domain.access import Level
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold, name_taken
-from teamvars.domain.pages import Page
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.workspaces import (
     ExecutionMode,
     Workspace,
@@ -15,6 +15,7 @@ from teamvars.domain.workspaces import (
     WorkspaceSettings,
 )
 from teamvars.storage.database import Taken, Transaction
+from teamvars.storage.pages import Listing
 from teamvars.storage.patterns import containing, matching
 
 # $1: organization, $2 and $3: patterns of the name, $4: ids of teams. Owners see all.
@@ -66,8 +67,8 @@ async def find_visible(
     team_ids: Collection[str] | None,
     wanted: WorkspaceSearch,
     page: Page,
-) -> tuple[list[tuple[Workspace, Level]], int]:
-    """A page of the workspaces that the teams may see, by name, and how many there are in all.
+) -> Paged[tuple[Workspace, Level]]:
+    """A page of the workspaces that the teams may see, by name.
 
     `organization` is its id and name; without `team_ids` everything is seen.
     """
@@ -75,17 +76,10 @@ async def find_visible(
     visible, args = _SEEN_BY_OWNERS, [organization[0], *patterns]
     if team_ids is not None:
         visible, args = _SEEN_BY_TEAMS, [*args, json.dumps(sorted(team_ids))]
-    rows = await tx.fetch(
-        f"SELECT id, name, level FROM ({visible}) AS visible ORDER BY name_folded "
-        f"LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}",
-        *args,
-        page.size,
-        (page.number - 1) * page.size,
+    listing = Listing("id, name, level", f"({visible}) AS visible", "name_folded", args)
+    return await listing.fetch(
+        tx, page, lambda row: (Workspace(row[0], row[1], *organization), Level(row[2]))
     )
-    count = await tx.fetch_one(f"SELECT count(*) FROM ({visible}) AS visible", *args)
-    assert count is not None
-    found = [(Workspace(row[0], row[1], *organization), Level(row[2])) for row in rows]
-    return found, count[0]
 
 
 async def find_details(

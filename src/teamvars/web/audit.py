@@ -8,8 +8,8 @@ import structlog
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditEntry
-from teamvars.domain.pages import Page
-from teamvars.services.audit import Audit, AuditPage
+from teamvars.domain.pages import Page, Paged
+from teamvars.services.audit import Audit
 from teamvars.web import paging
 from teamvars.web.documents import Identifier
 from teamvars.web.exchange import Answer, Exchange
@@ -92,12 +92,12 @@ class AuditRoutes:
 
 async def _paged(
     exchange: Exchange,
-    find: Callable[[Caller, str, Page], Awaitable[AuditPage]],
+    find: Callable[[Caller, str, Page], Awaitable[Paged[AuditEntry]]],
     subject_id: str,
 ) -> Answer:
     page = paging.requested_page(exchange)
     found = await find(exchange.require_caller(), subject_id, page)
-    events = [_event(entry) for entry in found.entries]
+    events = [_event(entry) for entry in found.items]
     document = AuditEventListDocument(events, paging.meta(page, found.total))
     return Answer(200, msgspec.json.encode(document), {"Content-Type": MEDIA_TYPE})
 

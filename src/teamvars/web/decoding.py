@@ -8,7 +8,7 @@ from collections.abc import Mapping, Set
 from typing import Any, get_type_hints
 
 from teamvars.domain.errors import Code
-from teamvars.domain.teams import MAX_ITEMS, LinkageType, MembersDraft
+from teamvars.domain.team_members import MAX_ITEMS, LinkageType, MembersDraft
 from teamvars.domain.variables import Category, ValueDraft, VariableDraft, WorkspaceFilter
 from teamvars.web.dialects import Dialect
 from teamvars.web.reader import Reader

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from teamvars.domain.teams import LinkageType
+from teamvars.domain.team_members import LinkageType
 from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.web.dialects import Dialect

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
-from teamvars.domain.teams import Status
+from teamvars.domain.memberships import Status
 from teamvars.web.exchange import NAME_SHOWN, Exchange
 
 MAX_CHARACTERS = 256

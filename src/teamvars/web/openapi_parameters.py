@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from teamvars.domain.teams import Status
+from teamvars.domain.memberships import Status
 from teamvars.web import includes, paging
 from teamvars.web.examples import IDS
 from teamvars.web.resources import Route

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.teams import MAX_ITEMS
+from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.variables import (
     MAX_DESCRIPTION_CHARACTERS,
     MAX_KEY_CHARACTERS,

@@ -110,7 +110,7 @@ class TokenRoutes:
         caller, whose = exchange.require_caller(), _user(exchange)
         found = await self._tokens.list_of(caller, whose, page)
         links, meta = paging.links(exchange, page, found.total), paging.meta(page, found.total)
-        document = documents.token_list(found.tokens, links, meta)
+        document = documents.token_list(found.items, links, meta)
         return Answer(200, msgspec.json.encode(document), _JSON_API)
 
     async def read(self, exchange: Exchange) -> Answer:

@@ -15,6 +15,7 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
+from teamvars.domain.memberships import Status
 from teamvars.domain.names import (
     EMAIL_RULE,
     NAME_RULE,
@@ -26,7 +27,7 @@ from teamvars.domain.names import (
     is_team_name,
     is_username,
 )
-from teamvars.domain.teams import OWNERS, Status, Visibility
+from teamvars.domain.teams import OWNERS, Visibility
 
 T = TypeVar("T")
 _ACCESS = {access.value: access for access in FILE_ACCESS}

@@ -10,7 +10,8 @@ from teamvars.domain.directory import (
     UserEntry,
 )
 from teamvars.domain.grants import AccessType
-from teamvars.domain.teams import OWNERS, Status
+from teamvars.domain.memberships import Status
+from teamvars.domain.teams import OWNERS
 from teamvars.domain.variables import Category, VariableDraft
 
 PEOPLE = ("alice", "bob", "carol", "dave", "erin")

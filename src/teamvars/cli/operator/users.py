@@ -8,7 +8,7 @@ from teamvars.cli.operator.context import note, print_json, run, say
 from teamvars.cli.operator.tables import say_rows
 from teamvars.cli.operator.token_rows import as_json as rows_of
 from teamvars.cli.operator.token_rows import say_tokens
-from teamvars.domain.memberships import MembershipView
+from teamvars.domain.memberships import Membership
 from teamvars.domain.users import User
 from teamvars.services.accounts import Account, Disabled, Disabling
 
@@ -139,5 +139,5 @@ def _whole(account: Account) -> dict[str, object]:
     }
 
 
-def _teams(account: Account, view: MembershipView) -> list[str]:
+def _teams(account: Account, view: Membership) -> list[str]:
     return sorted(account.teams[id_] for id_ in view.team_ids)

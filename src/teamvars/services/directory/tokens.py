@@ -2,7 +2,7 @@
 
 from teamvars.domain.tokens import Token
 from teamvars.security.tokens import hash_token, new_token
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import tokens, users
 
 

@@ -29,10 +29,9 @@ class People:
         """The user with that name."""
         return self._by_name.get(fold(username))
 
-    def name_of(self, user_id: str, otherwise: str) -> str:
-        """What a user is called by now."""
-        user = self._by_id.get(user_id)
-        return otherwise if user is None else user.username
+    def latest(self, user: User) -> User:
+        """The user as the entries have made them."""
+        return self._by_id.get(user.id, user)
 
     def disabled(self) -> tuple[str, ...]:
         """Who is disabled of those the file speaks of, by name."""

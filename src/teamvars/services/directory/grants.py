@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from teamvars.domain.grants import Grant
-from teamvars.services.changes.ledger import Ledger, others
+from teamvars.services.directory.ledger import Ledger, others
 from teamvars.storage import grants
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from teamvars.domain.workspaces import Workspace, WorkspaceSettings
-from teamvars.services.changes.ledger import Ledger, opens, others
+from teamvars.services.directory.ledger import Ledger, opens, others
 from teamvars.storage import workspaces
 
 

@@ -1,12 +1,15 @@
 """The streams one transaction has locked, and the entries it adds to them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, Event, Stream
 from teamvars.security.chain import Chain
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
+
+T = TypeVar("T")
 
 
 class Ledger:
@@ -26,6 +29,27 @@ class Ledger:
     async def lock(self, stream_ids: Iterable[str]) -> None:
         """Locks streams before anything is decided by what they order. Refuses: not found."""
         self._streams |= await streams.lock(self.tx, stream_ids)
+
+    async def locked(
+        self, look: Callable[[], Awaitable[T]], streams_of: Callable[[T], Iterable[str]]
+    ) -> T:
+        """What `look` finds once all streams are locked that `streams_of` names for it.
+
+        What is seen before the lock only says what to lock. Others may change it during the wait,
+        so it is looked at again. Refuses: not found, and what `look` refuses.
+        """
+        while True:
+            seen = await look()
+            # Streams of a second round may come before those of the first in the order of ids:
+            # PostgreSQL ends the deadlock that this can make, and `write` runs the loser again.
+            missing = set(streams_of(seen)) - self._streams.keys()
+            if not missing:
+                return seen
+            await self.lock(missing)
+
+    def adopt(self, stream: Stream) -> None:
+        """Takes over a stream that an access statement of this transaction has locked."""
+        self._streams[stream.id] = stream
 
     async def record(
         self, stream_id: str, action: str, subject: tuple[str, str], details: Mapping[str, object]
