@@ -122,9 +122,9 @@ async def test_an_organization_that_is_renamed_while_a_file_waits_for_it_is_not_
 
             async def renaming(tx: Transaction) -> None:
                 found = await organizations.find_all(tx, [name])
-                (id_, _), *_ = found.values()
-                await streams.lock(tx, [id_])
-                before = await organizations.get(tx, id_)
+                (seen,) = found.values()
+                await streams.lock(tx, [seen.id])
+                before = await organizations.get(tx, seen.id)
                 await organizations.update(tx, replace(before, name=f"new-{name}"))
                 locked.set()
                 await done.wait()

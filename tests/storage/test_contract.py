@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
+from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility
 from teamvars.domain.users import User
 from teamvars.domain.variables import Category, Variable
@@ -239,7 +240,7 @@ async def test_an_organization_is_found_however_its_name_is_capitalised(schema: 
     async def find(tx: Transaction) -> object:
         return [await organizations.find_all(tx, [name]) for name in ("acme", "ACME", "acm")]
 
-    found = {"acme": ("org-1", "Acme")}
+    found = {"acme": Organization("org-1", "Acme", None, 1)}
     assert await schema.read(find) == [found, found, {}]
 
 

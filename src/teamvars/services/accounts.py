@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all, there_is_no
 from teamvars.domain.holders import WorkspaceHolders
 from teamvars.domain.memberships import Membership, MembershipFilter
 from teamvars.domain.names import USERNAME_RULE, is_username, name_taken
@@ -18,7 +18,16 @@ from teamvars.services import Clock
 from teamvars.services.directory import tokens as token_changes
 from teamvars.services.directory import users as user_changes
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import holders, issued_tokens, memberships, teams, tokens, users
+from teamvars.storage import (
+    holders,
+    issued_tokens,
+    memberships,
+    organizations,
+    teams,
+    tokens,
+    users,
+    workspaces,
+)
 from teamvars.storage.database import Database, Taken, Transaction
 from teamvars.storage.memberships import Within
 
@@ -93,7 +102,12 @@ class Accounts:
         """Who holds rights to a workspace. Refuses: not found."""
 
         async def body(tx: Transaction) -> WorkspaceHolders:
-            return await holders.of_workspace(tx, organization, workspace, self._clock())
+            found = await workspaces.find_named(tx, organization, workspace)
+            if found is None:
+                known = await organizations.find_all(tx, [organization])
+                path = f"workspace {organization}/{workspace}"
+                raise there_is_no(path if known else f"organization {organization}")
+            return await holders.of_workspace(tx, found, self._clock())
 
         return await self._database.read(body)
 

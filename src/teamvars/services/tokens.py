@@ -5,8 +5,9 @@ import msgspec
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.discreet import Discreet
-from teamvars.domain.errors import Fault, Refusal, not_found, refuse_all, there_is_no
+from teamvars.domain.errors import Code, Fault, Refusal, not_found, refuse_all, there_is_no
 from teamvars.domain.ids import new_id
+from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import (
     MAX_LIVE_TOKENS,
@@ -21,7 +22,7 @@ from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.directory import tokens as token_changes
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import access, organizations, tokens
+from teamvars.storage import access, organizations, teams, tokens, users
 from teamvars.storage.database import Database, Transaction
 
 
@@ -83,12 +84,7 @@ class Tokens:
 
         async def body(tx: Transaction) -> NewToken:
             ledger = self._ledger(tx, caller)
-            if owner.user is not None:
-                whose = await tokens.find_user(tx, owner.user)
-            elif owner.team is None:
-                whose = await tokens.find_organization(tx, owner.organization or "")
-            else:
-                whose = await tokens.find_team(tx, owner.organization or "", owner.team)
+            whose = await _owner(tx, owner)
             await ledger.lock([whose.stream_id])
             expires_at = None if lifetime is None else ledger.now + lifetime
             if lifetime is not None and not can_expire(expires_at, ledger.now):
@@ -195,13 +191,26 @@ class Tokens:
         return Ledger(tx, caller, self._chain, self._clock())
 
 
-async def _named(tx: Transaction, token_id: str) -> Token:
-    """A token that an operator names. Refuses: not found, and repeats no text that is none's id."""
-    found = await tokens.find(tx, token_id)
-    if found is None:
-        named = token_id if token_id.startswith("at-") else "of that id; an id begins with at-"
-        raise there_is_no(f"token {named}")
-    return found
+async def _owner(tx: Transaction, named: OwnerName) -> TokenOwner:
+    """Whom an operator names. Refuses: not found, by name; a user who is disabled."""
+    if named.user is not None:
+        user = (await users.find_all(tx, [named.user])).get(fold(named.user))
+        if user is None:
+            raise there_is_no(f"user {named.user}")
+        if user.disabled:
+            detail = f"User {named.user} is disabled, and so would the token be. Enable them first."
+            raise Refusal(Fault(Code.INVALID_VALUE, detail))
+        return TokenOwner("user", user.id, SYSTEM_STREAM)
+    name = named.organization or ""
+    if named.team is not None:
+        team = await teams.find_named(tx, name, named.team)
+        if team is None:
+            raise there_is_no(f"team {name}/{named.team}")
+        return TokenOwner("team", team.id, team.id)
+    organization = (await organizations.find_all(tx, [name])).get(fold(name))
+    if organization is None:
+        raise there_is_no(f"organization {name}")
+    return TokenOwner("organization", organization.id, organization.id)
 
 
 async def _surplus(tx: Transaction, owner: TokenOwner, now: int) -> list[Fault]:
@@ -245,5 +254,5 @@ async def _own(tx: Transaction, caller: Caller, now: int, token_id: str) -> Toke
 
 
 async def _owns(tx: Transaction, caller: Caller, now: int, organization_id: str) -> bool:
-    name = await organizations.name_of(tx, organization_id)
-    return (await access.organization(tx, caller, now, name)).is_owner
+    found = await organizations.get(tx, organization_id)
+    return (await access.organization(tx, caller, now, found.name)).is_owner

@@ -93,12 +93,12 @@ class Workspaces:
         async def body(tx: Transaction) -> WorkspacePage:
             granted = await access.organization(tx, caller, self._clock(), organization)
             granted.require_visible()
-            owner = granted.organization.id, granted.organization.name
+            owner = granted.organization
             team_ids = None if granted.is_owner else granted.team_ids
             found = await workspaces.find_visible(tx, owner, team_ids, wanted, page)
             details = await workspaces.find_details(tx, [one.id for one, _ in found.items])
             views = [WorkspaceView(one, details[one.id], level) for one, level in found.items]
-            return WorkspacePage(views, found.total, granted.organization, granted.is_owner)
+            return WorkspacePage(views, found.total, owner, granted.is_owner)
 
         return await self._database.read(body)
 

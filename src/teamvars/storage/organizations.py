@@ -13,6 +13,8 @@ from teamvars.storage.database import Taken, Transaction
 from teamvars.storage.pages import Listing
 from teamvars.storage.patterns import containing
 
+_COLUMNS = "id, name, email, created_at"
+
 # $1: the caller. Each row says whether the caller may do everything in that organization.
 _SEEN_BY = {
     "user": """
@@ -32,35 +34,24 @@ _SEEN_BY = {
 }
 
 
-async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """The ids and names of the organizations with these names, by folded name."""
+async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, Organization]:
+    """The organizations with these names, by folded name; absent ones are left out."""
     rows = await tx.fetch(
-        "SELECT name_folded, id, name FROM organizations WHERE name_folded IN {each $1}",
+        f"SELECT {_COLUMNS} FROM organizations WHERE name_folded IN {{each $1}}",
         json.dumps([fold(name) for name in names]),
     )
-    return {row[0]: (row[1], row[2]) for row in rows}
+    return {fold(row[1]): Organization(*row) for row in rows}
 
 
-async def every(tx: Transaction) -> dict[str, tuple[str, str]]:
-    """As `find_all`, of all organizations."""
-    rows = await tx.fetch("SELECT name_folded, id, name FROM organizations")
-    return {row[0]: (row[1], row[2]) for row in rows}
-
-
-async def name_of(tx: Transaction, organization_id: str) -> str:
-    """The name of an organization. Refuses: not found."""
-    row = await tx.fetch_one("SELECT name FROM organizations WHERE id = $1", organization_id)
-    if row is None:
-        raise not_found()
-    name: str = row[0]
-    return name
+async def every(tx: Transaction) -> dict[str, Organization]:
+    """All organizations, by folded name."""
+    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM organizations")
+    return {fold(row[1]): Organization(*row) for row in rows}
 
 
 async def get(tx: Transaction, organization_id: str) -> Organization:
     """An organization by id. Refuses: not found."""
-    row = await tx.fetch_one(
-        "SELECT id, name, email, created_at FROM organizations WHERE id = $1", organization_id
-    )
+    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM organizations WHERE id = $1", organization_id)
     if row is None:
         raise not_found()
     return Organization(*row)
@@ -77,7 +68,7 @@ async def find_visible(
     alike = [f"name_folded LIKE ${n} ESCAPE '!'" for n in range(2, len(args) + 1)]
     where = f"WHERE {' AND '.join(alike)}" if alike else ""
     source = f"({_SEEN_BY[actor.kind]}) AS visible {where}"
-    listing = Listing("id, name, email, created_at, is_owner", source, "name_folded", args)
+    listing = Listing(f"{_COLUMNS}, is_owner", source, "name_folded", args)
     return await listing.fetch(tx, page, lambda row: (Organization(*row[:4]), bool(row[4])))
 
 

@@ -58,6 +58,17 @@ async def find_visible(
     return await Listing(_COLUMNS, source, "name_folded", args).fetch(tx, page, _team)
 
 
+async def find_named(tx: Transaction, organization: str, name: str) -> Team | None:
+    """A team by its own name and that of its organization."""
+    row = await tx.fetch_one(
+        f"SELECT {_COLUMNS} FROM teams WHERE name_folded = $2 AND organization_id = "
+        "(SELECT id FROM organizations WHERE name_folded = $1)",
+        fold(organization),
+        fold(name),
+    )
+    return None if row is None else _team(row)
+
+
 async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[Team]:
     """The teams with these ids, by name; absent ones are left out."""
     rows = await tx.fetch(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from teamvars.domain.access import Level
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold, name_taken
+from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.workspaces import (
     ExecutionMode,
@@ -61,24 +62,37 @@ async def of_organizations(
     return [(Workspace(*row[:4]), row[4]) for row in rows]
 
 
+async def find_named(tx: Transaction, organization: str, name: str) -> Workspace | None:
+    """A workspace by its own name and that of its organization."""
+    row = await tx.fetch_one(
+        "SELECT workspaces.id, workspaces.name, organizations.id, organizations.name "
+        "FROM workspaces JOIN organizations ON organizations.id = workspaces.organization_id "
+        "WHERE organizations.name_folded = $1 AND workspaces.name_folded = $2",
+        fold(organization),
+        fold(name),
+    )
+    return None if row is None else Workspace(*row)
+
+
 async def find_visible(
     tx: Transaction,
-    organization: tuple[str, str],
+    organization: Organization,
     team_ids: Collection[str] | None,
     wanted: WorkspaceSearch,
     page: Page,
 ) -> Paged[tuple[Workspace, Level]]:
     """A page of the workspaces that the teams may see, by name.
 
-    `organization` is its id and name; without `team_ids` everything is seen.
+    Without `team_ids` everything is seen.
     """
     patterns = containing(wanted.part), matching(wanted.wildcard)
-    visible, args = _SEEN_BY_OWNERS, [organization[0], *patterns]
+    visible, args = _SEEN_BY_OWNERS, [organization.id, *patterns]
     if team_ids is not None:
         visible, args = _SEEN_BY_TEAMS, [*args, json.dumps(sorted(team_ids))]
     listing = Listing("id, name, level", f"({visible}) AS visible", "name_folded", args)
+    owner = organization.id, organization.name
     return await listing.fetch(
-        tx, page, lambda row: (Workspace(row[0], row[1], *organization), Level(row[2]))
+        tx, page, lambda row: (Workspace(row[0], row[1], *owner), Level(row[2]))
     )
 
 

@@ -10,6 +10,7 @@ from teamvars.domain.directory import Directory
 from teamvars.domain.grants import Grant
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.names import fold
+from teamvars.domain.organizations import Organization
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import OWNERS, Team
 from teamvars.domain.workspaces import Workspace
@@ -50,11 +51,12 @@ async def find(
     """
     names = [entry.name for entry in directory.organizations]
     found = await organizations.find_all(tx, names)
-    await lock(id_ for id_, _ in found.values())
-    if await organizations.find_all(tx, names) != found:
+    await lock(organization.id for organization in found.values())
+    again = await organizations.find_all(tx, names)
+    if {one.id for one in again.values()} != {one.id for one in found.values()}:
         raise Overtaken
     people = await _people(tx, directory)
-    return people, await load(tx, found, people, lock, prune=prune)
+    return people, await load(tx, again.values(), people, lock, prune=prune)
 
 
 async def _people(tx: Transaction, directory: Directory) -> People:
@@ -81,14 +83,14 @@ async def no_lock(_: Iterable[str]) -> None:
 
 async def load(
     tx: Transaction,
-    found: Mapping[str, tuple[str, str]],
+    found: Iterable[Organization],
     people: People,
     lock: Lock = no_lock,
     *,
     prune: bool = False,
 ) -> dict[str, OrganizationState]:
     """The organizations with all they have, once what concerns them is locked."""
-    loaded = {id_: OrganizationState(id_, name) for id_, name in found.values()}
+    loaded = {one.id: OrganizationState(one.id, one.name) for one in found}
     if not loaded:
         return {}
     for team in await teams.of_organizations(tx, loaded):

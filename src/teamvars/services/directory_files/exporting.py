@@ -31,7 +31,7 @@ async def export(tx: Transaction, names: Sequence[str]) -> Exported:
     if missing:
         raise Refusal(*(fault for refusal in missing for fault in refusal.faults))
     everybody = await users.every(tx)
-    states = await actual.load(tx, found, People(everybody))
+    states = await actual.load(tx, found.values(), People(everybody))
     entries, unsaid = [], []
     for _, organization in sorted(states.items()):
         entry, more = _organization(organization)
