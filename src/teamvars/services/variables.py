@@ -137,7 +137,7 @@ class Variables:
             ]
             variable = draft.build(granted.workspace, now, known)
             sealed = self._sealer.data_key(granted.key).seal(draft.value or "", variable)
-            event = caller.event("variable.create", _subject(variable), _summary(variable), now)
+            event = caller.event("variable.create", variable.id, _summary(variable), now)
             record = streams.appending(*self._chain.extend(granted.stream, event, after))
             await variables.insert(tx, StoredVariable(variable, sealed, size), *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
@@ -170,7 +170,7 @@ class Variables:
             versions.require(stored.variable.version_id)
             variable, changed, updated = self._apply(draft, stored, granted, verdicts)
             details = {**_summary(variable), "changed": changed}
-            event = caller.event("variable.update", _subject(variable), details, now)
+            event = caller.event("variable.update", variable.id, details, now)
             usage = granted.stream.usage.plus(0, updated.value_bytes - stored.value_bytes)
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
             await variables.update(tx, updated, *record)
@@ -192,7 +192,7 @@ class Variables:
             granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
             summary = _summary(stored.variable)
-            event = caller.event("variable.delete", _subject(stored.variable), summary, now)
+            event = caller.event("variable.delete", stored.variable.id, summary, now)
             usage = granted.stream.usage.plus(-1, -stored.value_bytes)
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
             await variables.delete(tx, variable_id, *record)
@@ -324,10 +324,6 @@ def _batches(stored: Iterable[StoredVariable], key: DataKey) -> Iterator[Sequenc
 def _hidden(variable: Variable) -> Variable:
     """A variable just written, as its readers will see it."""
     return variable.with_value(None) if variable.sensitive else variable
-
-
-def _subject(variable: Variable) -> tuple[str, str]:
-    return "vars", variable.id
 
 
 def _summary(variable: Variable) -> dict[str, object]:

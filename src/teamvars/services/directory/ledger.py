@@ -52,10 +52,10 @@ class Ledger:
         self._streams[stream.id] = stream
 
     async def record(
-        self, stream_id: str, action: str, subject: tuple[str, str], details: Mapping[str, object]
+        self, stream_id: str, action: str, subject_id: str, details: Mapping[str, object]
     ) -> None:
-        """Adds an entry to a locked stream."""
-        await self._extend(stream_id, self._event(action, subject, details))
+        """Adds an entry to a locked stream; its details have the names that `ACTIONS` says."""
+        await self._extend(stream_id, self._event(action, subject_id, details))
 
     async def open(self, stream_ids: Sequence[str]) -> None:
         """Begins the streams of new subjects; the entry above says so of each, with `opens`."""
@@ -85,8 +85,8 @@ class Ledger:
         for stream_id in stream_ids:
             del self._streams[stream_id]
 
-    def _event(self, action: str, subject: tuple[str, str], details: Mapping[str, object]) -> Event:
-        return self._caller.event(action, subject, dict(details), self.now)
+    def _event(self, action: str, subject_id: str, details: Mapping[str, object]) -> Event:
+        return self._caller.event(action, subject_id, dict(details), self.now)
 
     async def _extend(self, stream_id: str, event: Event) -> None:
         entry, after = self._chain.extend(self._streams[stream_id], event)
@@ -111,12 +111,12 @@ class GatheringLedger(Ledger):
         self._of_system: list[Event] = []
 
     async def record(
-        self, stream_id: str, action: str, subject: tuple[str, str], details: Mapping[str, object]
+        self, stream_id: str, action: str, subject_id: str, details: Mapping[str, object]
     ) -> None:
         if stream_id == SYSTEM_STREAM:
-            self._of_system.append(self._event(action, subject, details))
+            self._of_system.append(self._event(action, subject_id, details))
         else:
-            await super().record(stream_id, action, subject, details)
+            await super().record(stream_id, action, subject_id, details)
 
     async def write(self) -> None:
         """Adds all entries, and moves each stream once."""

@@ -48,13 +48,14 @@ async def _record(
     more: Mapping[str, object] = _NOTHING,
 ) -> None:
     for membership in concerned:
-        subject = ("organization-memberships", membership.id)
         details = {"user": membership.user.id, "status": membership.status.value, **more}
-        await ledger.record(membership.organization_id, f"membership.{verb}", subject, details)
+        await ledger.record(
+            membership.organization_id, f"membership.{verb}", membership.id, details
+        )
 
 
 async def _record_members(
     ledger: Ledger, team: Team, verb: str, membership_ids: Sequence[str]
 ) -> None:
     details = {"organization-memberships": list(membership_ids)}
-    await ledger.record(team.id, f"member.{verb}", ("teams", team.id), details)
+    await ledger.record(team.id, f"member.{verb}", team.id, details)

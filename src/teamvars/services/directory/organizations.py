@@ -34,9 +34,8 @@ async def add(ledger: Ledger, sealer: Sealer, organization: Organization) -> Non
     await ledger.open([organization.id])
     key = sealer.new_data_key(organization.id, 1)
     await organizations.insert(ledger.tx, organization, key)
-    subject = ("organizations", organization.id)
     details = {"name": organization.name, **opens(organization.id)}
-    await ledger.record(SYSTEM_STREAM, "organization.create", subject, details)
+    await ledger.record(SYSTEM_STREAM, "organization.create", organization.id, details)
 
 
 def owners_of(organization: Organization) -> Team:
@@ -62,8 +61,7 @@ async def update(ledger: Ledger, before: Organization, after: Organization) -> N
     changed = [name for name in ("name", "email") if getattr(before, name) != getattr(after, name)]
     former = {"from": before.name} if "name" in changed else {}
     details = {"name": after.name, "email": after.email, "changed": changed, **former}
-    subject = ("organizations", after.id)
-    await ledger.record(after.id, "organization.update", subject, details)
+    await ledger.record(after.id, "organization.update", after.id, details)
 
 
 async def delete(
@@ -75,12 +73,11 @@ async def delete(
     system's. They end in its stream, where they were opened, and that ends in the system's. Both
     entries say how many `variables` went.
     """
-    subject = ("organizations", organization.id)
     details: dict[str, object] = {"name": organization.name, "variables": variables}
     await ledger.record(
-        organization.id, "organization.empty", subject, {**details, **ledger.ends(children)}
+        organization.id, "organization.empty", organization.id, {**details, **ledger.ends(children)}
     )
     await organizations.delete(ledger.tx, organization.id)
     await ledger.forget(children)
     details |= await ledger.close(organization.id)
-    await ledger.record(SYSTEM_STREAM, "organization.delete", subject, details)
+    await ledger.record(SYSTEM_STREAM, "organization.delete", organization.id, details)

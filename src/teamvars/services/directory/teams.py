@@ -13,7 +13,7 @@ async def create(ledger: Ledger, made: Sequence[Team]) -> None:
     await teams.insert(ledger.tx, made, ledger.now)
     for team in made:
         details = {**_settings(team), **opens(team.id)}
-        await ledger.record(team.organization_id, "team.create", ("teams", team.id), details)
+        await ledger.record(team.organization_id, "team.create", team.id, details)
 
 
 async def rename(ledger: Ledger, before: Team, team: Team) -> None:
@@ -23,8 +23,8 @@ async def rename(ledger: Ledger, before: Team, team: Team) -> None:
     """
     await update(ledger, [(before, team)])
     if before.name != team.name:
-        subject, details = ("teams", team.id), {"name": team.name, "from": before.name}
-        await ledger.record(team.organization_id, "team.rename", subject, details)
+        details = {"name": team.name, "from": before.name}
+        await ledger.record(team.organization_id, "team.rename", team.id, details)
 
 
 async def update(ledger: Ledger, changed: Sequence[tuple[Team, Team]]) -> None:
@@ -32,7 +32,7 @@ async def update(ledger: Ledger, changed: Sequence[tuple[Team, Team]]) -> None:
     await teams.update(ledger.tx, [team for _, team in changed])
     for before, team in changed:
         details = others(_settings(before), _settings(team))
-        await ledger.record(team.id, "team.update", ("teams", team.id), details)
+        await ledger.record(team.id, "team.update", team.id, details)
 
 
 async def delete(ledger: Ledger, removed: Sequence[Team]) -> None:
@@ -41,7 +41,7 @@ async def delete(ledger: Ledger, removed: Sequence[Team]) -> None:
     await teams.delete(ledger.tx, ids)
     for team in removed:
         details = {"name": team.name, **ledger.ends([team.id])}
-        await ledger.record(team.organization_id, "team.delete", ("teams", team.id), details)
+        await ledger.record(team.organization_id, "team.delete", team.id, details)
     await ledger.forget(ids)
 
 

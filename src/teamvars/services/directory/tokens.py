@@ -27,5 +27,4 @@ async def _record(ledger: Ledger, token: Token, verb: str) -> None:
         "owner": f"{token.owner_kind} {token.owner_id}",
         "expires-at": token.expires_at,
     }
-    subject = "authentication-tokens", token.id
-    await ledger.record(tokens.stream_of(token), f"token.{verb}", subject, summary)
+    await ledger.record(tokens.stream_of(token), f"token.{verb}", token.id, summary)

@@ -12,7 +12,7 @@ async def create(ledger: Ledger, made: Sequence[User]) -> None:
     """Adds users. Raises Taken when a name or e-mail address is another's."""
     await users.insert_all(ledger.tx, made, ledger.now)
     for user in made:
-        await ledger.record(SYSTEM_STREAM, "user.create", ("users", user.id), _details(user))
+        await ledger.record(SYSTEM_STREAM, "user.create", user.id, _details(user))
 
 
 async def update(ledger: Ledger, changed: Sequence[tuple[User, User]]) -> None:
@@ -25,7 +25,7 @@ async def update(ledger: Ledger, changed: Sequence[tuple[User, User]]) -> None:
         verb = "claim" if before.placeholder and not user.placeholder else "update"
         former = {"from": before.username} if before.username != user.username else {}
         details = {**others(_details(before), _details(user)), **former}
-        await ledger.record(SYSTEM_STREAM, f"user.{verb}", ("users", user.id), details)
+        await ledger.record(SYSTEM_STREAM, f"user.{verb}", user.id, details)
 
 
 async def set_disabled(
@@ -37,7 +37,7 @@ async def set_disabled(
     if without_owner:
         details["without-owner"] = list(without_owner)
     verb = "disable" if disabled else "enable"
-    await ledger.record(SYSTEM_STREAM, f"user.{verb}", ("users", user.id), details)
+    await ledger.record(SYSTEM_STREAM, f"user.{verb}", user.id, details)
 
 
 def _details(user: User) -> dict[str, object]:
