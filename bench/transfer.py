@@ -48,8 +48,8 @@ class Bulk:
         for _ in range(count):
             token = Token(new_id("at"), "organization", organization_id, self._now, None, None)
             await tokens.insert(self._tx, token, hash_token(new_token(token.owner_kind)))
-            subject = "authentication-tokens", token.id
-            event = self._caller.event("token.create", subject, {}, self._now)
+            details = {"owner": f"organization {organization_id}", "expires-at": None}
+            event = self._caller.event("token.create", token.id, details, self._now)
             entry, stream = self._chain.extend(stream, event)
             await streams.append(self._tx, entry, stream)
 
@@ -62,8 +62,13 @@ class Bulk:
             sealed = key.seal(value, variable)
             size = value_size(value)
             await variables.insert(self._tx, StoredVariable(variable, sealed, size))
-            subject, details = ("vars", variable.id), {"key": variable.key}
-            event = self._caller.event("variable.create", subject, details, self._now)
+            details = {
+                "key": variable.key,
+                "category": variable.category.value,
+                "sensitive": variable.sensitive,
+                "version-id": variable.version_id,
+            }
+            event = self._caller.event("variable.create", variable.id, details, self._now)
             entry, stream = self._chain.extend(stream, event, stream.usage.plus(1, size))
             await streams.append(self._tx, entry, stream)
             first = first or variable.id

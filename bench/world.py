@@ -12,11 +12,13 @@ from bench.transfer import Bulk
 from teamvars import settings, wiring
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.directory import Directory, Grant, OrganizationEntry, TeamEntry, UserEntry
+from teamvars.domain.directory import Directory, FileAccess, OrganizationEntry, TeamEntry, UserEntry
+from teamvars.domain.grants import AccessType
 from teamvars.domain.ids import new_id
-from teamvars.domain.teams import OWNERS, Status
+from teamvars.domain.memberships import Status
+from teamvars.domain.teams import OWNERS
 from teamvars.security import keyring
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import database_for
@@ -101,7 +103,7 @@ async def copy(host: Host, server: Postgres, database: str) -> Host:
 def _directory(workspaces: tuple[str, ...], crowd: list[str]) -> Directory:
     """One organization, in which the caller is what a pipeline's user would be: no owner, but in a
     team that may write all variables and manage members."""
-    everywhere = dict.fromkeys(workspaces, Grant.WRITE)
+    everywhere: dict[str, FileAccess] = dict.fromkeys(workspaces, AccessType.WRITE)
     teams = (
         TeamEntry(OWNERS, members=("owner",)),
         TeamEntry(

@@ -1,11 +1,14 @@
 """What every test may ask for."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from uuid import uuid4
 
 import pytest
 
+from teamvars.domain.access import Caller
+from teamvars.domain.audit import Event
+from teamvars.domain.audit_actions import ACTIONS
 from tests.commands import Host
 from tests.house import House, open_house
 from tests.postgres import LocalPostgres, Postgres
@@ -23,6 +26,22 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(server.stop)
         server.start()
         os.environ[POSTGRES_URL] = server.admin_url
+
+
+@pytest.fixture(scope="session", autouse=True)
+def declared_details() -> Iterator[None]:
+    """Whatever a test has recorded: its details have the names that its action declares."""
+    make = Caller.event
+
+    def event(
+        self: Caller, action: str, subject_id: str, details: Mapping[str, object], at: int
+    ) -> Event:
+        assert ACTIONS[action].admits(details), f"{action}: {sorted(details)}"
+        return make(self, action, subject_id, details, at)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Caller, "event", event)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from teamvars import cli, settings
-from teamvars.domain import names, teams, tokens, variables
+from teamvars.domain import names, team_members, tokens, variables
 from teamvars.domain.errors import Code
 from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.http import errors, json_body, paging
@@ -203,7 +203,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         quota.variables,
         quota.value_bytes,
         longest,
-        teams.MAX_ITEMS,
+        team_members.MAX_ITEMS,
         tokens.MAX_LIVE_TOKENS,
         MAX_BODY_BYTES,
         UNAUTHENTICATED_BODY_BYTES,

@@ -9,14 +9,15 @@ import httpx
 
 from teamvars.domain.directory import (
     Directory,
-    Grant,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.teams import Status, Visibility
+from teamvars.domain.grants import AccessType
+from teamvars.domain.memberships import Status
+from teamvars.domain.teams import Visibility
 from teamvars.services.accounts import Disabling
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from tests.house import House, operator
 
@@ -163,7 +164,7 @@ def _directory(
     writers = TeamEntry(
         "writers",
         members=named("writer", "invited_writer"),
-        workspaces={"network": Grant.WRITE},
+        workspaces={"network": AccessType.WRITE},
     )
     return Directory(
         tuple(
@@ -179,7 +180,7 @@ def _directory(
                     TeamEntry("owners", members=named("owner", "disabled")),
                     writers,
                     TeamEntry(
-                        "readers", members=named("reader"), workspaces={"network": Grant.READ}
+                        "readers", members=named("reader"), workspaces={"network": AccessType.READ}
                     ),
                     TeamEntry("managers", manage_membership=True, members=named("manager")),
                     TeamEntry("secret", Visibility.SECRET, members=named("hidden")),

@@ -19,14 +19,14 @@ from teamvars.security.sealing import Sealer
 from teamvars.services.accounts import Accounts
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
-from teamvars.services.directory import DirectoryFiles
+from teamvars.services.directory_files.files import DirectoryFiles
+from teamvars.services.grants import Grants
 from teamvars.services.installation import Installation, Readiness
 from teamvars.services.issued_tokens import IssuedTokens
-from teamvars.services.members import Members
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.sessions import Sessions
-from teamvars.services.team_workspaces import TeamWorkspaces
+from teamvars.services.team_members import TeamMembers
 from teamvars.services.teams import Teams
 from teamvars.services.tokens import Tokens
 from teamvars.services.users import Users
@@ -69,10 +69,10 @@ class Services(msgspec.Struct, frozen=True):
     installation: Installation
     sessions: Sessions
     variables: Variables
-    members: Members
+    members: TeamMembers
     memberships: Memberships
     teams: Teams
-    team_workspaces: TeamWorkspaces
+    grants: Grants
     users: Users
     organizations: Organizations
     workspaces: Workspaces
@@ -100,10 +100,10 @@ def services(
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
         variables=Variables(database, sealer, chain, clock, Rules(quota, code)),
-        members=Members(database, chain, clock, usernames=dialect.usernames),
+        members=TeamMembers(database, chain, clock, usernames=dialect.usernames),
         memberships=Memberships(database, chain, clock),
         teams=Teams(database, chain, clock),
-        team_workspaces=TeamWorkspaces(database, chain, clock),
+        grants=Grants(database, chain, clock),
         users=Users(database, clock),
         organizations=Organizations(database, sealer, chain, clock),
         workspaces=Workspaces(database, chain, clock),
@@ -150,7 +150,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *UserRoutes(all_services.users).routes(),
         *TeamRoutes(all_services.teams).routes(),
         *MembershipRoutes(all_services.memberships).directory_routes(),
-        *TeamWorkspaceRoutes(all_services.team_workspaces).routes(),
+        *TeamWorkspaceRoutes(all_services.grants).routes(),
         *TokenRoutes(all_services.tokens).routes(),
     ]
 

@@ -15,15 +15,15 @@ import httpx
 
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import (
+    FILE_ACCESS,
     Directory,
-    Grant,
     OrganizationEntry,
     TeamEntry,
 )
 from teamvars.domain.errors import Refusal
-from teamvars.domain.teams import Status
+from teamvars.domain.memberships import Status
 from teamvars.services.accounts import Disabling
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.web.http.errors import STATUS
 from tests.faults.model import FaultTriple, Model, Team
@@ -118,7 +118,7 @@ class Nodes:
 
     async def grant(self, team: str, grants: Mapping[str, int]) -> Reply:
         """Makes a team's grants exactly these, as a directory file does."""
-        entry = TeamEntry(team, workspaces={name: Grant(n) for name, n in grants.items()})
+        entry = TeamEntry(team, workspaces={name: FILE_ACCESS[n - 1] for name, n in grants.items()})
         return await self._apply(OrganizationEntry(self.world.organization, teams=(entry,)))
 
     async def set_status(self, person: str, status: str) -> Reply:

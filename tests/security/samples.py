@@ -2,7 +2,6 @@
 
 import hmac
 
-from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor, AuditEntry, Event
 from teamvars.domain.variables import Category, Variable
 from teamvars.security.encoding import length_prefixed
@@ -26,9 +25,9 @@ def event(number: int) -> Event:
     """One of several events that differ in everything."""
     actor = Actor("user", f"user-{number}", f"at-{number}" if number % 2 else None)
     address = f"192.0.2.{number}" if number % 3 else None
-    caller = Caller(b"", f"req-{number}", actor, address)
     subject = ("vars", f"var-{number}")
-    return caller.event(f"variable.{number}", subject, {"key": f"k{number}", "n": number}, number)
+    details = {"key": f"k{number}", "n": number}
+    return Event(actor, f"req-{number}", f"variable.{number}", *subject, details, number, address)
 
 
 def as_version_1(entry: AuditEntry, keys: KeySet) -> AuditEntry:

@@ -10,11 +10,11 @@ from teamvars.domain.access import Caller
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.domain.teams import LinkageType, MembersDraft
+from teamvars.domain.team_members import LinkageType, MembersDraft
 from teamvars.domain.variables import Category, Variable, VariableDraft, WorkspaceFilter
 from teamvars.security.tokens import hash_token
-from teamvars.services.directory import Options
-from teamvars.services.members import Change
+from teamvars.services.directory_files.files import Options
+from teamvars.services.team_members import Change
 from teamvars.storage import migrations
 from teamvars.storage.database import Database, Transaction
 from tests.house import House, operator

@@ -7,7 +7,7 @@ import pytest
 
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.errors import Refusal
-from teamvars.domain.teams import Status
+from teamvars.domain.memberships import Status
 from teamvars.services.accounts import Disabling
 from tests.house import operator
 from tests.services.people import Desk, caller, refusal_of

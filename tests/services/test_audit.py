@@ -3,13 +3,15 @@
 import json
 from collections.abc import Awaitable, Callable
 
-from teamvars.domain.directory import Directory, Grant, TeamEntry, UserEntry
-from teamvars.domain.teams import Status, Visibility
+from teamvars.domain.directory import Directory, TeamEntry, UserEntry
+from teamvars.domain.grants import AccessType
+from teamvars.domain.memberships import Status
+from teamvars.domain.preconditions import ANY_VERSION
+from teamvars.domain.teams import Visibility
 from teamvars.domain.variables import VariableDraft
 from teamvars.security.tokens import hash_token
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
-from teamvars.services.variables import ANY_VERSION
 from teamvars.storage.database import Transaction
 from tests.house import operator
 from tests.services.people import AS_WRITTEN, Desk, caller, dump, refusal_of
@@ -36,7 +38,7 @@ async def all_kinds_of_changes(desk: Desk) -> None:
     changed = UserEntry(user.username, site_admin=True)
     await desk.services.directory.apply(operator(), Directory((changed,)), AS_WRITTEN)
     await desk.apply(
-        TeamEntry("extra", members=desk.named("plain"), workspaces={"network": Grant.READ}),
+        TeamEntry("extra", members=desk.named("plain"), workspaces={"network": AccessType.READ}),
         workspaces=("extra",),
         members={user.username: Status.INVITED},
     )
@@ -198,7 +200,7 @@ async def test_a_request_that_changes_nothing_writes_nothing(own_desk: Desk) -> 
         lambda: own_desk.change("add", "writer", team="writers"),
         lambda: own_desk.change("add"),
         lambda: own_desk.apply(),
-        lambda: own_desk.apply(TeamEntry("writers", workspaces={"network": Grant.WRITE})),
+        lambda: own_desk.apply(TeamEntry("writers", workspaces={"network": AccessType.WRITE})),
     ]
     for nothing in nothings:
         await nothing()

@@ -6,13 +6,14 @@ import pytest
 
 from teamvars.domain.directory import (
     Directory,
-    Grant,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.teams import Status, Visibility
-from teamvars.services.directory import Options
+from teamvars.domain.grants import AccessType
+from teamvars.domain.memberships import Status
+from teamvars.domain.teams import Visibility
+from teamvars.services.directory_files.files import Options
 from tests.house import operator
 from tests.services.people import AS_WRITTEN, Desk, dump, refusal_of
 
@@ -30,7 +31,7 @@ def whole(desk: Desk, **changes: Any) -> Directory:
     anna, ben = f"Anna-{mark}", f"Ben-{mark}"
     teams = (
         TeamEntry("owners", members=(anna,)),
-        TeamEntry("Crew", Visibility.SECRET, True, (anna, ben), {"network": Grant.WRITE}),
+        TeamEntry("Crew", Visibility.SECRET, True, (anna, ben), {"network": AccessType.WRITE}),
     )
     entry: dict[str, Any] = {
         "name": f"Whole-{mark}",
@@ -60,7 +61,7 @@ async def test_names_are_the_same_however_they_are_capitalised(desk: Desk) -> No
         tuple(name.upper() for name in entry.workspaces),
         (
             TeamEntry("OWNERS", members=tuple(n.upper() for n in entry.teams[0].members or ())),
-            TeamEntry("CREW", workspaces={"NETWORK": Grant.WRITE}),
+            TeamEntry("CREW", workspaces={"NETWORK": AccessType.WRITE}),
         ),
     )
     users = tuple(UserEntry(user.username.upper()) for user in whole(desk).users)
@@ -78,9 +79,11 @@ async def test_a_dry_run_tells_the_same_changes_and_makes_none(desk: Desk) -> No
 async def test_an_exact_key_undoes_what_was_changed_otherwise(desk: Desk) -> None:
     await desk.change("add", "plain", team="writers")
     await desk.apply(
-        TeamEntry("writers", workspaces={"network": Grant.WRITE, "payments": Grant.READ})
+        TeamEntry("writers", workspaces={"network": AccessType.WRITE, "payments": AccessType.READ})
     )
-    writers = TeamEntry("writers", members=desk.named("writer"), workspaces={"network": Grant.READ})
+    writers = TeamEntry(
+        "writers", members=desk.named("writer"), workspaces={"network": AccessType.READ}
+    )
     changes = await desk.apply(writers)
     assert len(changes) == 4  # two members out, one grant lowered, one taken away
     assert await desk.world.members("writers") == {desk.world.memberships["writer"]}
@@ -177,7 +180,7 @@ async def test_the_owners_team_is_never_pruned(desk: Desk) -> None:
     [
         {"members": {"nobody-we-know": ACTIVE}},
         {"teams": (TeamEntry("Crew", members=("nobody-we-know",)),)},
-        {"teams": (TeamEntry("Crew", workspaces={"of-nobody": Grant.READ}),)},
+        {"teams": (TeamEntry("Crew", workspaces={"of-nobody": AccessType.READ}),)},
     ],
     ids=["unknown user", "unknown member", "unknown workspace"],
 )

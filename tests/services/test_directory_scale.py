@@ -15,13 +15,12 @@ from msgspec.structs import replace
 
 from teamvars.domain.directory import (
     Directory,
-    Grant,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.memberships import InvitationDraft
-from teamvars.domain.teams import Status
+from teamvars.domain.grants import AccessType
+from teamvars.domain.memberships import InvitationDraft, Status
 from teamvars.security import keyring
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import organizations, streams
@@ -41,7 +40,9 @@ def large(people: int, organization: str = "") -> Directory:
     names = [f"u{n}-{mark}" for n in range(people)]
     spaces = tuple(f"w{n}" for n in range(people // 10))
     teams = [
-        TeamEntry(f"t{n}", members=tuple(names[n * 10 : n * 10 + 10]), workspaces={w: Grant.WRITE})
+        TeamEntry(
+            f"t{n}", members=tuple(names[n * 10 : n * 10 + 10]), workspaces={w: AccessType.WRITE}
+        )
         for n, w in enumerate(spaces)
     ]
     if organization:
@@ -121,9 +122,9 @@ async def test_an_organization_that_is_renamed_while_a_file_waits_for_it_is_not_
 
             async def renaming(tx: Transaction) -> None:
                 found = await organizations.find_all(tx, [name])
-                (id_, _), *_ = found.values()
-                await streams.lock(tx, [id_])
-                before = await organizations.get(tx, id_)
+                (seen,) = found.values()
+                await streams.lock(tx, [seen.id])
+                before = await organizations.get(tx, seen.id)
                 await organizations.update(tx, replace(before, name=f"new-{name}"))
                 locked.set()
                 await done.wait()

@@ -6,13 +6,16 @@ from uuid import uuid4
 
 import pytest
 
-from teamvars.domain.directory import Grant, TeamEntry
+from teamvars.domain.directory import TeamEntry
 from teamvars.domain.errors import Refusal
+from teamvars.domain.grants import AccessType
+from teamvars.domain.memberships import Status
 from teamvars.domain.organizations import OrganizationDraft
-from teamvars.domain.teams import LinkageType, Status, Visibility
+from teamvars.domain.team_members import LinkageType
+from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.accounts import Disabling
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from tests.house import operator
 from tests.services.people import Desk, caller, caller_with, refusal_of
@@ -109,7 +112,7 @@ async def test_a_grant_that_shrinks_to_read_does_not_write_any_more(
     desks: tuple[Desk, Desk],
 ) -> None:
     one, other = desks
-    await one.apply(TeamEntry("writers", workspaces={"network": Grant.READ}))
+    await one.apply(TeamEntry("writers", workspaces={"network": AccessType.READ}))
     assert await other.list("writer") == {}
     assert await refusal_of(other.create("writer")) == "forbidden"
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from teamvars import wiring
 from teamvars.domain.errors import Refusal
+from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.variables import VariableDraft
 from teamvars.security import keyring
 from teamvars.security.sealing import SealBroken
 from teamvars.services.installation import Installation, NotReady
 from teamvars.services.tokens import OwnerName
-from teamvars.services.variables import ANY_VERSION
 from teamvars.storage import migrations
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.engines import database_for

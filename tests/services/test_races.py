@@ -8,10 +8,10 @@ import pytest
 
 from teamvars import wiring
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
-from teamvars.domain.teams import Status
+from teamvars.domain.memberships import Status
+from teamvars.domain.preconditions import ANY_VERSION, Versions
 from teamvars.domain.variables import VariableDraft
-from teamvars.services.directory import Options
-from teamvars.services.variables import ANY_VERSION, Versions
+from teamvars.services.directory_files.files import Options
 from teamvars.storage import access
 from teamvars.storage.database import Row, Transaction
 from tests.house import open_house, operator

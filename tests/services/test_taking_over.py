@@ -8,15 +8,14 @@ import pytest
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import Directory, UserEntry
 from teamvars.domain.errors import Refusal
-from teamvars.domain.memberships import InvitationDraft, MembershipFilter
-from teamvars.domain.teams import Status
-from teamvars.services.directory import Options
+from teamvars.domain.memberships import InvitationDraft, MembershipFilter, Status
+from teamvars.domain.users import User
+from teamvars.services.directory_files.files import Options
 from teamvars.services.memberships import MembershipPage
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import memberships, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within
-from teamvars.storage.users import UserRow
 from tests.house import operator
 from tests.services.people import AS_WRITTEN, Desk, caller, caller_with, dump
 
@@ -40,7 +39,7 @@ async def apply(desk: Desk, *entries: UserEntry, **options: bool) -> tuple[str, 
     return applied.changes
 
 
-async def user(desk: Desk, id_: str) -> UserRow:
+async def user(desk: Desk, id_: str) -> User:
     found = await desk.services.database.read(lambda tx: users.find(tx, id_))
     assert found is not None
     return found
@@ -49,8 +48,8 @@ async def user(desk: Desk, id_: str) -> UserRow:
 async def invitations(desk: Desk, user_id: str) -> list[str]:
     async def body(tx: Transaction) -> list[str]:
         within, everything = Within(user_id=user_id), MembershipFilter()
-        found, _ = await memberships.search(tx, within, everything, None)
-        return [one.id for one in found if one.status is INVITED]
+        found = await memberships.search(tx, within, everything, None)
+        return [one.id for one in found.items if one.status is INVITED]
 
     return await desk.services.database.read(body)
 
@@ -64,10 +63,10 @@ async def test_who_was_only_invited_becomes_the_files_user_and_keeps_id_and_invi
     entry = UserEntry(username, email.title(), site_admin=True)
     told = await apply(desk, entry, dry_run=True)
     assert await apply(desk, entry) == told == (f"take over invited user {email} as {username}",)
-    assert await user(desk, one.user_id) == UserRow(one.user_id, username, email.title(), True)
-    assert await invitations(desk, one.user_id) == [one.id, two.id]
+    assert await user(desk, one.user.id) == User(one.user.id, username, email.title(), True)
+    assert await invitations(desk, one.user.id) == [one.id, two.id]
     assert await apply(desk, entry) == ()
-    wanted = AuditFilter(action="user.claim", subject_ids=[one.user_id])
+    wanted = AuditFilter(action="user.claim", subject_ids=[one.user.id])
     (entered,) = await desk.services.audit.newest(2, wanted)
     assert f'"from":"{email}"' in entered.details
     assert await desk.world.house.audit_holds()
@@ -80,8 +79,8 @@ async def test_where_one_has_the_name_and_another_the_address_the_address_counts
     (holder_of_name,) = (await invite(desk, name)).memberships
     (holder,) = (await invite(desk, email)).memberships
     await apply(desk, UserEntry(name, email))
-    assert (await user(desk, holder.user_id)).username == name
-    other = await user(desk, holder_of_name.user_id)
+    assert (await user(desk, holder.user.id)).username == name
+    other = await user(desk, holder_of_name.user.id)
     assert (other.email, other.placeholder) == (name, True)
     assert other.username.startswith(f"{name}-")
     assert await apply(desk, UserEntry(name, email)) == ()
@@ -96,7 +95,7 @@ async def test_a_known_user_gets_the_address_of_one_who_was_only_invited(desk: D
     changes = await apply(desk, UserEntry(plain, email))
     assert changes[0] == f"take the e-mail address from invited user {email}"
     assert (await user(desk, desk.world.users["plain"])).email == email
-    left = await user(desk, holder.user_id)
+    left = await user(desk, holder.user.id)
     assert (left.email, left.placeholder) == (None, True)
     assert await invitations(desk, left.id) == [holder.id]
     assert await apply(desk, UserEntry(plain, email)) == ()
@@ -142,6 +141,6 @@ async def test_invitations_that_race_with_the_file_end_as_invitations_of_its_use
     )
     applied = await desk.services.directory.apply(operator(), directory, AS_WRITTEN)
     assert applied.changes == ()
-    invited = [page.memberships[0].user_id for page in pages if isinstance(page, MembershipPage)]
+    invited = [page.memberships[0].user.id for page in pages if isinstance(page, MembershipPage)]
     assert sorted(invited) == sorted(applied.users.values())
     assert await desk.world.house.audit_holds()

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from teamvars import wiring
 from teamvars.domain.audit import Break
 from teamvars.domain.directory import TeamEntry
-from teamvars.domain.teams import Status
+from teamvars.domain.memberships import Status
 from teamvars.security.chain import Chain
 from teamvars.security.encoding import length_prefixed
 from teamvars.services.audit import Audit
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.storage import streams
 from teamvars.storage.database import Body, T, Transaction
 from tests.house import open_house

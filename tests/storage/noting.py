@@ -17,7 +17,7 @@ class NotingTransaction(Transaction):
         return await self._tx.fetch(sql, *args)
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        self._note(sql, ())
+        self._note(sql, tuple(rows[0]) if rows else ())
         await self._tx.execute_many(sql, rows)
 
     async def script(self, sql: str) -> None:

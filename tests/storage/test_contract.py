@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from teamvars.domain.errors import Refusal
-from teamvars.domain.teams import Visibility
+from teamvars.domain.organizations import Organization
+from teamvars.domain.teams import Team, Visibility
+from teamvars.domain.users import User
 from teamvars.domain.variables import Category, Variable
 from teamvars.storage import (
     migrations,
@@ -21,8 +23,6 @@ from teamvars.storage import (
     variables,
 )
 from teamvars.storage.database import Database, MissingReference, Taken, Transaction
-from teamvars.storage.teams import TeamRow
-from teamvars.storage.users import UserRow
 from teamvars.storage.variables import StoredVariable
 from tests.house import House
 from tests.storage.stores import adding, opened, words
@@ -228,11 +228,11 @@ async def test_a_taken_key_is_refused_on_insert_and_on_update(schema: Database) 
 
 
 async def test_a_team_comes_back_as_it_was_stored(schema: Database) -> None:
-    async def found(tx: Transaction) -> list[TeamRow]:
+    async def found(tx: Transaction) -> list[Team]:
         return await teams.of_organization(tx, "org-1")
 
     assert await schema.read(found) == [
-        TeamRow("team-1", "org-1", "Acme", Visibility.SECRET, True, False)
+        Team("team-1", "org-1", "Acme", Visibility.SECRET, True, False)
     ]
 
 
@@ -240,25 +240,25 @@ async def test_an_organization_is_found_however_its_name_is_capitalised(schema: 
     async def find(tx: Transaction) -> object:
         return [await organizations.find_all(tx, [name]) for name in ("acme", "ACME", "acm")]
 
-    found = {"acme": ("org-1", "Acme")}
+    found = {"acme": Organization("org-1", "Acme", None, 1)}
     assert await schema.read(find) == [found, found, {}]
 
 
 async def test_users_are_found_by_folded_names_and_never_share_one(schema: Database) -> None:
-    async def body(tx: Transaction) -> dict[str, UserRow]:
+    async def body(tx: Transaction) -> dict[str, User]:
         return await users.find_all(tx, ["ALICE", "bob", "nobody"])
 
     def inserting(id_: str, name: str, email: str | None) -> Any:
         async def body(tx: Transaction) -> None:
-            await users.insert_all(tx, [UserRow(id_, name, email, True)], 1)
+            await users.insert_all(tx, [User(id_, name, email, True)], 1)
 
         return body
 
     await schema.write(inserting("user-1", "Alice", "A@example.com"))
     await schema.write(inserting("user-2", "bob", None))
     assert await schema.read(body) == {
-        "alice": UserRow("user-1", "Alice", "A@example.com", True),
-        "bob": UserRow("user-2", "bob", None, True),
+        "alice": User("user-1", "Alice", "A@example.com", True),
+        "bob": User("user-2", "bob", None, True),
     }
     for name, email in (("aLiCe", None), ("other", "a@EXAMPLE.com")):
         with pytest.raises(Taken):

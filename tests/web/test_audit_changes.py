@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from teamvars.domain.audit import AuditFilter
-from teamvars.domain.directory import Directory, Grant, OrganizationEntry, TeamEntry, UserEntry
-from teamvars.domain.teams import Status
-from teamvars.services.directory import Options
+from teamvars.domain.directory import Directory, FileAccess, OrganizationEntry, TeamEntry, UserEntry
+from teamvars.domain.grants import AccessType
+from teamvars.domain.memberships import Status
+from teamvars.services.directory_files.files import Options
 from tests.house import operator
 from tests.world import World
 
@@ -129,9 +130,9 @@ async def test_grants_say_what_differs_and_new_ones_nothing(world: World) -> Non
 async def test_a_directory_file_says_what_differs(world: World) -> None:
     mark = world.organization.removeprefix("org-")
 
-    async def apply(user: UserEntry, status: Status, grant: Grant) -> None:
+    async def apply(user: UserEntry, status: Status, grant: FileAccess) -> None:
         team = TeamEntry(
-            "crew", manage_membership=grant is Grant.WRITE, workspaces={"network": grant}
+            "crew", manage_membership=grant is AccessType.WRITE, workspaces={"network": grant}
         )
         entry = OrganizationEntry(
             world.organization,
@@ -143,11 +144,11 @@ async def test_a_directory_file_says_what_differs(world: World) -> None:
         await world.house.services.directory.apply(operator(), directory, Options())
 
     plain = UserEntry(f"plain-{mark}")
-    await apply(plain, Status.ACTIVE, Grant.READ)
+    await apply(plain, Status.ACTIVE, AccessType.READ)
     team, membership = world.teams["crew"], world.memberships["plain"]
     assert "changed" not in await newest(world, team, "grant.put")
-    await apply(UserEntry(plain.username, site_admin=True), Status.INVITED, Grant.WRITE)
-    assert (await newest(world, team, "grant.put"))["changed"] == ["access"]
+    await apply(UserEntry(plain.username, site_admin=True), Status.INVITED, AccessType.WRITE)
+    assert (await newest(world, team, "grant.put"))["changed"] == ["access", "variables"]
     assert (await newest(world, team, "team.update"))["changed"] == ["manage-membership"]
     assert (await newest(world, membership, "membership.update"))["changed"] == ["status"]
     assert (await newest(world, world.users["plain"], "user.update"))["changed"] == ["site-admin"]

@@ -11,14 +11,14 @@ import pytest
 from teamvars import wiring
 from teamvars.domain.directory import (
     Directory,
-    Grant,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
 )
+from teamvars.domain.grants import AccessType
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.storage.engines import database_for
 from tests.house import House, operator
@@ -613,7 +613,7 @@ async def test_manage_membership_counts_only_in_its_own_organization(world: Worl
 
 
 async def test_changed_settings_of_a_team_count_by_the_next_request(world: World) -> None:
-    await apply(world, TeamEntry("readers", workspaces={"payments": Grant.WRITE}))
+    await apply(world, TeamEntry("readers", workspaces={"payments": AccessType.WRITE}))
     assert await listing(world, "reader", "payments") == 200
     assert await listing(world, "reader", "network") == 404
     await apply(world, TeamEntry("managers", manage_membership=False))

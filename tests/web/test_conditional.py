@@ -6,8 +6,9 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from teamvars.domain.directory import Directory, Grant, OrganizationEntry, TeamEntry
-from teamvars.services.directory import Options
+from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
+from teamvars.domain.grants import AccessType
+from teamvars.services.directory_files.files import Options
 from tests.house import House, operator
 from tests.world import World, build_world, faults, variable_document
 
@@ -221,7 +222,7 @@ async def test_a_grant_that_is_taken_away_ends_304_at_once(world: World) -> None
 async def test_a_grant_that_is_given_is_there_at_once(world: World) -> None:
     path = world.vars_path("payments")
     before = await world.call("reader", "GET", path)
-    team = TeamEntry("readers", workspaces={"payments": Grant.READ})
+    team = TeamEntry("readers", workspaces={"payments": AccessType.READ})
     entry = OrganizationEntry(world.organization, teams=(team,))
     await world.house.services.directory.apply(operator(), Directory((), (entry,)), Options())
     after = await world.call("reader", "GET", path)

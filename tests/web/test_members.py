@@ -9,7 +9,7 @@ import pytest
 
 from teamvars.domain.audit import Stream
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.storage import streams
 from tests.house import operator
 from tests.world import ACTIVE, INVITED, JSON_API, World, faults, linkage_document

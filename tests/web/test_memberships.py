@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 
 from teamvars.domain.directory import Directory, OrganizationEntry, UserEntry
-from teamvars.domain.teams import Status
-from teamvars.services.directory import Options
+from teamvars.domain.memberships import Status
+from teamvars.services.directory_files.files import Options
 from teamvars.storage import users
 from tests.house import operator
 from tests.world import World, faults, linkage_document

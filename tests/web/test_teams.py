@@ -7,9 +7,9 @@ from uuid import uuid4
 import pytest
 
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
-from teamvars.domain.teams import Status
+from teamvars.domain.memberships import Status
 from teamvars.services import teams
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from tests.house import operator
 from tests.world import World, faults
 

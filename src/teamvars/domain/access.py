@@ -6,6 +6,7 @@ from enum import Enum, IntEnum
 import msgspec
 
 from teamvars.domain.audit import Actor, Event, Stream
+from teamvars.domain.audit_actions import ACTIONS
 from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team
@@ -19,6 +20,11 @@ class Level(IntEnum):
     READ = 1
     WRITE = 2
     OWNER = 3
+
+    @property
+    def word(self) -> str:
+        """What it is called in requests and answers."""
+        return self.name.lower()
 
 
 class Permission(Enum):
@@ -55,15 +61,10 @@ class Caller(msgspec.Struct):
         """The user whose token was used; None where it is a team's or an organization's."""
         return None if self.actor is None or self.actor.kind != "user" else self.actor.id
 
-    def event(
-        self,
-        action: str,
-        subject: tuple[str, str],
-        details: Mapping[str, object],
-        at: int,
-    ) -> Event:
-        """The audit event of a change this caller makes to `subject`, a pair of type and id."""
+    def event(self, action: str, subject_id: str, details: Mapping[str, object], at: int) -> Event:
+        """The audit event of a change this caller makes, an action of `ACTIONS`. `at` in µs UTC."""
         assert self.actor is not None  # every change comes after its access check
+        subject = ACTIONS[action].subject_type, subject_id
         return Event(self.actor, self.request_id, action, *subject, details, at, self.address)
 
 
@@ -126,6 +127,7 @@ class TeamAccess(msgspec.Struct, frozen=True):
     """What a caller may do with a team, read in the transaction that acts on it."""
 
     team: Team
+    organization_name: str
     is_owner: bool
     in_organization: bool
     in_team: bool

@@ -162,13 +162,6 @@ class Head(msgspec.Struct, frozen=True):
     link: bytes
 
 
-class Page(msgspec.Struct, frozen=True):
-    """A page of a list that is numbered from 1, of at most `size` items."""
-
-    number: int = 1
-    size: int = 20
-
-
 class Break(msgspec.Struct, frozen=True):
     """The first place where a stream does not hold, and why."""
 

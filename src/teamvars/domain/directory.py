@@ -6,23 +6,18 @@ names in it.
 """
 
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
+from typing import Literal
 
 import msgspec
 
-from teamvars.domain.teams import Status, Visibility
+from teamvars.domain.grants import AccessType
+from teamvars.domain.memberships import Status
+from teamvars.domain.teams import Visibility
 
+FileAccess = Literal[AccessType.READ, AccessType.WRITE]
+"""The access types a file has words for."""
 
-class Grant(IntEnum):
-    """A team's right to a workspace's variables; `write` includes `read`."""
-
-    READ = 1
-    WRITE = 2
-
-    @property
-    def word(self) -> str:
-        """What it is called in files and answers."""
-        return self.name.lower()
+FILE_ACCESS: tuple[FileAccess, ...] = (AccessType.READ, AccessType.WRITE)
 
 
 class UserEntry(msgspec.Struct, frozen=True):
@@ -41,7 +36,7 @@ class TeamEntry(msgspec.Struct, frozen=True):
     visibility: Visibility | None = None
     manage_membership: bool | None = None
     members: tuple[str, ...] | None = None
-    workspaces: Mapping[str, Grant] | None = None
+    workspaces: Mapping[str, FileAccess] | None = None
     at: str = ""
     member_at: Mapping[str, str] = msgspec.field(default_factory=dict)
     workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)

@@ -1,35 +1,61 @@
-"""Memberships of organizations as clients of the directory see them, and invitations."""
+"""Memberships of organizations, and the invitations that they begin as."""
 
-import re
-import secrets
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault
-from teamvars.domain.names import email_faults, is_username
-from teamvars.domain.teams import Status
+from teamvars.domain.names import email_faults
+from teamvars.domain.users import User
 
 EMAIL_POINTER = "/data/attributes/email"
-_NOT_IN_USERNAMES = re.compile(r"[^A-Za-z0-9_.@+-]+")
-_MOST_OF_USERNAME = 80
 
 
-class MembershipView(msgspec.Struct, frozen=True):
-    """A membership with its user, and those of its teams that the one who looks may see.
+class Status(StrEnum):
+    """Of an organization membership: `invited` until the user has accepted."""
 
-    `created_at` in µs UTC.
+    INVITED = "invited"
+    ACTIVE = "active"
+
+
+class Membership(msgspec.Struct, frozen=True):
+    """A user's membership of an organization. `created_at` in µs UTC.
+
+    `invited_as` is the address that an invitation gave, until it is accepted. `team_ids` are its
+    teams, in order, as far as they were asked for.
     """
 
     id: str
     organization_id: str
     organization_name: str
-    user_id: str
-    username: str
-    email: str | None
+    user: User
     status: Status
     created_at: int
+    invited_as: str | None = None
     team_ids: Sequence[str] = ()
+
+    @property
+    def shown_username(self) -> str:
+        """The name the organization is told: whoever is invited goes by the invitation's address,
+        and by nothing of their own."""
+        return self.user.username if self.invited_as is None else self.invited_as
+
+    @property
+    def shown_email(self) -> str | None:
+        """The address the organization is told."""
+        return self.user.email if self.invited_as is None else self.invited_as
+
+    @property
+    def counts_as_owner(self) -> bool:
+        """Whether it makes somebody an active owner, once it is in the owners team: who is only
+        invited can do nothing yet, and who is disabled nothing any more."""
+        return self.status is Status.ACTIVE and not self.user.disabled
+
+    def with_status(self, status: Status) -> "Membership":
+        """The membership with that status; from then on its user is known."""
+        return replace(self, status=status, invited_as=None)
 
 
 class MembershipFilter(msgspec.Struct, frozen=True):
@@ -75,15 +101,3 @@ class InvitationDraft(msgspec.Struct, frozen=True):
         """The address belongs to somebody who is in the organization or invited to it."""
         detail = "The user with this address is in the organization or invited to it already."
         return Fault(Code.ALREADY_MEMBER, detail, pointer=EMAIL_POINTER)
-
-
-def username_for(email: str) -> str:
-    """The name of a user who was invited by that address: the address, if it may be one."""
-    if is_username(email):
-        return email
-    return _NOT_IN_USERNAMES.sub("-", email)[:_MOST_OF_USERNAME]
-
-
-def other_username_for(email: str) -> str:
-    """Such a name when that one is taken."""
-    return f"{username_for(email)[:_MOST_OF_USERNAME]}-{secrets.token_hex(4)}"

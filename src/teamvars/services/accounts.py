@@ -7,20 +7,29 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all, there_is_no
 from teamvars.domain.holders import WorkspaceHolders
-from teamvars.domain.memberships import MembershipFilter, MembershipView
+from teamvars.domain.memberships import Membership, MembershipFilter
 from teamvars.domain.names import USERNAME_RULE, is_username, name_taken
 from teamvars.domain.tokens import IssuedToken
+from teamvars.domain.users import User
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.services.changes import organizations as user_changes
-from teamvars.services.changes import tokens as token_changes
-from teamvars.services.changes.ledger import Ledger
-from teamvars.storage import holders, issued_tokens, memberships, teams, tokens, users
+from teamvars.services.directory import tokens as token_changes
+from teamvars.services.directory import users as user_changes
+from teamvars.services.directory.ledger import Ledger
+from teamvars.storage import (
+    holders,
+    issued_tokens,
+    memberships,
+    organizations,
+    teams,
+    tokens,
+    users,
+    workspaces,
+)
 from teamvars.storage.database import Database, Taken, Transaction
 from teamvars.storage.memberships import Within
-from teamvars.storage.users import UserRow
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -29,8 +38,8 @@ class Account(msgspec.Struct, frozen=True):
     `made` are the tokens of teams and organizations that the user made, which outlive them.
     """
 
-    user: UserRow
-    memberships: Sequence[MembershipView]
+    user: User
+    memberships: Sequence[Membership]
     teams: Mapping[str, str]
     tokens: Sequence[IssuedToken]
     made: Sequence[IssuedToken]
@@ -50,7 +59,7 @@ class Disabling(msgspec.Struct, frozen=True):
 class Disabled(msgspec.Struct, frozen=True):
     """Who is disabled now, the tokens of others they made, and whether those were revoked."""
 
-    user: UserRow
+    user: User
     made: Sequence[IssuedToken]
     revoked: bool
 
@@ -66,7 +75,7 @@ class Accounts:
         self._chain = chain
         self._clock = clock
 
-    async def list(self) -> list[UserRow]:
+    async def list(self) -> list[User]:
         """All users, by name."""
         return await self._database.read(users.every)
 
@@ -76,12 +85,12 @@ class Accounts:
         async def body(tx: Transaction) -> Account:
             user = await users.find_one(tx, who)
             within = Within(user_id=user.id)
-            found, _ = await memberships.search(tx, within, MembershipFilter(), None)
-            views = await memberships.with_teams(tx, found, None)
-            named = await teams.find_by_ids(tx, {id_ for view in views for id_ in view.team_ids})
+            found = await memberships.search(tx, within, MembershipFilter(), None)
+            whole = await memberships.with_teams(tx, found.items, None)
+            named = await teams.find_by_ids(tx, {id_ for one in whole for id_ in one.team_ids})
             return Account(
                 user,
-                views,
+                whole,
                 {team.id: team.name for team in named},
                 await issued_tokens.of_user(tx, user.id),
                 await issued_tokens.made_by(tx, user.id),
@@ -93,7 +102,12 @@ class Accounts:
         """Who holds rights to a workspace. Refuses: not found."""
 
         async def body(tx: Transaction) -> WorkspaceHolders:
-            return await holders.of_workspace(tx, organization, workspace, self._clock())
+            found = await workspaces.find_named(tx, organization, workspace)
+            if found is None:
+                known = await organizations.find_all(tx, [organization])
+                path = f"workspace {organization}/{workspace}"
+                raise there_is_no(path if known else f"organization {organization}")
+            return await holders.of_workspace(tx, found, self._clock())
 
         return await self._database.read(body)
 
@@ -119,10 +133,10 @@ class Accounts:
 
         return await self._database.write(body)
 
-    async def enable(self, caller: Caller, who: str) -> UserRow:
+    async def enable(self, caller: Caller, who: str) -> User:
         """Lets a user be what they were before they were disabled."""
 
-        async def body(tx: Transaction) -> UserRow:
+        async def body(tx: Transaction) -> User:
             ledger = Ledger(tx, caller, self._chain, self._clock())
             await ledger.lock([SYSTEM_STREAM])
             user = await users.find_one(tx, who)
@@ -132,18 +146,18 @@ class Accounts:
 
         return await self._database.write(body)
 
-    async def rename(self, caller: Caller, who: str, username: str) -> UserRow:
+    async def rename(self, caller: Caller, who: str, username: str) -> User:
         """Gives a user another name. Refuses: a name that cannot be, or that another user has."""
         if not is_username(username):
             raise Refusal(Fault(Code.INVALID_VALUE, f"A user name has {USERNAME_RULE}."))
 
-        async def body(tx: Transaction) -> UserRow:
+        async def body(tx: Transaction) -> User:
             ledger = Ledger(tx, caller, self._chain, self._clock())
             await ledger.lock([SYSTEM_STREAM])
             user = await users.find_one(tx, who)
             renamed = replace(user, username=username)
             if renamed != user:
-                await user_changes.update_users(ledger, [(user, renamed)])
+                await user_changes.update(ledger, [(user, renamed)])
             return renamed
 
         try:
@@ -151,25 +165,22 @@ class Accounts:
         except Taken:
             raise Refusal(Fault(Code.NAME_TAKEN, name_taken("a user").detail)) from None
 
-    async def _locked(self, ledger: Ledger, who: str, how: Disabling) -> UserRow:
-        """The user, once nobody else can make them an owner or take another owner away.
+    async def _locked(self, ledger: Ledger, who: str, how: Disabling) -> User:
+        """The user, once nobody else can make them an owner or take another owner away."""
 
-        Looks again after each wait, since the user may have come into more organizations.
-        """
-        held: set[str] = set()
-        while True:
+        async def look() -> tuple[User, set[str]]:
             user = await users.find_one(ledger.tx, who)
             wanted = {SYSTEM_STREAM, *await users.owner_streams(ledger.tx, user.id)}
             if how.with_made_tokens:
                 made = await issued_tokens.made_by(ledger.tx, user.id)
                 wanted |= {tokens.stream_of(issued.token) for issued in made}
-            if wanted <= held:
-                return user
-            await ledger.lock(wanted - held)
-            held |= wanted
+            return user, wanted
+
+        user, _ = await ledger.locked(look, lambda seen: seen[1])
+        return user
 
 
-def _last_owner(user: UserRow, organization: str) -> Fault:
+def _last_owner(user: User, organization: str) -> Fault:
     detail = (
         f"{user.username} is the last active owner of {organization}. Name another, or say --force."
     )

@@ -3,8 +3,6 @@
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from teamvars.domain.access import Caller, Permission
 from teamvars.domain.audit import (
     SYSTEM_STREAM,
@@ -13,23 +11,16 @@ from teamvars.domain.audit import (
     AuditQuery,
     Break,
     Head,
-    Page,
     Stream,
 )
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import is_safe
+from teamvars.domain.pages import Page, Paged
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.audit_queries import resolved
 from teamvars.storage import access, streams
 from teamvars.storage.database import Database, Transaction
-
-
-class AuditPage(msgspec.Struct, frozen=True):
-    """Entries of one stream, newest first, and how many the stream has in all."""
-
-    entries: list[AuditEntry]
-    total: int
 
 
 class Audit:
@@ -40,26 +31,28 @@ class Audit:
         self._chain = chain
         self._clock = clock
 
-    async def of_workspace(self, caller: Caller, workspace_id: str, page: Page) -> AuditPage:
+    async def of_workspace(
+        self, caller: Caller, workspace_id: str, page: Page
+    ) -> Paged[AuditEntry]:
         """The changes of a workspace, for whoever reads its variables.
 
         Refuses: unauthenticated, not found.
         """
 
-        async def body(tx: Transaction) -> AuditPage:
+        async def body(tx: Transaction) -> Paged[AuditEntry]:
             granted = await access.workspace(tx, caller, self._clock(), workspace_id)
             granted.require(Permission.READ_VARIABLES)
             return await _page(tx, granted.stream, page)
 
         return await self._database.read(body)
 
-    async def of_team(self, caller: Caller, team_id: str, page: Page) -> AuditPage:
+    async def of_team(self, caller: Caller, team_id: str, page: Page) -> Paged[AuditEntry]:
         """The changes of a team, for owners and whoever manages membership.
 
         Refuses: unauthenticated, not found, forbidden.
         """
 
-        async def body(tx: Transaction) -> AuditPage:
+        async def body(tx: Transaction) -> Paged[AuditEntry]:
             granted = await access.team(tx, caller, self._clock(), team_id)
             granted.require_see_changes()
             return await _page(tx, granted.stream, page)
@@ -164,11 +157,11 @@ class Audit:
         return found
 
 
-async def _page(tx: Transaction, stream: Stream, page: Page) -> AuditPage:
+async def _page(tx: Transaction, stream: Stream, page: Page) -> Paged[AuditEntry]:
     """Sequence numbers have no gaps, so a page is a range of them."""
     up_to = stream.sequence - (page.number - 1) * page.size
     entries = await streams.entries_between(tx, stream.id, max(up_to - page.size, 0), up_to)
-    return AuditPage(entries[::-1], stream.sequence)
+    return Paged(entries[::-1], stream.sequence)
 
 
 async def _lost(tx: Transaction, head: Head) -> Break | None:

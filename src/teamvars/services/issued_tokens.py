@@ -8,8 +8,8 @@ from teamvars.domain.tokens import IssuedToken
 from teamvars.security.chain import Chain
 from teamvars.security.tokens import hash_token, is_token
 from teamvars.services import Clock
-from teamvars.services.changes import tokens as token_changes
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.directory import tokens as token_changes
+from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import issued_tokens, organizations, tokens, users
 from teamvars.storage.database import Database, Transaction
 
@@ -78,14 +78,10 @@ class IssuedTokens:
 
         async def body(tx: Transaction) -> Sequence[IssuedToken]:
             ledger = Ledger(tx, caller, self._chain, self._clock())
-            held: set[str] = set()
-            while True:
-                found = await find(tx)
-                wanted = {tokens.stream_of(issued.token) for issued in found}
-                if wanted <= held:
-                    break
-                await ledger.lock(wanted - held)
-                held |= wanted
+            found = await ledger.locked(
+                lambda: find(tx),
+                lambda seen: {tokens.stream_of(issued.token) for issued in seen},
+            )
             for issued in found:
                 await token_changes.revoke(ledger, issued.token)
             return found

@@ -3,40 +3,38 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, OrganizationAccess
-from teamvars.domain.audit import SYSTEM_STREAM, Page
+from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault, Refusal, forbidden, not_found, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import (
     InvitationDraft,
+    Membership,
     MembershipFilter,
-    MembershipView,
-    other_username_for,
-    username_for,
+    Status,
 )
 from teamvars.domain.names import is_email
-from teamvars.domain.teams import Status, owners_lost
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.team_members import owners_lost
+from teamvars.domain.teams import Team
+from teamvars.domain.users import User, other_username_for, username_for
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.services.changes import organizations as organization_changes
-from teamvars.services.changes import teams as team_changes
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.directory import memberships as membership_changes
+from teamvars.services.directory import users as user_changes
+from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import access, memberships, teams, users
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.memberships import Within
-from teamvars.storage.organizations import MembershipRow
-from teamvars.storage.teams import TeamRow
-from teamvars.storage.users import UserRow
 
 
 class MembershipPage(msgspec.Struct, frozen=True):
     """Some memberships by id, how many there are in all, and the teams they name by id."""
 
-    memberships: list[MembershipView]
+    memberships: Sequence[Membership]
     total: int
-    teams: Mapping[str, TeamRow]
+    teams: Mapping[str, Team]
 
 
 class Memberships:
@@ -59,8 +57,8 @@ class Memberships:
             granted = await access.organization(tx, caller, self._clock(), organization)
             granted.require_visible()
             within = Within(organization_id=granted.organization.id)
-            found, total = await memberships.search(tx, within, wanted, page)
-            return await _page(tx, found, total, _seen(granted))
+            found = await memberships.search(tx, within, wanted, page)
+            return await _page(tx, found, _seen(granted))
 
         return await self._database.read(body)
 
@@ -73,8 +71,8 @@ class Memberships:
             if caller.actor.kind != "user":
                 return MembershipPage([], 0, {})
             within = Within(user_id=caller.actor.id)
-            found, total = await memberships.search(tx, within, MembershipFilter(), page)
-            return MembershipPage(found, total, {})
+            found = await memberships.search(tx, within, MembershipFilter(), page)
+            return MembershipPage(found.items, found.total, {})
 
         return await self._database.read(body)
 
@@ -86,11 +84,9 @@ class Memberships:
         async def body(tx: Transaction) -> MembershipPage:
             granted = await access.team(tx, caller, self._clock(), team_id)
             granted.require_visible()
-            found, total = await memberships.search(tx, Within(team_id=team_id), wanted, page)
-            whole = await access.organization(
-                tx, caller, self._clock(), granted.team.organization_name
-            )
-            return await _page(tx, found, total, _seen(whole))
+            found = await memberships.search(tx, Within(team_id=team_id), wanted, page)
+            whole = await access.organization(tx, caller, self._clock(), granted.organization_name)
+            return await _page(tx, found, _seen(whole))
 
         return await self._database.read(body)
 
@@ -101,7 +97,7 @@ class Memberships:
             found, granted = await _granted(tx, caller, self._clock(), membership_id)
             if not (granted.is_owner or granted.is_member):
                 return MembershipPage([found], 1, {})  # invited, and no more than that
-            return await _page(tx, [found], 1, _seen(granted))
+            return await _page(tx, Paged([found], 1), _seen(granted))
 
         return await self._database.read(body)
 
@@ -127,14 +123,19 @@ class Memberships:
                 faults.append(draft.already_member())
             refuse_all(faults)
             user = user or await _create_user(ledger, email)
-            made = await organization_changes.add_membership(
-                ledger, organization_id, user, Status.INVITED, email
+            made = Membership(
+                id=new_id("ou"),
+                organization_id=organization_id,
+                organization_name=granted.organization.name,
+                user=user,
+                status=Status.INVITED,
+                created_at=ledger.now,
+                invited_as=email,
             )
-            for team in into:
-                await team_changes.add_members(ledger, team, [made.id])
-            found = await memberships.find(tx, made.id)
-            assert found is not None
-            return await _page(tx, [found], 1, None)
+            await membership_changes.create(ledger, [made])
+            if into:
+                await membership_changes.add_to_teams(ledger, [(team, [made.id]) for team in into])
+            return await _page(tx, Paged([made], 1), None)
 
         return await self._database.write(body)
 
@@ -146,17 +147,18 @@ class Memberships:
 
         async def body(tx: Transaction) -> MembershipPage:
             ledger = Ledger(tx, caller, self._chain, self._clock())
-            found, seen = await _granted(tx, caller, ledger.now, membership_id)
-            _require_own(caller, found)
-            organization_id = seen.organization.id
-            await ledger.lock([organization_id])
-            found, _ = await _granted(tx, caller, ledger.now, membership_id)
-            _require_own(caller, found)
+
+            async def look() -> Membership:
+                found, _ = await _granted(tx, caller, ledger.now, membership_id)
+                if not _is_callers(caller, found):
+                    raise forbidden("Only the invited user may accept, with a token of their own.")
+                return found
+
+            found = await ledger.locked(look, lambda seen: [seen.organization_id])
             if found.status is Status.INVITED:
-                accepted = replace(_row(found), status=Status.ACTIVE)
-                await organization_changes.set_statuses(ledger, [(organization_id, accepted)])
+                await membership_changes.update(ledger, [found.with_status(Status.ACTIVE)])
             found, granted = await _granted(tx, caller, ledger.now, membership_id)
-            return await _page(tx, [found], 1, _seen(granted))
+            return await _page(tx, Paged([found], 1), _seen(granted))
 
         return await self._database.write(body)
 
@@ -181,16 +183,15 @@ class Memberships:
             (whole,) = await memberships.with_teams(tx, [found], None)
             for team in of_organization:
                 if team.id in whole.team_ids:
-                    await team_changes.remove_members(ledger, team, [membership_id])
-            gone = organization_id, _row(found)
-            await organization_changes.remove_memberships(ledger, [gone])
+                    await membership_changes.remove_from_team(ledger, team, [membership_id])
+            await membership_changes.delete(ledger, [found])
 
         await self._database.write(body)
 
 
 async def _granted(
     tx: Transaction, caller: Caller, now: int, membership_id: str
-) -> tuple[MembershipView, OrganizationAccess]:
+) -> tuple[Membership, OrganizationAccess]:
     """A membership the caller sees, and what they may do in its organization."""
     await access.authenticate(tx, caller, now)
     found = await memberships.find(tx, membership_id)
@@ -206,36 +207,38 @@ async def _granted(
 
 async def _lock_for_invitation(
     ledger: Ledger, caller: Caller, organization: str, draft: InvitationDraft
-) -> tuple[OrganizationAccess, Sequence[TeamRow]]:
+) -> tuple[OrganizationAccess, Sequence[Team]]:
     """The organization and those of the draft's teams that are its own, all locked."""
-    seen = await access.organization(ledger.tx, caller, ledger.now, organization)
-    seen.require_owner()
-    wanted = draft.wanted()
-    there = await teams.find_by_ids(ledger.tx, wanted)
-    own = [team.id for team in there if team.organization_id == seen.organization.id]
-    await ledger.lock([seen.organization.id, SYSTEM_STREAM, *own])
-    granted = await access.organization(ledger.tx, caller, ledger.now, organization)
-    granted.require_owner()
-    if granted.organization.id != seen.organization.id:  # another of that name by now
-        raise not_found()
-    return granted, await teams.find_by_ids(ledger.tx, own)
+
+    async def look() -> tuple[OrganizationAccess, Sequence[Team]]:
+        granted = await access.organization(ledger.tx, caller, ledger.now, organization)
+        granted.require_owner()
+        found = await teams.find_by_ids(ledger.tx, draft.wanted())
+        organization_id = granted.organization.id
+        return granted, [team for team in found if team.organization_id == organization_id]
+
+    def streams_of(seen: tuple[OrganizationAccess, Sequence[Team]]) -> list[str]:
+        granted, into = seen
+        return [granted.organization.id, SYSTEM_STREAM, *(team.id for team in into)]
+
+    return await ledger.locked(look, streams_of)
 
 
-async def _create_user(ledger: Ledger, email: str) -> UserRow:
+async def _create_user(ledger: Ledger, email: str) -> User:
     """A user who has not signed in yet, under a name that is free; the system is locked."""
     name = username_for(email)
     while await users.find_all(ledger.tx, [name]):
         name = other_username_for(email)
-    user = UserRow(new_id("user"), name, email, site_admin=False, placeholder=True)
-    await organization_changes.create_users(ledger, [user])
+    user = User(new_id("user"), name, email, site_admin=False, placeholder=True)
+    await user_changes.create(ledger, [user])
     return user
 
 
 async def _require_other_owner(
-    tx: Transaction, of_organization: Sequence[TeamRow], leaving: MembershipView
+    tx: Transaction, of_organization: Sequence[Team], leaving: Membership
 ) -> None:
     owners = next(team for team in of_organization if team.is_owners)
-    members = await teams.find_members(tx, owners.id)
+    members = (await memberships.of_teams(tx, [owners.id]))[owners.id]
     active = [member.id for member in members if member.counts_as_owner]
     if owners_lost(active, [leaving.id]):
         detail = "This would leave the organization without an active owner."
@@ -243,12 +246,12 @@ async def _require_other_owner(
 
 
 async def _page(
-    tx: Transaction, found: Sequence[MembershipView], total: int, seen: frozenset[str] | None
+    tx: Transaction, found: Paged[Membership], seen: frozenset[str] | None
 ) -> MembershipPage:
-    views = await memberships.with_teams(tx, found, seen)
-    named = {id_ for view in views for id_ in view.team_ids}
-    rows = await teams.find_by_ids(tx, named) if named else []
-    return MembershipPage(views, total, {row.id: row for row in rows})
+    whole = await memberships.with_teams(tx, found.items, seen)
+    named = {id_ for membership in whole for id_ in membership.team_ids}
+    of = await teams.find_by_ids(tx, named) if named else []
+    return MembershipPage(whole, found.total, {team.id: team for team in of})
 
 
 def _seen(granted: OrganizationAccess) -> frozenset[str] | None:
@@ -256,15 +259,6 @@ def _seen(granted: OrganizationAccess) -> frozenset[str] | None:
     return None if granted.is_owner else granted.team_ids
 
 
-def _require_own(caller: Caller, found: MembershipView) -> None:
-    if not _is_callers(caller, found):
-        raise forbidden("Only the invited user may accept, with a token of their own.")
-
-
-def _is_callers(caller: Caller, found: MembershipView) -> bool:
+def _is_callers(caller: Caller, found: Membership) -> bool:
     actor = caller.actor
-    return actor is not None and actor.kind == "user" and actor.id == found.user_id
-
-
-def _row(view: MembershipView) -> MembershipRow:
-    return MembershipRow(view.id, view.user_id, view.username, view.status)
+    return actor is not None and actor.kind == "user" and actor.id == found.user.id

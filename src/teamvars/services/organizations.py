@@ -5,19 +5,21 @@ from collections.abc import Sequence
 import msgspec
 
 from teamvars.domain.access import Caller, OrganizationAccess
-from teamvars.domain.audit import SYSTEM_STREAM, Page
-from teamvars.domain.errors import Refusal, forbidden, not_found, refuse_all
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.errors import Refusal, forbidden, refuse_all
+from teamvars.domain.ids import new_id
+from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Organization, OrganizationDraft, still_used
-from teamvars.domain.teams import Status
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.users import User
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
 from teamvars.services import Clock
-from teamvars.services.changes import organizations as organization_changes
-from teamvars.services.changes import teams as team_changes
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.directory import memberships as membership_changes
+from teamvars.services.directory import organizations as organization_changes
+from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import access, organizations, teams, users, workspaces
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.users import UserRow
 
 
 class OrganizationView(msgspec.Struct, frozen=True):
@@ -25,13 +27,6 @@ class OrganizationView(msgspec.Struct, frozen=True):
 
     organization: Organization
     is_owner: bool
-
-
-class OrganizationPage(msgspec.Struct, frozen=True):
-    """Some of the organizations a caller is in, by name, and how many there are in all."""
-
-    organizations: list[OrganizationView]
-    total: int
 
 
 class Organizations:
@@ -43,14 +38,16 @@ class Organizations:
         self._chain = chain
         self._clock = clock
 
-    async def list(self, caller: Caller, searches: Sequence[str], page: Page) -> OrganizationPage:
+    async def list(
+        self, caller: Caller, searches: Sequence[str], page: Page
+    ) -> Paged[OrganizationView]:
         """The organizations that the caller is in and whose names contain each of the texts."""
 
-        async def body(tx: Transaction) -> OrganizationPage:
+        async def body(tx: Transaction) -> Paged[OrganizationView]:
             await access.authenticate(tx, caller, self._clock())
             assert caller.actor is not None
-            found, total = await organizations.find_visible(tx, caller.actor, searches, page)
-            return OrganizationPage([OrganizationView(*one) for one in found], total)
+            found = await organizations.find_visible(tx, caller.actor, searches, page)
+            return Paged([OrganizationView(*one) for one in found.items], found.total)
 
         return await self._database.read(body)
 
@@ -71,21 +68,22 @@ class Organizations:
         """
 
         async def body(tx: Transaction) -> OrganizationView:
-            now = self._clock()
-            await access.authenticate(tx, caller, now)
-            await _require_site_admin(tx, caller)
-            ledger = Ledger(tx, caller, self._chain, now)
-            await ledger.lock([SYSTEM_STREAM])
-            await access.authenticate(tx, caller, now)
-            creator = await _require_site_admin(tx, caller)
+            ledger = Ledger(tx, caller, self._chain, self._clock())
+
+            async def look() -> User:
+                await access.authenticate(tx, caller, ledger.now)
+                return await _require_site_admin(tx, caller)
+
+            creator = await ledger.locked(look, lambda _: [SYSTEM_STREAM])
             refuse_all(draft.all_faults())
             made, owners = await organization_changes.create(
                 ledger, self._sealer, draft.name or "", draft.email
             )
-            membership = await organization_changes.add_membership(
-                ledger, made.id, creator, Status.ACTIVE
+            membership = Membership(
+                new_id("ou"), made.id, made.name, creator, Status.ACTIVE, ledger.now
             )
-            await team_changes.add_members(ledger, owners, [membership.id])
+            await membership_changes.create(ledger, [membership])
+            await membership_changes.add_to_teams(ledger, [(owners, [membership.id])])
             return OrganizationView(made, is_owner=True)
 
         return await self._database.write(body)
@@ -105,7 +103,7 @@ class Organizations:
             refuse_all([*draft.all_faults(), *draft.conflicts(before)])
             after = draft.applied_to(before)
             if after != before:
-                await ledger.lock([before.id])
+                ledger.adopt(granted.stream)
                 await organization_changes.update(ledger, before, after)
             return OrganizationView(after, is_owner=True)
 
@@ -119,9 +117,8 @@ class Organizations:
         """
 
         async def body(tx: Transaction) -> None:
-            now = self._clock()
-            ledger = Ledger(tx, caller, self._chain, now)
-            granted = await self._locked(ledger, caller, name)
+            ledger = Ledger(tx, caller, self._chain, self._clock())
+            granted = await _locked(ledger, caller, name)
             organization = granted.organization
             of_teams = await teams.of_organization(tx, organization.id)
             of_workspaces = await workspaces.of_organization(tx, organization.id)
@@ -132,16 +129,16 @@ class Organizations:
 
         await self._database.write(body)
 
-    async def _locked(self, ledger: Ledger, caller: Caller, name: str) -> OrganizationAccess:
-        """The organization and the system, locked for a caller who may remove the first."""
-        seen = await access.organization(ledger.tx, caller, ledger.now, name)
-        seen.require_owner()
-        await ledger.lock([seen.organization.id, SYSTEM_STREAM])
+
+async def _locked(ledger: Ledger, caller: Caller, name: str) -> OrganizationAccess:
+    """The organization, locked together with the system, for a caller who may remove it."""
+
+    async def look() -> OrganizationAccess:
         granted = await access.organization(ledger.tx, caller, ledger.now, name)
         granted.require_owner()
-        if granted.organization.id != seen.organization.id:  # another of that name by now
-            raise not_found()
         return granted
+
+    return await ledger.locked(look, lambda seen: [seen.organization.id, SYSTEM_STREAM])
 
 
 async def _count_variables(tx: Transaction, organization: Organization, *, force: bool) -> int:
@@ -156,7 +153,7 @@ async def _count_variables(tx: Transaction, organization: Organization, *, force
     return sum(counts)
 
 
-async def _require_site_admin(tx: Transaction, caller: Caller) -> UserRow:
+async def _require_site_admin(tx: Transaction, caller: Caller) -> User:
     """The user who calls. Refuses teams, organizations and users who are no site admins."""
     assert caller.actor is not None
     user = await users.find(tx, caller.actor.id) if caller.actor.kind == "user" else None

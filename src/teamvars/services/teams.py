@@ -6,18 +6,18 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, TeamAccess
-from teamvars.domain.audit import Page
 from teamvars.domain.errors import Code, Fault, Refusal, forbidden, refuse_all
 from teamvars.domain.ids import new_id
-from teamvars.domain.memberships import MembershipView
-from teamvars.domain.teams import TeamDraft, TeamFilter, Visibility
+from teamvars.domain.memberships import Membership
+from teamvars.domain.pages import Page
+from teamvars.domain.team_members import LinkageType
+from teamvars.domain.teams import Team, TeamDraft, TeamFilter, Visibility
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.services.changes import teams as team_changes
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.directory import teams as team_changes
+from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import access, memberships, teams
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.teams import TeamRow
 
 MAX_LISTED_USERS = 1000
 """Of all teams of a page together; where there are more, each must be asked for its own."""
@@ -30,7 +30,7 @@ class TeamView(msgspec.Struct, frozen=True):
     memberships, in order; None unless they were asked for.
     """
 
-    team: TeamRow
+    team: Team
     organization_name: str
     members_count: int
     may_manage: bool
@@ -45,7 +45,7 @@ class TeamPage(msgspec.Struct, frozen=True):
 
     teams: list[TeamView]
     total: int
-    members: Mapping[str, MembershipView]
+    members: Mapping[str, Membership]
 
 
 class Teams:
@@ -69,27 +69,26 @@ class Teams:
             granted.require_visible()
             seen = None if granted.is_owner else granted.team_ids
             owner, is_user = granted.organization, caller.user_id is not None
-            rows, total = await teams.find_visible(tx, owner.id, seen, wanted, page)
-            ids = [row.id for row in rows]
-            counts = await teams.count_members(tx, ids)
+            found = await teams.find_visible(tx, owner.id, seen, wanted, page)
+            counts = await memberships.count_of_teams(tx, [team.id for team in found.items])
             views = [
                 TeamView(
-                    team=row,
+                    team=team,
                     organization_name=owner.name,
-                    members_count=counts.get(row.id, 0),
+                    members_count=counts.get(team.id, 0),
                     may_manage=granted.is_owner,
                     may_change_members=granted.is_owner
-                    or (granted.manages_membership and not row.is_owners),
+                    or (granted.manages_membership and not team.is_owners),
                     may_manage_token=granted.is_owner
-                    or (row.members_manage_token and row.id in granted.team_ids and is_user),
+                    or (team.members_manage_token and team.id in granted.team_ids and is_user),
                 )
-                for row in rows
+                for team in found.items
             ]
             if members:
-                return await _with_members(tx, views, total)
+                return await _with_members(tx, views, found.total)
             if sum(counts.values()) <= MAX_LISTED_USERS:
                 views = await _with_users(tx, views)
-            return TeamPage(views, total, {})
+            return TeamPage(views, found.total, {})
 
         return await self._database.read(body)
 
@@ -118,8 +117,8 @@ class Teams:
             granted.require_owner()
             refuse_all(draft.all_faults())
             owner = granted.organization
-            await ledger.lock([owner.id])
-            made = TeamRow(
+            ledger.adopt(granted.stream)
+            made = Team(
                 id=new_id("team"),
                 organization_id=owner.id,
                 name=draft.name or "",
@@ -145,7 +144,7 @@ class Teams:
             granted = await _locked(ledger, caller, team_id)
             refuse_all([*draft.all_faults(), *draft.conflicts(granted.team)])
             (before,) = await _with_users(tx, [await _view(tx, granted)])
-            after = _applied(draft, before.team)
+            after = draft.applied_to(before.team)
             if after != before.team:
                 await team_changes.rename(ledger, before.team, after)
             return replace(before, team=after)
@@ -164,8 +163,7 @@ class Teams:
             if granted.team.is_owners:
                 detail = "The owners team cannot be deleted."
                 raise Refusal(Fault(Code.OWNERS_IS_PERMANENT, detail))
-            (row,) = await teams.find_by_ids(tx, [team_id])
-            await team_changes.delete(ledger, [row])
+            await team_changes.delete(ledger, [granted.team])
 
         await self._database.write(body)
 
@@ -174,13 +172,14 @@ class Teams:
 
 
 async def _locked(ledger: Ledger, caller: Caller, team_id: str) -> TeamAccess:
-    """The team once it and its organization are locked; what was seen before may be old."""
-    seen = await access.team(ledger.tx, caller, ledger.now, team_id)
-    _require_owner(seen)
-    await ledger.lock([seen.team.organization_id, team_id])
-    granted = await access.team(ledger.tx, caller, ledger.now, team_id)
-    _require_owner(granted)
-    return granted
+    """The team, locked together with its organization, for a caller who may change it."""
+
+    async def look() -> TeamAccess:
+        granted = await access.team(ledger.tx, caller, ledger.now, team_id)
+        _require_owner(granted)
+        return granted
+
+    return await ledger.locked(look, lambda seen: [seen.team.organization_id, team_id])
 
 
 def _require_owner(granted: TeamAccess) -> None:
@@ -190,41 +189,30 @@ def _require_owner(granted: TeamAccess) -> None:
 
 
 async def _view(tx: Transaction, granted: TeamAccess) -> TeamView:
-    team_id = granted.team.id
-    (row,) = await teams.find_by_ids(tx, [team_id])
-    counts = await teams.count_members(tx, [team_id])
+    team = granted.team
+    counts = await memberships.count_of_teams(tx, [team.id])
     return TeamView(
-        row,
-        granted.team.organization_name,
-        counts.get(team_id, 0),
+        team,
+        granted.organization_name,
+        counts.get(team.id, 0),
         granted.is_owner,
-        granted.is_owner or (granted.manages_membership and not row.is_owners),
+        granted.is_owner or (granted.manages_membership and not team.is_owners),
         granted.manages_token,
     )
 
 
 async def _with_users(tx: Transaction, views: Sequence[TeamView]) -> list[TeamView]:
-    users = await teams.users_of(tx, [view.team.id for view in views])
+    ids = [view.team.id for view in views]
+    users = await memberships.ids_of_teams(tx, ids, LinkageType.USERS)
     return [replace(view, user_ids=users[view.team.id]) for view in views]
 
 
 async def _with_members(tx: Transaction, views: Sequence[TeamView], total: int) -> TeamPage:
-    of, people = await memberships.by_team(tx, [view.team.id for view in views])
+    found = await memberships.of_teams(tx, [view.team.id for view in views])
+    people = {one.id: one for members in found.values() for one in members}
     full = []
     for view in views:
-        ids = of[view.team.id]
-        users = sorted(people[id_].user_id for id_ in ids)
-        full.append(replace(view, user_ids=users, member_ids=ids))
+        members = found[view.team.id]
+        users = sorted(one.user.id for one in members)
+        full.append(replace(view, user_ids=users, member_ids=[one.id for one in members]))
     return TeamPage(full, total, people)
-
-
-def _applied(draft: TeamDraft, team: TeamRow) -> TeamRow:
-    if draft.name is not None:
-        team = replace(team, name=draft.name)
-    if draft.visibility is not None:
-        team = replace(team, visibility=Visibility(draft.visibility))
-    if draft.manage_membership is not None:
-        team = replace(team, manage_membership=draft.manage_membership)
-    if draft.members_manage_token is not None:
-        team = replace(team, members_manage_token=draft.members_manage_token)
-    return team

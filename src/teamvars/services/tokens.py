@@ -3,10 +3,12 @@
 import msgspec
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import SYSTEM_STREAM, Page
+from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.discreet import Discreet
-from teamvars.domain.errors import Fault, Refusal, not_found, refuse_all, there_is_no
+from teamvars.domain.errors import Code, Fault, Refusal, not_found, refuse_all, there_is_no
 from teamvars.domain.ids import new_id
+from teamvars.domain.names import fold
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import (
     MAX_LIVE_TOKENS,
     Token,
@@ -18,9 +20,9 @@ from teamvars.domain.tokens import (
 )
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.services.changes import tokens as token_changes
-from teamvars.services.changes.ledger import Ledger
-from teamvars.storage import access, organizations, tokens
+from teamvars.services.directory import tokens as token_changes
+from teamvars.services.directory.ledger import Ledger
+from teamvars.storage import access, organizations, teams, tokens, users
 from teamvars.storage.database import Database, Transaction
 
 
@@ -37,13 +39,6 @@ class NewToken(Discreet, frozen=True):
 
     token: Token
     secret: str
-
-
-class TokenPage(msgspec.Struct, frozen=True):
-    """Tokens of one owner, oldest first, and how many there are in all."""
-
-    tokens: list[Token]
-    total: int
 
 
 class OfOrganization(msgspec.Struct, frozen=True):
@@ -89,12 +84,7 @@ class Tokens:
 
         async def body(tx: Transaction) -> NewToken:
             ledger = self._ledger(tx, caller)
-            if owner.user is not None:
-                whose = await tokens.find_user(tx, owner.user)
-            elif owner.team is None:
-                whose = await tokens.find_organization(tx, owner.organization or "")
-            else:
-                whose = await tokens.find_team(tx, owner.organization or "", owner.team)
+            whose = await _owner(tx, owner)
             await ledger.lock([whose.stream_id])
             expires_at = None if lifetime is None else ledger.now + lifetime
             if lifetime is not None and not can_expire(expires_at, ledger.now):
@@ -135,12 +125,12 @@ class Tokens:
 
         return await self._database.write(body)
 
-    async def list_of(self, caller: Caller, whose: Whose, page: Page) -> TokenPage:
+    async def list_of(self, caller: Caller, whose: Whose, page: Page) -> Paged[Token]:
         """A page of somebody's tokens, expired ones included. Refuses: forbidden."""
 
-        async def body(tx: Transaction) -> TokenPage:
+        async def body(tx: Transaction) -> Paged[Token]:
             owner = await _managed(tx, caller, self._clock(), whose)
-            return TokenPage(*await tokens.page_of_owner(tx, owner, page))
+            return await tokens.page_of_owner(tx, owner, page)
 
         return await self._database.read(body)
 
@@ -182,32 +172,45 @@ class Tokens:
 
         async def body(tx: Transaction) -> None:
             ledger = self._ledger(tx, caller)
-            seen = await _own(tx, caller, ledger.now, token_id)
-            await ledger.lock([tokens.stream_of(seen)])
-            await token_changes.revoke(ledger, await _own(tx, caller, ledger.now, token_id))
+            token = await ledger.locked(
+                lambda: _own(tx, caller, ledger.now, token_id),
+                lambda seen: [tokens.stream_of(seen)],
+            )
+            await token_changes.revoke(ledger, token)
 
         await self._database.write(body)
 
     async def _locked(self, ledger: Ledger, caller: Caller, whose: Whose) -> TokenOwner:
         """Whose tokens they are, once their stream is locked, for a caller who manages them."""
-        seen = await _managed(ledger.tx, caller, ledger.now, whose)
-        await ledger.lock([seen.stream_id])
-        owner = await _managed(ledger.tx, caller, ledger.now, whose)
-        if owner != seen:  # another organization of that name by now
-            raise not_found()
-        return owner
+        return await ledger.locked(
+            lambda: _managed(ledger.tx, caller, ledger.now, whose),
+            lambda seen: [seen.stream_id],
+        )
 
     def _ledger(self, tx: Transaction, caller: Caller) -> Ledger:
         return Ledger(tx, caller, self._chain, self._clock())
 
 
-async def _named(tx: Transaction, token_id: str) -> Token:
-    """A token that an operator names. Refuses: not found, and repeats no text that is none's id."""
-    found = await tokens.find(tx, token_id)
-    if found is None:
-        named = token_id if token_id.startswith("at-") else "of that id; an id begins with at-"
-        raise there_is_no(f"token {named}")
-    return found
+async def _owner(tx: Transaction, named: OwnerName) -> TokenOwner:
+    """Whom an operator names. Refuses: not found, by name; a user who is disabled."""
+    if named.user is not None:
+        user = (await users.find_all(tx, [named.user])).get(fold(named.user))
+        if user is None:
+            raise there_is_no(f"user {named.user}")
+        if user.disabled:
+            detail = f"User {named.user} is disabled, and so would the token be. Enable them first."
+            raise Refusal(Fault(Code.INVALID_VALUE, detail))
+        return TokenOwner("user", user.id, SYSTEM_STREAM)
+    name = named.organization or ""
+    if named.team is not None:
+        team = await teams.find_named(tx, name, named.team)
+        if team is None:
+            raise there_is_no(f"team {name}/{named.team}")
+        return TokenOwner("team", team.id, team.id)
+    organization = (await organizations.find_all(tx, [name])).get(fold(name))
+    if organization is None:
+        raise there_is_no(f"organization {name}")
+    return TokenOwner("organization", organization.id, organization.id)
 
 
 async def _surplus(tx: Transaction, owner: TokenOwner, now: int) -> list[Fault]:
@@ -251,5 +254,5 @@ async def _own(tx: Transaction, caller: Caller, now: int, token_id: str) -> Toke
 
 
 async def _owns(tx: Transaction, caller: Caller, now: int, organization_id: str) -> bool:
-    name = await organizations.name_of(tx, organization_id)
-    return (await access.organization(tx, caller, now, name)).is_owner
+    found = await organizations.get(tx, organization_id)
+    return (await access.organization(tx, caller, now, found.name)).is_owner

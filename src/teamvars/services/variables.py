@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
-from teamvars.domain.errors import Code, Fault, Kind, Refusal
+from teamvars.domain.errors import Kind, Refusal
+from teamvars.domain.preconditions import Versions
 from teamvars.domain.variables import (
     Variable,
     VariableDraft,
@@ -47,24 +48,6 @@ class VariableList(msgspec.Struct, frozen=True):
     head: bytes
 
 
-class Versions(msgspec.Struct, frozen=True):
-    """The versions an `If-Match` admits; `any_version` for `*` (RFC 9110, 13.1.1)."""
-
-    version_ids: frozenset[str] = frozenset()
-    any_version: bool = False
-
-    def require(self, version_id: str) -> None:
-        """Refuses when the variable is at another version."""
-        if not self.any_version and version_id not in self.version_ids:
-            raise Refusal(
-                Fault(
-                    Code.PRECONDITION_FAILED,
-                    "The variable has changed since that version. Read it again.",
-                    header="If-Match",
-                )
-            )
-
-
 Render = Callable[[VariableList], Coroutine[Any, Any, Rendered]]
 
 _LISTS_BYTES = 16 * 1024 * 1024
@@ -76,8 +59,6 @@ _ROW_BYTES = 512
 """What a variable counts for beside its value: some 10 µs of work, as a value of that size."""
 
 _LACKS_RIGHT = {Kind.UNAUTHENTICATED, Kind.NOT_FOUND, Kind.FORBIDDEN}
-
-ANY_VERSION = Versions(any_version=True)
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -156,7 +137,7 @@ class Variables:
             ]
             variable = draft.build(granted.workspace, now, known)
             sealed = self._sealer.data_key(granted.key).seal(draft.value or "", variable)
-            event = caller.event("variable.create", _subject(variable), _summary(variable), now)
+            event = caller.event("variable.create", variable.id, _summary(variable), now)
             record = streams.appending(*self._chain.extend(granted.stream, event, after))
             await variables.insert(tx, StoredVariable(variable, sealed, size), *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
@@ -189,7 +170,7 @@ class Variables:
             versions.require(stored.variable.version_id)
             variable, changed, updated = self._apply(draft, stored, granted, verdicts)
             details = {**_summary(variable), "changed": changed}
-            event = caller.event("variable.update", _subject(variable), details, now)
+            event = caller.event("variable.update", variable.id, details, now)
             usage = granted.stream.usage.plus(0, updated.value_bytes - stored.value_bytes)
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
             await variables.update(tx, updated, *record)
@@ -211,7 +192,7 @@ class Variables:
             granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
             summary = _summary(stored.variable)
-            event = caller.event("variable.delete", _subject(stored.variable), summary, now)
+            event = caller.event("variable.delete", stored.variable.id, summary, now)
             usage = granted.stream.usage.plus(-1, -stored.value_bytes)
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
             await variables.delete(tx, variable_id, *record)
@@ -343,10 +324,6 @@ def _batches(stored: Iterable[StoredVariable], key: DataKey) -> Iterator[Sequenc
 def _hidden(variable: Variable) -> Variable:
     """A variable just written, as its readers will see it."""
     return variable.with_value(None) if variable.sensitive else variable
-
-
-def _subject(variable: Variable) -> tuple[str, str]:
-    return "vars", variable.id
 
 
 def _summary(variable: Variable) -> dict[str, object]:

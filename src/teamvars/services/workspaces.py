@@ -4,11 +4,11 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Level, Permission, WorkspaceAccess
-from teamvars.domain.audit import Page
-from teamvars.domain.errors import Code, Fault, Refusal, not_found, refuse_all
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.ids import new_id, prefix_of
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
+from teamvars.domain.pages import Page
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import (
     Workspace,
@@ -20,8 +20,8 @@ from teamvars.domain.workspaces import (
 )
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.services.changes import workspaces as workspace_changes
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.directory import workspaces as workspace_changes
+from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import access, memberships, organizations, teams, workspaces
 from teamvars.storage.database import Database, Transaction
 
@@ -93,12 +93,12 @@ class Workspaces:
         async def body(tx: Transaction) -> WorkspacePage:
             granted = await access.organization(tx, caller, self._clock(), organization)
             granted.require_visible()
-            owner = granted.organization.id, granted.organization.name
+            owner = granted.organization
             team_ids = None if granted.is_owner else granted.team_ids
-            found, total = await workspaces.find_visible(tx, owner, team_ids, wanted, page)
-            details = await workspaces.find_details(tx, [one.id for one, _ in found])
-            views = [WorkspaceView(one, details[one.id], level) for one, level in found]
-            return WorkspacePage(views, total, granted.organization, granted.is_owner)
+            found = await workspaces.find_visible(tx, owner, team_ids, wanted, page)
+            details = await workspaces.find_details(tx, [one.id for one, _ in found.items])
+            views = [WorkspaceView(one, details[one.id], level) for one, level in found.items]
+            return WorkspacePage(views, found.total, owner, granted.is_owner)
 
         return await self._database.read(body)
 
@@ -113,7 +113,7 @@ class Workspaces:
             granted.require_owner()
             refuse_all(draft.all_faults())
             owner = granted.organization
-            await ledger.lock([owner.id])
+            ledger.adopt(granted.stream)
             made = Workspace(new_id("ws"), draft.name or "", owner.id, owner.name)
             settings = draft.applied_to(WorkspaceSettings())
             await workspace_changes.create(ledger, made, settings)
@@ -218,19 +218,18 @@ async def _granted(tx: Transaction, caller: Caller, now: int, address: Address) 
 async def _locked(
     ledger: Ledger, caller: Caller, address: Address, needed: Permission
 ) -> WorkspaceAccess:
-    """The workspace, locked, and its organization with it where an owner is needed.
+    """The workspace, locked, and its organization with it where an owner is needed."""
 
-    What was seen before that is only good for knowing what to lock.
-    """
-    seen = await _granted(ledger.tx, caller, ledger.now, address)
-    seen.require(needed)
-    above = [seen.workspace.organization_id] if needed is Permission.MANAGE_WORKSPACE else []
-    await ledger.lock([*above, seen.workspace.id])
-    granted = await _granted(ledger.tx, caller, ledger.now, address)
-    granted.require(needed)
-    if granted.workspace.id != seen.workspace.id:  # another of that name by now
-        raise not_found()
-    return granted
+    async def look() -> WorkspaceAccess:
+        granted = await _granted(ledger.tx, caller, ledger.now, address)
+        granted.require(needed)
+        return granted
+
+    def streams_of(seen: WorkspaceAccess) -> list[str]:
+        above = [seen.workspace.organization_id] if needed is Permission.MANAGE_WORKSPACE else []
+        return [*above, seen.workspace.id]
+
+    return await ledger.locked(look, streams_of)
 
 
 async def _view(tx: Transaction, granted: WorkspaceAccess) -> WorkspaceView:
@@ -256,7 +255,7 @@ async def _locked_already(tx: Transaction, granted: WorkspaceAccess, holder: str
     else:
         organization_id = granted.workspace.organization_id
         found = await memberships.find_of_user(tx, organization_id, holder)
-        name = f"User {holder if found is None else found.username}"
+        name = f"User {holder if found is None else found.shown_username}"
     return Refusal(locked_by(granted.workspace, name))
 
 

@@ -135,6 +135,7 @@ SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
     CASE WHEN {_MANAGES_MEMBERSHIP} THEN 1 ELSE 0 END,
     CASE WHEN {_CHANGES_MEMBERS} THEN 1 ELSE 0 END,
     CASE WHEN {_IS_OWNER} OR {_MANAGES_TOKEN} THEN 1 ELSE 0 END,
+    teams.manage_membership, teams.members_manage_token,
     unlocked.sequence,
     streams.id, streams.sequence, streams.link, streams.head,
     streams.variables, streams.value_bytes
@@ -300,7 +301,16 @@ async def team(
     if row[4] is None:
         raise not_found()
     return TeamAccess(
-        team=Team(row[4], row[5], row[6], row[7], Visibility(row[8]), bool(row[9])),
+        team=Team(
+            id=row[4],
+            organization_id=row[6],
+            name=row[5],
+            visibility=Visibility(row[8]),
+            manage_membership=bool(row[16]),
+            is_owners=bool(row[9]),
+            members_manage_token=bool(row[17]),
+        ),
+        organization_name=row[7],
         is_owner=bool(row[10]),
         in_organization=bool(row[11]),
         in_team=bool(row[12]),

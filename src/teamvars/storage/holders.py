@@ -1,9 +1,9 @@
 """Everybody with rights to a workspace."""
 
 from teamvars.domain.access import Level
-from teamvars.domain.errors import there_is_no
 from teamvars.domain.holders import Holder, Standing, WorkspaceHolders
 from teamvars.domain.names import fold
+from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Transaction
 
 # $1: the organization, $2: the workspace. A team with a grant, or the owners.
@@ -31,32 +31,17 @@ WHERE tokens.organization_id = $1 AND (tokens.expires_at IS NULL OR tokens.expir
 """
 
 
-async def of_workspace(
-    tx: Transaction, organization: str, workspace: str, now: int
-) -> WorkspaceHolders:
-    """All who may read the variables of the workspace with that name. Refuses: not found."""
-    row = await tx.fetch_one(
-        "SELECT organizations.id, organizations.name, workspaces.id, workspaces.name "
-        "FROM organizations LEFT JOIN workspaces "
-        "ON workspaces.organization_id = organizations.id AND workspaces.name_folded = $2 "
-        "WHERE organizations.name_folded = $1",
-        fold(organization),
-        fold(workspace),
-    )
-    if row is None:
-        raise there_is_no(f"organization {organization}")
-    organization_id, organization_name, workspace_id, name = row
-    if workspace_id is None:
-        raise there_is_no(f"workspace {organization}/{workspace}")
-    place = organization_id, workspace_id
+async def of_workspace(tx: Transaction, workspace: Workspace, now: int) -> WorkspaceHolders:
+    """All who may read the variables of a workspace."""
+    place = workspace.organization_id, workspace.id
     found = [_user(one) for one in await tx.fetch(_USERS, *place)]
     for token_id, team, level, through in await tx.fetch(_TEAM_TOKENS, *place, now):
         found.append(Holder("team-token", token_id, team, Level(level), through))
-    for (token_id,) in await tx.fetch(_ORGANIZATION_TOKENS, organization_id, now):
-        holder = "organization-token", token_id, organization_name, Level.OWNER, organization_name
-        found.append(Holder(*holder))
+    for (token_id,) in await tx.fetch(_ORGANIZATION_TOKENS, workspace.organization_id, now):
+        name = workspace.organization_name
+        found.append(Holder("organization-token", token_id, name, Level.OWNER, name))
     found.sort(key=lambda one: (-one.level, one.kind != "user", fold(one.name), one.through))
-    return WorkspaceHolders(organization_name, name, workspace_id, found)
+    return WorkspaceHolders(workspace.organization_name, workspace.name, workspace.id, found)
 
 
 def _user(row: Row) -> Holder:

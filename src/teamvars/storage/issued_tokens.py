@@ -1,12 +1,12 @@
 """Tokens with the names of their owners, as an operator looks at them."""
 
 from teamvars.domain.names import fold
-from teamvars.domain.tokens import UNUSED_AFTER, IssuedToken, Suspects, Token
+from teamvars.domain.tokens import UNUSED_AFTER, IssuedToken, Suspects
+from teamvars.storage import tokens
 from teamvars.storage.database import Row, Transaction
 
-_SELECT = """
-SELECT tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at,
-    tokens.expires_at, tokens.last_used_at, tokens.description, tokens.created_by,
+_SELECT = f"""
+SELECT {tokens.COLUMNS},
     users.username, users.disabled, organizations.name, teams.name
 FROM tokens
 LEFT JOIN users ON users.id = tokens.user_id
@@ -82,10 +82,7 @@ async def _find(tx: Transaction, where: str, *args: object) -> list[IssuedToken]
 
 
 def _issued(row: Row) -> IssuedToken:
-    kinds = ("user", "team", "organization")
-    owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
-    kind, owner_id = next(owners, ("nobody", ""))  # only if somebody has touched the row
+    token = tokens.from_row(row[:9])
     username, disabled, organization, team = row[9:13]
     names = {"user": username, "team": f"{organization}/{team}", "organization": organization}
-    token = Token(row[0], kind, owner_id, *row[4:9])
-    return IssuedToken(token, names.get(kind) or "", bool(disabled))
+    return IssuedToken(token, names.get(token.owner_kind) or "", bool(disabled))

@@ -1,7 +1,6 @@
-"""Memberships of organizations with their users, as clients of the directory see them.
+"""Memberships of organizations, and those of teams, as rows.
 
-Whoever was invited is shown and found by the address of the invitation, and by nothing of their
-own.
+Whoever was invited is found by the address of the invitation, and by nothing of their own.
 """
 
 import json
@@ -10,24 +9,32 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.audit import Page
-from teamvars.domain.memberships import MembershipFilter, MembershipView
+from teamvars.domain.memberships import Membership, MembershipFilter, Status
 from teamvars.domain.names import fold
-from teamvars.domain.teams import Status
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.team_members import LinkageType
+from teamvars.domain.teams import Team
+from teamvars.domain.users import User
 from teamvars.storage.database import Row, Transaction
+from teamvars.storage.pages import Listing
 from teamvars.storage.patterns import containing
 
 _COLUMNS = (
-    "memberships.id, organizations.id, organizations.name, users.id, "
-    "coalesce(memberships.invited_as, users.username), "
-    "coalesce(memberships.invited_as, users.email), memberships.status, memberships.created_at"
+    "memberships.id, organizations.id, organizations.name, memberships.status, "
+    "memberships.created_at, memberships.invited_as, users.id, users.username, users.email, "
+    "users.site_admin, users.placeholder, users.disabled"
 )
+_FOLDED_USERNAME = "coalesce(memberships.invited_as_folded, users.username_folded)"
 _FOLDED_EMAIL = "coalesce(memberships.invited_as_folded, users.email_folded)"
-_FOLDED = ("coalesce(memberships.invited_as_folded, users.username_folded)", _FOLDED_EMAIL)
+_FOLDED = (_FOLDED_USERNAME, _FOLDED_EMAIL)
 _TABLES = (
     "memberships JOIN users ON users.id = memberships.user_id "
     "JOIN organizations ON organizations.id = memberships.organization_id"
 )
+_LINKED_BY = {
+    LinkageType.USERS: "memberships.user_id",
+    LinkageType.ORGANIZATION_MEMBERSHIPS: "memberships.id",
+}
 
 
 class Within(msgspec.Struct, frozen=True):
@@ -38,17 +45,15 @@ class Within(msgspec.Struct, frozen=True):
     team_id: str | None = None
 
 
-async def find(tx: Transaction, membership_id: str) -> MembershipView | None:
+async def find(tx: Transaction, membership_id: str) -> Membership | None:
     """A membership by id, without its teams."""
     row = await tx.fetch_one(
         f"SELECT {_COLUMNS} FROM {_TABLES} WHERE memberships.id = $1", membership_id
     )
-    return None if row is None else _view(row)
+    return None if row is None else _membership(row)
 
 
-async def find_of_user(
-    tx: Transaction, organization_id: str, user_id: str
-) -> MembershipView | None:
+async def find_of_user(tx: Transaction, organization_id: str, user_id: str) -> Membership | None:
     """A user's membership of an organization, without its teams."""
     row = await tx.fetch_one(
         f"SELECT {_COLUMNS} FROM {_TABLES} "
@@ -56,44 +61,116 @@ async def find_of_user(
         organization_id,
         user_id,
     )
-    return None if row is None else _view(row)
+    return None if row is None else _membership(row)
+
+
+async def find_linked(
+    tx: Transaction, team: Team, linkage: LinkageType, ids: Sequence[str]
+) -> list[Membership]:
+    """The memberships of a team's organization that the ids name, by id.
+
+    The team is among their teams where they are in it; no other is.
+    """
+    rows = await tx.fetch(
+        f"SELECT team_members.team_id, {_COLUMNS} FROM {_TABLES} LEFT JOIN team_members "
+        "ON team_members.membership_id = memberships.id AND team_members.team_id = $1 "
+        f"WHERE memberships.organization_id = $2 AND {_LINKED_BY[linkage]} IN {{each $3}} "
+        "ORDER BY memberships.id",
+        team.id,
+        team.organization_id,
+        json.dumps(ids),
+    )
+    return [_membership(row[1:], () if row[0] is None else (row[0],)) for row in rows]
+
+
+async def find_user_ids(
+    tx: Transaction, organization_id: str, usernames: Iterable[str]
+) -> dict[str, str]:
+    """The ids of members of the organization by the usernames it is told; others are left out."""
+    folded = {fold(name): name for name in usernames}
+    rows = await tx.fetch(
+        f"SELECT {_FOLDED_USERNAME}, users.id FROM users "
+        "JOIN memberships ON memberships.user_id = users.id "
+        f"WHERE memberships.organization_id = $1 AND {_FOLDED_USERNAME} IN {{each $2}} "
+        # Whose name it is comes last, and so before whoever was invited by that name.
+        "ORDER BY CASE WHEN memberships.invited_as IS NULL THEN 1 ELSE 0 END",
+        organization_id,
+        json.dumps(list(folded)),
+    )
+    return {folded[row[0]]: row[1] for row in rows}
 
 
 async def search(
     tx: Transaction, within: Within, wanted: MembershipFilter, page: Page | None
-) -> tuple[list[MembershipView], int]:
-    """Memberships by id, without their teams, and how many there are in all.
-
-    Without a page all of them.
-    """
+) -> Paged[Membership]:
+    """Memberships by id, without their teams; without a page all of them."""
     where, args = _conditions(within, wanted)
-    select = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE {where} ORDER BY memberships.id"
-    if page is None:
-        rows = await tx.fetch(select, *args)
-        return [_view(row) for row in rows], len(rows)
+    listing = Listing(_COLUMNS, f"{_TABLES} WHERE {where}", "memberships.id", args)
+    return await listing.fetch(tx, page, _membership)
+
+
+async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Membership]:
+    """The memberships of organizations by id, without their teams."""
     rows = await tx.fetch(
-        f"{select} LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}",
-        *args,
-        page.size,
-        (page.number - 1) * page.size,
+        f"SELECT {_COLUMNS} FROM {_TABLES} "
+        "WHERE memberships.organization_id IN {each $1} ORDER BY memberships.id",
+        json.dumps(sorted(organization_ids)),
     )
-    count = await tx.fetch_one(f"SELECT count(*) FROM {_TABLES} WHERE {where}", *args)
-    assert count is not None
-    return [_view(row) for row in rows], count[0]
+    return [_membership(row) for row in rows]
+
+
+async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, list[Membership]]:
+    """The memberships in each team, by id, without their teams."""
+    found: dict[str, list[Membership]] = {id_: [] for id_ in team_ids}
+    for team_id, *row in await tx.fetch(
+        f"SELECT team_members.team_id, {_COLUMNS} FROM {_TABLES} "
+        "JOIN team_members ON team_members.membership_id = memberships.id "
+        "WHERE team_members.team_id IN {each $1} ORDER BY memberships.id",
+        json.dumps(sorted(found)),
+    ):
+        found[team_id].append(_membership(row))
+    return found
+
+
+async def ids_of_teams(
+    tx: Transaction, team_ids: Iterable[str], linkage: LinkageType
+) -> dict[str, list[str]]:
+    """The ids by which linkage objects of that type name the members of each team, in order.
+
+    Invited ones are included.
+    """
+    found: dict[str, list[str]] = {id_: [] for id_ in team_ids}
+    for team_id, id_ in await tx.fetch(
+        f"SELECT team_members.team_id, {_LINKED_BY[linkage]} FROM team_members "
+        "JOIN memberships ON memberships.id = team_members.membership_id "
+        f"WHERE team_members.team_id IN {{each $1}} ORDER BY {_LINKED_BY[linkage]}",
+        json.dumps(sorted(found)),
+    ):
+        found[team_id].append(id_)
+    return found
+
+
+async def count_of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, int]:
+    """How many members each team has, invited ones included; empty teams are left out."""
+    rows = await tx.fetch(
+        "SELECT team_id, count(*) FROM team_members WHERE team_id IN {each $1} GROUP BY team_id",
+        json.dumps(sorted(team_ids)),
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 async def with_teams(
-    tx: Transaction, found: Sequence[MembershipView], team_ids: Collection[str] | None
-) -> list[MembershipView]:
+    tx: Transaction, found: Sequence[Membership], team_ids: Collection[str] | None
+) -> list[Membership]:
     """The memberships with their teams; secret ones only if they are among `team_ids`.
 
     Without `team_ids` all teams are seen.
     """
     seen = "" if team_ids is None else "AND (visibility = 'organization' OR teams.id IN {each $2})"
-    args = [json.dumps([view.id for view in found])]
+    args = [json.dumps([membership.id for membership in found])]
     if team_ids is not None:
         args.append(json.dumps(sorted(team_ids)))
-    of: dict[str, list[str]] = {view.id: [] for view in found}
+    of: dict[str, list[str]] = {membership.id: [] for membership in found}
     for membership_id, team_id in await tx.fetch(
         "SELECT team_members.membership_id, teams.id FROM team_members "
         "JOIN teams ON teams.id = team_members.team_id "
@@ -101,26 +178,58 @@ async def with_teams(
         *args,
     ):
         of[membership_id].append(team_id)
-    return [replace(view, team_ids=of[view.id]) for view in found]
+    return [replace(membership, team_ids=of[membership.id]) for membership in found]
 
 
-async def by_team(
-    tx: Transaction, team_ids: Iterable[str]
-) -> tuple[dict[str, list[str]], dict[str, MembershipView]]:
-    """The membership ids of each team, in order, and the memberships, without their teams."""
-    ids = sorted(team_ids)
-    rows = await tx.fetch(
-        f"SELECT team_members.team_id, {_COLUMNS} FROM {_TABLES} "
-        "JOIN team_members ON team_members.membership_id = memberships.id "
-        "WHERE team_members.team_id IN {each $1} ORDER BY memberships.id",
-        json.dumps(ids),
+async def insert(tx: Transaction, made: Iterable[Membership]) -> None:
+    """Adds users to organizations."""
+    await tx.execute_many(
+        "INSERT INTO memberships (id, organization_id, user_id, status, invited_as, "
+        "invited_as_folded, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        [
+            (
+                membership.id,
+                membership.organization_id,
+                membership.user.id,
+                membership.status,
+                membership.invited_as,
+                None if membership.invited_as is None else fold(membership.invited_as),
+                membership.created_at,
+            )
+            for membership in made
+        ],
     )
-    of: dict[str, list[str]] = {id_: [] for id_ in ids}
-    views = {}
-    for row in rows:
-        of[row[0]].append(row[1])
-        views[row[1]] = _view(row[1:])
-    return of, views
+
+
+async def update(tx: Transaction, changed: Iterable[Membership]) -> None:
+    """Stores the statuses of memberships that are no invitations by address any more."""
+    await tx.execute_many(
+        "UPDATE memberships SET status = $2, invited_as = NULL, invited_as_folded = NULL "
+        "WHERE id = $1",
+        [(membership.id, membership.status) for membership in changed],
+    )
+
+
+async def delete(tx: Transaction, membership_ids: Sequence[str]) -> None:
+    """Removes users from organizations, and so from all their teams."""
+    await tx.execute("DELETE FROM memberships WHERE id IN {each $1}", json.dumps(membership_ids))
+
+
+async def add_to_teams(tx: Transaction, added: Iterable[tuple[Team, Sequence[str]]]) -> None:
+    """Adds to each team the memberships with these ids, none of which is in it."""
+    await tx.execute_many(
+        "INSERT INTO team_members (team_id, membership_id, organization_id) VALUES ($1, $2, $3)",
+        [(team.id, id_, team.organization_id) for team, ids in added for id_ in ids],
+    )
+
+
+async def remove_from_team(tx: Transaction, team_id: str, membership_ids: Sequence[str]) -> None:
+    """Removes memberships from the team; nothing else of them."""
+    await tx.execute(
+        "DELETE FROM team_members WHERE team_id = $1 AND membership_id IN {each $2}",
+        team_id,
+        json.dumps(membership_ids),
+    )
 
 
 def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[object]]:
@@ -149,15 +258,15 @@ def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[obj
     return " AND ".join(conditions), args
 
 
-def _view(row: Row) -> MembershipView:
-    id_, organization_id, organization, user_id, username, email, status, created_at = row
-    return MembershipView(
+def _membership(row: Row, team_ids: Sequence[str] = ()) -> Membership:
+    id_, organization_id, organization, status, created_at, invited_as, *user = row
+    return Membership(
         id=id_,
         organization_id=organization_id,
         organization_name=organization,
-        user_id=user_id,
-        username=username,
-        email=email,
+        user=User(*user[:3], *map(bool, user[3:])),
         status=Status(status),
         created_at=created_at,
+        invited_as=invited_as,
+        team_ids=team_ids,
     )

@@ -1,141 +1,22 @@
-"""Teams, their members and their grants as rows."""
+"""Teams as rows."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
 
-import msgspec
-
-from teamvars.domain.audit import Page
-from teamvars.domain.directory import Grant
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold, name_taken
-from teamvars.domain.teams import LinkageType, Membership, Status, TeamFilter, Visibility
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.teams import Team, TeamFilter, Visibility
 from teamvars.storage.database import Row, Taken, Transaction
+from teamvars.storage.pages import Listing
 from teamvars.storage.patterns import containing
 
 _COLUMNS = (
     "id, organization_id, name, visibility, manage_membership, is_owners, members_manage_token"
 )
-_NAMED_BY = {
-    LinkageType.USERS: "memberships.user_id",
-    LinkageType.ORGANIZATION_MEMBERSHIPS: "memberships.id",
-}
 
 
-class TeamRow(msgspec.Struct, frozen=True):
-    """A team as the directory sees it.
-
-    `members_manage_token` says so of members of any team but `owners`, who may whatever it says.
-    """
-
-    id: str
-    organization_id: str
-    name: str
-    visibility: Visibility
-    manage_membership: bool
-    is_owners: bool
-    members_manage_token: bool = False
-
-
-class GrantRow(msgspec.Struct, frozen=True):
-    """A team's right to a workspace."""
-
-    id: str
-    team: TeamRow
-    workspace_id: str
-    grant: Grant
-
-
-async def find_memberships(
-    tx: Transaction, team_id: str, organization_id: str, linkage: LinkageType, ids: Sequence[str]
-) -> list[Membership]:
-    """The organization's memberships that the ids name, and whether each is in the team."""
-    rows = await tx.fetch(
-        "SELECT memberships.id, memberships.user_id, memberships.status, team_members.team_id "
-        "FROM memberships LEFT JOIN team_members "
-        "ON team_members.membership_id = memberships.id AND team_members.team_id = $1 "
-        f"WHERE memberships.organization_id = $2 AND {_NAMED_BY[linkage]} IN {{each $3}} "
-        "ORDER BY memberships.id",
-        team_id,
-        organization_id,
-        json.dumps(ids),
-    )
-    return [Membership(row[0], row[1], Status(row[2]), row[3] is not None) for row in rows]
-
-
-async def find_user_ids(
-    tx: Transaction, organization_id: str, usernames: Iterable[str]
-) -> dict[str, str]:
-    """The ids of members of the organization by the usernames it is told; others are left out."""
-    folded = {fold(name): name for name in usernames}
-    shown = "coalesce(memberships.invited_as_folded, users.username_folded)"
-    rows = await tx.fetch(
-        f"SELECT {shown}, users.id FROM users "
-        "JOIN memberships ON memberships.user_id = users.id "
-        f"WHERE memberships.organization_id = $1 AND {shown} IN {{each $2}} "
-        # Whose name it is comes last, and so before whoever was invited by that name.
-        "ORDER BY CASE WHEN memberships.invited_as IS NULL THEN 1 ELSE 0 END",
-        organization_id,
-        json.dumps(list(folded)),
-    )
-    return {folded[row[0]]: row[1] for row in rows}
-
-
-async def find_members(tx: Transaction, team_id: str) -> list[Membership]:
-    """All members of a team, invited ones included."""
-    rows = await tx.fetch(
-        "SELECT memberships.id, memberships.user_id, memberships.status, users.disabled "
-        "FROM team_members JOIN memberships ON memberships.id = team_members.membership_id "
-        "JOIN users ON users.id = memberships.user_id WHERE team_members.team_id = $1",
-        team_id,
-    )
-    return [Membership(row[0], row[1], Status(row[2]), True, bool(row[3])) for row in rows]
-
-
-async def members_of(tx: Transaction, team_ids: Iterable[str]) -> dict[str, set[str]]:
-    """The ids of the memberships in teams, by team; empty teams are left out."""
-    members: dict[str, set[str]] = {}
-    for team_id, membership_id in await tx.fetch(
-        "SELECT team_id, membership_id FROM team_members WHERE team_id IN {each $1}",
-        json.dumps(sorted(team_ids)),
-    ):
-        members.setdefault(team_id, set()).add(membership_id)
-    return members
-
-
-async def add_members(
-    tx: Transaction, team_id: str, organization_id: str, membership_ids: Sequence[str]
-) -> None:
-    """Adds memberships that are not in the team."""
-    await tx.execute(
-        "INSERT INTO team_members (team_id, membership_id, organization_id) "
-        "SELECT $1, id, $2 FROM memberships WHERE id IN {each $3}",
-        team_id,
-        organization_id,
-        json.dumps(membership_ids),
-    )
-
-
-async def add_members_to_all(
-    tx: Transaction, added: Iterable[tuple[TeamRow, Sequence[str]]]
-) -> None:
-    """Adds to each team memberships that are not in it."""
-    await tx.execute_many(
-        "INSERT INTO team_members (team_id, membership_id, organization_id) VALUES ($1, $2, $3)",
-        [(team.id, id_, team.organization_id) for team, ids in added for id_ in ids],
-    )
-
-
-async def remove_members(tx: Transaction, team_id: str, membership_ids: Sequence[str]) -> None:
-    """Removes memberships from the team; nothing else of them."""
-    await tx.execute(
-        "DELETE FROM team_members WHERE team_id = $1 AND membership_id IN {each $2}",
-        team_id,
-        json.dumps(membership_ids),
-    )
-
-
-async def of_organization(tx: Transaction, organization_id: str) -> list[TeamRow]:
+async def of_organization(tx: Transaction, organization_id: str) -> list[Team]:
     """An organization's teams by id."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM teams WHERE organization_id = $1 ORDER BY id", organization_id
@@ -143,7 +24,7 @@ async def of_organization(tx: Transaction, organization_id: str) -> list[TeamRow
     return [_team(row) for row in rows]
 
 
-async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[TeamRow]:
+async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Team]:
     """The teams of organizations by id."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM teams WHERE organization_id IN {{each $1}} ORDER BY id",
@@ -158,8 +39,8 @@ async def find_visible(
     team_ids: Collection[str] | None,
     wanted: TeamFilter,
     page: Page,
-) -> tuple[list[TeamRow], int]:
-    """A page of an organization's teams, by name, and how many there are in all.
+) -> Paged[Team]:
+    """A page of an organization's teams, by name.
 
     Secret ones are left out unless they are among `team_ids`; without those everything is seen.
     """
@@ -173,20 +54,22 @@ async def find_visible(
     if wanted.search is not None:
         args.append(containing(wanted.search))
         conditions.append(f"name_folded LIKE ${len(args)} ESCAPE '!'")
-    where = " AND ".join(conditions)
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM teams WHERE {where} ORDER BY name_folded "
-        f"LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}",
-        *args,
-        page.size,
-        (page.number - 1) * page.size,
+    source = f"teams WHERE {' AND '.join(conditions)}"
+    return await Listing(_COLUMNS, source, "name_folded", args).fetch(tx, page, _team)
+
+
+async def find_named(tx: Transaction, organization: str, name: str) -> Team | None:
+    """A team by its own name and that of its organization."""
+    row = await tx.fetch_one(
+        f"SELECT {_COLUMNS} FROM teams WHERE name_folded = $2 AND organization_id = "
+        "(SELECT id FROM organizations WHERE name_folded = $1)",
+        fold(organization),
+        fold(name),
     )
-    count = await tx.fetch_one(f"SELECT count(*) FROM teams WHERE {where}", *args)
-    assert count is not None
-    return [_team(row) for row in rows], count[0]
+    return None if row is None else _team(row)
 
 
-async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[TeamRow]:
+async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[Team]:
     """The teams with these ids, by name; absent ones are left out."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM teams WHERE id IN {{each $1}} ORDER BY name_folded, id",
@@ -195,29 +78,7 @@ async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[TeamRow]
     return [_team(row) for row in rows]
 
 
-async def count_members(tx: Transaction, team_ids: Iterable[str]) -> dict[str, int]:
-    """How many members each team has, invited ones included; empty teams are left out."""
-    rows = await tx.fetch(
-        "SELECT team_id, count(*) FROM team_members WHERE team_id IN {each $1} GROUP BY team_id",
-        json.dumps(sorted(team_ids)),
-    )
-    return {row[0]: row[1] for row in rows}
-
-
-async def users_of(tx: Transaction, team_ids: Iterable[str]) -> dict[str, list[str]]:
-    """The ids of the users in each team, in order, invited ones included."""
-    users: dict[str, list[str]] = {id_: [] for id_ in team_ids}
-    for team_id, user_id in await tx.fetch(
-        "SELECT team_members.team_id, memberships.user_id FROM team_members "
-        "JOIN memberships ON memberships.id = team_members.membership_id "
-        "WHERE team_members.team_id IN {each $1} ORDER BY memberships.user_id",
-        json.dumps(sorted(users)),
-    ):
-        users[team_id].append(user_id)
-    return users
-
-
-async def insert(tx: Transaction, made: Iterable[TeamRow], now: int) -> None:
+async def insert(tx: Transaction, made: Iterable[Team], now: int) -> None:
     """Adds teams. Refuses: name_taken."""
     try:
         await tx.execute_many(
@@ -243,7 +104,7 @@ async def insert(tx: Transaction, made: Iterable[TeamRow], now: int) -> None:
         raise Refusal(name_taken("a team")) from None
 
 
-async def update(tx: Transaction, changed: Iterable[TeamRow]) -> None:
+async def update(tx: Transaction, changed: Iterable[Team]) -> None:
     """Stores teams' names and settings as they are now. Refuses: name_taken."""
     try:
         await tx.execute_many(
@@ -270,46 +131,6 @@ async def delete(tx: Transaction, team_ids: Sequence[str]) -> None:
     await tx.execute("DELETE FROM teams WHERE id IN {each $1}", json.dumps(team_ids))
 
 
-async def grants_of(tx: Transaction, team_ids: Iterable[str]) -> dict[str, dict[str, str]]:
-    """What teams' grants are called, by team and workspace; teams without one are left out."""
-    grants: dict[str, dict[str, str]] = {}
-    for team_id, workspace_id, access in await tx.fetch(
-        "SELECT team_id, workspace_id, access FROM grants WHERE team_id IN {each $1}",
-        json.dumps(sorted(team_ids)),
-    ):
-        grants.setdefault(team_id, {})[workspace_id] = access
-    return grants
-
-
-async def put_grants(tx: Transaction, grants: Iterable[GrantRow]) -> None:
-    """Gives teams rights to workspaces, in place of those they had."""
-    await tx.execute_many(
-        "INSERT INTO grants (id, team_id, workspace_id, organization_id, access, level) "
-        "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (team_id, workspace_id) "
-        "DO UPDATE SET access = excluded.access, level = excluded.level",
-        [
-            (
-                row.id,
-                row.team.id,
-                row.workspace_id,
-                row.team.organization_id,
-                row.grant.word,
-                int(row.grant),
-            )
-            for row in grants
-        ],
-    )
-
-
-async def remove_grants(tx: Transaction, team_id: str, workspace_ids: Iterable[str]) -> None:
-    """Takes a team's rights to workspaces away."""
-    await tx.execute(
-        "DELETE FROM grants WHERE team_id = $1 AND workspace_id IN {each $2}",
-        team_id,
-        json.dumps(list(workspace_ids)),
-    )
-
-
-def _team(row: Row) -> TeamRow:
+def _team(row: Row) -> Team:
     id_, organization_id, name, visibility, *flags = row
-    return TeamRow(id_, organization_id, name, Visibility(visibility), *map(bool, flags))
+    return Team(id_, organization_id, name, Visibility(visibility), *map(bool, flags))

@@ -2,50 +2,17 @@
 
 from collections.abc import Mapping
 
-from teamvars.domain.audit import SYSTEM_STREAM, Page
-from teamvars.domain.errors import Code, Fault, Refusal, not_found, there_is_no
-from teamvars.domain.names import fold
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.errors import not_found
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import Token, TokenOwner
 from teamvars.storage.database import Row, Transaction
+from teamvars.storage.pages import Listing
 
-_COLUMNS = (
-    "id, user_id, team_id, organization_id, created_at, expires_at, last_used_at, description, "
-    "created_by"
+COLUMNS = (
+    "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
+    "tokens.expires_at, tokens.last_used_at, tokens.description, tokens.created_by"
 )
-
-
-async def find_user(tx: Transaction, username: str) -> TokenOwner:
-    """The user with that name. Refuses: not found, somebody who is disabled."""
-    row = await tx.fetch_one(
-        "SELECT id, disabled FROM users WHERE username_folded = $1", fold(username)
-    )
-    if row is None:
-        raise there_is_no(f"user {username}")
-    if row[1]:
-        detail = f"User {username} is disabled, and so would the token be. Enable them first."
-        raise Refusal(Fault(Code.INVALID_VALUE, detail))
-    return TokenOwner("user", row[0], SYSTEM_STREAM)
-
-
-async def find_organization(tx: Transaction, name: str) -> TokenOwner:
-    """The organization with that name, for an operator. Refuses: not found, by name."""
-    row = await tx.fetch_one("SELECT id FROM organizations WHERE name_folded = $1", fold(name))
-    if row is None:
-        raise there_is_no(f"organization {name}")
-    return TokenOwner("organization", row[0], row[0])
-
-
-async def find_team(tx: Transaction, organization: str, name: str) -> TokenOwner:
-    """A team by its organization and name, for an operator. Refuses: not found, by name."""
-    row = await tx.fetch_one(
-        "SELECT teams.id FROM teams JOIN organizations ON organizations.id = teams.organization_id "
-        "WHERE organizations.name_folded = $1 AND teams.name_folded = $2",
-        fold(organization),
-        fold(name),
-    )
-    if row is None:
-        raise there_is_no(f"team {organization}/{name}")
-    return TokenOwner("team", row[0], row[0])
 
 
 async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
@@ -69,24 +36,17 @@ async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
 async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
     """All tokens of one owner, expired ones included, oldest first."""
     rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM tokens WHERE {owner.kind}_id = $1 ORDER BY created_at, id",
+        f"SELECT {COLUMNS} FROM tokens WHERE {owner.kind}_id = $1 ORDER BY created_at, id",
         owner.id,
     )
-    return [_token(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
-async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> tuple[list[Token], int]:
-    """A page of the tokens of one owner, as `of_owner`, and how many there are in all."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM tokens WHERE {owner.kind}_id = $1 ORDER BY created_at, id "
-        "LIMIT $2 OFFSET $3",
-        owner.id,
-        page.size,
-        (page.number - 1) * page.size,
-    )
-    count = await tx.fetch_one(f"SELECT count(*) FROM tokens WHERE {owner.kind}_id = $1", owner.id)
-    assert count is not None
-    return [_token(row) for row in rows], count[0]
+async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> Paged[Token]:
+    """A page of the tokens of one owner, as `of_owner`."""
+    source = f"tokens WHERE {owner.kind}_id = $1"
+    listing = Listing(COLUMNS, source, "created_at, id", [owner.id])
+    return await listing.fetch(tx, page, from_row)
 
 
 async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
@@ -104,8 +64,8 @@ async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
 
 async def find(tx: Transaction, token_id: str) -> Token | None:
     """One token."""
-    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM tokens WHERE id = $1", token_id)
-    return None if row is None else _token(row)
+    row = await tx.fetch_one(f"SELECT {COLUMNS} FROM tokens WHERE id = $1", token_id)
+    return None if row is None else from_row(row)
 
 
 async def get(tx: Transaction, token_id: str) -> Token:
@@ -137,7 +97,8 @@ def stream_of(token: Token) -> str:
     return token.owner_id if token.owner_kind in ("team", "organization") else SYSTEM_STREAM
 
 
-def _token(row: Row) -> Token:
+def from_row(row: Row) -> Token:
+    """The token of a row with the columns of `COLUMNS`."""
     kinds = ("user", "team", "organization")
     owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
     kind, owner_id = next(owners, ("nobody", ""))  # only if somebody has touched the row

@@ -3,11 +3,10 @@
 import json
 from collections.abc import Iterable, Sequence
 
-import msgspec
-
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Fault, Refusal, there_is_no
 from teamvars.domain.names import fold
+from teamvars.domain.users import User
 from teamvars.storage.database import Row, Transaction
 
 _COLUMNS = (
@@ -23,22 +22,7 @@ _INSIDE = {
 }
 
 
-class UserRow(msgspec.Struct, frozen=True):
-    """A user as the directory sees it.
-
-    A placeholder was made by an invitation: it never had a token, was in no organization, and stood
-    in no directory file. The tokens of who is disabled authenticate nobody.
-    """
-
-    id: str
-    username: str
-    email: str | None
-    site_admin: bool
-    placeholder: bool = False
-    disabled: bool = False
-
-
-async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, UserRow]:
+async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, User]:
     """The users with these names, by folded name; absent ones are left out."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM users WHERE username_folded IN {{each $1}}",
@@ -47,7 +31,7 @@ async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, UserR
     return {fold(row[1]): _user(row) for row in rows}
 
 
-async def find_all_by_email(tx: Transaction, emails: Iterable[str]) -> dict[str, UserRow]:
+async def find_all_by_email(tx: Transaction, emails: Iterable[str]) -> dict[str, User]:
     """The users with these addresses, by folded address; absent ones are left out."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM users WHERE email_folded IN {{each $1}}",
@@ -56,13 +40,13 @@ async def find_all_by_email(tx: Transaction, emails: Iterable[str]) -> dict[str,
     return {fold(row[2]): _user(row) for row in rows}
 
 
-async def find(tx: Transaction, user_id: str) -> UserRow | None:
+async def find(tx: Transaction, user_id: str) -> User | None:
     """A user by id."""
     row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM users WHERE id = $1", user_id)
     return None if row is None else _user(row)
 
 
-async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, UserRow]:
+async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, User]:
     """Users by id, who stay as they are for the rest of the transaction."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM users WHERE id IN {{each $1}} ORDER BY id {{lock users}}",
@@ -71,13 +55,13 @@ async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, UserRo
     return {row[0]: _user(row) for row in rows}
 
 
-async def find_by_email(tx: Transaction, email: str) -> UserRow | None:
+async def find_by_email(tx: Transaction, email: str) -> User | None:
     """A user by e-mail address, however it is capitalised."""
     row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM users WHERE email_folded = $1", fold(email))
     return None if row is None else _user(row)
 
 
-async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> UserRow | None:
+async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> User | None:
     """A user by id, if it is the actor or is in, or invited to, an organization the actor is in.
 
     Whoever is invited to all of those goes by the address of the first invitation.
@@ -96,7 +80,7 @@ async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> UserRow | 
     return None if row is None else _user(row)
 
 
-async def insert_all(tx: Transaction, users: Sequence[UserRow], now: int) -> None:
+async def insert_all(tx: Transaction, users: Sequence[User], now: int) -> None:
     """Adds users. Raises Taken when a name or address is another's."""
     await tx.execute_many(
         "INSERT INTO users (id, username, username_folded, email, email_folded, site_admin, "
@@ -105,7 +89,7 @@ async def insert_all(tx: Transaction, users: Sequence[UserRow], now: int) -> Non
     )
 
 
-async def update_all(tx: Transaction, users: Sequence[UserRow]) -> None:
+async def update_all(tx: Transaction, users: Sequence[User]) -> None:
     """Stores users as they are now. Raises Taken when a name or address is another's by then."""
     await tx.execute_many(
         "UPDATE users SET username = $2, username_folded = $3, email = $4, email_folded = $5, "
@@ -114,7 +98,7 @@ async def update_all(tx: Transaction, users: Sequence[UserRow]) -> None:
     )
 
 
-async def find_one(tx: Transaction, who: str) -> UserRow:
+async def find_one(tx: Transaction, who: str) -> User:
     """The user an operator means: by id, or by name or e-mail address.
 
     Refuses: not found, a name that is one user's and the address of another.
@@ -136,7 +120,7 @@ async def find_one(tx: Transaction, who: str) -> UserRow:
     return found[0]
 
 
-async def every(tx: Transaction) -> list[UserRow]:
+async def every(tx: Transaction) -> list[User]:
     """All users, by name."""
     return [
         _user(row)
@@ -186,7 +170,7 @@ async def make_known(tx: Transaction, user_id: str) -> None:
     await tx.execute("UPDATE users SET placeholder = 0 WHERE id = $1 AND placeholder = 1", user_id)
 
 
-def _fields(user: UserRow) -> tuple[object, ...]:
+def _fields(user: User) -> tuple[object, ...]:
     return (
         user.id,
         user.username,
@@ -198,5 +182,5 @@ def _fields(user: UserRow) -> tuple[object, ...]:
     )
 
 
-def _user(row: Row) -> UserRow:
-    return UserRow(row[0], row[1], row[2], bool(row[3]), bool(row[4]), bool(row[5]))
+def _user(row: Row) -> User:
+    return User(row[0], row[1], row[2], bool(row[3]), bool(row[4]), bool(row[5]))

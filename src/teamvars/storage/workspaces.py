@@ -4,9 +4,10 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 
 from teamvars.domain.access import Level
-from teamvars.domain.audit import Page
 from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold, name_taken
+from teamvars.domain.organizations import Organization
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.workspaces import (
     ExecutionMode,
     Workspace,
@@ -15,6 +16,7 @@ from teamvars.domain.workspaces import (
     WorkspaceSettings,
 )
 from teamvars.storage.database import Taken, Transaction
+from teamvars.storage.pages import Listing
 from teamvars.storage.patterns import containing, matching
 
 # $1: organization, $2 and $3: patterns of the name, $4: ids of teams. Owners see all.
@@ -60,32 +62,38 @@ async def of_organizations(
     return [(Workspace(*row[:4]), row[4]) for row in rows]
 
 
+async def find_named(tx: Transaction, organization: str, name: str) -> Workspace | None:
+    """A workspace by its own name and that of its organization."""
+    row = await tx.fetch_one(
+        "SELECT workspaces.id, workspaces.name, organizations.id, organizations.name "
+        "FROM workspaces JOIN organizations ON organizations.id = workspaces.organization_id "
+        "WHERE organizations.name_folded = $1 AND workspaces.name_folded = $2",
+        fold(organization),
+        fold(name),
+    )
+    return None if row is None else Workspace(*row)
+
+
 async def find_visible(
     tx: Transaction,
-    organization: tuple[str, str],
+    organization: Organization,
     team_ids: Collection[str] | None,
     wanted: WorkspaceSearch,
     page: Page,
-) -> tuple[list[tuple[Workspace, Level]], int]:
-    """A page of the workspaces that the teams may see, by name, and how many there are in all.
+) -> Paged[tuple[Workspace, Level]]:
+    """A page of the workspaces that the teams may see, by name.
 
-    `organization` is its id and name; without `team_ids` everything is seen.
+    Without `team_ids` everything is seen.
     """
     patterns = containing(wanted.part), matching(wanted.wildcard)
-    visible, args = _SEEN_BY_OWNERS, [organization[0], *patterns]
+    visible, args = _SEEN_BY_OWNERS, [organization.id, *patterns]
     if team_ids is not None:
         visible, args = _SEEN_BY_TEAMS, [*args, json.dumps(sorted(team_ids))]
-    rows = await tx.fetch(
-        f"SELECT id, name, level FROM ({visible}) AS visible ORDER BY name_folded "
-        f"LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}",
-        *args,
-        page.size,
-        (page.number - 1) * page.size,
+    listing = Listing("id, name, level", f"({visible}) AS visible", "name_folded", args)
+    owner = organization.id, organization.name
+    return await listing.fetch(
+        tx, page, lambda row: (Workspace(row[0], row[1], *owner), Level(row[2]))
     )
-    count = await tx.fetch_one(f"SELECT count(*) FROM ({visible}) AS visible", *args)
-    assert count is not None
-    found = [(Workspace(row[0], row[1], *organization), Level(row[2])) for row in rows]
-    return found, count[0]
 
 
 async def find_details(

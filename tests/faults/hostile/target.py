@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.security.tokens import new_token
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from tests.commands import Host
 from tests.faults.hostile.bystander import Bystander, Pulse, bystander

@@ -6,10 +6,7 @@ import typer
 
 from teamvars.cli.operator.context import USAGE, fail, note, print_json, run
 from teamvars.cli.operator.tables import say_rows
-from teamvars.domain.access import Level
 from teamvars.domain.holders import Holder, Standing
-
-_WORDS = {Level.READ: "read", Level.WRITE: "write", Level.OWNER: "owner"}
 
 
 def access(
@@ -38,7 +35,7 @@ def access(
 def _cells(holder: Holder) -> tuple[str, ...]:
     mark = "" if holder.standing is Standing.ACTIVE else holder.standing.value
     kind = holder.kind.replace("-", " ")
-    return f"{kind} {holder.name}", _WORDS[holder.level], f"through {holder.through}", mark
+    return f"{kind} {holder.name}", holder.level.word, f"through {holder.through}", mark
 
 
 def _fields(holder: Holder) -> dict[str, object]:
@@ -46,7 +43,7 @@ def _fields(holder: Holder) -> dict[str, object]:
         "type": holder.kind,
         "id": holder.id,
         "name": holder.name,
-        "access": _WORDS[holder.level],
+        "access": holder.level.word,
         "through": holder.through,
         "standing": holder.standing.value,
     }

@@ -21,7 +21,7 @@ from teamvars.domain.variables import WorkspaceFilter
 from teamvars.security import keyring
 from teamvars.security.certificates import throw_away
 from teamvars.security.tokens import hash_token
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.settings import DialectName, Settings
 from teamvars.storage.engines import database_for

@@ -11,7 +11,7 @@ from teamvars.cli.operator.context import DIFFERENCES, fail, note, print_json, r
 from teamvars.cli.operator.directory_file import FileFaults, read
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied, Directory
-from teamvars.services.directory import Options
+from teamvars.services.directory_files.files import Options
 
 INVALID = 7
 

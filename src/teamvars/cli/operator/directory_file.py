@@ -9,12 +9,13 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
 from teamvars.domain.directory import (
+    FILE_ACCESS,
     Directory,
-    Grant,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
 )
+from teamvars.domain.memberships import Status
 from teamvars.domain.names import (
     EMAIL_RULE,
     NAME_RULE,
@@ -26,10 +27,10 @@ from teamvars.domain.names import (
     is_team_name,
     is_username,
 )
-from teamvars.domain.teams import OWNERS, Status, Visibility
+from teamvars.domain.teams import OWNERS, Visibility
 
 T = TypeVar("T")
-_GRANTS = {grant.name.lower(): grant for grant in Grant}
+_ACCESS = {access.value: access for access in FILE_ACCESS}
 _STATUS = {status.value: status for status in Status}
 _VISIBILITY = {visibility.value: visibility for visibility in Visibility}
 _BOOLEANS = {"true": True, "false": False}
@@ -121,7 +122,7 @@ class _Reader:
         visibility = self._optional(members, "visibility", self._one_of(_VISIBILITY))
         manages = self._optional(members, "manage-membership", self._one_of(_BOOLEANS))
         people = self._distinct(members.get("members"), self._username)
-        grants = self._pairs(members.get("workspaces"), self._name, self._one_of(_GRANTS))
+        grants = self._pairs(members.get("workspaces"), self._name, self._one_of(_ACCESS))
         if name is None:
             return None
         return TeamEntry(

@@ -49,5 +49,5 @@ def _team(entry: TeamEntry) -> dict[str, Any]:
     if entry.members is not None:
         written["members"] = list(entry.members)
     if entry.workspaces is not None:
-        written["workspaces"] = {name: grant.word for name, grant in entry.workspaces.items()}
+        written["workspaces"] = {name: access.value for name, access in entry.workspaces.items()}
     return written

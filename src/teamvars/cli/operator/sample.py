@@ -5,12 +5,13 @@ from pathlib import Path
 from teamvars.domain.directory import (
     Applied,
     Directory,
-    Grant,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.teams import OWNERS, Status
+from teamvars.domain.grants import AccessType
+from teamvars.domain.memberships import Status
+from teamvars.domain.teams import OWNERS
 from teamvars.domain.variables import Category, VariableDraft
 
 PEOPLE = ("alice", "bob", "carol", "dave", "erin")
@@ -28,9 +29,9 @@ DIRECTORY = Directory(
                     "platform",
                     manage_membership=True,
                     members=("bob",),
-                    workspaces={"network": Grant.WRITE, "payments": Grant.READ},
+                    workspaces={"network": AccessType.WRITE, "payments": AccessType.READ},
                 ),
-                TeamEntry("auditors", members=("erin",), workspaces={"payments": Grant.READ}),
+                TeamEntry("auditors", members=("erin",), workspaces={"payments": AccessType.READ}),
             ),
         ),
     ),

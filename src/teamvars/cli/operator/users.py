@@ -8,9 +8,9 @@ from teamvars.cli.operator.context import note, print_json, run, say
 from teamvars.cli.operator.tables import say_rows
 from teamvars.cli.operator.token_rows import as_json as rows_of
 from teamvars.cli.operator.token_rows import say_tokens
-from teamvars.domain.memberships import MembershipView
+from teamvars.domain.memberships import Membership
+from teamvars.domain.users import User
 from teamvars.services.accounts import Account, Disabled, Disabling
-from teamvars.storage.users import UserRow
 
 Who = Annotated[str, typer.Argument(metavar="USER", help="A name, e-mail address or id.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -101,7 +101,7 @@ def _note_disabled(done: Disabled) -> None:
         note(f"  teamvars user disable {name} --with-made-tokens")
 
 
-def _marks(user: UserRow) -> str:
+def _marks(user: User) -> str:
     marks = {
         "disabled": user.disabled,
         "site-admin": user.site_admin,
@@ -110,7 +110,7 @@ def _marks(user: UserRow) -> str:
     return ", ".join(mark for mark, holds in marks.items() if holds)
 
 
-def _fields(user: UserRow) -> dict[str, object]:
+def _fields(user: User) -> dict[str, object]:
     return {
         "id": user.id,
         "username": user.username,
@@ -139,5 +139,5 @@ def _whole(account: Account) -> dict[str, object]:
     }
 
 
-def _teams(account: Account, view: MembershipView) -> list[str]:
+def _teams(account: Account, view: Membership) -> list[str]:
     return sorted(account.teams[id_] for id_ in view.team_ids)

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import Page
-from teamvars.services.audit import Audit, AuditPage
+from teamvars.domain.audit import AuditEntry
+from teamvars.domain.pages import Page, Paged
+from teamvars.services.audit import Audit
 from teamvars.web.audit import documents
 from teamvars.web.audit.documents import AuditEventListDocument
 from teamvars.web.http import paging
@@ -60,11 +61,11 @@ class AuditRoutes:
 
 async def _paged(
     request: Request,
-    find: Callable[[Caller, str, Page], Awaitable[AuditPage]],
+    find: Callable[[Caller, str, Page], Awaitable[Paged[AuditEntry]]],
     subject_id: str,
 ) -> Response:
     page = paging.requested_page(request)
     found = await find(request.require_caller(), subject_id, page)
-    events = [documents.event(entry) for entry in found.entries]
+    events = [documents.event(entry) for entry in found.items]
     document = AuditEventListDocument(events, paging.meta(page, found.total))
     return Response.document(200, document)

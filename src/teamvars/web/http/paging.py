@@ -4,7 +4,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from teamvars.domain.audit import Page
+from teamvars.domain.pages import Page
 from teamvars.web.http.formats import Path
 from teamvars.web.http.parameters import Parameter, invalid, only_text_of
 from teamvars.web.http.request import Request

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from teamvars.domain.teams import MAX_ITEMS, LinkageType, MembersDraft
+from teamvars.domain.team_members import MAX_ITEMS, LinkageType, MembersDraft
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import Identifier
 

@@ -4,8 +4,8 @@ from functools import partial
 
 import msgspec
 
-from teamvars.domain.teams import LinkageType
-from teamvars.services.members import Change, Members
+from teamvars.domain.team_members import LinkageType
+from teamvars.services.team_members import Change, TeamMembers
 from teamvars.web.examples import IDS
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -30,7 +30,7 @@ class MemberRoutes:
     That of memberships is read as full resources: `web/memberships.py`.
     """
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: TeamMembers) -> None:
         self._members = members
 
     def routes(self) -> list[Route]:

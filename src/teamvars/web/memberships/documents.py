@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.memberships import InvitationDraft, MembershipView
-from teamvars.domain.teams import MAX_ITEMS, Status, Visibility
+from teamvars.domain.memberships import InvitationDraft, Membership, Status
+from teamvars.domain.team_members import MAX_ITEMS
+from teamvars.domain.teams import Visibility
 from teamvars.services.memberships import MembershipPage
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http import paging
@@ -152,7 +153,7 @@ def invitation(document: object) -> InvitationDraft:
     return InvitationDraft(email, ids, read.faults)
 
 
-def path(view: MembershipView) -> str:
+def path(view: Membership) -> str:
     """Where a membership is."""
     return f"/api/v2/organization-memberships/{view.id}"
 
@@ -173,24 +174,24 @@ def membership_list(
     return MembershipListDocument(data, _included(found, includes), links, meta)
 
 
-def resource(view: MembershipView) -> MembershipResource:
+def resource(view: Membership) -> MembershipResource:
     """A membership as it stands in a document."""
     return MembershipResource(
         id=view.id,
         attributes=MembershipAttributes(
-            view.status, view.email, timestamp(view.created_at, view.id)
+            view.status, view.shown_email, timestamp(view.created_at, view.id)
         ),
         relationships=MembershipRelationships(
             OrganizationLinkage(Identifier(view.organization_name, "organizations")),
-            UserLinkage(Identifier(view.user_id, "users")),
+            UserLinkage(Identifier(view.user.id, "users")),
             TeamsLinkage([Identifier(id_, "teams") for id_ in view.team_ids]),
         ),
     )
 
 
-def users_of(views: Iterable[MembershipView]) -> list[UserResource]:
+def users_of(views: Iterable[Membership]) -> list[UserResource]:
     """The users of memberships, each once."""
-    people = {view.user_id: UserAttributes(view.username, view.email) for view in views}
+    people = {view.user.id: UserAttributes(view.shown_username, view.shown_email) for view in views}
     return [UserResource(id_, attributes) for id_, attributes in people.items()]
 
 

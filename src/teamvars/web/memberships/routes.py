@@ -1,8 +1,7 @@
 """The routes of memberships of organizations: decode, call, encode."""
 
-from teamvars.domain.audit import Page
-from teamvars.domain.memberships import MembershipFilter
-from teamvars.domain.teams import Status
+from teamvars.domain.memberships import MembershipFilter, Status
+from teamvars.domain.pages import Page
 from teamvars.services.memberships import MembershipPage, Memberships
 from teamvars.web.http import paging
 from teamvars.web.http.parameters import (

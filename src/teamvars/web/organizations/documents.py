@@ -6,7 +6,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.organizations import OrganizationDraft
-from teamvars.services.organizations import OrganizationPage, OrganizationView
+from teamvars.domain.pages import Paged
+from teamvars.services.organizations import OrganizationView
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http import paging
 from teamvars.web.http.formats import Email, Time, timestamp
@@ -176,10 +177,10 @@ def organization(view: OrganizationView) -> OrganizationDocument:
 
 
 def organization_list(
-    found: OrganizationPage, links: paging.PageLinks, meta: paging.PageMeta
+    found: Paged[OrganizationView], links: paging.PageLinks, meta: paging.PageMeta
 ) -> OrganizationListDocument:
     """The document of one page."""
-    return OrganizationListDocument([resource(one) for one in found.organizations], links, meta)
+    return OrganizationListDocument([resource(one) for one in found.items], links, meta)
 
 
 def entitlement_set(view: OrganizationView) -> EntitlementSetDocument:

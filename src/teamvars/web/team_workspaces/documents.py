@@ -5,13 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.team_workspaces import (
-    AccessType,
-    TeamWorkspace,
-    TeamWorkspaceDraft,
-    VariableLevel,
-)
-from teamvars.services.team_workspaces import TeamWorkspacePage
+from teamvars.domain.access import Level
+from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, GrantDraft
+from teamvars.domain.pages import Paged
 from teamvars.web.examples import IDS
 from teamvars.web.http import paging
 from teamvars.web.http.reader import Reader
@@ -19,7 +15,7 @@ from teamvars.web.http.resource_objects import Identifier, SelfLink
 
 TYPE = "team-workspaces"
 _VARIABLES = Meta(description="Counts where the access is 'custom', and nowhere else.")
-_WORDS = Meta(extra_json_schema={"enum": [level.word for level in VariableLevel]})
+_WORDS = Meta(extra_json_schema={"enum": [level.word for level in GRANT_LEVELS]})
 
 VariablesWord = Literal["none", "read", "write"]
 
@@ -134,7 +130,7 @@ NEW_EXAMPLE = {
 CHANGE_EXAMPLE = {"data": {"type": TYPE, "attributes": {"access": "write"}}}
 
 
-def new_draft(document: object) -> TeamWorkspaceDraft:
+def new_draft(document: object) -> GrantDraft:
     """What a create asks for, with every fault of the document."""
     read = Reader(document)
     data, attributes = read.new_resource(TYPE)
@@ -143,44 +139,44 @@ def new_draft(document: object) -> TeamWorkspaceDraft:
     relationships = read.member(data, "relationships", dict, "/data")
     team_id = read.related_id(relationships, "team", "teams")
     workspace_id = read.related_id(relationships, "workspace", "workspaces")
-    return TeamWorkspaceDraft(None, team_id, workspace_id, access, variables, read.faults)
+    return GrantDraft(None, team_id, workspace_id, access, variables, read.faults)
 
 
-def changed_draft(document: object) -> TeamWorkspaceDraft:
+def changed_draft(document: object) -> GrantDraft:
     """What an update asks for; clients may leave out both `id` and `attributes`."""
     read = Reader(document)
     id_, attributes = read.changed_resource(TYPE)
     at = "/data/attributes"
     access = read.member(attributes, "access", str, at, required=False)
     variables = read.member(attributes, "variables", str, at, required=False)
-    return TeamWorkspaceDraft(id_, None, None, access, variables, read.faults)
+    return GrantDraft(id_, None, None, access, variables, read.faults)
 
 
-def path(found: TeamWorkspace) -> str:
+def path(found: Grant) -> str:
     """`links.self` of an access."""
     return f"/api/v2/team-workspaces/{found.id}"
 
 
-def team_workspace(found: TeamWorkspace) -> TeamWorkspaceDocument:
+def team_workspace(found: Grant) -> TeamWorkspaceDocument:
     """The document of one access."""
     return TeamWorkspaceDocument(_resource(found))
 
 
 def team_workspace_list(
-    found: TeamWorkspacePage, links: paging.PageLinks, meta: paging.PageMeta
+    found: Paged[Grant], links: paging.PageLinks, meta: paging.PageMeta
 ) -> TeamWorkspaceListDocument:
     """The document of one page."""
-    return TeamWorkspaceListDocument([_resource(one) for one in found.accesses], links, meta)
+    return TeamWorkspaceListDocument([_resource(one) for one in found.items], links, meta)
 
 
-def _resource(found: TeamWorkspace) -> TeamWorkspaceResource:
+def _resource(found: Grant) -> TeamWorkspaceResource:
     return TeamWorkspaceResource(
         id=found.id,
         type=TYPE,
         attributes=TeamWorkspaceAttributes(
             access=found.access,
             variables=found.level.word,
-            workspace_locking=found.level is VariableLevel.WRITE,
+            workspace_locking=found.level is Level.WRITE,
         ),
         relationships=TeamWorkspaceRelationships(
             OneTeam(Identifier(found.team_id, "teams")),

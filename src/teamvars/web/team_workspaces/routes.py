@@ -1,7 +1,7 @@
 """The routes of teams' accesses to workspaces: decode, call, encode."""
 
-from teamvars.domain.team_workspaces import TeamWorkspace
-from teamvars.services.team_workspaces import TeamWorkspaces
+from teamvars.domain.grants import Grant
+from teamvars.services.grants import Grants
 from teamvars.web.http import paging
 from teamvars.web.http.parameters import Parameter, invalid, text_of
 from teamvars.web.http.request import Request
@@ -23,8 +23,8 @@ _WORKSPACE = Parameter("filter[workspace][id]", required=True)
 class TeamWorkspaceRoutes:
     """Which team may do what with the variables of which workspace."""
 
-    def __init__(self, team_workspaces: TeamWorkspaces) -> None:
-        self._team_workspaces = team_workspaces
+    def __init__(self, grants: Grants) -> None:
+        self._grants = grants
 
     def routes(self) -> list[Route]:
         """One row an operation."""
@@ -81,7 +81,7 @@ class TeamWorkspaceRoutes:
         if workspace_id is None:
             raise invalid(_WORKSPACE.name, f"{_WORKSPACE.name} says which workspace.")
         page = paging.requested_page(request)
-        found = await self._team_workspaces.list(request.require_caller(), workspace_id, page)
+        found = await self._grants.list(request.require_caller(), workspace_id, page)
         links, meta = paging.links_and_meta(request, page, found.total)
         document = documents.team_workspace_list(found, links, meta)
         return Response.document(200, document)
@@ -89,7 +89,7 @@ class TeamWorkspaceRoutes:
     async def create(self, request: Request) -> Response:
         """Give a team access to a workspace."""
         draft = documents.new_draft(request.document)
-        made = await self._team_workspaces.create(request.require_caller(), draft)
+        made = await self._grants.create(request.require_caller(), draft)
         return Response.document(
             201, documents.team_workspace(made), {"Location": documents.path(made)}
         )
@@ -97,20 +97,20 @@ class TeamWorkspaceRoutes:
     async def read(self, request: Request) -> Response:
         """Read a team's access to a workspace."""
         caller, id_ = request.require_caller(), request.path("team_workspace_id")
-        return _shown(await self._team_workspaces.read(caller, id_))
+        return _shown(await self._grants.read(caller, id_))
 
     async def update(self, request: Request) -> Response:
         """Update a team's access to a workspace."""
         draft = documents.changed_draft(request.document)
         caller, id_ = request.require_caller(), request.path("team_workspace_id")
-        return _shown(await self._team_workspaces.update(caller, id_, draft))
+        return _shown(await self._grants.update(caller, id_, draft))
 
     async def delete(self, request: Request) -> Response:
         """Take a team's access to a workspace away."""
         caller, id_ = request.require_caller(), request.path("team_workspace_id")
-        await self._team_workspaces.delete(caller, id_)
+        await self._grants.delete(caller, id_)
         return Response(204)
 
 
-def _shown(found: TeamWorkspace) -> Response:
+def _shown(found: Grant) -> Response:
     return Response.document(200, documents.team_workspace(found))

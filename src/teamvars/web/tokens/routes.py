@@ -96,7 +96,7 @@ class TokenRoutes:
         caller, whose = request.require_caller(), _user(request)
         found = await self._tokens.list_of(caller, whose, page)
         links, meta = paging.links_and_meta(request, page, found.total)
-        document = documents.token_list(found.tokens, links, meta)
+        document = documents.token_list(found.items, links, meta)
         return Response.document(200, document)
 
     async def read(self, request: Request) -> Response:

@@ -4,15 +4,10 @@ import hashlib
 
 import msgspec
 
+from teamvars.domain.preconditions import ANY_VERSION, Versions
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.rendered import Rendered
-from teamvars.services.variables import (
-    ANY_VERSION,
-    VariableInWorkspace,
-    VariableList,
-    Variables,
-    Versions,
-)
+from teamvars.services.variables import VariableInWorkspace, VariableList, Variables
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.negotiation import (
     IF_MATCH,

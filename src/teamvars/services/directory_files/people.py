@@ -7,33 +7,31 @@ from msgspec.structs import replace
 from teamvars.domain.directory import UserEntry
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.ids import new_id
-from teamvars.domain.memberships import other_username_for
 from teamvars.domain.names import fold
-from teamvars.storage.users import UserRow
+from teamvars.domain.users import User, other_username_for
 
 
 class People:
     """Users by id, by name and by address, as the entries read so far have made them."""
 
-    def __init__(self, present: Iterable[UserRow]) -> None:
-        self.made: dict[str, UserRow] = {}
-        self.changed: list[tuple[UserRow, UserRow]] = []
+    def __init__(self, present: Iterable[User]) -> None:
+        self.made: dict[str, User] = {}
+        self.changed: list[tuple[User, User]] = []
         self.changes: list[str] = []
         self.faults: list[Fault] = []
-        self._by_id: dict[str, UserRow] = {}
-        self._by_name: dict[str, UserRow] = {}
-        self._by_email: dict[str, UserRow] = {}
+        self._by_id: dict[str, User] = {}
+        self._by_name: dict[str, User] = {}
+        self._by_email: dict[str, User] = {}
         for user in present:
             self._hold(user)
 
-    def named(self, username: str) -> UserRow | None:
+    def named(self, username: str) -> User | None:
         """The user with that name."""
         return self._by_name.get(fold(username))
 
-    def name_of(self, user_id: str, otherwise: str) -> str:
-        """What a user is called by now."""
-        user = self._by_id.get(user_id)
-        return otherwise if user is None else user.username
+    def latest(self, user: User) -> User:
+        """The user as the entries have made them."""
+        return self._by_id.get(user.id, user)
 
     def disabled(self) -> tuple[str, ...]:
         """Who is disabled of those the file speaks of, by name."""
@@ -62,14 +60,14 @@ class People:
             self._change(holder, replace(holder, email=None))
             self._make(entry, named)
 
-    def know(self, user: UserRow) -> None:
+    def know(self, user: User) -> None:
         """Notes that the file makes somebody an active member, who so is no placeholder."""
         if user.placeholder:
             self._change(user, replace(user, placeholder=False))
 
-    def _make(self, entry: UserEntry, before: UserRow | None) -> None:
+    def _make(self, entry: UserEntry, before: User | None) -> None:
         """Creates the user, or makes one who is there the one the file speaks of."""
-        base = before or UserRow(new_id("user"), entry.username, None, site_admin=False)
+        base = before or User(new_id("user"), entry.username, None, site_admin=False)
         user = replace(
             base,
             username=entry.username if base.placeholder else base.username,
@@ -84,7 +82,7 @@ class People:
         elif user != before:
             self._change(before, user)
 
-    def _change(self, before: UserRow, user: UserRow) -> None:
+    def _change(self, before: User, user: User) -> None:
         if before.placeholder and not user.placeholder:
             told = f"take over invited user {before.username} as {user.username}"
         elif before.username != user.username:
@@ -100,12 +98,12 @@ class People:
             del self._by_email[fold(before.email)]
         self._hold(user)
 
-    def _hold(self, user: UserRow) -> None:
+    def _hold(self, user: User) -> None:
         self._by_id[user.id] = self._by_name[fold(user.username)] = user
         if user.email is not None:
             self._by_email[fold(user.email)] = user
 
-    def _refuse(self, entry: UserEntry, holder: UserRow) -> None:
+    def _refuse(self, entry: UserEntry, holder: User) -> None:
         detail = (
             f"The e-mail address of user {entry.username} is taken: it is that of user "
             f"{holder.username}, who is known here already."

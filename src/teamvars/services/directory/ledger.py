@@ -1,12 +1,15 @@
 """The streams one transaction has locked, and the entries it adds to them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, Event, Stream
 from teamvars.security.chain import Chain
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
+
+T = TypeVar("T")
 
 
 class Ledger:
@@ -27,11 +30,32 @@ class Ledger:
         """Locks streams before anything is decided by what they order. Refuses: not found."""
         self._streams |= await streams.lock(self.tx, stream_ids)
 
+    async def locked(
+        self, look: Callable[[], Awaitable[T]], streams_of: Callable[[T], Iterable[str]]
+    ) -> T:
+        """What `look` finds once all streams are locked that `streams_of` names for it.
+
+        What is seen before the lock only says what to lock. Others may change it during the wait,
+        so it is looked at again. Refuses: not found, and what `look` refuses.
+        """
+        while True:
+            seen = await look()
+            # Streams of a second round may come before those of the first in the order of ids:
+            # PostgreSQL ends the deadlock that this can make, and `write` runs the loser again.
+            missing = set(streams_of(seen)) - self._streams.keys()
+            if not missing:
+                return seen
+            await self.lock(missing)
+
+    def adopt(self, stream: Stream) -> None:
+        """Takes over a stream that an access statement of this transaction has locked."""
+        self._streams[stream.id] = stream
+
     async def record(
-        self, stream_id: str, action: str, subject: tuple[str, str], details: Mapping[str, object]
+        self, stream_id: str, action: str, subject_id: str, details: Mapping[str, object]
     ) -> None:
-        """Adds an entry to a locked stream."""
-        await self._extend(stream_id, self._event(action, subject, details))
+        """Adds an entry to a locked stream; its details have the names that `ACTIONS` says."""
+        await self._extend(stream_id, self._event(action, subject_id, details))
 
     async def open(self, stream_ids: Sequence[str]) -> None:
         """Begins the streams of new subjects; the entry above says so of each, with `opens`."""
@@ -61,8 +85,8 @@ class Ledger:
         for stream_id in stream_ids:
             del self._streams[stream_id]
 
-    def _event(self, action: str, subject: tuple[str, str], details: Mapping[str, object]) -> Event:
-        return self._caller.event(action, subject, dict(details), self.now)
+    def _event(self, action: str, subject_id: str, details: Mapping[str, object]) -> Event:
+        return self._caller.event(action, subject_id, dict(details), self.now)
 
     async def _extend(self, stream_id: str, event: Event) -> None:
         entry, after = self._chain.extend(self._streams[stream_id], event)
@@ -87,12 +111,12 @@ class GatheringLedger(Ledger):
         self._of_system: list[Event] = []
 
     async def record(
-        self, stream_id: str, action: str, subject: tuple[str, str], details: Mapping[str, object]
+        self, stream_id: str, action: str, subject_id: str, details: Mapping[str, object]
     ) -> None:
         if stream_id == SYSTEM_STREAM:
-            self._of_system.append(self._event(action, subject, details))
+            self._of_system.append(self._event(action, subject_id, details))
         else:
-            await super().record(stream_id, action, subject, details)
+            await super().record(stream_id, action, subject_id, details)
 
     async def write(self) -> None:
         """Adds all entries, and moves each stream once."""

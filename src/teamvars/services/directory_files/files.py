@@ -22,13 +22,13 @@ from teamvars.domain.teams import OWNERS
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
 from teamvars.services import Clock
-from teamvars.services.applying import exporting, there
-from teamvars.services.applying.contents import Contents
-from teamvars.services.applying.people import People, fault
-from teamvars.services.applying.there import Inside, Lock
-from teamvars.services.applying.work import Overtaken, Work
-from teamvars.services.changes import organizations as organization_changes
-from teamvars.services.changes.ledger import GatheringLedger
+from teamvars.services.directory import organizations as organization_changes
+from teamvars.services.directory.ledger import GatheringLedger
+from teamvars.services.directory_files import actual, exporting
+from teamvars.services.directory_files.actual import Lock, OrganizationState
+from teamvars.services.directory_files.changeset import Changeset, Overtaken
+from teamvars.services.directory_files.contents import Contents
+from teamvars.services.directory_files.people import People, fault
 from teamvars.storage.database import Database, Transaction
 
 
@@ -89,14 +89,14 @@ class DirectoryFiles:
                 await ledger.lock([*stream_ids, *early])
 
             plan = await _plan(tx, directory, options, ledger.now, lock)
-            await plan.work.write(ledger, self._sealer, plan.people)
+            await plan.changeset.write(ledger, self._sealer, plan.people)
             return plan.applied
 
         applied = await self._database.write(body)
         return replace(applied, held=time.monotonic() - began)
 
     async def _look(self, tx: Transaction, directory: Directory, options: Options) -> Applied:
-        plan = await _plan(tx, directory, options, self._clock(), there.no_lock)
+        plan = await _plan(tx, directory, options, self._clock(), actual.no_lock)
         return plan.applied
 
 
@@ -104,7 +104,7 @@ class _Plan(msgspec.Struct, frozen=True):
     """What there is to write, and what will be told of it."""
 
     people: People
-    work: Work
+    changeset: Changeset
     applied: Applied
 
 
@@ -112,13 +112,13 @@ async def _plan(
     tx: Transaction, directory: Directory, options: Options, now: int, lock: Lock
 ) -> _Plan:
     """What the file asks for. Refuses with everything that cannot be."""
-    people, existing = await there.find(tx, directory, lock, prune=options.prune)
-    work = Work(told=people.changes)
+    people, existing = await actual.find(tx, directory, lock, prune=options.prune)
+    changeset = Changeset(now=now, told=people.changes)
     faults = list(people.faults)
     contents = {}
     for entry in directory.organizations:
-        inside = existing.get(fold(entry.name)) or _create(entry, work, now)
-        content = contents[entry.name] = Contents(entry, inside, people, work)
+        state = existing.get(fold(entry.name)) or _create(entry, changeset)
+        content = contents[entry.name] = Contents(entry, state, people, changeset)
         content.apply()
         if options.prune:
             content.prune(delete_variables=options.delete_variables)
@@ -128,14 +128,14 @@ async def _plan(
     ids = {name: content.ids() for name, content in contents.items()}
     named = ((user.username, people.named(user.username)) for user in directory.users)
     users = {name: user.id for name, user in named if user}
-    applied = Applied(ids, users, tuple(work.told), people.disabled())
-    return _Plan(people, work, applied)
+    applied = Applied(ids, users, tuple(changeset.told), people.disabled())
+    return _Plan(people, changeset, applied)
 
 
-def _create(entry: OrganizationEntry, work: Work, now: int) -> Inside:
-    organization = Organization(new_id("org"), entry.name, None, now)
+def _create(entry: OrganizationEntry, changeset: Changeset) -> OrganizationState:
+    organization = Organization(new_id("org"), entry.name, None, changeset.now)
     owners = organization_changes.owners_of(organization)
-    work.organizations.append(organization)
-    work.teams.append(owners)
-    work.told.append(f"create organization {entry.name}")
-    return Inside(organization.id, organization.name, teams={OWNERS: owners})
+    changeset.organizations.append(organization)
+    changeset.teams.append(owners)
+    changeset.told.append(f"create organization {entry.name}")
+    return OrganizationState(organization.id, organization.name, teams={OWNERS: owners})

@@ -5,16 +5,19 @@ from typing import Literal
 
 from teamvars.domain.access import Caller, TeamAccess
 from teamvars.domain.errors import Fault, refuse_all
-from teamvars.domain.teams import LinkageType, MembersDraft, Membership, Status, owners_lost
+from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.team_members import LinkageType, MembersDraft, owners_lost
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.storage import access, streams, teams
+from teamvars.services.directory import memberships as membership_changes
+from teamvars.services.directory.ledger import Ledger
+from teamvars.storage import access, memberships
 from teamvars.storage.database import Database, Transaction
 
 Change = Literal["add", "remove"]
 
 
-class Members:
+class TeamMembers:
     """What callers do with members. Every method refuses unauthenticated, not found, forbidden."""
 
     def __init__(
@@ -32,8 +35,7 @@ class Members:
         async def body(tx: Transaction) -> list[str]:
             granted = await access.team(tx, caller, self._clock(), team_id)
             granted.require_visible()
-            members = await teams.find_members(tx, team_id)
-            return sorted(member.named_by(linkage) for member in members)
+            return (await memberships.ids_of_teams(tx, [team_id], linkage))[team_id]
 
         return await self._database.read(body)
 
@@ -52,24 +54,21 @@ class Members:
         """
 
         async def body(tx: Transaction) -> None:
-            now = self._clock()
-            granted = await access.team(tx, caller, now, team_id, lock=True)
+            ledger = Ledger(tx, caller, self._chain, self._clock())
+            granted = await access.team(tx, caller, ledger.now, team_id, lock=True)
             granted.require_manage_membership()
-            organization_id = granted.team.organization_id
             asked, found = await self._find(tx, granted, linkage, draft)
-            missing = asked.missing(member.named_by(linkage) for member in found)
+            missing = asked.missing(map(linkage.id_of, found))
             broken = await _rules_broken(tx, granted, linkage, change, (asked, found))
             refuse_all([*asked.faults, *missing, *broken])
-            concerned = [m.id for m in found if m.in_team is (change == "remove")]
+            concerned = [m.id for m in found if (team_id in m.team_ids) is (change == "remove")]
             if not concerned:
                 return
+            ledger.adopt(granted.stream)
             if change == "add":
-                await teams.add_members(tx, team_id, organization_id, concerned)
+                await membership_changes.add_to_teams(ledger, [(granted.team, concerned)])
             else:
-                await teams.remove_members(tx, team_id, concerned)
-            subject, details = ("teams", team_id), {"organization-memberships": concerned}
-            event = caller.event(f"member.{change}", subject, details, now)
-            await streams.append(tx, *self._chain.extend(granted.stream, event))
+                await membership_changes.remove_from_team(ledger, granted.team, concerned)
 
         await self._database.write(body)
 
@@ -80,14 +79,14 @@ class Members:
 
         What is somebody's id is never taken for a username.
         """
-        place = granted.team.id, granted.team.organization_id, linkage
-        found = await teams.find_memberships(tx, *place, draft.wanted())
-        strangers = set(draft.wanted()) - {member.named_by(linkage) for member in found}
+        team = granted.team
+        found = await memberships.find_linked(tx, team, linkage, draft.wanted())
+        strangers = set(draft.wanted()) - set(map(linkage.id_of, found))
         if not (strangers and self._usernames and linkage is LinkageType.USERS):
             return draft, found
-        named = await teams.find_user_ids(tx, granted.team.organization_id, strangers)
+        named = await memberships.find_user_ids(tx, team.organization_id, strangers)
         draft = draft.renamed(named)
-        return draft, await teams.find_memberships(tx, *place, draft.wanted())
+        return draft, await memberships.find_linked(tx, team, linkage, draft.wanted())
 
 
 async def _rules_broken(
@@ -99,11 +98,11 @@ async def _rules_broken(
 ) -> list[Fault]:
     draft, found = asked
     if change == "add":
-        invited = [m.user_id for m in found if m.status is Status.INVITED]
+        invited = [m.user.id for m in found if m.status is Status.INVITED]
         return draft.not_accepted(invited) if linkage is LinkageType.USERS else []
     if not granted.team.is_owners:
         return []
-    members = await teams.find_members(tx, granted.team.id)
+    members = (await memberships.of_teams(tx, [granted.team.id]))[granted.team.id]
     active = {m.id: m for m in members if m.counts_as_owner}
     lost = owners_lost(active, (m.id for m in found))
-    return draft.last_owners(active[id_].named_by(linkage) for id_ in lost)
+    return draft.last_owners(linkage.id_of(active[id_]) for id_ in lost)

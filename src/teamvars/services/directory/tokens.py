@@ -2,7 +2,7 @@
 
 from teamvars.domain.tokens import Token
 from teamvars.security.tokens import hash_token, new_token
-from teamvars.services.changes.ledger import Ledger
+from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import tokens, users
 
 
@@ -27,5 +27,4 @@ async def _record(ledger: Ledger, token: Token, verb: str) -> None:
         "owner": f"{token.owner_kind} {token.owner_id}",
         "expires-at": token.expires_at,
     }
-    subject = "authentication-tokens", token.id
-    await ledger.record(tokens.stream_of(token), f"token.{verb}", subject, summary)
+    await ledger.record(tokens.stream_of(token), f"token.{verb}", token.id, summary)

@@ -7,44 +7,42 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.directory import Directory
+from teamvars.domain.grants import Grant
+from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.names import fold
-from teamvars.domain.teams import OWNERS, Status, counts_as_owner
+from teamvars.domain.organizations import Organization
+from teamvars.domain.team_members import LinkageType
+from teamvars.domain.teams import OWNERS, Team
 from teamvars.domain.workspaces import Workspace
-from teamvars.services.applying.people import People
-from teamvars.services.applying.work import Overtaken
-from teamvars.storage import organizations, teams, users, workspaces
+from teamvars.services.directory_files.changeset import Overtaken
+from teamvars.services.directory_files.people import People
+from teamvars.storage import grants, memberships, organizations, teams, users, workspaces
 from teamvars.storage.database import Transaction
-from teamvars.storage.organizations import MembershipRow
-from teamvars.storage.teams import TeamRow
 
 Lock = Callable[[Iterable[str]], Coroutine[Any, Any, None]]
 
 
-class Inside(msgspec.Struct):
+class OrganizationState(msgspec.Struct):
     """One organization as the file has made it by now; keys are folded names, or ids of teams."""
 
     id: str
     name: str
-    members: dict[str, MembershipRow] = msgspec.field(default_factory=dict)
+    members: dict[str, Membership] = msgspec.field(default_factory=dict)
     workspaces: dict[str, Workspace] = msgspec.field(default_factory=dict)
     variables: dict[str, int] = msgspec.field(default_factory=dict)
-    teams: dict[str, TeamRow] = msgspec.field(default_factory=dict)
+    teams: dict[str, Team] = msgspec.field(default_factory=dict)
     in_team: dict[str, set[str]] = msgspec.field(default_factory=dict)
-    grants: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    grants: dict[str, dict[str, Grant]] = msgspec.field(default_factory=dict)
 
     def has_owner(self) -> bool:
         """Whether somebody active is in the owners team."""
         owners = self.in_team.get(self.teams[OWNERS].id, set())
-        return any(
-            counts_as_owner(one.status, disabled=one.user_disabled)
-            for one in self.members.values()
-            if one.id in owners
-        )
+        return any(one.counts_as_owner for one in self.members.values() if one.id in owners)
 
 
 async def find(
     tx: Transaction, directory: Directory, lock: Lock, *, prune: bool
-) -> tuple[People, Mapping[str, Inside]]:
+) -> tuple[People, Mapping[str, OrganizationState]]:
     """The users after the file's entries, and the organizations that are there, by folded name.
 
     All that is decided by is locked: organizations, then teams and, to `prune` them, workspaces.
@@ -53,11 +51,12 @@ async def find(
     """
     names = [entry.name for entry in directory.organizations]
     found = await organizations.find_all(tx, names)
-    await lock(id_ for id_, _ in found.values())
-    if await organizations.find_all(tx, names) != found:
+    await lock(organization.id for organization in found.values())
+    again = await organizations.find_all(tx, names)
+    if {one.id for one in again.values()} != {one.id for one in found.values()}:
         raise Overtaken
     people = await _people(tx, directory)
-    return people, await load(tx, found, people, lock, prune=prune)
+    return people, await load(tx, again.values(), people, lock, prune=prune)
 
 
 async def _people(tx: Transaction, directory: Directory) -> People:
@@ -84,14 +83,14 @@ async def no_lock(_: Iterable[str]) -> None:
 
 async def load(
     tx: Transaction,
-    found: Mapping[str, tuple[str, str]],
+    found: Iterable[Organization],
     people: People,
     lock: Lock = no_lock,
     *,
     prune: bool = False,
-) -> dict[str, Inside]:
+) -> dict[str, OrganizationState]:
     """The organizations with all they have, once what concerns them is locked."""
-    loaded = {id_: Inside(id_, name) for id_, name in found.values()}
+    loaded = {one.id: OrganizationState(one.id, one.name) for one in found}
     if not loaded:
         return {}
     for team in await teams.of_organizations(tx, loaded):
@@ -102,13 +101,15 @@ async def load(
     for space, variables in await workspaces.of_organizations(tx, loaded):
         loaded[space.organization_id].workspaces[fold(space.name)] = space
         loaded[space.organization_id].variables[space.id] = variables
-    for organization_id, member in await organizations.memberships_of(tx, loaded):
-        name = people.name_of(member.user_id, member.username)
-        loaded[organization_id].members[fold(name)] = replace(member, username=name)
-    in_team = await teams.members_of(tx, children)
-    grants = await teams.grants_of(tx, children)
+    for member in await memberships.of_organizations(tx, loaded):
+        user = people.latest(member.user)
+        loaded[member.organization_id].members[fold(user.username)] = replace(member, user=user)
+    in_team = await memberships.ids_of_teams(tx, children, LinkageType.ORGANIZATION_MEMBERSHIPS)
+    granted = await grants.of_teams(tx, children)
     for organization in loaded.values():
         for team in organization.teams.values():
-            organization.in_team[team.id] = in_team.get(team.id, set())
-            organization.grants[team.id] = grants.get(team.id, {})
+            organization.in_team[team.id] = set(in_team[team.id])
+            organization.grants[team.id] = {}
+    for grant in granted:
+        loaded[grant.organization_id].grants[grant.team_id][grant.workspace_id] = grant
     return {fold(organization.name): organization for organization in loaded.values()}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from teamvars.domain.workspaces import Workspace, WorkspaceSettings
-from teamvars.services.changes.ledger import Ledger, opens, others
+from teamvars.services.directory.ledger import Ledger, opens, others
 from teamvars.storage import workspaces
 
 
@@ -39,8 +39,7 @@ async def update(ledger: Ledger, before: Whole, after: Whole) -> None:
     former, _ = before
     await workspaces.update(ledger.tx, *after)
     details = others(_settings(*before), _settings(*after))
-    subject = ("workspaces", workspace.id)
-    await ledger.record(workspace.id, "workspace.update", subject, details)
+    await ledger.record(workspace.id, "workspace.update", workspace.id, details)
     if workspace.name != former.name:
         await _record(ledger, workspace, "rename", {"from": former.name})
 
@@ -49,8 +48,7 @@ async def set_lock(ledger: Ledger, workspace: Workspace, locked_by: str | None) 
     """Locks a workspace for whoever has that id, or unlocks it."""
     await workspaces.set_lock(ledger.tx, workspace.id, locked_by)
     verb = "unlock" if locked_by is None else "lock"
-    subject = ("workspaces", workspace.id)
-    await ledger.record(workspace.id, f"workspace.{verb}", subject, {"name": workspace.name})
+    await ledger.record(workspace.id, f"workspace.{verb}", workspace.id, {"name": workspace.name})
 
 
 async def delete(ledger: Ledger, removed: Sequence[Workspace]) -> None:
@@ -66,8 +64,7 @@ async def _record(
     ledger: Ledger, workspace: Workspace, verb: str, stream: dict[str, object]
 ) -> None:
     details = {"name": workspace.name, **stream}
-    subject = ("workspaces", workspace.id)
-    await ledger.record(workspace.organization_id, f"workspace.{verb}", subject, details)
+    await ledger.record(workspace.organization_id, f"workspace.{verb}", workspace.id, details)
 
 
 def _settings(workspace: Workspace, settings: WorkspaceSettings) -> dict[str, object]:

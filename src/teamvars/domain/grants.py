@@ -1,14 +1,21 @@
-"""A team's access to a workspace, in the words of HCP Terraform; what counts are its variables."""
+"""Grants: a team's access to a workspace, in the words of HCP Terraform.
 
-from enum import IntEnum, StrEnum
+Of what an access type lets a team do, only the level of the workspace's variables counts here.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
+from teamvars.domain.access import Level
 from teamvars.domain.errors import Code, Fault
 
 
 class AccessType(StrEnum):
-    """What an access is called."""
+    """What a grant is called; `custom` alone says its level apart."""
 
     READ = "read"
     PLAN = "plan"
@@ -17,42 +24,38 @@ class AccessType(StrEnum):
     CUSTOM = "custom"
 
 
-class VariableLevel(IntEnum):
-    """What it lets a team do with the workspace's variables."""
+GrantLevel = Literal[Level.NONE, Level.READ, Level.WRITE]
+"""The levels a grant may give: nobody is made an owner by one."""
 
-    NONE = 0
-    READ = 1
-    WRITE = 2
+GRANT_LEVELS: tuple[GrantLevel, ...] = (Level.NONE, Level.READ, Level.WRITE)
 
-    @property
-    def word(self) -> str:
-        """What it is called in requests and answers."""
-        return self.name.lower()
-
-
-_LEVELS = {
-    AccessType.READ: VariableLevel.READ,
-    AccessType.PLAN: VariableLevel.READ,
-    AccessType.WRITE: VariableLevel.WRITE,
-    AccessType.ADMIN: VariableLevel.WRITE,
+LEVEL_OF: Mapping[AccessType, GrantLevel] = {
+    AccessType.READ: Level.READ,
+    AccessType.PLAN: Level.READ,
+    AccessType.WRITE: Level.WRITE,
+    AccessType.ADMIN: Level.WRITE,
 }
-_WORDS = {level.word: level for level in VariableLevel}
+"""The level of each access type but `custom`."""
+
+_WORDS = {level.word: level for level in GRANT_LEVELS}
 _TEAM = "/data/relationships/team/data/id"
 _WORKSPACE = "/data/relationships/workspace/data/id"
 
 
-class TeamWorkspace(msgspec.Struct, frozen=True):
-    """A team's access to a workspace of the same organization."""
+class Grant(msgspec.Struct, frozen=True):
+    """A team's access to a workspace of the same organization. Its level is that of the access
+    type, where that has one."""
 
     id: str
+    organization_id: str
     team_id: str
     workspace_id: str
     access: AccessType
-    level: VariableLevel
+    level: GrantLevel
 
 
-class TeamWorkspaceDraft(msgspec.Struct, frozen=True):
-    """What a request says of an access; None where it says nothing usable.
+class GrantDraft(msgspec.Struct, frozen=True):
+    """What a request says of a grant; None where it says nothing usable.
 
     `variables` counts where the access is `custom`, and nowhere else.
     """
@@ -73,18 +76,16 @@ class TeamWorkspaceDraft(msgspec.Struct, frozen=True):
         ]
 
     def conflicts(self, id_: str) -> list[Fault]:
-        """A fault when the document is about another access than the path."""
+        """A fault when the document is about another grant than the path."""
         if self.id in (None, id_):
             return []
         return [Fault(Code.ID_CONFLICT, "This is not the id of the path.", pointer="/data/id")]
 
-    def rights(self, access: AccessType, level: VariableLevel) -> tuple[AccessType, VariableLevel]:
-        """What a draft without faults makes of an access."""
-        if self.access is not None:
-            access = AccessType(self.access)
-        if access is not AccessType.CUSTOM:
-            return access, _LEVELS[access]
-        return access, level if self.variables is None else _WORDS[self.variables]
+    def applied_to(self, grant: Grant) -> Grant:
+        """The grant as a draft without faults makes it."""
+        access = grant.access if self.access is None else AccessType(self.access)
+        custom = grant.level if self.variables is None else _WORDS[self.variables]
+        return replace(grant, access=access, level=LEVEL_OF.get(access, custom))
 
 
 def no_such_team() -> Fault:
@@ -97,14 +98,14 @@ def no_such_workspace() -> Fault:
     return Fault(Code.NOT_FOUND, "It does not exist, or you may not see it.", pointer=_WORKSPACE)
 
 
-def owners_need_none() -> Fault:
+def owners_take_no_grants() -> Fault:
     """The owners team has every right already."""
     detail = "The owners team may do everything in every workspace, and has no grants."
     return Fault(Code.OWNERS_IS_PERMANENT, detail, pointer=_TEAM)
 
 
-def taken() -> Fault:
-    """The team has an access to the workspace already."""
+def grant_taken() -> Fault:
+    """The team has a grant on the workspace already."""
     detail = "The team has access to this workspace already: change that one."
     return Fault(Code.GRANT_TAKEN, detail, pointer=_TEAM)
 

@@ -1,40 +1,29 @@
-"""Teams' accesses to workspaces: show, create, change and delete them."""
+"""Grants: show, create, change and delete them."""
 
-import msgspec
-from msgspec.structs import replace
-
-from teamvars.domain.access import Caller, TeamAccess
-from teamvars.domain.audit import Page
+from teamvars.domain.access import Caller, Level, TeamAccess
 from teamvars.domain.errors import Fault, Kind, Refusal, forbidden, not_found, refuse_all
-from teamvars.domain.ids import new_id
-from teamvars.domain.team_workspaces import (
+from teamvars.domain.grants import (
     AccessType,
-    TeamWorkspace,
-    TeamWorkspaceDraft,
-    VariableLevel,
+    Grant,
+    GrantDraft,
     no_such_team,
     no_such_workspace,
-    owners_need_none,
+    owners_take_no_grants,
 )
+from teamvars.domain.ids import new_id
+from teamvars.domain.pages import Page, Paged
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
-from teamvars.services.changes import team_workspaces as changes
-from teamvars.services.changes.ledger import Ledger
-from teamvars.storage import access, team_workspaces
+from teamvars.services.directory import grants as grant_changes
+from teamvars.services.directory.ledger import Ledger
+from teamvars.storage import access, grants
 from teamvars.storage.database import Database, Transaction
 
 
-class TeamWorkspacePage(msgspec.Struct, frozen=True):
-    """Some of the accesses to a workspace, by id, and how many there are in all."""
+class Grants:
+    """What callers do with grants. All methods refuse unauthenticated and not found.
 
-    accesses: list[TeamWorkspace]
-    total: int
-
-
-class TeamWorkspaces:
-    """What callers do with accesses. All methods refuse unauthenticated and not found.
-
-    An access is seen by whoever sees the team and may read the workspace's variables.
+    A grant is seen by whoever sees the team and may read the workspace's variables.
     """
 
     def __init__(self, database: Database, chain: Chain, clock: Clock) -> None:
@@ -42,70 +31,70 @@ class TeamWorkspaces:
         self._chain = chain
         self._clock = clock
 
-    async def list(self, caller: Caller, workspace_id: str, page: Page) -> TeamWorkspacePage:
-        """The accesses to a workspace."""
+    async def list(self, caller: Caller, workspace_id: str, page: Page) -> Paged[Grant]:
+        """The grants on a workspace."""
 
-        async def body(tx: Transaction) -> TeamWorkspacePage:
+        async def body(tx: Transaction) -> Paged[Grant]:
             now = self._clock()
             granted = await access.workspace(tx, caller, now, workspace_id)
             granted.require_visible()
             whole = await access.organization(tx, caller, now, granted.workspace.organization_name)
             seen = None if whole.is_owner else whole.team_ids
-            found = await team_workspaces.of_workspace(tx, workspace_id, seen, page)
-            return TeamWorkspacePage(*found)
+            return await grants.of_workspace(tx, workspace_id, seen, page)
 
         return await self._database.read(body)
 
-    async def read(self, caller: Caller, id_: str) -> TeamWorkspace:
-        """One access."""
+    async def read(self, caller: Caller, id_: str) -> Grant:
+        """One grant."""
 
-        async def body(tx: Transaction) -> TeamWorkspace:
+        async def body(tx: Transaction) -> Grant:
             found, _ = await _seen(tx, caller, self._clock(), id_)
             return found
 
         return await self._database.read(body)
 
-    async def create(self, caller: Caller, draft: TeamWorkspaceDraft) -> TeamWorkspace:
+    async def create(self, caller: Caller, draft: GrantDraft) -> Grant:
         """Gives a team access to a workspace of its organization.
 
         Refuses: forbidden, every fault of the draft, the owners team, a team that has access.
         """
 
-        async def body(tx: Transaction) -> TeamWorkspace:
+        async def body(tx: Transaction) -> Grant:
             ledger = Ledger(tx, caller, self._chain, self._clock())
             team_id, workspace_id = draft.team_id, draft.workspace_id
             await access.authenticate(tx, caller, ledger.now)
             if team_id is None or workspace_id is None:
                 refuse_all(draft.all_faults())
                 raise not_found()
-            await _named(ledger, caller, team_id, workspace_id)
-            await ledger.lock([team_id, workspace_id])
-            granted = await _named(ledger, caller, team_id, workspace_id)
+            granted = await ledger.locked(
+                lambda: _named(ledger, caller, team_id, workspace_id),
+                lambda _: [team_id, workspace_id],
+            )
             faults = draft.all_faults()
             if granted.team.is_owners:
-                faults.append(owners_need_none())
+                faults.append(owners_take_no_grants())
             refuse_all(faults)
-            rights = draft.rights(AccessType.CUSTOM, VariableLevel.NONE)
-            made = TeamWorkspace(new_id("tws"), team_id, workspace_id, *rights)
-            await changes.create(ledger, made, granted.team.organization_id)
+            place = granted.team.organization_id, team_id, workspace_id
+            base = Grant(new_id("tws"), *place, AccessType.CUSTOM, Level.NONE)
+            made = draft.applied_to(base)
+            await grant_changes.create(ledger, [made])
             return made
 
         return await self._database.write(body)
 
-    async def update(self, caller: Caller, id_: str, draft: TeamWorkspaceDraft) -> TeamWorkspace:
-        """Changes an access; changes nothing when the draft says nothing new.
+    async def update(self, caller: Caller, id_: str, draft: GrantDraft) -> Grant:
+        """Changes a grant; changes nothing when the draft says nothing new.
 
         Refuses: forbidden, every fault of the draft, another id than the path's.
         """
 
-        async def body(tx: Transaction) -> TeamWorkspace:
+        async def body(tx: Transaction) -> Grant:
             ledger = Ledger(tx, caller, self._chain, self._clock())
             before = await _locked(ledger, caller, id_)
             refuse_all([*draft.all_faults(), *draft.conflicts(id_)])
-            type_, level = draft.rights(before.access, before.level)
-            after = replace(before, access=type_, level=level)
+            after = draft.applied_to(before)
             if after != before:
-                await changes.update(ledger, before, after)
+                await grant_changes.update(ledger, [(before, after)])
             return after
 
         return await self._database.write(body)
@@ -115,17 +104,16 @@ class TeamWorkspaces:
 
         async def body(tx: Transaction) -> None:
             ledger = Ledger(tx, caller, self._chain, self._clock())
-            await changes.delete(ledger, await _locked(ledger, caller, id_))
+            found = await _locked(ledger, caller, id_)
+            await grant_changes.delete(ledger, found.team_id, [found.workspace_id])
 
         await self._database.write(body)
 
 
-async def _seen(
-    tx: Transaction, caller: Caller, now: int, id_: str
-) -> tuple[TeamWorkspace, TeamAccess]:
-    """An access that the caller sees, and what they may do with its team."""
+async def _seen(tx: Transaction, caller: Caller, now: int, id_: str) -> tuple[Grant, TeamAccess]:
+    """A grant that the caller sees, and what they may do with its team."""
     await access.authenticate(tx, caller, now)
-    found = await team_workspaces.find(tx, id_)
+    found = await grants.find(tx, id_)
     if found is None:
         raise not_found()
     granted = await access.team(tx, caller, now, found.team_id)
@@ -134,14 +122,15 @@ async def _seen(
     return found, granted
 
 
-async def _locked(ledger: Ledger, caller: Caller, id_: str) -> TeamWorkspace:
-    """An access that the caller may change, once its team is locked."""
-    found, granted = await _seen(ledger.tx, caller, ledger.now, id_)
-    _require_owner(granted)
-    await ledger.lock([found.team_id])
-    found, granted = await _seen(ledger.tx, caller, ledger.now, id_)
-    _require_owner(granted)
-    return found
+async def _locked(ledger: Ledger, caller: Caller, id_: str) -> Grant:
+    """A grant that the caller may change, once its team is locked."""
+
+    async def look() -> Grant:
+        found, granted = await _seen(ledger.tx, caller, ledger.now, id_)
+        _require_owner(granted)
+        return found
+
+    return await ledger.locked(look, lambda seen: [seen.team_id])
 
 
 async def _named(ledger: Ledger, caller: Caller, team_id: str, workspace_id: str) -> TeamAccess:

@@ -3,24 +3,25 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from teamvars.domain.directory import (
+    FILE_ACCESS,
     Directory,
     Exported,
-    Grant,
+    FileAccess,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
 )
 from teamvars.domain.errors import Refusal, there_is_no
 from teamvars.domain.names import fold, is_email
-from teamvars.services.applying import there
-from teamvars.services.applying.people import People
-from teamvars.services.applying.there import Inside
+from teamvars.domain.teams import Team
+from teamvars.domain.users import User
+from teamvars.services.directory_files import actual
+from teamvars.services.directory_files.actual import OrganizationState
+from teamvars.services.directory_files.people import People
 from teamvars.storage import organizations, users
 from teamvars.storage.database import Transaction
-from teamvars.storage.teams import TeamRow
-from teamvars.storage.users import UserRow
 
-_GRANTS = {grant.word: grant for grant in Grant}
+_WORDS: Mapping[str, FileAccess] = {access.value: access for access in FILE_ACCESS}
 
 
 async def export(tx: Transaction, names: Sequence[str]) -> Exported:
@@ -30,9 +31,9 @@ async def export(tx: Transaction, names: Sequence[str]) -> Exported:
     if missing:
         raise Refusal(*(fault for refusal in missing for fault in refusal.faults))
     everybody = await users.every(tx)
-    inside = await there.load(tx, found, People(everybody))
+    states = await actual.load(tx, found.values(), People(everybody))
     entries, unsaid = [], []
-    for _, organization in sorted(inside.items()):
+    for _, organization in sorted(states.items()):
         entry, more = _organization(organization)
         entries.append(entry)
         unsaid += more
@@ -47,7 +48,7 @@ async def export(tx: Transaction, names: Sequence[str]) -> Exported:
     return Exported(Directory(known, tuple(entries)), unsaid)
 
 
-def _unsaid_of(shown: Iterable[UserRow]) -> list[str]:
+def _unsaid_of(shown: Iterable[User]) -> list[str]:
     """A file knows nobody as disabled, and makes a placeholder somebody by naming them."""
     said = []
     for user in shown:
@@ -63,40 +64,42 @@ def _unsaid_of(shown: Iterable[UserRow]) -> list[str]:
     return said
 
 
-def _email(user: UserRow) -> str | None:
+def _email(user: User) -> str | None:
     """Older releases took addresses that are refused today, and they stay until changed."""
     return user.email if user.email is not None and is_email(user.email) else None
 
 
-def _organization(inside: Inside) -> tuple[OrganizationEntry, list[str]]:
-    members = {one.username: one.status for _, one in sorted(inside.members.items())}
-    spaces = [space.name for _, space in sorted(inside.workspaces.items())]
+def _organization(state: OrganizationState) -> tuple[OrganizationEntry, list[str]]:
+    members = {one.user.username: one.status for _, one in sorted(state.members.items())}
+    spaces = [space.name for _, space in sorted(state.workspaces.items())]
     teams, unsaid = [], []
-    for team in sorted(inside.teams.values(), key=lambda one: (not one.is_owners, fold(one.name))):
-        entry, more = _team(inside, team)
+    for team in sorted(state.teams.values(), key=lambda one: (not one.is_owners, fold(one.name))):
+        entry, more = _team(state, team)
         teams.append(entry)
         unsaid += more
-    return OrganizationEntry(inside.name, members, tuple(spaces), tuple(teams)), unsaid
+    return OrganizationEntry(state.name, members, tuple(spaces), tuple(teams)), unsaid
 
 
-def _team(inside: Inside, team: TeamRow) -> tuple[TeamEntry, list[str]]:
-    ids = inside.in_team[team.id]
-    members = tuple(one.username for _, one in sorted(inside.members.items()) if one.id in ids)
-    grants, unsaid = (None, []) if team.is_owners else _grants(inside, team)
+def _team(state: OrganizationState, team: Team) -> tuple[TeamEntry, list[str]]:
+    ids = state.in_team[team.id]
+    members = tuple(one.user.username for _, one in sorted(state.members.items()) if one.id in ids)
+    grants, unsaid = (None, []) if team.is_owners else _grants(state, team)
     entry = TeamEntry(team.name, team.visibility, team.manage_membership, members, grants)
     return entry, unsaid
 
 
-def _grants(inside: Inside, team: TeamRow) -> tuple[Mapping[str, Grant] | None, list[str]]:
+def _grants(
+    state: OrganizationState, team: Team
+) -> tuple[Mapping[str, FileAccess] | None, list[str]]:
     """A team's grants; None, and what they are, where a file has no words for one of them."""
-    names = {space.id: space.name for space in inside.workspaces.values()}
-    words = inside.grants[team.id]
-    found = sorted((fold(names[id_]), names[id_], word) for id_, word in words.items())
-    other = ", ".join(f"{name}: {word}" for _, name, word in found if word not in _GRANTS)
+    names = {space.id: space.name for space in state.workspaces.values()}
+    granted = state.grants[team.id].items()
+    found = sorted((fold(names[id_]), names[id_], grant.access.value) for id_, grant in granted)
+    other = ", ".join(f"{name}: {word}" for _, name, word in found if word not in _WORDS)
     if not other:
-        return {name: _GRANTS[word] for _, name, word in found}, []
+        return {name: _WORDS[word] for _, name, word in found}, []
     unsaid = (
-        f"Team {inside.name}/{team.name} has grants that a file has no word for ({other}): "
+        f"Team {state.name}/{team.name} has grants that a file has no word for ({other}): "
         "its workspaces are left out, and applying leaves them as they are."
     )
     return None, [unsaid]

@@ -1,0 +1,27 @@
+"""Pages of lists."""
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Which page of a list: numbered from 1, of at most `size` items."""
+
+    number: int = 1
+    size: int = 20
+
+    @property
+    def offset(self) -> int:
+        """How many items come before it."""
+        return (self.number - 1) * self.size
+
+
+class Paged(msgspec.Struct, Generic[T], frozen=True):
+    """The items of one page, in the order of the list, and how many the whole list has."""
+
+    items: Sequence[T]
+    total: int

@@ -1,1 +1,0 @@
-"""The steps of `directory apply`: what is there, what the file makes of it, and writing that."""

@@ -1,0 +1,1 @@
+"""Directory files: applying one, and writing the one that applying would change nothing by."""

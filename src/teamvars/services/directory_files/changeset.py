@@ -1,0 +1,102 @@
+"""What applying a directory file changes, gathered before any of it is written."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from teamvars.domain.errors import Code, Refusal
+from teamvars.domain.grants import Grant
+from teamvars.domain.memberships import Membership
+from teamvars.domain.organizations import Organization
+from teamvars.domain.teams import Team
+from teamvars.domain.users import User
+from teamvars.domain.workspaces import Workspace
+from teamvars.security.sealing import Sealer
+from teamvars.services.directory import grants as grant_changes
+from teamvars.services.directory import memberships as membership_changes
+from teamvars.services.directory import organizations as organization_changes
+from teamvars.services.directory import teams as team_changes
+from teamvars.services.directory import users as user_changes
+from teamvars.services.directory import workspaces as workspace_changes
+from teamvars.services.directory.ledger import GatheringLedger
+from teamvars.services.directory_files.people import People
+from teamvars.storage import users
+from teamvars.storage.database import Taken
+
+
+class Overtaken(Exception):
+    """Meanwhile somebody took a name or address, or a user changed: what was decided is void."""
+
+
+class Changeset(msgspec.Struct):
+    """Changes of each kind, and what is told of them. `now` is when they are made, in µs UTC."""
+
+    now: int
+    told: list[str] = msgspec.field(default_factory=list)
+    organizations: list[Organization] = msgspec.field(default_factory=list)
+    members_added: list[Membership] = msgspec.field(default_factory=list)
+    members_changed: list[Membership] = msgspec.field(default_factory=list)
+    members_removed: list[Membership] = msgspec.field(default_factory=list)
+    workspaces: list[Workspace] = msgspec.field(default_factory=list)
+    workspaces_removed: list[Workspace] = msgspec.field(default_factory=list)
+    teams: list[Team] = msgspec.field(default_factory=list)
+    teams_changed: list[tuple[Team, Team]] = msgspec.field(default_factory=list)
+    teams_removed: list[Team] = msgspec.field(default_factory=list)
+    joined: list[tuple[Team, Sequence[str]]] = msgspec.field(default_factory=list)
+    left: list[tuple[Team, Sequence[str]]] = msgspec.field(default_factory=list)
+    grants: list[Grant] = msgspec.field(default_factory=list)
+    grants_changed: list[tuple[Grant, Grant]] = msgspec.field(default_factory=list)
+    grants_removed: list[tuple[Team, Sequence[str]]] = msgspec.field(default_factory=list)
+
+    async def write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:
+        """Writes it all, what others refer to first, and then the entries.
+
+        Users change before others are made, who may have the names they gave up. Raises Overtaken.
+        """
+        before: dict[str, User] = {}
+        for user, _ in people.changed:
+            before.setdefault(user.id, user)
+        if before and await users.lock_all(ledger.tx, before) != before:
+            raise Overtaken
+        try:
+            await self._write(ledger, sealer, people)
+        except Taken:
+            raise Overtaken from None
+        except Refusal as refusal:
+            if any(fault.code is not Code.NAME_TAKEN for fault in refusal.faults):
+                raise
+            raise Overtaken from None
+
+    async def _write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:
+        steps: tuple[tuple[Callable[..., Awaitable[None]], Sequence[Any]], ...] = (
+            (user_changes.update, people.changed),
+            (user_changes.create, list(people.made.values())),
+            (membership_changes.create, self.members_added),
+            (membership_changes.update, self.members_changed),
+            (workspace_changes.create_all, self.workspaces),
+            (team_changes.create, self.teams),
+            (team_changes.update, self.teams_changed),
+            (membership_changes.add_to_teams, self.joined),
+            (grant_changes.create, self.grants),
+            (grant_changes.update, self.grants_changed),
+            (_remove_grants, self.grants_removed),
+            (workspace_changes.delete, self.workspaces_removed),
+            (team_changes.delete, self.teams_removed),
+            (membership_changes.delete, self.members_removed),
+        )
+        for organization in self.organizations:
+            await organization_changes.add(ledger, sealer, organization)
+        for team, ids in self.left:
+            await membership_changes.remove_from_team(ledger, team, ids)
+        for step, rows in steps:
+            if rows:
+                await step(ledger, rows)
+        await ledger.write()
+
+
+async def _remove_grants(
+    ledger: GatheringLedger, removed: Sequence[tuple[Team, Sequence[str]]]
+) -> None:
+    for team, ids in removed:
+        await grant_changes.delete(ledger, team.id, ids)

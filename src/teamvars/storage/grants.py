@@ -1,0 +1,90 @@
+"""Grants as rows."""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+
+from teamvars.domain.errors import Refusal
+from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, grant_taken
+from teamvars.domain.pages import Page, Paged
+from teamvars.storage.database import Row, Taken, Transaction
+from teamvars.storage.pages import Listing
+
+_COLUMNS = (
+    "grants.id, grants.organization_id, grants.team_id, grants.workspace_id, grants.access, "
+    "grants.level"
+)
+_LEVELS = {level.value: level for level in GRANT_LEVELS}
+
+
+async def find(tx: Transaction, grant_id: str) -> Grant | None:
+    """A grant by id."""
+    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM grants WHERE id = $1", grant_id)
+    return None if row is None else _grant(row)
+
+
+async def of_workspace(
+    tx: Transaction, workspace_id: str, team_ids: Collection[str] | None, page: Page
+) -> Paged[Grant]:
+    """A page of the grants on a workspace, by id.
+
+    Those of secret teams only if they are among `team_ids`; without those everything is seen.
+    """
+    where = "grants.workspace_id = $1"
+    args: list[object] = [workspace_id]
+    if team_ids is not None:
+        args.append(json.dumps(sorted(team_ids)))
+        where += " AND (teams.visibility = 'organization' OR teams.id IN {each $2})"
+    source = f"grants JOIN teams ON teams.id = grants.team_id WHERE {where}"
+    return await Listing(_COLUMNS, source, "grants.id", args).fetch(tx, page, _grant)
+
+
+async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:
+    """All grants of teams."""
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM grants WHERE team_id IN {{each $1}}", json.dumps(sorted(team_ids))
+    )
+    return [_grant(row) for row in rows]
+
+
+async def insert(tx: Transaction, made: Iterable[Grant]) -> None:
+    """Adds grants. Refuses: grant_taken."""
+    try:
+        await tx.execute_many(
+            "INSERT INTO grants (id, organization_id, team_id, workspace_id, access, level) "
+            "VALUES ($1, $2, $3, $4, $5, $6)",
+            [
+                (
+                    grant.id,
+                    grant.organization_id,
+                    grant.team_id,
+                    grant.workspace_id,
+                    grant.access,
+                    grant.level.value,
+                )
+                for grant in made
+            ],
+        )
+    except Taken:
+        raise Refusal(grant_taken()) from None
+
+
+async def update(tx: Transaction, changed: Iterable[Grant]) -> None:
+    """Stores what grants are called and let their teams do."""
+    await tx.execute_many(
+        "UPDATE grants SET access = $2, level = $3 WHERE id = $1",
+        [(grant.id, grant.access, grant.level.value) for grant in changed],
+    )
+
+
+async def delete(tx: Transaction, team_id: str, workspace_ids: Sequence[str]) -> None:
+    """Removes a team's grants on workspaces."""
+    await tx.execute(
+        "DELETE FROM grants WHERE team_id = $1 AND workspace_id IN {each $2}",
+        team_id,
+        json.dumps(workspace_ids),
+    )
+
+
+def _grant(row: Row) -> Grant:
+    id_, organization_id, team_id, workspace_id, access, level = row
+    return Grant(id_, organization_id, team_id, workspace_id, AccessType(access), _LEVELS[level])
