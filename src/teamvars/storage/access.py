@@ -20,7 +20,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage import streams
-from teamvars.storage.database import Question, Row, Transaction
+from teamvars.storage.database import Lookup, Row, Transaction
 
 # Which token it is, if it authenticates anybody: it was not revoked and has not expired, and its
 # user is not disabled. That is a scalar subquery so as to be one look by id, whatever is asked:
@@ -165,7 +165,7 @@ SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization
 
 _WRITE = str(Level.WRITE.value)
 _ONE_ASKER = {"number": "", "askers": "", "hash": "$1", "now": "$2"}
-# Of PostgreSQL alone, since only there it pays; the arrays are those of `Question.many`.
+# Of PostgreSQL alone, since only there it pays; the arrays are those of `Lookup.many`.
 _MANY_ASKERS = {
     "number": "asker.number, ",
     "askers": "unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[])) "
@@ -190,18 +190,18 @@ def _locking(select: str, target: str = "") -> str:
     return select + "{lock streams}"
 
 
-_READ_WORKSPACE = Question(
-    one=_reading(_WORKSPACE, _BY_ID),
-    many=_WORKSPACE.format(join="LEFT JOIN", level=_LEVEL, **_MANY_ASKERS),
+_READ_WORKSPACE = Lookup(
+    single=_reading(_WORKSPACE, _BY_ID),
+    batched=_WORKSPACE.format(join="LEFT JOIN", level=_LEVEL, **_MANY_ASKERS),
 )
 _READ_WORKSPACE_BY_NAME = _reading(_WORKSPACE, _BY_NAME)
 # Who may not write locks nothing, and waits for nobody's lock. In a batch nobody does: who would
 # have to asks again apart, with the first of the two. The level is found out once: with the lock
 # an owner is told no more than that they may write.
 _MAY_WRITE = f" AND {_LEVEL} >= {_WRITE} "
-_LOCK_WORKSPACE = Question(
-    one=_locking(_WORKSPACE + _MAY_WRITE, _BY_ID),
-    many=_WORKSPACE.format(join="JOIN", level=_WRITE, **_MANY_ASKERS)
+_LOCK_WORKSPACE = Lookup(
+    single=_locking(_WORKSPACE + _MAY_WRITE, _BY_ID),
+    batched=_WORKSPACE.format(join="JOIN", level=_WRITE, **_MANY_ASKERS)
     + _MAY_WRITE
     + "{lock streams} SKIP LOCKED",
 )
@@ -210,9 +210,9 @@ _LOCK_ORGANIZATION = _CALLER + _locking(_ORGANIZATION + f" WHERE {_IS_OWNER} ")
 _FIND_ACTING_TEAMS = _CALLER + _ACTING_TEAMS
 _READ_TEAM = _CALLER + _reading(_TEAM)
 _LOCK_TEAM = _CALLER + _locking(_TEAM + f" WHERE {_CHANGES_MEMBERS} ")
-_AUTHENTICATE = Question(
-    one=_WHO.format(askers="", hash="$1", now="$2", number=""),
-    many=_WHO.format(
+_AUTHENTICATE = Lookup(
+    single=_WHO.format(askers="", hash="$1", now="$2", number=""),
+    batched=_WHO.format(
         askers="unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[])) "
         "WITH ORDINALITY AS asker (hash, now, number) CROSS JOIN ",
         hash="asker.hash",
@@ -224,7 +224,7 @@ _AUTHENTICATE = Question(
 
 async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
     """Finds out who calls. Refuses: unauthenticated."""
-    _settle(caller, await tx.ask(_AUTHENTICATE, caller.token_hash, now))
+    _settle(caller, await tx.look_up(_AUTHENTICATE, caller.token_hash, now))
 
 
 async def workspace(
@@ -237,8 +237,8 @@ async def workspace(
     """
     args = (caller.token_hash, now, workspace_id)
     row = await _row(
-        lambda: tx.ask(_READ_WORKSPACE, *args),
-        (lambda: tx.ask(_LOCK_WORKSPACE, *args)) if lock else None,
+        lambda: tx.look_up(_READ_WORKSPACE, *args),
+        (lambda: tx.look_up(_LOCK_WORKSPACE, *args)) if lock else None,
         lambda row: row[8] >= Level.WRITE,
     )
     return _workspace(caller, row)

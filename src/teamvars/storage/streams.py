@@ -73,7 +73,7 @@ async def every(tx: Transaction) -> list[Stream]:
 
 async def append(tx: Transaction, entry: AuditEntry, after: Stream) -> None:
     """Writes the entry and moves its stream to where it is after it."""
-    await tx.together(*appending(entry, after))
+    await tx.execute_all(*appending(entry, after))
 
 
 async def append_all(tx: Transaction, added: Sequence[AuditEntry], after: Sequence[Stream]) -> None:

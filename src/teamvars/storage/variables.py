@@ -6,7 +6,7 @@ import msgspec
 
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.variables import Category, Variable, key_taken
-from teamvars.storage.database import Question, Row, Statement, Taken, Transaction
+from teamvars.storage.database import Lookup, Row, Statement, Taken, Transaction
 
 _PLAIN = (
     "id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at, "
@@ -24,12 +24,12 @@ _UPDATE = (
     "sensitive = $6, version_id = $7, value_bytes = $8, sealed_value = $9 WHERE id = $1"
 )
 
-_GET = Question(
-    one=f"SELECT {_PLAIN}, sealed_value FROM variables WHERE id = $1 AND workspace_id = $2",
-    many=f"SELECT asker.number, {_LISTED}, variables.sealed_value "
+_GET = Lookup(
+    single=f"SELECT {_PLAIN}, sealed_value FROM variables WHERE id = $1 AND workspace_id = $2",
+    batched=f"SELECT lookup.number, {_LISTED}, variables.sealed_value "
     "FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) "
-    "WITH ORDINALITY AS asker (id, workspace_id, number) "
-    "JOIN variables ON variables.id = asker.id AND variables.workspace_id = asker.workspace_id",
+    "WITH ORDINALITY AS lookup (id, workspace_id, number) "
+    "JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id",
 )
 
 _CATEGORIES = {category.value: category for category in Category}
@@ -67,7 +67,7 @@ async def find_all(
 
 async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVariable:
     """One variable of a workspace, with its sealed value. Refuses: not found."""
-    row = await tx.ask(_GET, variable_id, workspace_id)
+    row = await tx.look_up(_GET, variable_id, workspace_id)
     if row is None:
         raise not_found()
     return _stored(row)
@@ -111,12 +111,12 @@ async def update(tx: Transaction, stored: StoredVariable, *record: Statement) ->
 
 async def delete(tx: Transaction, variable_id: str, *record: Statement) -> None:
     """Removes a variable, together with the statements that record it."""
-    await tx.together(Statement("DELETE FROM variables WHERE id = $1", (variable_id,)), *record)
+    await tx.execute_all(Statement("DELETE FROM variables WHERE id = $1", (variable_id,)), *record)
 
 
 async def _change(tx: Transaction, *statements: Statement) -> None:
     try:
-        await tx.together(*statements)
+        await tx.execute_all(*statements)
     except Taken:
         raise Refusal(key_taken()) from None
 
