@@ -63,12 +63,12 @@ async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
     )
     if len(rows) != len(wanted):
         raise not_found()
-    return {row[0]: from_row(row) for row in rows}
+    return {row[0]: _stream(row) for row in rows}
 
 
 async def every(tx: Transaction) -> list[Stream]:
     """All streams by id."""
-    return [from_row(row) for row in await tx.fetch(f"SELECT {_STREAM} FROM streams ORDER BY id")]
+    return [_stream(row) for row in await tx.fetch(f"SELECT {_STREAM} FROM streams ORDER BY id")]
 
 
 async def append(tx: Transaction, entry: AuditEntry, after: Stream) -> None:
@@ -202,7 +202,7 @@ def _place(stream: Stream) -> tuple[object, ...]:
     return stream.id, *place
 
 
-def from_row(row: Row) -> Stream:
-    """The stream of a row with the columns id, sequence, link, head, variables, value_bytes."""
+def _stream(row: Row) -> Stream:
+    """The stream of a row with the columns of `_STREAM`."""
     id_, sequence, link, head, variables, value_bytes = row
     return Stream(id_, sequence, link, head, Usage(variables, value_bytes))
