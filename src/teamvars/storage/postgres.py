@@ -256,8 +256,8 @@ def _in_one(sqls: tuple[str, ...]) -> str:
         )
         before += max(parameters, default=0)
     *first, last = numbered
-    parts = ", ".join(f"part_{n} AS ({sql})" for n, sql in enumerate(first))
-    return f"WITH {parts} {last}" if parts else last
+    parts = ", ".join(f"part_{n} AS (\n{sql.strip()}\n)" for n, sql in enumerate(first))
+    return f"WITH {parts}\n{last.strip()}" if parts else last
 
 
 def _explained(error: Exception, connection: Connection) -> Exception:

@@ -30,14 +30,16 @@ _FIRST_WITH_MEMBER = """WHERE (stream_id, sequence) IN (
     SELECT stream_id, min(sequence) FROM audit_entries
     WHERE subject_type = 'vars' AND replace(details, $1, '') <> details
     GROUP BY stream_id, subject_id)"""
-_INSERT_ENTRY = (
-    f"INSERT INTO audit_entries ({_ENTRY}) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
-)
-_MOVE = (
-    "UPDATE streams SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6 "
-    "WHERE id = $1"
-)
+_INSERT_ENTRY = """
+INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
+    action, subject_type, subject_id, details, key_id, previous, version, address, link)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+"""
+_MOVE = """
+UPDATE streams
+SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6
+WHERE id = $1
+"""
 
 
 async def insert(tx: Transaction, *begun: Stream) -> None:
