@@ -43,12 +43,8 @@ async def way(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 @asynccontextmanager
 async def serving(url: str, seconds: float | None = SECONDS) -> AsyncIterator[PostgresDatabase]:
     """A store as a worker has it, with connections of every kind."""
-    database = PostgresDatabase(url, seconds)
-    await database.open()
-    try:
+    async with PostgresDatabase(url, seconds) as database:
         yield database
-    finally:
-        await database.close()
 
 
 async def find(tx: Transaction) -> object:

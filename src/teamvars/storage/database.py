@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -139,8 +139,17 @@ class Database(Protocol):
         ...
 
     async def close(self) -> None:
-        """Finishes the writes under way and lets go of the store."""
+        """Waits for the writes under way and lets go of the store."""
         ...
+
+    async def __aenter__(self) -> Self:
+        """Opens the store for the block; see `open`."""
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Closes it."""
+        await self.close()
 
 
 class StorageMisconfigured(Exception):

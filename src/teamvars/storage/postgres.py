@@ -26,6 +26,7 @@ from teamvars.storage.connections import (
 )
 from teamvars.storage.database import (
     Body,
+    Database,
     Fragments,
     Lookup,
     MissingReference,
@@ -117,7 +118,7 @@ class _Queries(Transaction):
         raise NotImplementedError("a script is for a transaction")
 
 
-class PostgresDatabase:
+class PostgresDatabase(Database):
     """A `Database` on a PostgreSQL server, or on whichever of several is the primary."""
 
     def __init__(self, url: str, statement_seconds: float | None = None) -> None:

@@ -22,6 +22,7 @@ from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import (
     Body,
+    Database,
     Fragments,
     MissingReference,
     MissingTable,
@@ -162,7 +163,7 @@ class _Write(Generic[T]):
             waiter.set_result(self._result)  # type: ignore[arg-type]
 
 
-class SqliteDatabase:
+class SqliteDatabase(Database):
     """A `Database` in one file. It belongs to the event loop it was first used on."""
 
     def __init__(self, path: Path, create: bool = False) -> None:
