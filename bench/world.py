@@ -65,23 +65,23 @@ async def build(host: Host, size: Size) -> World:
     host.succeed("init")
     config = settings.load(data_dir=host.data)
     keys = keyring.load(config.keyring_path)
-    database = database_for(config.url)
-    await database.open()
-    services = wiring.services(database, keys, config.quota)
-    counts = _NEEDED | {f"growth-{n}": n for n in GROWTH}
-    counts |= {f"more-{n:05}": _VARIABLES_EACH for n in range(size.workspaces)}
-    directory = _directory(tuple(counts), [f"member-{n}" for n in range(size.members)])
-    applied = await services.directory.apply(_operator(), directory, Options())
-    made = applied.organizations[_ORGANIZATION]
+    async with database_for(config.url) as database:
+        services = wiring.services(database, keys, config.quota)
+        counts = _NEEDED | {f"growth-{n}": n for n in GROWTH}
+        counts |= {f"more-{n:05}": _VARIABLES_EACH for n in range(size.workspaces)}
+        directory = _directory(tuple(counts), [f"member-{n}" for n in range(size.members)])
+        applied = await services.directory.apply(_operator(), directory, Options())
+        made = applied.organizations[_ORGANIZATION]
 
-    async def fill(tx: Transaction) -> dict[str, str]:
-        bulk = Bulk(tx, keys, _operator())
-        await bulk.add_tokens(made.id, size.tokens)
-        return await bulk.add_variables({made.workspaces[name]: n for name, n in counts.items()})
+        async def fill(tx: Transaction) -> dict[str, str]:
+            bulk = Bulk(tx, keys, _operator())
+            await bulk.add_tokens(made.id, size.tokens)
+            return await bulk.add_variables(
+                {made.workspaces[name]: n for name, n in counts.items()}
+            )
 
-    variables = await database.write(fill)
-    token = await services.tokens.create(_operator(), OwnerName(user=_CALLER), None)
-    await database.close()
+        variables = await database.write(fill)
+        token = await services.tokens.create(_operator(), OwnerName(user=_CALLER), None)
     return World(
         token=token.secret,
         workspaces=made.workspaces,

@@ -42,19 +42,17 @@ async def open_house(
     """Migrates and initialises the store and serves it, with a new keyring unless one is given."""
     config = settings.load(database_url=url, trusted_proxies="192.0.2.0/24")
     keys = keys or keyring.generate()
-    database = database_for(url, create=True)
-    await database.open()
-    services = wiring.services(database, keys, quota or config.quota)
-    await services.installation.migrate()
-    await services.installation.initialise(keys)
-    application = Application(
-        wiring.routes(services, keys), services.sessions, config.trusted_proxies
-    )
-    transport = httpx.ASGITransport(application, raise_app_exceptions=True)
-    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
-        yield House(config, keys, services, client)
-    await services.code.close()
-    await database.close()
+    async with database_for(url, create=True) as database:
+        services = wiring.services(database, keys, quota or config.quota)
+        await services.installation.migrate()
+        await services.installation.initialise(keys)
+        application = Application(
+            wiring.routes(services, keys), services.sessions, config.trusted_proxies
+        )
+        transport = httpx.ASGITransport(application, raise_app_exceptions=True)
+        async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+            yield House(config, keys, services, client)
+        await services.code.close()
 
 
 def operator() -> Caller:

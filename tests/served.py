@@ -31,10 +31,8 @@ async def serve_house(host: Host, *options: object) -> AsyncIterator[ServedHouse
         data_dir=host.data,
         database_url=host.settings.get("DATABASE_URL"),
     )
-    database = database_for(config.url)
-    await database.open()
-    with Server(host, *options) as server:
-        async with httpx.AsyncClient(base_url=f"{server.url}/api/v2", timeout=30) as client:
-            services = wiring.services(database, keys, config.quota)
-            yield ServedHouse(config, keys, services, client, host, server)
-    await database.close()
+    async with database_for(config.url) as database:
+        with Server(host, *options) as server:
+            async with httpx.AsyncClient(base_url=f"{server.url}/api/v2", timeout=30) as client:
+                services = wiring.services(database, keys, config.quota)
+                yield ServedHouse(config, keys, services, client, host, server)

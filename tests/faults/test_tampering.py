@@ -86,15 +86,13 @@ def _create(client: httpx.Client, path: str, key: str) -> None:
 async def tamper(host: Host, statements: Sequence[Statement]) -> None:
     """Does it to the host's store behind the service's back."""
     default = f"sqlite:///{host.data / 'teamvars.db'}"
-    database = database_for(host.settings.get("DATABASE_URL", default))
 
     async def body(tx: Transaction) -> None:
         for sql, arguments in statements:
             await tx.execute(sql, *arguments)
 
-    await database.open()
-    await database.write(body)
-    await database.close()
+    async with database_for(host.settings.get("DATABASE_URL", default)) as database:
+        await database.write(body)
 
 
 def edited(stream: str, at: int) -> list[Statement]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,10 +37,17 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._database, name)
-        if name in ("open", "close", "migrate", "in_request"):
+        if name in ("migrate", "in_request"):
             return method
         transactions = self.writes if name == "write" else self.reads
         return lambda body: method(self._noting(body, transactions))
+
+    async def __aenter__(self) -> Self:
+        await self._database.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._database.close()
 
     async def change(self, _: str, body: Body[T]) -> T:
         return await self._database.write(self._noting(body, self.writes))

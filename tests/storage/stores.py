@@ -30,12 +30,8 @@ def fresh_sqlite(folder: Path) -> str:
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[Database]:
     """A node's view of the store: each has its own connections."""
-    database = database_for(url, create=True)
-    await database.open()
-    try:
+    async with database_for(url, create=True) as database:
         yield database
-    finally:
-        await database.close()
 
 
 async def make_things(database: Database) -> None:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from teamvars import wiring
-from teamvars.storage.database import Body, Database, Question, Row, Statement, T, Transaction
+from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from teamvars.web.http.app import Application
 from tests.house import BASE, House, open_house
@@ -155,7 +155,7 @@ class Watched:
         return lambda *bodies: method(*map(self._watched, bodies))
 
     async def change(self, _: str, body: Body[T]) -> T:
-        # As if each were alone: a batch's statements are those of `Question.many`.
+        # As if each were alone: a batch's statements are those of `Lookup.batched`.
         return await self._database.write(self._watched(body))
 
     def _watched(self, body: Body[T]) -> Body[T]:
@@ -168,7 +168,7 @@ class Watched:
 
 
 class Listening(NotingTransaction):
-    """Notes each statement, and that for many askers where there is one."""
+    """Notes each statement, and the batched one of a lookup where the engine has it."""
 
     def __init__(self, tx: Transaction, seen: dict[str, Statement], *, has_many: bool) -> None:
         super().__init__(tx, self._see)
@@ -178,10 +178,10 @@ class Listening(NotingTransaction):
     def _see(self, sql: str, args: tuple[object, ...]) -> None:
         self._seen[sql] = Statement(sql, args)
 
-    async def ask(self, question: Question, *args: object) -> Row | None:
+    async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
         if self._has_many:
-            self._see(question.many, tuple([arg] * 32 for arg in args))
-        return await super().ask(question, *args)
+            self._see(lookup.batched, tuple([arg] * 32 for arg in args))
+        return await super().look_up(lookup, *args)
 
 
 class Large(NamedTuple):

@@ -14,7 +14,7 @@ import pytest
 from teamvars.domain.errors import Refusal
 from teamvars.storage import connections, migrations, postgres, servers
 from teamvars.storage.connections import CONNECTIONS, Lane
-from teamvars.storage.database import Body, Database, Question, Taken, Transaction
+from teamvars.storage.database import Body, Database, Lookup, Taken, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from tests.postgres import LocalPostgres
 from tests.storage.proxy import way_to
@@ -342,10 +342,10 @@ async def test_all_who_wait_for_a_silent_server_are_refused_with_the_first(
     with pytest.raises(Refusal):
         await database.open()
     tried = silent.connections
-    question = Question("SELECT $1", "SELECT * FROM unnest($1) WITH ORDINALITY")
+    lookup = Lookup("SELECT $1", "SELECT * FROM unnest($1) WITH ORDINALITY")
 
     async def ask(tx: Transaction) -> object:
-        return await tx.ask(question, "a")
+        return await tx.look_up(lookup, "a")
 
     waiting = [database.query(ask) for _ in range(300)]
     waiting += [database.change(f"s-{n}", ask) for n in range(300)]

@@ -12,19 +12,21 @@ import pytest
 from teamvars.domain.errors import Refusal
 from teamvars.storage import deadlines
 from teamvars.storage.connections import CONNECTIONS, Lane
-from teamvars.storage.database import Question, Statement, Transaction
+from teamvars.storage.database import Lookup, Statement, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from tests.storage.proxy import Way, way_to
 from tests.storage.stores import adding, ids, make_things, opened, words
 
 SECONDS = 0.4
-FOUND = Question(
-    one="SELECT id FROM things WHERE id = $1",
-    many="SELECT asker.number, things.id "
-    "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS asker (id, number) "
-    "JOIN things ON things.id = asker.id",
+FOUND = Lookup(
+    single="SELECT id FROM things WHERE id = $1",
+    batched="SELECT lookup.number, things.id "
+    "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS lookup (id, number) "
+    "JOIN things ON things.id = lookup.id",
 )
-LOCKED = Question(one=FOUND.one + " {lock things}", many=FOUND.many + " {lock things} SKIP LOCKED")
+LOCKED = Lookup(
+    single=FOUND.single + " {lock things}", batched=FOUND.batched + " {lock things} SKIP LOCKED"
+)
 
 
 @pytest.fixture
@@ -41,24 +43,20 @@ async def way(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 @asynccontextmanager
 async def serving(url: str, seconds: float | None = SECONDS) -> AsyncIterator[PostgresDatabase]:
     """A store as a worker has it, with connections of every kind."""
-    database = PostgresDatabase(url, seconds)
-    await database.open()
-    try:
+    async with PostgresDatabase(url, seconds) as database:
         yield database
-    finally:
-        await database.close()
 
 
 async def find(tx: Transaction) -> object:
-    return await tx.ask(FOUND, "a")
+    return await tx.look_up(FOUND, "a")
 
 
 def appending(id_: str) -> Callable[[Transaction], Coroutine[Any, Any, None]]:
     """What adds a thing, in a batch if there is one."""
 
     async def body(tx: Transaction) -> None:
-        await tx.ask(LOCKED, "a")
-        await tx.together(Statement("INSERT INTO things (id, note) VALUES ($1, $2)", (id_, "")))
+        await tx.look_up(LOCKED, "a")
+        await tx.execute_all(Statement("INSERT INTO things (id, note) VALUES ($1, $2)", (id_, "")))
 
     return body
 

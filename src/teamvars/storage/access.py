@@ -1,9 +1,10 @@
-"""The access statements: one query that says who calls, what they may, and where the head stands.
+"""Access: one statement says who calls, what the caller may do, and where the stream stands.
 
 Tokens, memberships and grants are read on every request and trusted for none but that one.
 """
 
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeVar
 
 from teamvars.domain.access import (
     Caller,
@@ -13,219 +14,128 @@ from teamvars.domain.access import (
     WorkspaceAccess,
     WrappedKey,
 )
-from teamvars.domain.audit import Actor
+from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import not_found, storage_unavailable, unauthenticated
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility
-from teamvars.domain.workspaces import Workspace
-from teamvars.storage import streams
-from teamvars.storage.database import Question, Row, Transaction
-
-# Which token it is, if it authenticates anybody: it was not revoked and has not expired, and its
-# user is not disabled. That is a scalar subquery so as to be one look by id, whatever is asked:
-# PostgreSQL joins what is asked with EXISTS, and goes through all users for it.
-_BY_TOKEN = """
-caller.hash = {hash} AND (caller.expires_at IS NULL OR caller.expires_at > {now})
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
-"""
-
-# $1: hash of the token, $2: now. `acting`: every team whose rights the caller has. SQLite joins in
-# the order of CROSS JOIN: it would else look for the caller among all members of a team.
-_CALLER = f"""
-WITH caller AS (
-    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
-    WHERE {_BY_TOKEN.format(hash="$1", now="$2")}
-), acting AS (
-    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
-    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
-    WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
-        AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
-    UNION ALL
-    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
-    FROM caller
-    JOIN teams ON teams.id = caller.team_id
+from teamvars.domain.workspaces import Usage, Workspace
+from teamvars.storage.access_statements import (
+    AUTHENTICATE,
+    FIND_ACTING_TEAMS,
+    LOCK_ORGANIZATION,
+    LOCK_TEAM,
+    LOCK_WORKSPACE,
+    READ_ORGANIZATION,
+    READ_TEAM,
+    READ_WORKSPACE,
+    READ_WORKSPACE_BY_NAME,
 )
-"""
-
-_IS_OWNER = """(
-    caller.organization_id = organizations.id
-    OR EXISTS (SELECT 1 FROM acting
-        WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
-)"""
-
-# Through a team, which is faster to find, or with an accepted invitation alone.
-_IS_INSIDE = """(
-    EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
-    OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
-        AND memberships.organization_id = organizations.id AND memberships.status = 'active')
-)"""
-
-_MANAGES_MEMBERSHIP = """EXISTS (
-    SELECT 1 FROM acting
-    WHERE acting.organization_id = organizations.id AND acting.manage_membership = 1
-)"""
-
-# As `TeamAccess.require_manage_membership` has it.
-_CHANGES_MEMBERS = f"""(
-    {_IS_OWNER}
-    OR teams.is_owners = 0 AND {_MANAGES_MEMBERSHIP} AND (
-        teams.visibility <> 'secret' OR EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id)
-    )
-)"""
-
-# Of its users alone: what a token that was lost could make would outlive it.
-_MANAGES_TOKEN = """(
-    teams.members_manage_token = 1 AND caller.user_id IS NOT NULL
-    AND EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id)
-)"""
-
-_WHO = f"""
-SELECT {{number}}caller.id, caller.user_id, caller.team_id, caller.organization_id
-FROM {{askers}}tokens AS caller
-WHERE {_BY_TOKEN}
-"""
-
-# The hottest statement of all: nothing in it is materialised, every step is one look at an index.
-_LEVEL = """
-    CASE
-        WHEN caller.organization_id = organizations.id THEN 3
-        WHEN caller.user_id IS NOT NULL THEN coalesce((
-            SELECT max(CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END)
-            FROM memberships
-            JOIN team_members ON team_members.membership_id = memberships.id
-            JOIN teams ON teams.id = team_members.team_id
-            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
-            WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
-        ), 0)
-        ELSE coalesce((
-            SELECT CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END
-            FROM teams
-            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
-            WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
-        ), 0)
-    END
-"""
-
-_WORKSPACE = f"""
-SELECT {{number}}caller.id, caller.user_id, caller.team_id, caller.organization_id,
-    workspaces.id, workspaces.name, organizations.id, organizations.name,
-    {{level}},
-    data_keys.version, data_keys.master_key_id, data_keys.wrapped,
-    unlocked.sequence,
-    streams.id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes
-FROM {{askers}}tokens AS caller
-{{join}} workspaces ON {{target}}
-{{join}} organizations ON organizations.id = workspaces.organization_id
-{{join}} data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-{{join}} streams AS unlocked ON unlocked.id = workspaces.id
-{{join}} streams ON streams.id = workspaces.id
-WHERE {_BY_TOKEN}
-"""
-
-_TEAM = f"""
-SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
-    teams.id, teams.name, organizations.id, organizations.name, teams.visibility, teams.is_owners,
-    CASE WHEN {_IS_OWNER} THEN 1 ELSE 0 END,
-    CASE WHEN {_IS_INSIDE} THEN 1 ELSE 0 END,
-    CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id) THEN 1 ELSE 0 END,
-    CASE WHEN {_MANAGES_MEMBERSHIP} THEN 1 ELSE 0 END,
-    CASE WHEN {_CHANGES_MEMBERS} THEN 1 ELSE 0 END,
-    CASE WHEN {_IS_OWNER} OR {_MANAGES_TOKEN} THEN 1 ELSE 0 END,
-    teams.manage_membership, teams.members_manage_token,
-    unlocked.sequence,
-    streams.id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes
-FROM caller
-{{join}} teams ON teams.id = $3
-{{join}} organizations ON organizations.id = teams.organization_id
-{{join}} streams AS unlocked ON unlocked.id = $3
-{{join}} streams ON streams.id = $3
-"""
-
-_ORGANIZATION = f"""
-SELECT caller.id, caller.user_id, caller.team_id, caller.organization_id,
-    organizations.id, organizations.name, organizations.email, organizations.created_at,
-    CASE WHEN {_IS_OWNER} THEN 1 ELSE 0 END,
-    CASE WHEN {_IS_INSIDE} THEN 1 ELSE 0 END,
-    unlocked.sequence,
-    streams.id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes
-FROM caller
-{{join}} organizations ON organizations.name_folded = $3
-{{join}} streams AS unlocked ON unlocked.id = organizations.id
-{{join}} streams ON streams.id = organizations.id
-"""
-
-_ACTING_TEAMS = """
-SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
-"""
-
-_WRITE = str(Level.WRITE.value)
-_ONE_ASKER = {"number": "", "askers": "", "hash": "$1", "now": "$2"}
-# Of PostgreSQL alone, since only there it pays; the arrays are those of `Question.many`.
-_MANY_ASKERS = {
-    "number": "asker.number, ",
-    "askers": "unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[])) "
-    "WITH ORDINALITY AS asker (hash, now, workspace_id, number) CROSS JOIN ",
-    "hash": "asker.hash",
-    "now": "asker.now",
-    "target": "workspaces.id = asker.workspace_id",
-}
-
-_BY_ID = "workspaces.id = $3"
-_BY_NAME = """workspaces.name_folded = $4 AND workspaces.organization_id = (
-    SELECT id FROM organizations WHERE name_folded = $3)"""
+from teamvars.storage.database import Row, Transaction
 
 
-def _reading(select: str, target: str = "") -> str:
-    return select.format(join="LEFT JOIN", level=_LEVEL, target=target, **_ONE_ASKER)
+class CallerRow(NamedTuple):
+    """Whose token it is: one of the last three is not None."""
+
+    token_id: str
+    user_id: str | None
+    token_team_id: str | None
+    token_organization_id: str | None
 
 
-def _locking(select: str, target: str = "") -> str:
-    # Inner joins: PostgreSQL locks no row of the nullable side of an outer one.
-    select = select.format(join="JOIN", level=_WRITE, target=target, **_ONE_ASKER)
-    return select + "{lock streams}"
+class WorkspaceRow(NamedTuple):
+    """A row of READ_WORKSPACE or LOCK_WORKSPACE. All but the caller is None when there is no such
+    workspace; `unlocked_sequence` is LOCK_WORKSPACE's alone.
+    """
+
+    token_id: str
+    user_id: str | None
+    token_team_id: str | None
+    token_organization_id: str | None
+    workspace_id: str
+    workspace_name: str
+    organization_id: str
+    organization_name: str
+    key_version: int
+    master_key_id: str
+    wrapped_key: bytes
+    stream_id: str | None
+    sequence: int
+    link: bytes
+    head: bytes
+    variables: int
+    value_bytes: int
+    level: int
+    unlocked_sequence: int | None = None
 
 
-_READ_WORKSPACE = Question(
-    one=_reading(_WORKSPACE, _BY_ID),
-    many=_WORKSPACE.format(join="LEFT JOIN", level=_LEVEL, **_MANY_ASKERS),
-)
-_READ_WORKSPACE_BY_NAME = _reading(_WORKSPACE, _BY_NAME)
-# Who may not write locks nothing, and waits for nobody's lock. In a batch nobody does: who would
-# have to asks again apart, with the first of the two. The level is found out once: with the lock
-# an owner is told no more than that they may write.
-_MAY_WRITE = f" AND {_LEVEL} >= {_WRITE} "
-_LOCK_WORKSPACE = Question(
-    one=_locking(_WORKSPACE + _MAY_WRITE, _BY_ID),
-    many=_WORKSPACE.format(join="JOIN", level=_WRITE, **_MANY_ASKERS)
-    + _MAY_WRITE
-    + "{lock streams} SKIP LOCKED",
-)
-_READ_ORGANIZATION = _CALLER + _reading(_ORGANIZATION)
-_LOCK_ORGANIZATION = _CALLER + _locking(_ORGANIZATION + f" WHERE {_IS_OWNER} ")
-_FIND_ACTING_TEAMS = _CALLER + _ACTING_TEAMS
-_READ_TEAM = _CALLER + _reading(_TEAM)
-_LOCK_TEAM = _CALLER + _locking(_TEAM + f" WHERE {_CHANGES_MEMBERS} ")
-_AUTHENTICATE = Question(
-    one=_WHO.format(askers="", hash="$1", now="$2", number=""),
-    many=_WHO.format(
-        askers="unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[])) "
-        "WITH ORDINALITY AS asker (hash, now, number) CROSS JOIN ",
-        hash="asker.hash",
-        now="asker.now",
-        number="asker.number, ",
-    ),
-)
+class OrganizationRow(NamedTuple):
+    """A row of READ_ORGANIZATION or LOCK_ORGANIZATION; as `WorkspaceRow`."""
+
+    token_id: str
+    user_id: str | None
+    token_team_id: str | None
+    token_organization_id: str | None
+    organization_id: str
+    organization_name: str
+    email: str | None
+    created_at: int
+    is_owner: int
+    is_member: int
+    stream_id: str | None
+    sequence: int
+    link: bytes
+    head: bytes
+    variables: int
+    value_bytes: int
+    unlocked_sequence: int | None = None
+
+
+class TeamRow(NamedTuple):
+    """A row of READ_TEAM or LOCK_TEAM; as `WorkspaceRow`."""
+
+    token_id: str
+    user_id: str | None
+    token_team_id: str | None
+    token_organization_id: str | None
+    team_id: str
+    team_name: str
+    organization_id: str
+    organization_name: str
+    visibility: str
+    is_owners: int
+    is_owner: int
+    is_member: int
+    in_team: int
+    manages_membership: int
+    changes_members: int
+    manages_token: int
+    manage_membership: int
+    members_manage_token: int
+    stream_id: str | None
+    sequence: int
+    link: bytes
+    head: bytes
+    variables: int
+    value_bytes: int
+    unlocked_sequence: int | None = None
+
+
+R = TypeVar("R", WorkspaceRow, OrganizationRow, TeamRow)
+
+_MAX_ATTEMPTS = 8
+"""Each further attempt means that somebody changed the subject, or the caller's rights, during the
+one before."""
+
+_Find = Callable[[], Awaitable[Row | None]]
 
 
 async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
     """Finds out who calls. Refuses: unauthenticated."""
-    _settle(caller, await tx.ask(_AUTHENTICATE, caller.token_hash, now))
+    row = await tx.look_up(AUTHENTICATE, caller.token_hash, now)
+    if row is None:
+        raise unauthenticated()
+    _identify(caller, CallerRow(*row))
 
 
 async def workspace(
@@ -233,14 +143,15 @@ async def workspace(
 ) -> WorkspaceAccess:
     """What the caller may do in a workspace. Refuses: unauthenticated, not found.
 
-    With `lock`, the workspace's stream is locked first and all else is read after that, if the
-    caller may write variables; nothing is locked for who may not. An owner's level is then WRITE.
+    With `lock`, if the caller may write variables, the workspace's stream is locked and all else
+    is as of then or later. Nothing is locked for who may not. An owner's level is then WRITE.
     """
     args = (caller.token_hash, now, workspace_id)
-    row = await _row(
-        lambda: tx.ask(_READ_WORKSPACE, *args),
-        (lambda: tx.ask(_LOCK_WORKSPACE, *args)) if lock else None,
-        lambda row: row[8] >= Level.WRITE,
+    row = await _find(
+        WorkspaceRow,
+        lambda: tx.look_up(READ_WORKSPACE, *args),
+        (lambda: tx.look_up(LOCK_WORKSPACE, *args)) if lock else None,
+        lambda row: row.level >= Level.WRITE,
     )
     return _workspace(caller, row)
 
@@ -249,8 +160,8 @@ async def workspace_by_name(
     tx: Transaction, caller: Caller, now: int, organization: str, name: str
 ) -> WorkspaceAccess:
     """As `workspace`, by folded names."""
-    args = (caller.token_hash, now, organization, name)
-    return _workspace(caller, await tx.fetch_one(_READ_WORKSPACE_BY_NAME, *args))
+    row = await tx.fetch_one(READ_WORKSPACE_BY_NAME, caller.token_hash, now, organization, name)
+    return _workspace(caller, None if row is None else WorkspaceRow(*row))
 
 
 async def organization(
@@ -258,27 +169,26 @@ async def organization(
 ) -> OrganizationAccess:
     """What the caller may do with an organization. Refuses: unauthenticated, not found.
 
-    With `lock`, the organization's stream is locked first and all else is read after that, if the
-    caller owns it; nothing is locked for who does not.
+    With `lock`, if the caller owns it, the organization's stream is locked and all else is as of
+    then or later. Nothing is locked for who does not.
     """
     args = (caller.token_hash, now, fold(name))
-    row = await _row(
-        lambda: tx.fetch_one(_READ_ORGANIZATION, *args),
-        (lambda: tx.fetch_one(_LOCK_ORGANIZATION, *args)) if lock else None,
-        lambda row: row[8],
+    found = await _find(
+        OrganizationRow,
+        lambda: tx.fetch_one(READ_ORGANIZATION, *args),
+        (lambda: tx.fetch_one(LOCK_ORGANIZATION, *args)) if lock else None,
+        lambda row: bool(row.is_owner),
     )
-    _settle(caller, row)
-    assert row is not None
-    if row[4] is None:
-        raise not_found()
-    acting = await tx.fetch(_FIND_ACTING_TEAMS, caller.token_hash, now, row[4])
+    row = _existing(caller, found)
+    id_ = row.organization_id
+    acting = await tx.fetch(FIND_ACTING_TEAMS, caller.token_hash, now, id_)
     return OrganizationAccess(
-        organization=Organization(row[4], row[5], row[6], row[7]),
-        is_owner=bool(row[8]),
-        is_member=bool(row[9]),
-        team_ids=frozenset(team[0] for team in acting),
-        manages_membership=any(team[1] for team in acting),
-        stream=streams.from_row(row[-6:]),
+        organization=Organization(id_, row.organization_name, row.email, row.created_at),
+        is_owner=bool(row.is_owner),
+        is_member=bool(row.is_member),
+        team_ids=frozenset(team_id for team_id, _ in acting),
+        manages_membership=any(manages for _, manages in acting),
+        stream=_stream(row),
     )
 
 
@@ -287,88 +197,104 @@ async def team(
 ) -> TeamAccess:
     """What the caller may do with a team. Refuses: unauthenticated, not found.
 
-    With `lock`, the team's stream is locked first and all else is read after that, if the caller
-    may change its members; nothing is locked for who may not.
+    With `lock`, if the caller may change its members, the team's stream is locked and all else is
+    as of then or later. Nothing is locked for who may not.
     """
     args = (caller.token_hash, now, team_id)
-    row = await _row(
-        lambda: tx.fetch_one(_READ_TEAM, *args),
-        (lambda: tx.fetch_one(_LOCK_TEAM, *args)) if lock else None,
-        lambda row: row[14],
+    found = await _find(
+        TeamRow,
+        lambda: tx.fetch_one(READ_TEAM, *args),
+        (lambda: tx.fetch_one(LOCK_TEAM, *args)) if lock else None,
+        lambda row: bool(row.changes_members),
     )
-    _settle(caller, row)
-    assert row is not None
-    if row[4] is None:
-        raise not_found()
+    row = _existing(caller, found)
     return TeamAccess(
         team=Team(
-            id=row[4],
-            organization_id=row[6],
-            name=row[5],
-            visibility=Visibility(row[8]),
-            manage_membership=bool(row[16]),
-            is_owners=bool(row[9]),
-            members_manage_token=bool(row[17]),
+            id=row.team_id,
+            organization_id=row.organization_id,
+            name=row.team_name,
+            visibility=Visibility(row.visibility),
+            manage_membership=bool(row.manage_membership),
+            is_owners=bool(row.is_owners),
+            members_manage_token=bool(row.members_manage_token),
         ),
-        organization_name=row[7],
-        is_owner=bool(row[10]),
-        in_organization=bool(row[11]),
-        in_team=bool(row[12]),
-        manages_membership=bool(row[13]),
-        manages_token=bool(row[15]),
-        stream=streams.from_row(row[-6:]),
+        organization_name=row.organization_name,
+        is_owner=bool(row.is_owner),
+        in_organization=bool(row.is_member),
+        in_team=bool(row.in_team),
+        manages_membership=bool(row.manages_membership),
+        manages_token=bool(row.manages_token),
+        stream=_stream(row),
     )
 
 
-_MOST_LOOKS = 8
-"""Each further one is for somebody who changed the caller's rights, or the subject, meanwhile."""
+async def _find(
+    kind: type[R], read: _Find, lock: _Find | None, may_lock: Callable[[R], bool]
+) -> R | None:
+    """The row that `read` finds; with `lock`, that of `lock`, with its stream locked.
 
-_Ask = Callable[[], Awaitable[Row | None]]
+    Under READ COMMITTED, FOR UPDATE re-reads only the locked row after waiting (EvalPlanQual);
+    joined rows keep the statement's snapshot. `unlocked_sequence` is the stream's in that snapshot:
+    a different sequence number means that the stream moved, so the row is read again.
 
-
-async def _row(read: _Ask, lock: _Ask | None, has_right: Callable[[Row], bool]) -> Row | None:
-    """The row; with `lock` its stream is locked, and all of it was read after the lock was had.
-
-    Who has not the right that the lock demands gets the row without the lock, to be refused.
-
-    PostgreSQL takes the locked stream from after the wait and everything else from before it. When
-    the two sequence numbers differ, someone changed the subject meanwhile, so it is read again.
+    Who has not the right that `lock` demands gets the row of `read`, to be refused. `lock` has no
+    row then, but neither when the row appeared, or the right was given, after its snapshot, nor
+    where it skipped a locked row; `read` tells these apart.
     """
     if lock is None:
-        return await read()
-    for _ in range(_MOST_LOOKS):
+        row = await read()
+        return None if row is None else kind(*row)
+    for _ in range(_MAX_ATTEMPTS):
         row = await lock()
+        if row is not None:
+            locked = kind(*row)
+            if locked.unlocked_sequence == locked.sequence:
+                return locked
+            continue
+        row = await read()
         if row is None:
-            # Nothing to lock for this caller: the other statement says why, if that is still so.
-            row = await read()
-            if row is None or row[4] is None or not has_right(row):
-                return row
-        elif row[-7] == row[-5]:
-            return row
+            return None
+        seen = kind(*row)
+        if seen.stream_id is None or not may_lock(seen):
+            return seen
     raise storage_unavailable()
 
 
-def _settle(caller: Caller, row: Row | None) -> None:
-    """Notes who calls. Refuses an unknown, expired or revoked token, and a disabled user's."""
+def _existing(caller: Caller, row: R | None) -> R:
+    """The row of a subject that exists; notes who calls. Refuses: unauthenticated, not found."""
     if row is None:
         raise unauthenticated()
-    token_id, user_id, team_id, organization_id = row[:4]
-    if user_id is not None:
-        caller.actor = Actor("user", user_id, token_id)
-    elif team_id is not None:
-        caller.actor = Actor("team", team_id, token_id)
-    else:
-        caller.actor = Actor("organization", organization_id, token_id)
-
-
-def _workspace(caller: Caller, row: Row | None) -> WorkspaceAccess:
-    _settle(caller, row)
-    assert row is not None
-    if row[4] is None:
+    _identify(caller, row)
+    if row.stream_id is None:
         raise not_found()
+    return row
+
+
+def _identify(caller: Caller, row: CallerRow | WorkspaceRow | OrganizationRow | TeamRow) -> None:
+    """Notes whose token the caller has."""
+    if row.user_id is not None:
+        caller.actor = Actor("user", row.user_id, row.token_id)
+    elif row.token_team_id is not None:
+        caller.actor = Actor("team", row.token_team_id, row.token_id)
+    else:
+        assert row.token_organization_id is not None  # CHECK of the table
+        caller.actor = Actor("organization", row.token_organization_id, row.token_id)
+
+
+def _workspace(caller: Caller, found: WorkspaceRow | None) -> WorkspaceAccess:
+    row = _existing(caller, found)
+    organization_id = row.organization_id
     return WorkspaceAccess(
-        workspace=Workspace(row[4], row[5], row[6], row[7]),
-        level=Level(row[8]),
-        key=WrappedKey(row[6], row[9], row[10], row[11]),
-        stream=streams.from_row(row[-6:]),
+        workspace=Workspace(
+            row.workspace_id, row.workspace_name, organization_id, row.organization_name
+        ),
+        level=Level(row.level),
+        key=WrappedKey(organization_id, row.key_version, row.master_key_id, row.wrapped_key),
+        stream=_stream(row),
     )
+
+
+def _stream(row: WorkspaceRow | OrganizationRow | TeamRow) -> Stream:
+    assert row.stream_id is not None
+    usage = Usage(row.variables, row.value_bytes)
+    return Stream(row.stream_id, row.sequence, row.link, row.head, usage)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -26,15 +26,15 @@ class Statement(msgspec.Struct, frozen=True):
     args: tuple[object, ...]
 
 
-class Question(msgspec.Struct, frozen=True, eq=False):
-    """A statement with one row for one asker, and its twin for many askers at once.
+class Lookup(msgspec.Struct, frozen=True, eq=False):
+    """A statement with at most one row, for one call and, on PostgreSQL, for many calls at once.
 
-    `many` takes each parameter as an array with an item an asker, and its first column is the
-    asker's number, from 1.
+    `batched` takes each parameter as an array with an element for each call. Its first column is
+    the number of the call, from 1; the others are those of `single`.
     """
 
-    one: str
-    many: str
+    single: str
+    batched: str
 
 
 class Transaction(Protocol):
@@ -53,20 +53,22 @@ class Transaction(Protocol):
         rows = await self.fetch(sql, *args)
         return rows[0] if rows else None
 
-    async def ask(self, question: Question, *args: object) -> Row | None:
-        """The row of a question, None when there is none.
+    async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
+        """The row of a lookup, None when there is none.
 
-        In a `query`, those who wait at the same time may share a statement, which begins after
-        the last of them has asked.
+        In a `query`, calls that wait at the same time may be coalesced into one statement, which
+        begins after the last of them was made.
         """
-        return await self.fetch_one(question.one, *args)
+        return await self.fetch_one(lookup.single, *args)
 
     async def execute(self, sql: str, *args: object) -> None:
         """Runs a statement whose rows nobody wants."""
         await self.fetch(sql, *args)
 
-    async def together(self, *statements: Statement) -> None:
-        """Runs statements of which none sees what another does, in one round trip where it pays."""
+    async def execute_all(self, *statements: Statement) -> None:
+        """Runs statements of which none depends on another's effects; on PostgreSQL in one round
+        trip, on one snapshot.
+        """
         for statement in statements:
             await self.execute(statement.sql, *statement.args)
 
@@ -137,8 +139,17 @@ class Database(Protocol):
         ...
 
     async def close(self) -> None:
-        """Finishes the writes under way and lets go of the store."""
+        """Waits for the writes under way and lets go of the store."""
         ...
+
+    async def __aenter__(self) -> Self:
+        """Opens the store for the block; see `open`."""
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Closes it."""
+        await self.close()
 
 
 class StorageMisconfigured(Exception):

@@ -16,7 +16,6 @@ from asyncpg import exceptions as pg
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import outcome_unknown, storage_unavailable
 from teamvars.storage.authorities import require_authority
-from teamvars.storage.batches import Batches
 from teamvars.storage.connections import (
     DRIVER,
     RUN_AGAIN,
@@ -27,10 +26,11 @@ from teamvars.storage.connections import (
 )
 from teamvars.storage.database import (
     Body,
+    Database,
     Fragments,
+    Lookup,
     MissingReference,
     MissingTable,
-    Question,
     Row,
     Statement,
     T,
@@ -38,8 +38,9 @@ from teamvars.storage.database import (
     Transaction,
 )
 from teamvars.storage.deadlines import Deadline
+from teamvars.storage.group_commit import GroupCommit
+from teamvars.storage.lookups import Lookups
 from teamvars.storage.servers import Servers
-from teamvars.storage.sharing import Sharing
 
 FRAGMENTS = Fragments(
     text='TEXT COLLATE "C"',
@@ -73,7 +74,7 @@ class PostgresTransaction(Transaction):
         rows: Sequence[Row] = await self._run(self._connection.fetch, FRAGMENTS.render(sql), *args)
         return rows
 
-    async def together(self, *statements: Statement) -> None:
+    async def execute_all(self, *statements: Statement) -> None:
         sqls = tuple(statement.sql for statement in statements)
         args = [arg for statement in statements for arg in statement.args]
         await self.fetch(_in_one(sqls), *args)
@@ -105,19 +106,19 @@ class _Queries(Transaction):
 
     def __init__(self, database: "PostgresDatabase") -> None:
         self._database = database
-        self._sharing = Sharing(database.statement, database.deadline)
+        self._lookups = Lookups(database.statement, database.deadline)
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         return await self._database.statement(self._database.deadline(), sql, *args)
 
-    async def ask(self, question: Question, *args: object) -> Row | None:
-        return await self._sharing.ask(question, args)
+    async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
+        return await self._lookups.find(lookup, args)
 
     async def script(self, sql: str) -> None:
         raise NotImplementedError("a script is for a transaction")
 
 
-class PostgresDatabase:
+class PostgresDatabase(Database):
     """A `Database` on a PostgreSQL server, or on whichever of several is the primary."""
 
     def __init__(self, url: str, statement_seconds: float | None = None) -> None:
@@ -141,7 +142,7 @@ class PostgresDatabase:
         self._request: ContextVar[Deadline | None] = ContextVar("request", default=None)
         self._writes: set[asyncio.Task[Any]] = set()
         self._queries = _Queries(self)
-        self._batches = Batches(self._write_shared, self.deadline)
+        self._group_commit = GroupCommit(self._write_batch, self.deadline)
 
     async def open(self) -> None:
         require_authority(self._query)
@@ -171,7 +172,7 @@ class PostgresDatabase:
         return await self._write(Lane.WRITES, body, self.deadline())
 
     async def change(self, subject: str, body: Body[T]) -> T:
-        return await self._batches.change(subject, body)
+        return await self._group_commit.change(subject, body)
 
     async def migrate(self, body: Body[T]) -> T:
         async def alone(tx: Transaction) -> T:
@@ -184,7 +185,7 @@ class PostgresDatabase:
         return await self.read(_engine)
 
     async def close(self) -> None:
-        await self._batches.close()
+        await self._group_commit.close()
         while self._writes:
             await asyncio.wait(set(self._writes))
         await self._connections.close()
@@ -208,8 +209,8 @@ class PostgresDatabase:
 
         return await self._connections.attempt(Lane.STATEMENTS, run, deadline)
 
-    async def _write_shared(self, body: Body[T], deadline: Deadline, apart: bool) -> T:
-        return await self._write(Lane.WRITES if apart else Lane.BATCH, body, deadline)
+    async def _write_batch(self, body: Body[T], deadline: Deadline, isolated: bool) -> T:
+        return await self._write(Lane.WRITES if isolated else Lane.BATCH, body, deadline)
 
     async def _write(self, lane: Lane, body: Body[T], deadline: Deadline) -> T:
         begin = _WRITE + self._timeouts
@@ -256,8 +257,8 @@ def _in_one(sqls: tuple[str, ...]) -> str:
         )
         before += max(parameters, default=0)
     *first, last = numbered
-    parts = ", ".join(f"part_{n} AS ({sql})" for n, sql in enumerate(first))
-    return f"WITH {parts} {last}" if parts else last
+    parts = ", ".join(f"part_{n} AS (\n{sql.strip()}\n)" for n, sql in enumerate(first))
+    return f"WITH {parts}\n{last.strip()}" if parts else last
 
 
 def _explained(error: Exception, connection: Connection) -> Exception:

@@ -8,20 +8,21 @@ import asyncio
 import os
 import re
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, NamedTuple
+from typing import Any, Generic
 
 import apsw
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import (
     Body,
+    Database,
     Fragments,
     MissingReference,
     MissingTable,
@@ -31,7 +32,6 @@ from teamvars.storage.database import (
     Taken,
     Transaction,
 )
-from teamvars.storage.sharing import fail, succeed
 from teamvars.storage.sqlite_link import UNUSABLE, Link
 from teamvars.storage.sqlite_settlement import (
     LostCommit,
@@ -48,7 +48,6 @@ LOCK_WAIT_SECONDS = 5.0
 """How long a write waits for another process before it is refused."""
 
 _POLL_SECONDS = 0.002
-_MOST_IN_A_BATCH = 64
 _NO_DEADLINE = nullcontext()
 
 
@@ -63,7 +62,7 @@ class SqliteTransaction(Transaction):
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         return self.run(sql, args)
 
-    async def together(self, *statements: Statement) -> None:
+    async def execute_all(self, *statements: Statement) -> None:
         for statement in statements:
             self.run(statement.sql, statement.args)
 
@@ -86,75 +85,57 @@ class SqliteTransaction(Transaction):
             raise
 
 
-class _Asker(NamedTuple):
-    """A statement that waits for its turn to end."""
-
-    sql: str
-    args: tuple[object, ...]
-    answer: "asyncio.Future[Sequence[Row]]"
-
-
 class _Queries(Transaction):
-    """A `Transaction` in which each statement is one of its own; those of a turn run together.
+    """Autocommit reads, coalesced per iteration of the event loop.
 
-    At each step of a statement the driver lets other threads have the interpreter, and they come
-    for it: alone, a statement costs several times what it does among others.
+    apsw releases the GIL around each sqlite3_step(), and other threads of the process, those of
+    the HTTP server, contend for it: taking it back costs several times the statement. In a batch
+    all statements but the first find it uncontended.
     """
 
-    def __init__(self, reader: "Link") -> None:
+    def __init__(self, reader: Link) -> None:
         self._reader = reader
-        self._askers: list[_Asker] = []
+        self._statements: Coalescer[Statement, Sequence[Row]] = Coalescer(
+            self._run, Fifo(skip_cancelled=True)
+        )
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        return await _patiently(lambda: self._ask(sql, args))
+        statement = Statement(sql, args)
+        return await _retry_while_busy(lambda: self._statements.submit(statement))
 
     async def script(self, sql: str) -> None:
         raise NotImplementedError("a script is for a transaction")
 
-    async def _ask(self, sql: str, args: tuple[object, ...]) -> Sequence[Row]:
-        loop = asyncio.get_running_loop()
-        if not self._askers:
-            loop.call_soon(self._answer_all)
-        answer: asyncio.Future[Sequence[Row]] = loop.create_future()
-        self._askers.append(_Asker(sql, args, answer))
-        return await answer
+    async def close(self) -> None:
+        """Waits for the statements that are queued."""
+        await self._statements.close()
 
-    def _answer_all(self) -> None:
-        """Answers those who asked in the turn before, but for those who have gone since."""
-        askers, self._askers = self._askers, []
-        waiting = [asker for asker in askers if not asker.answer.done()]
-        try:
-            transaction = SqliteTransaction(self._reader.connection())
-        except Exception as error:
-            for asker in waiting:
-                fail(asker.answer, error)
-            return
-        for asker in waiting:
+    async def _run(self, batch: list[Waiter[Statement, Sequence[Row]]]) -> None:
+        transaction = SqliteTransaction(self._reader.connection())
+        for waiter in batch:
             try:
-                succeed(asker.answer, transaction.run(asker.sql, asker.args))
+                waiter.set_result(transaction.run(waiter.item.sql, waiter.item.args))
             except Exception as error:
-                fail(asker.answer, self._reader.failed(error))
+                waiter.set_exception(self._reader.failed(error))
 
 
-class _Job(Generic[T]):
-    """One write: the function to run, and the answer to give after the commit.
+class _Write(Generic[T]):
+    """One function of a batch, and its outcome, which holds once the batch is committed."""
 
-    Under a savepoint, which costs as much as two statements, a function that fails is undone alone.
-    """
+    __slots__ = ("_body", "_error", "_result", "has_savepoint")
 
-    __slots__ = ("_body", "_error", "_result", "answer", "has_savepoint")
-
-    def __init__(self, body: Body[T], answer: "asyncio.Future[T]", has_savepoint: bool) -> None:
+    def __init__(self, body: Body[T], *, has_savepoint: bool) -> None:
+        """With a savepoint, at the cost of two statements, a failure undoes this function alone."""
         self._body = body
-        self.answer = answer
         self.has_savepoint = has_savepoint
         self._result: T | None = None
         self._error: BaseException | None = None
 
     def run(self, connection: apsw.Connection) -> bool:
-        """Runs the function. False: it failed, and its changes are still there.
+        """Runs the function. False: it failed, and what it changed could not be undone alone.
 
-        A full disk or an I/O error makes SQLite end the transaction; then the commit will fail.
+        A full disk or an I/O error makes SQLite roll the transaction back by itself; nothing runs
+        after that, and the commit will fail.
         """
         if not connection.in_transaction:
             return True
@@ -162,7 +143,7 @@ class _Job(Generic[T]):
         if self.has_savepoint:
             connection.execute("SAVEPOINT member")
         try:
-            self._result = _run_through(self._body, SqliteTransaction(connection))
+            self._result = _run_to_end(self._body, SqliteTransaction(connection))
             self._error = None
         except BaseException as error:
             self._error = storage_unavailable(error) if isinstance(error, UNUSABLE) else error
@@ -174,28 +155,31 @@ class _Job(Generic[T]):
             connection.execute("RELEASE member")
         return True
 
-    def give(self, failure: BaseException | None) -> None:
-        """Answers, with what failed for all if anything did."""
+    def settle(self, waiter: "Waiter[_Write[T], T]", failure: BaseException | None) -> None:
+        """Gives the caller the outcome, or the failure of the whole batch."""
         error = failure or self._error
         if error is not None:
-            fail(self.answer, error)
+            waiter.set_exception(error)
         else:
-            succeed(self.answer, self._result)  # type: ignore[misc]
+            waiter.set_result(self._result)  # type: ignore[arg-type]
 
 
-class SqliteDatabase:
+class SqliteDatabase(Database):
     """A `Database` in one file. It belongs to the event loop it was first used on."""
 
     def __init__(self, path: Path, create: bool = False) -> None:
         """`create` lets `open` make the file."""
         self._path = path
         self._create = create
-        self._waiting: deque[_Job[Any]] = deque()
-        self._leader: asyncio.Task[None] | None = None
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         self._writer = Link(path)
         self._reader = Link(path)
         self._queries = _Queries(self._reader)
+        # A change is made also when its caller was cancelled in the queue: who sent it may have
+        # gone, and still relies on it.
+        self._writes: Coalescer[_Write[Any], Any] = Coalescer(
+            self._run_batch, Fifo(skip_cancelled=False)
+        )
         self._settlement = Settlement(self._committer, (self._writer, self._reader))
 
     async def open(self) -> None:
@@ -203,7 +187,7 @@ class SqliteDatabase:
         if self._create:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         was_left = has_log(self._path)
-        await _patiently(self._connect)
+        await _retry_while_busy(self._connect)
         if was_left:
             connection = self._writer.connection()
             loop = asyncio.get_running_loop()
@@ -213,7 +197,7 @@ class SqliteDatabase:
         return _NO_DEADLINE  # nothing here waits for longer than a lock may be held
 
     async def read(self, body: Body[T]) -> T:
-        return await _patiently(lambda: self._read_once(body))
+        return await _retry_while_busy(lambda: self._read_once(body))
 
     async def query(self, body: Body[T]) -> T:
         return await body(self._queries)
@@ -227,7 +211,7 @@ class SqliteDatabase:
         connection = self._reader.connection()
         try:
             connection.execute("BEGIN")
-            return _run_through(body, SqliteTransaction(connection))
+            return _run_to_end(body, SqliteTransaction(connection))
         except UNUSABLE as error:
             raise self._reader.failed(error) from error
         finally:
@@ -248,55 +232,35 @@ class SqliteDatabase:
         return Engine("SQLite", tuple(map(int, apsw.sqlite_lib_version().split("."))))
 
     async def close(self) -> None:
-        while self._leader is not None:
-            await asyncio.wait([self._leader])
+        await self._writes.close()
+        await self._queries.close()
         await self._settlement.give_up()
         self._committer.shutdown()
         self._reader.drop()
         self._writer.drop()
 
     async def _write(self, body: Body[T], *, has_savepoint: bool) -> T:
-        loop = asyncio.get_running_loop()
-        job: _Job[T] = _Job(body, loop.create_future(), has_savepoint)
-        self._waiting.append(job)
-        if self._leader is None:
-            self._leader = loop.create_task(self._lead())
-        return await job.answer
+        result: T = await self._writes.submit(_Write(body, has_savepoint=has_savepoint))
+        return result
 
-    async def _lead(self) -> None:
-        """Runs the waiting writes in batches until none is left."""
+    async def _run_batch(self, batch: list[Waiter[_Write[Any], Any]]) -> None:
+        """Runs the functions in one transaction, and settles them after the commit."""
+        writes = [waiter.item for waiter in batch]
         try:
-            while self._waiting:
-                # A turn of the loop: those of the last batch are answered, and others join this.
-                await asyncio.sleep(0)
-                await self._run(self._next_batch())
-        finally:
-            self._leader = None
-
-    def _next_batch(self) -> list[_Job[Any]]:
-        most = min(len(self._waiting), _MOST_IN_A_BATCH)
-        return [self._waiting.popleft() for _ in range(most)]
-
-    async def _run(self, batch: list[_Job[Any]]) -> None:
-        """Runs the writes in one transaction and answers them."""
-        try:
-            connection = await _patiently(self._begin)
-            if not all(job.run(connection) for job in batch):
+            connection = await _retry_while_busy(self._begin)
+            if not all(write.run(connection) for write in writes):
+                # One has failed after it had changed something, without a savepoint to return to.
                 self._writer.undo()
-                connection = await _patiently(self._begin)
-                for job in batch:
-                    job.has_savepoint = True
-                    job.run(connection)
+                connection = await _retry_while_busy(self._begin)
+                for write in writes:
+                    write.has_savepoint = True
+                    write.run(connection)
             failure = await self._commit(connection)
-        except Exception as error:
+        except Exception:
             self._writer.undo()
-            # Nor will the next batch do better; a lock that is held would make each wait for it.
-            for job in (*batch, *self._waiting):
-                job.give(error)
-            self._waiting.clear()
-            return
-        for job in batch:
-            job.give(failure)
+            raise
+        for waiter in batch:
+            waiter.item.settle(waiter, failure)
 
     async def _begin(self) -> apsw.Connection:
         connection = self._writer.connection()
@@ -320,7 +284,7 @@ class SqliteDatabase:
         return None
 
 
-def _run_through(body: Body[T], transaction: SqliteTransaction) -> T:
+def _run_to_end(body: Body[T], transaction: SqliteTransaction) -> T:
     """Runs the function to its end without giving the event loop a turn."""
     coroutine = body(transaction)
     try:
@@ -332,7 +296,7 @@ def _run_through(body: Body[T], transaction: SqliteTransaction) -> T:
     raise RuntimeError("A transaction may await nothing but its own statements.")
 
 
-async def _patiently(step: Callable[[], Awaitable[T]]) -> T:
+async def _retry_while_busy(step: Callable[[], Awaitable[T]]) -> T:
     """Takes the step again and again while another process's lock is in its way."""
     deadline = time.monotonic() + LOCK_WAIT_SECONDS
     while True:

@@ -30,14 +30,16 @@ _FIRST_WITH_MEMBER = """WHERE (stream_id, sequence) IN (
     SELECT stream_id, min(sequence) FROM audit_entries
     WHERE subject_type = 'vars' AND replace(details, $1, '') <> details
     GROUP BY stream_id, subject_id)"""
-_INSERT_ENTRY = (
-    f"INSERT INTO audit_entries ({_ENTRY}) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
-)
-_MOVE = (
-    "UPDATE streams SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6 "
-    "WHERE id = $1"
-)
+_INSERT_ENTRY = """
+INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
+    action, subject_type, subject_id, details, key_id, previous, version, address, link)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+"""
+_MOVE = """
+UPDATE streams
+SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6
+WHERE id = $1
+"""
 
 
 async def insert(tx: Transaction, *begun: Stream) -> None:
@@ -63,17 +65,17 @@ async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
     )
     if len(rows) != len(wanted):
         raise not_found()
-    return {row[0]: from_row(row) for row in rows}
+    return {row[0]: _stream(row) for row in rows}
 
 
 async def every(tx: Transaction) -> list[Stream]:
     """All streams by id."""
-    return [from_row(row) for row in await tx.fetch(f"SELECT {_STREAM} FROM streams ORDER BY id")]
+    return [_stream(row) for row in await tx.fetch(f"SELECT {_STREAM} FROM streams ORDER BY id")]
 
 
 async def append(tx: Transaction, entry: AuditEntry, after: Stream) -> None:
     """Writes the entry and moves its stream to where it is after it."""
-    await tx.together(*appending(entry, after))
+    await tx.execute_all(*appending(entry, after))
 
 
 async def append_all(tx: Transaction, added: Sequence[AuditEntry], after: Sequence[Stream]) -> None:
@@ -202,7 +204,7 @@ def _place(stream: Stream) -> tuple[object, ...]:
     return stream.id, *place
 
 
-def from_row(row: Row) -> Stream:
-    """The stream of a row with the columns id, sequence, link, head, variables, value_bytes."""
+def _stream(row: Row) -> Stream:
+    """The stream of a row with the columns of `_STREAM`."""
     id_, sequence, link, head, variables, value_bytes = row
     return Stream(id_, sequence, link, head, Usage(variables, value_bytes))

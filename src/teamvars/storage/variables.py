@@ -6,31 +6,49 @@ import msgspec
 
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.variables import Category, Variable, key_taken
-from teamvars.storage.database import Question, Row, Statement, Taken, Transaction
+from teamvars.storage.database import Lookup, Row, Statement, Taken, Transaction
 
-_PLAIN = (
-    "id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at, "
-    "value_bytes"
+# Columns in the order of `_stored`.
+_GET = Lookup(
+    single="""
+SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at,
+    value_bytes, sealed_value
+FROM variables
+WHERE id = $1 AND workspace_id = $2
+""",
+    batched="""
+SELECT lookup.number, variables.id, variables.workspace_id, key, description, category, hcl,
+    sensitive, version_id, created_at, value_bytes, sealed_value
+FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
+    WITH ORDINALITY AS lookup (id, workspace_id, number)
+JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id
+""",
 )
 
-_LISTED = ", ".join(f"variables.{column}" for column in _PLAIN.split(", "))
+# A row without a variable says that the stream is at that head and the workspace empty.
+_LIST = """
+SELECT variables.id, workspace_id, key, description, category, hcl, sensitive, version_id,
+    created_at, variables.value_bytes, CASE WHEN sensitive = 0 THEN sealed_value END
+FROM streams
+LEFT JOIN variables ON variables.workspace_id = streams.id
+WHERE streams.id = $1 AND streams.head = $2
+ORDER BY key, category
+"""
 
-_INSERT = (
-    f"INSERT INTO variables ({_PLAIN}, sealed_value) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-)
-_UPDATE = (
-    "UPDATE variables SET key = $2, description = $3, category = $4, hcl = $5, "
-    "sensitive = $6, version_id = $7, value_bytes = $8, sealed_value = $9 WHERE id = $1"
-)
+_INSERT = """
+INSERT INTO variables (id, workspace_id, key, description, category, hcl, sensitive, version_id,
+    created_at, value_bytes, sealed_value)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+"""
 
-_GET = Question(
-    one=f"SELECT {_PLAIN}, sealed_value FROM variables WHERE id = $1 AND workspace_id = $2",
-    many=f"SELECT asker.number, {_LISTED}, variables.sealed_value "
-    "FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) "
-    "WITH ORDINALITY AS asker (id, workspace_id, number) "
-    "JOIN variables ON variables.id = asker.id AND variables.workspace_id = asker.workspace_id",
-)
+_UPDATE = """
+UPDATE variables
+SET key = $2, description = $3, category = $4, hcl = $5, sensitive = $6, version_id = $7,
+    value_bytes = $8, sealed_value = $9
+WHERE id = $1
+"""
+
+_DELETE = "DELETE FROM variables WHERE id = $1"
 
 _CATEGORIES = {category.value: category for category in Category}
 
@@ -53,13 +71,7 @@ async def find_all(
 
     None when the workspace's stream has moved from there, or is gone.
     """
-    rows = await tx.fetch(
-        f"SELECT {_LISTED}, CASE WHEN variables.sensitive = 0 THEN variables.sealed_value END "
-        "FROM streams LEFT JOIN variables ON variables.workspace_id = streams.id "
-        "WHERE streams.id = $1 AND streams.head = $2 ORDER BY variables.key, variables.category",
-        workspace_id,
-        head,
-    )
+    rows = await tx.fetch(_LIST, workspace_id, head)
     if not rows:
         return None
     return (_stored(row) for row in rows if row[0] is not None)
@@ -67,7 +79,7 @@ async def find_all(
 
 async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVariable:
     """One variable of a workspace, with its sealed value. Refuses: not found."""
-    row = await tx.ask(_GET, variable_id, workspace_id)
+    row = await tx.look_up(_GET, variable_id, workspace_id)
     if row is None:
         raise not_found()
     return _stored(row)
@@ -111,27 +123,40 @@ async def update(tx: Transaction, stored: StoredVariable, *record: Statement) ->
 
 async def delete(tx: Transaction, variable_id: str, *record: Statement) -> None:
     """Removes a variable, together with the statements that record it."""
-    await tx.together(Statement("DELETE FROM variables WHERE id = $1", (variable_id,)), *record)
+    await tx.execute_all(Statement(_DELETE, (variable_id,)), *record)
 
 
 async def _change(tx: Transaction, *statements: Statement) -> None:
     try:
-        await tx.together(*statements)
+        await tx.execute_all(*statements)
     except Taken:
         raise Refusal(key_taken()) from None
 
 
 def _stored(row: Row) -> StoredVariable:
+    (
+        id_,
+        workspace_id,
+        key,
+        description,
+        category,
+        hcl,
+        sensitive,
+        version_id,
+        created_at,
+        value_bytes,
+        sealed,
+    ) = row
     variable = Variable(
-        id=row[0],
-        workspace_id=row[1],
-        key=row[2],
+        id=id_,
+        workspace_id=workspace_id,
+        key=key,
         value=None,
-        description=row[3],
-        category=_CATEGORIES[row[4]],
-        hcl=bool(row[5]),
-        sensitive=bool(row[6]),
-        version_id=row[7],
-        created_at=row[8],
+        description=description,
+        category=_CATEGORIES[category],
+        hcl=bool(hcl),
+        sensitive=bool(sensitive),
+        version_id=version_id,
+        created_at=created_at,
     )
-    return StoredVariable(variable, row[10], row[9])
+    return StoredVariable(variable, sealed, value_bytes)

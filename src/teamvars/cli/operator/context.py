@@ -62,13 +62,10 @@ def run(
 
     async def with_services() -> T:
         keys = keyring.load(config.keyring_path)
-        all_services = wiring.services(database_for(config.url), keys, config.quota)
-        await all_services.database.open()
-        try:
+        async with database_for(config.url) as database:
+            all_services = wiring.services(database, keys, config.quota)
             await all_services.installation.require_ready(keys)
             return await body(all_services, operator())
-        finally:
-            await all_services.database.close()
 
     return finish(with_services())
 

@@ -71,20 +71,19 @@ async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
     """Brings the sample data; returns the ids and alice's, bob's and erin's tokens."""
     await initialise(config)
     keys = keyring.load(config.keyring_path)
-    services = wiring.services(database_for(config.url), keys, config.quota)
-    await services.database.open()
-    applied = await services.directory.apply(operator(), sample.DIRECTORY, Options())
-    tokens = {
-        name: (await services.tokens.create(operator(), OwnerName(user=name), None)).secret
-        for name in ("alice", "bob", "erin")
-    }
-    alice = hash_token(tokens["alice"])
-    for workspace, drafts in sample.VARIABLES.items():
-        workspace_id = applied.organizations["acme"].workspaces[workspace]
-        for draft in drafts:
-            caller = Caller(alice, operator().request_id)
-            await services.variables.create(caller, workspace_id, draft, WorkspaceFilter())
-    await services.database.close()
+    async with database_for(config.url) as database:
+        services = wiring.services(database, keys, config.quota)
+        applied = await services.directory.apply(operator(), sample.DIRECTORY, Options())
+        tokens = {
+            name: (await services.tokens.create(operator(), OwnerName(user=name), None)).secret
+            for name in ("alice", "bob", "erin")
+        }
+        alice = hash_token(tokens["alice"])
+        for workspace, drafts in sample.VARIABLES.items():
+            workspace_id = applied.organizations["acme"].workspaces[workspace]
+            for draft in drafts:
+                caller = Caller(alice, operator().request_id)
+                await services.variables.create(caller, workspace_id, draft, WorkspaceFilter())
     return applied, tokens
 
 

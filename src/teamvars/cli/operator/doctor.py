@@ -60,9 +60,7 @@ async def _collect(config: Settings) -> list[Finding]:
 
 async def _store(config: Settings) -> AsyncIterator[Finding]:
     """Stops at the first thing without which the rest cannot be looked at."""
-    database = database_for(config.url)
-    await database.open()
-    try:
+    async with database_for(config.url) as database:
         diagnosis = Diagnosis(database, wiring.clock)
         for finding in await diagnosis.of_engine():
             yield finding
@@ -72,8 +70,6 @@ async def _store(config: Settings) -> AsyncIterator[Finding]:
         yield Finding(_OK, "schema", "migrated, and the keyring is this database's")
         for finding in await diagnosis.of_data():
             yield finding
-    finally:
-        await database.close()
 
 
 def _unknown_variables() -> list[Finding]:

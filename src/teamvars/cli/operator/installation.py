@@ -42,14 +42,10 @@ async def initialise(config: Settings) -> None:
     """
     files.require_closed(config)
     _make_folder(config.data_dir)
-    database = database_for(config.url, create=True)
-    await database.open()
-    try:
+    async with database_for(config.url, create=True) as database:
         installation = Installation(database, wiring.clock)
         await installation.migrate()
         await installation.initialise(await _keyring(config, installation))
-    finally:
-        await database.close()
 
 
 def _make_folder(path: Path) -> None:
@@ -79,12 +75,8 @@ def up(context: typer.Context, as_json: AsJson = False) -> None:
     config = load_settings(context)
 
     async def work() -> list[Migration]:
-        database = database_for(config.url, create=True)
-        await database.open()
-        try:
+        async with database_for(config.url, create=True) as database:
             return await Installation(database, wiring.clock).migrate()
-        finally:
-            await database.close()
 
     _make_folder(config.data_dir)
     _print("applied", finish(work()), as_json=as_json)
@@ -118,11 +110,7 @@ def _pending(context: typer.Context) -> list[Migration]:
     config = load_settings(context)
 
     async def work() -> list[Migration]:
-        database = database_for(config.url)
-        await database.open()
-        try:
+        async with database_for(config.url) as database:
             return await Installation(database, wiring.clock).pending()
-        finally:
-            await database.close()
 
     return finish(work())

@@ -90,12 +90,8 @@ async def _require_ready(config: Settings) -> None:
     """Asked once before any worker starts, so that a refusal is said once and clearly."""
     files.require_closed(config)
     keys = keyring.load(config.keyring_path)
-    database = database_for(config.url)
-    await database.open()
-    try:
+    async with database_for(config.url) as database:
         await Installation(database, wiring.clock).require_ready(keys)
-    finally:
-        await database.close()
 
 
 def _most_connections() -> int:

@@ -10,25 +10,27 @@ import asyncpg
 import pytest
 
 from teamvars.domain.errors import not_found
-from teamvars.storage import batches, postgres
-from teamvars.storage.batches import MOST_APART, MOST_IN_A_BATCH, MOST_OF_A_SUBJECT
-from teamvars.storage.database import Body, Database, Question, Statement, Taken, Transaction
+from teamvars.storage import postgres
+from teamvars.storage.coalescing import BATCH_LIMIT
+from teamvars.storage.database import Body, Database, Lookup, Statement, Taken, Transaction
+from teamvars.storage.group_commit import LOCK_WAITERS, RETRY_SECONDS, SUBJECT_LIMIT
 from tests.storage.proxy import way_to
 from tests.storage.stores import adding, ids, make_things, opened, words
 
 SUBJECTS = [f"s{number}" for number in range(8)]
 LETTERS = "abcdefgh"
-LOCK = Question(
-    one="SELECT note, CAST(pg_current_xact_id() AS TEXT) FROM things WHERE id = $1 {lock things}",
-    many="SELECT asker.number, things.note, CAST(pg_current_xact_id() AS TEXT) "
-    "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS asker (id, number) "
-    "JOIN things ON things.id = asker.id {lock things} SKIP LOCKED",
+LOCK = Lookup(
+    single="SELECT note, CAST(pg_current_xact_id() AS TEXT) FROM things "
+    "WHERE id = $1 {lock things}",
+    batched="SELECT lookup.number, things.note, CAST(pg_current_xact_id() AS TEXT) "
+    "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS lookup (id, number) "
+    "JOIN things ON things.id = lookup.id {lock things} SKIP LOCKED",
 )
-LOOK = Question(
-    one="SELECT note FROM things WHERE id = $1",
-    many="SELECT asker.number, things.note "
-    "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS asker (id, number) "
-    "JOIN things ON things.id = asker.id",
+LOOK = Lookup(
+    single="SELECT note FROM things WHERE id = $1",
+    batched="SELECT lookup.number, things.note "
+    "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS lookup (id, number) "
+    "JOIN things ON things.id = lookup.id",
 )
 APPEND = "UPDATE things SET note = note || $2 WHERE id = $1"
 ADD = "INSERT INTO things (id, note) VALUES ($1, $2)"
@@ -62,12 +64,12 @@ def appending(subject: str, text: str = "x", new: str | None = None) -> Body[str
     """What appends to a thing and adds another; its answer is the transaction."""
 
     async def body(tx: Transaction) -> str:
-        while (row := await tx.ask(LOCK, subject)) is None:
-            if await tx.ask(LOOK, subject) is None:
+        while (row := await tx.look_up(LOCK, subject)) is None:
+            if await tx.look_up(LOOK, subject) is None:
                 raise not_found()
         transaction: str = row[1]
         added = Statement(ADD, (new or f"of {subject}", ""))
-        await tx.together(Statement(APPEND, (subject, text)), added)
+        await tx.execute_all(Statement(APPEND, (subject, text)), added)
         return transaction
 
     return body
@@ -99,7 +101,7 @@ async def test_those_that_wait_at_the_same_time_share_a_transaction(store: Datab
 
 
 async def test_no_batch_is_larger_than_it_may_be(store: Database) -> None:
-    many = [f"s-{number}" for number in range(MOST_IN_A_BATCH + 1)]
+    many = [f"s-{number}" for number in range(BATCH_LIMIT + 1)]
     for subject in many:
         await store.write(adding(subject))
     transactions = await asyncio.gather(*changes(store, many))
@@ -115,7 +117,7 @@ async def test_those_about_one_subject_come_one_after_the_other_and_share_too(
 
 
 async def test_of_one_subject_no_more_than_a_few_are_in_a_batch(store: Database) -> None:
-    letters = ascii_letters[: MOST_OF_A_SUBJECT + 1]
+    letters = ascii_letters[: SUBJECT_LIMIT + 1]
     *first, last = await asyncio.gather(*writing(store, letters))
     assert len(set(first)) == 1
     assert last not in first
@@ -136,8 +138,8 @@ async def test_a_taken_id_is_refused_to_one_and_the_others_are_done_once(store: 
 
 async def test_a_statement_that_is_wrong_is_one_functions_own(store: Database) -> None:
     async def wrong(tx: Transaction) -> None:
-        await tx.ask(LOCK, "s0")
-        await tx.together(Statement("UPDATE things SET nothing = $1", ("x",)))
+        await tx.look_up(LOCK, "s0")
+        await tx.execute_all(Statement("UPDATE things SET nothing = $1", ("x",)))
 
     *others, bug = await asyncio.gather(
         *changes(store, SUBJECTS[1:]), store.change("s0", wrong), return_exceptions=True
@@ -152,9 +154,9 @@ async def test_a_refusal_is_one_functions_own_and_nothing_of_it_stays(
     store: Database, after_writing: bool
 ) -> None:
     async def refused(tx: Transaction) -> None:
-        await tx.ask(LOCK, "s0")
+        await tx.look_up(LOCK, "s0")
         if after_writing:
-            await tx.together(Statement(APPEND, ("s0", "of the refused")))
+            await tx.execute_all(Statement(APPEND, ("s0", "of the refused")))
         raise not_found()
 
     *others, refusal = await asyncio.gather(
@@ -172,17 +174,17 @@ async def test_what_cannot_be_shared_is_done_alone(store: Database) -> None:
         return len(rows)
 
     async def asking_twice(tx: Transaction) -> str:
-        await tx.ask(LOCK, "s1")
-        await tx.together(Statement(APPEND, ("s1", "written")))
-        row = await tx.ask(LOCK, "s1")
+        await tx.look_up(LOCK, "s1")
+        await tx.execute_all(Statement(APPEND, ("s1", "written")))
+        row = await tx.look_up(LOCK, "s1")
         assert row is not None
         note: str = row[0]
         return note
 
     async def sleeping(tx: Transaction) -> None:
-        await tx.ask(LOCK, "s2")
+        await tx.look_up(LOCK, "s2")
         await asyncio.sleep(0.01)
-        await tx.together(Statement(APPEND, ("s2", "slept")))
+        await tx.execute_all(Statement(APPEND, ("s2", "slept")))
 
     *others, counted, seen, _ = await asyncio.gather(
         *changes(store, SUBJECTS[3:]),
@@ -225,9 +227,9 @@ async def test_those_who_wait_for_one_locked_row_go_on_together(
 
 async def test_nobody_overtakes_who_waits_for_the_same_row(store: Database, admin: Any) -> None:
     async def slow(tx: Transaction) -> None:
-        await tx.ask(LOCK, "s1")
+        await tx.look_up(LOCK, "s1")
         asleep = "UPDATE things SET note = $2 FROM pg_sleep(0.3) WHERE id = $1"
-        await tx.together(Statement(asleep, ("s1", "x")))
+        await tx.execute_all(Statement(asleep, ("s1", "x")))
 
     # The row is free again before the second of them would ask for it.
     async with first_locked(admin):
@@ -271,8 +273,8 @@ async def test_of_many_locked_subjects_a_few_have_connections_and_all_go_on_in_t
         await admin.execute("UPDATE things SET note = 'first ' WHERE id <> 's0'")
         waiting = changes(store, locked)
         await asyncio.gather(*changes(store, ["s0"]))
-        await asyncio.sleep(3 * batches._AGAIN_SECONDS)
-        assert await waiting_for_locks(admin) == MOST_APART
+        await asyncio.sleep(3 * RETRY_SECONDS)
+        assert await waiting_for_locks(admin) == LOCK_WAITERS
         await store.change("s0", appending("s0", new="another"))
         assert not any(task.done() for task in waiting)
     await asyncio.gather(*waiting)
@@ -330,9 +332,9 @@ async def test_a_connection_lost_before_the_commit_is_no_loss_to_anyone(store: D
 
     async def cutting(tx: Transaction) -> None:
         runs.append(0)
-        await tx.ask(LOCK, "s0")
+        await tx.look_up(LOCK, "s0")
         cut = "SELECT CAST(pg_terminate_backend(pg_backend_pid()) AS TEXT) WHERE $1 <> $2"
-        await tx.together(Statement(cut if len(runs) == 1 else APPEND, ("s0", "x")))
+        await tx.execute_all(Statement(cut if len(runs) == 1 else APPEND, ("s0", "x")))
 
     await asyncio.gather(store.change("s0", cutting), *changes(store, SUBJECTS[1:]))
     assert len(runs) == 2

@@ -1,4 +1,4 @@
-"""Askers who share a statement: each has its own answer, and none an old one."""
+"""Lookups in one statement: each caller has its own row, and none an old one."""
 
 import asyncio
 import math
@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from teamvars.storage.database import Question, Row
+from teamvars.storage.coalescing import BATCH_LIMIT
+from teamvars.storage.database import Lookup, Row
 from teamvars.storage.deadlines import Deadline
-from teamvars.storage.sharing import MOST_IN_A_STATEMENT, Sharing
+from teamvars.storage.lookups import Lookups
 from tests.world import World
 
-QUESTION = Question("one", "many")
+LOOKUP = Lookup("one", "many")
 
 
 class Slow:
@@ -46,10 +47,10 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def test_everybody_who_waits_shares_the_next_statement() -> None:
     store = Slow()
-    sharing = Sharing(store.fetch, never)
-    first = asyncio.ensure_future(sharing.ask(QUESTION, (7,)))
+    lookups = Lookups(store.fetch, never)
+    first = asyncio.ensure_future(lookups.find(LOOKUP, (7,)))
     await until(lambda: store.statements == ["one"])
-    others = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(20)]
+    others = [asyncio.ensure_future(lookups.find(LOOKUP, (n,))) for n in range(20)]
     await asyncio.sleep(0)
     store.go.set()
     assert await first == (7, "doubled")
@@ -60,62 +61,62 @@ async def test_everybody_who_waits_shares_the_next_statement() -> None:
 
 async def test_nobody_is_answered_by_a_statement_that_began_before_they_asked() -> None:
     store = Slow()
-    sharing = Sharing(store.fetch, never)
-    early = asyncio.ensure_future(sharing.ask(QUESTION, (1,)))
+    lookups = Lookups(store.fetch, never)
+    early = asyncio.ensure_future(lookups.find(LOOKUP, (1,)))
     await until(lambda: store.statements == ["one"])
-    late = asyncio.ensure_future(sharing.ask(QUESTION, (1,)))
+    late = asyncio.ensure_future(lookups.find(LOOKUP, (1,)))
     store.go.set()
     await asyncio.gather(early, late)
     assert store.statements == ["one", "one"]
 
 
-async def test_a_statement_that_fails_fails_its_askers_and_no_others() -> None:
+async def test_a_statement_that_fails_fails_its_callers_and_no_others() -> None:
     store = Slow()
-    sharing = Sharing(store.fetch, never)
+    lookups = Lookups(store.fetch, never)
     store.failure = ConnectionResetError()
-    askers = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(3)]
+    callers = [asyncio.ensure_future(lookups.find(LOOKUP, (n,))) for n in range(3)]
     await until(lambda: store.statements != [])
     store.go.set()
-    for asker in askers:
+    for caller in callers:
         with pytest.raises(ConnectionResetError):
-            await asker
+            await caller
     store.failure = None
-    assert await sharing.ask(QUESTION, (5,)) == (5, "doubled")
+    assert await lookups.find(LOOKUP, (5,)) == (5, "doubled")
 
 
-async def test_an_asker_who_goes_away_leaves_the_others_their_answers() -> None:
+async def test_a_caller_who_goes_away_leaves_the_others_their_answers() -> None:
     store = Slow()
-    sharing = Sharing(store.fetch, never)
-    askers = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(1, 4)]
+    lookups = Lookups(store.fetch, never)
+    callers = [asyncio.ensure_future(lookups.find(LOOKUP, (n,))) for n in range(1, 4)]
     await until(lambda: store.statements != [])
-    askers[0].cancel()
-    askers[1].cancel()
+    callers[0].cancel()
+    callers[1].cancel()
     store.go.set()
-    assert await askers[2] == (3, "doubled")
+    assert await callers[2] == (3, "doubled")
 
 
 async def test_nobody_asks_for_those_who_went_away_while_they_waited() -> None:
     store = Slow()
-    sharing = Sharing(store.fetch, never)
-    first = asyncio.ensure_future(sharing.ask(QUESTION, (1,)))
+    lookups = Lookups(store.fetch, never)
+    first = asyncio.ensure_future(lookups.find(LOOKUP, (1,)))
     await until(lambda: store.statements != [])
-    gone = [asyncio.ensure_future(sharing.ask(QUESTION, (n,))) for n in range(1000)]
-    last = asyncio.ensure_future(sharing.ask(QUESTION, (2,)))
+    gone = [asyncio.ensure_future(lookups.find(LOOKUP, (n,))) for n in range(1000)]
+    last = asyncio.ensure_future(lookups.find(LOOKUP, (2,)))
     await asyncio.sleep(0)
-    for asker in gone:
-        asker.cancel()
+    for caller in gone:
+        caller.cancel()
     await asyncio.sleep(0)
     store.go.set()
     assert [await first, await last] == [(1, "doubled"), (2, "doubled")]
     assert store.statements == ["one", "one"]
 
 
-async def test_more_askers_than_fit_go_into_several_statements() -> None:
+async def test_more_callers_than_fit_go_into_several_statements() -> None:
     store = Slow()
     store.go.set()
-    sharing = Sharing(store.fetch, never)
-    many = 2 * MOST_IN_A_STATEMENT + 1
-    answers = await asyncio.gather(*(sharing.ask(QUESTION, (n,)) for n in range(1, many + 1)))
+    lookups = Lookups(store.fetch, never)
+    many = 2 * BATCH_LIMIT + 1
+    answers = await asyncio.gather(*(lookups.find(LOOKUP, (n,)) for n in range(1, many + 1)))
     assert answers == [(n, "doubled") for n in range(1, many + 1)]
     assert store.statements == ["many", "many", "one"]
 

@@ -1,0 +1,274 @@
+"""The SQL of access: who calls, what the caller may do, and where the stream of the subject stands.
+
+$1 is the hash of the token and $2 the time; what else there is each statement says. As the engines
+get them, the statements are in docs/sql/. Columns are named as the fields of the rows in `access`.
+
+A statement that reads joins with LEFT JOIN: it has a row for a valid token whether the subject
+exists or not. A statement that locks joins with JOIN, since PostgreSQL locks no row of the nullable
+side of an outer join, and demands the right in its WHERE: who has not the right locks nothing and
+waits for nobody's lock.
+"""
+
+from teamvars.domain.access import Level
+from teamvars.storage.database import Lookup
+
+# The token was not revoked and has not expired, and its user is not disabled. The last is a scalar
+# subquery, which is one lookup by primary key: PostgreSQL turns EXISTS into a join, and reads all
+# users for it.
+_IS_VALID = """caller.hash = $1
+    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0"""
+
+# The same of many calls; see `Lookup.batched`.
+_IS_VALID_BATCHED = """caller.hash = lookup.hash
+    AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0"""
+
+_CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id"""
+
+_STREAM_COLUMNS = """streams.id AS stream_id, streams.sequence, streams.link, streams.head,
+    streams.variables, streams.value_bytes"""
+
+# On SQLite this is nothing: one writer at a time locks the whole database.
+_LOCK_STREAM = "{lock streams}"
+
+AUTHENTICATE = Lookup(
+    single=f"""
+SELECT {_CALLER_COLUMNS}
+FROM tokens AS caller
+WHERE {_IS_VALID}
+""",
+    batched=f"""
+SELECT lookup.number, {_CALLER_COLUMNS}
+FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]))
+    WITH ORDINALITY AS lookup (hash, now, number)
+CROSS JOIN tokens AS caller
+WHERE {_IS_VALID_BATCHED}
+""",
+)
+
+# Workspaces
+
+# The caller's `Level`. Without common table expressions: nothing is materialised, and every step
+# is one lookup in an index.
+_LEVEL = """CASE
+        WHEN caller.organization_id = organizations.id THEN 3
+        WHEN caller.user_id IS NOT NULL THEN coalesce((
+            SELECT max(CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END)
+            FROM memberships
+            JOIN team_members ON team_members.membership_id = memberships.id
+            JOIN teams ON teams.id = team_members.team_id
+            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
+            WHERE memberships.organization_id = organizations.id
+                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        ), 0)
+        ELSE coalesce((
+            SELECT CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END
+            FROM teams
+            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
+            WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
+        ), 0)
+    END"""
+
+_WRITE = Level.WRITE.value
+
+_WORKSPACE_COLUMNS = f"""{_CALLER_COLUMNS},
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
+    {_STREAM_COLUMNS}"""
+
+# $3: the workspace's id.
+READ_WORKSPACE = Lookup(
+    single=f"""
+SELECT {_WORKSPACE_COLUMNS},
+    {_LEVEL} AS level
+FROM tokens AS caller
+LEFT JOIN workspaces ON workspaces.id = $3
+LEFT JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+LEFT JOIN streams ON streams.id = workspaces.id
+WHERE {_IS_VALID}
+""",
+    batched=f"""
+SELECT lookup.number, {_WORKSPACE_COLUMNS},
+    {_LEVEL} AS level
+FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
+    WITH ORDINALITY AS lookup (hash, now, workspace_id, number)
+CROSS JOIN tokens AS caller
+LEFT JOIN workspaces ON workspaces.id = lookup.workspace_id
+LEFT JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+LEFT JOIN streams ON streams.id = workspaces.id
+WHERE {_IS_VALID_BATCHED}
+""",
+)
+
+# $3: the organization's folded name, $4: the workspace's.
+READ_WORKSPACE_BY_NAME = f"""
+SELECT {_WORKSPACE_COLUMNS},
+    {_LEVEL} AS level
+FROM tokens AS caller
+LEFT JOIN workspaces ON workspaces.name_folded = $4
+    AND workspaces.organization_id = (SELECT id FROM organizations WHERE name_folded = $3)
+LEFT JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+LEFT JOIN streams ON streams.id = workspaces.id
+WHERE {_IS_VALID}
+"""
+
+# $3: the workspace's id. The level is evaluated once, in the WHERE: an owner's is WRITE here too.
+# In a batch nobody waits: the row of a locked stream is skipped, and the caller, who then finds by
+# READ_WORKSPACE that there should be one, locks again with `single`.
+LOCK_WORKSPACE = Lookup(
+    single=f"""
+SELECT {_WORKSPACE_COLUMNS},
+    {_WRITE} AS level,
+    unlocked.sequence AS unlocked_sequence
+FROM tokens AS caller
+JOIN workspaces ON workspaces.id = $3
+JOIN organizations ON organizations.id = workspaces.organization_id
+JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+JOIN streams AS unlocked ON unlocked.id = workspaces.id
+JOIN streams ON streams.id = workspaces.id
+WHERE {_IS_VALID}
+    AND {_LEVEL} >= {_WRITE}
+{_LOCK_STREAM}
+""",
+    batched=f"""
+SELECT lookup.number, {_WORKSPACE_COLUMNS},
+    {_WRITE} AS level,
+    unlocked.sequence AS unlocked_sequence
+FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
+    WITH ORDINALITY AS lookup (hash, now, workspace_id, number)
+CROSS JOIN tokens AS caller
+JOIN workspaces ON workspaces.id = lookup.workspace_id
+JOIN organizations ON organizations.id = workspaces.organization_id
+JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+JOIN streams AS unlocked ON unlocked.id = workspaces.id
+JOIN streams ON streams.id = workspaces.id
+WHERE {_IS_VALID_BATCHED}
+    AND {_LEVEL} >= {_WRITE}
+{_LOCK_STREAM} SKIP LOCKED
+""",
+)
+
+# Organizations and teams
+
+# `acting`: every team whose rights the caller has. CROSS JOIN fixes the order of the joins on
+# SQLite, which would else look for the caller among all members of a team.
+_CALLER_WITH_TEAMS = f"""
+WITH caller AS (
+    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    WHERE {_IS_VALID}
+), acting AS (
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
+    UNION ALL
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller
+    JOIN teams ON teams.id = caller.team_id
+)"""
+
+_IS_OWNER = """(
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    )"""
+
+# Through a team, which is faster to find, or with an accepted invitation alone.
+_IS_MEMBER = """(
+        EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
+            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+    )"""
+
+_IN_TEAM = "EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id)"
+
+_MANAGES_MEMBERSHIP = """EXISTS (SELECT 1 FROM acting
+        WHERE acting.organization_id = organizations.id AND acting.manage_membership = 1)"""
+
+# As `TeamAccess.require_manage_membership` has it.
+_CHANGES_MEMBERS = f"""(
+    {_IS_OWNER}
+    OR teams.is_owners = 0 AND {_MANAGES_MEMBERSHIP}
+        AND (teams.visibility <> 'secret' OR {_IN_TEAM})
+)"""
+
+# By its users alone: what a team's own token could make would outlive it.
+_MANAGES_TOKEN = f"""(
+        teams.members_manage_token = 1 AND caller.user_id IS NOT NULL AND {_IN_TEAM}
+    )"""
+
+_ORGANIZATION_COLUMNS = f"""{_CALLER_COLUMNS},
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    organizations.email, organizations.created_at,
+    CASE WHEN {_IS_OWNER} THEN 1 ELSE 0 END AS is_owner,
+    CASE WHEN {_IS_MEMBER} THEN 1 ELSE 0 END AS is_member,
+    {_STREAM_COLUMNS}"""
+
+# $3: the organization's folded name.
+READ_ORGANIZATION = f"""{_CALLER_WITH_TEAMS}
+SELECT {_ORGANIZATION_COLUMNS}
+FROM caller
+LEFT JOIN organizations ON organizations.name_folded = $3
+LEFT JOIN streams ON streams.id = organizations.id
+"""
+
+LOCK_ORGANIZATION = f"""{_CALLER_WITH_TEAMS}
+SELECT {_ORGANIZATION_COLUMNS},
+    unlocked.sequence AS unlocked_sequence
+FROM caller
+JOIN organizations ON organizations.name_folded = $3
+JOIN streams AS unlocked ON unlocked.id = organizations.id
+JOIN streams ON streams.id = organizations.id
+WHERE {_IS_OWNER}
+{_LOCK_STREAM}
+"""
+
+# $3: the organization's id.
+FIND_ACTING_TEAMS = f"""{_CALLER_WITH_TEAMS}
+SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
+"""
+
+_TEAM_COLUMNS = f"""{_CALLER_COLUMNS},
+    teams.id AS team_id, teams.name AS team_name,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    teams.visibility, teams.is_owners,
+    CASE WHEN {_IS_OWNER} THEN 1 ELSE 0 END AS is_owner,
+    CASE WHEN {_IS_MEMBER} THEN 1 ELSE 0 END AS is_member,
+    CASE WHEN {_IN_TEAM} THEN 1 ELSE 0 END AS in_team,
+    CASE WHEN {_MANAGES_MEMBERSHIP} THEN 1 ELSE 0 END AS manages_membership,
+    CASE WHEN {_CHANGES_MEMBERS} THEN 1 ELSE 0 END AS changes_members,
+    CASE WHEN {_IS_OWNER} OR {_MANAGES_TOKEN} THEN 1 ELSE 0 END AS manages_token,
+    teams.manage_membership, teams.members_manage_token,
+    {_STREAM_COLUMNS}"""
+
+# $3: the team's id.
+READ_TEAM = f"""{_CALLER_WITH_TEAMS}
+SELECT {_TEAM_COLUMNS}
+FROM caller
+LEFT JOIN teams ON teams.id = $3
+LEFT JOIN organizations ON organizations.id = teams.organization_id
+LEFT JOIN streams ON streams.id = teams.id
+"""
+
+LOCK_TEAM = f"""{_CALLER_WITH_TEAMS}
+SELECT {_TEAM_COLUMNS},
+    unlocked.sequence AS unlocked_sequence
+FROM caller
+JOIN teams ON teams.id = $3
+JOIN organizations ON organizations.id = teams.organization_id
+JOIN streams AS unlocked ON unlocked.id = teams.id
+JOIN streams ON streams.id = teams.id
+WHERE {_CHANGES_MEMBERS}
+{_LOCK_STREAM}
+"""

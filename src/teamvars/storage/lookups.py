@@ -1,0 +1,62 @@
+"""Lookups of callers that wait at the same time, in one statement."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
+from teamvars.storage.database import Lookup, Row
+from teamvars.storage.deadlines import Deadline, earliest
+
+Fetch = Callable[..., Awaitable[Sequence[Row]]]
+
+
+class _Call(NamedTuple):
+    """The parameters of one caller, and the deadline of its request."""
+
+    args: tuple[object, ...]
+    deadline: Deadline
+
+
+class Lookups:
+    """Runs lookups, for each `Lookup` one statement at a time.
+
+    A caller that comes while the statement is in flight goes into the next one. So none gets rows
+    of a snapshot older than its call, and the more callers there are, the fewer statements each
+    costs.
+    """
+
+    def __init__(self, fetch: Fetch, deadline: Callable[[], Deadline]) -> None:
+        """`fetch` takes a deadline first; `deadline` is that of a call that begins now."""
+        self._fetch = fetch
+        self._deadline = deadline
+        self._coalescers: dict[Lookup, Coalescer[_Call, Row | None]] = {}
+
+    async def find(self, lookup: Lookup, args: tuple[object, ...]) -> Row | None:
+        """The row of the lookup for these parameters, None when there is none."""
+        coalescer = self._coalescers.get(lookup)
+        if coalescer is None:
+            coalescer = Coalescer(partial(self._run, lookup), Fifo(skip_cancelled=True))
+            self._coalescers[lookup] = coalescer
+        return await coalescer.submit(_Call(args, self._deadline()))
+
+    async def _run(self, lookup: Lookup, batch: list[Waiter[_Call, Row | None]]) -> None:
+        calls = [waiter.item for waiter in batch]
+        # The statement may take no longer than the caller that has waited longest can.
+        fetch = partial(self._fetch, earliest(call.deadline for call in calls))
+        if len(calls) == 1:
+            rows = dict(enumerate(await fetch(lookup.single, *calls[0].args), start=1))
+        else:
+            rows = await find_all(fetch, lookup, [call.args for call in calls])
+        for number, waiter in enumerate(batch, start=1):
+            waiter.set_result(rows.get(number))
+
+
+async def find_all(
+    fetch: Fetch, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+) -> dict[int, Any]:
+    """The rows of many calls in one statement, by the number of the call, from 1; a call without a
+    row is left out.
+    """
+    rows = await fetch(lookup.batched, *map(list, zip(*calls, strict=True)))
+    return {row[0]: row[1:] for row in rows}

@@ -1,0 +1,84 @@
+"""docs/sql/ holds the statements of the hot routes as the engines get them."""
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import apsw.ext
+import pytest
+
+from teamvars.storage import access_statements as statements
+from teamvars.storage import sqlite
+from teamvars.storage.access import CallerRow, OrganizationRow, TeamRow, WorkspaceRow
+from teamvars.storage.database import Lookup
+from tests.house import open_house
+from tests.postgres import Postgres
+from tests.storage.statements import COMMAND, FOLDER, of_postgres, of_sqlite
+from tests.storage.stores import fresh_sqlite
+
+ADVICE = f"Look at what has changed, write it with {COMMAND}, and say why in the commit."
+
+
+async def is_as_written(name: str, made: Awaitable[str]) -> None:
+    assert await made == (FOLDER / name).read_text(), ADVICE
+
+
+async def test_the_statements_of_sqlite_are_those_that_were_reviewed(tmp_path: Path) -> None:
+    await is_as_written("sqlite.sql", of_sqlite(tmp_path))
+
+
+async def test_the_statements_of_postgresql_are_those_that_were_reviewed(
+    postgres: Postgres,
+) -> None:
+    await is_as_written("postgresql.sql", of_postgres(postgres))
+
+
+ROWS = [
+    (statements.AUTHENTICATE.single, CallerRow._fields),
+    (statements.READ_WORKSPACE.single, WorkspaceRow._fields),
+    (statements.READ_WORKSPACE_BY_NAME, WorkspaceRow._fields),
+    (statements.LOCK_WORKSPACE.single, WorkspaceRow._fields),
+    (statements.READ_ORGANIZATION, OrganizationRow._fields),
+    (statements.LOCK_ORGANIZATION, OrganizationRow._fields),
+    (statements.READ_TEAM, TeamRow._fields),
+    (statements.LOCK_TEAM, TeamRow._fields),
+]
+
+
+@pytest.fixture
+async def columns(tmp_path: Path) -> Callable[[str], list[str]]:
+    """What the columns of a statement are called."""
+    url = fresh_sqlite(tmp_path)
+    async with open_house(url):
+        pass
+    connection = apsw.Connection(str(tmp_path / "teamvars.db"))
+
+    def columns(sql: str) -> list[str]:
+        found = apsw.ext.query_info(connection, sqlite._render(sql))
+        return [name for name, _ in found.description]
+
+    return columns
+
+
+async def test_rows_are_named_as_the_columns_of_their_statements(
+    columns: Callable[[str], list[str]],
+) -> None:
+    for sql, fields in ROWS:
+        names = columns(sql)
+        # What only a lock returns is the last field.
+        assert names in (list(fields), list(fields[:-1])), sql
+        assert ("unlocked_sequence" in names) is ("{lock" in sql)
+
+
+@pytest.mark.parametrize(
+    "lookup", [statements.AUTHENTICATE, statements.READ_WORKSPACE, statements.LOCK_WORKSPACE]
+)
+def test_a_batched_lookup_has_the_columns_of_the_single_one_after_the_number(
+    lookup: Lookup,
+) -> None:
+    single, batched = (
+        re.sub(r"lookup\.number, ", "", sql).partition("\nFROM ")[0]
+        for sql in (lookup.single, lookup.batched)
+    )
+    assert single == batched
+    assert "lookup.number" in lookup.batched
