@@ -7,7 +7,7 @@ import msgspec
 
 
 class Kind(Enum):
-    """The few ways of saying no: `web/http/errors.py` has the status of each, `cli` the exit code."""
+    """Few ways of saying no. `web/http/errors.py` has their statuses, `cli` its exit codes."""
 
     MALFORMED = "malformed"
     UNAUTHENTICATED = "unauthenticated"
