@@ -99,6 +99,7 @@ class _Write(Generic[T]):
             self._error = storage_unavailable(error) if isinstance(error, UNUSABLE) else error
             if connection.in_transaction:
                 if not self.has_savepoint:
+                    # SQLite's count of rows changed on this connection.
                     return connection.total_changes() == before
                 connection.execute("ROLLBACK TO member")
         if self.has_savepoint and connection.in_transaction:
