@@ -1,4 +1,4 @@
-"""Log lines on stderr, for collectors or for people. No value or token is handed to one."""
+"""Log lines on stderr, for collectors or for people. They contain no value and no token."""
 
 import asyncio
 import atexit
@@ -32,7 +32,7 @@ class LogFormat(StrEnum):
 
 
 class LogLevel(StrEnum):
-    """Of what is written, the least."""
+    """The lowest level that is written."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -40,14 +40,14 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
-_WHOLE_BYTES = 4096
-"""What Linux writes into a pipe in one piece (pipe(7), PIPE_BUF)."""
+_ATOMIC_BYTES = 4096
+"""The largest write to a pipe that is atomic on Linux (pipe(7), PIPE_BUF)."""
 
 TO_ROOT: dict[str, dict[str, object]] = {
     "handlers": {},
     "loggers": {"_granian": {}, "granian.access": {}},
 }
-"""What granian is told about logging: to leave it to the handler `configure` sets."""
+"""Configuration of granian's loggers: their records propagate to the handler of `configure`."""
 
 
 _BOLD, _CYAN, _END = "\x1b[1m", "\x1b[36m", "\x1b[0m"
@@ -76,31 +76,34 @@ def configure(log_format: LogFormat, level: LogLevel = LogLevel.INFO) -> None:
         logger_factory=_Lines(sys.stderr.buffer),
         cache_logger_on_first_use=True,
     )
-    # Of others' chatter nothing is wanted, whatever is wanted of ours.
+    # Libraries log warnings and errors alone, whatever our own level is.
     theirs = max(logging.WARNING, logging.getLevelNamesMapping()[level.upper()])
     logging.basicConfig(level=theirs, handlers=[_Relay()], force=True)
 
 
 class _Lines:
-    """Writes lines, those of one turn of an event loop together; structlog's logger and factory.
+    """structlog's logger and logger factory: writes the lines of one event-loop iteration at once.
 
-    A write of its own for each line costs a request a tenth of its time, since other threads of the
-    process are waiting for every moment in which this one lets go of the interpreter.
+    Each write releases the GIL, for which other threads of the process contend: one for each line
+    costs a request a tenth of its time.
+
+    It is not a `Coalescer`: lines have no result to wait for, threads and programs without an event
+    loop write them too, and at exit what is left has to be written without one.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._waiting: list[bytes] = []
-        atexit.register(self._write)  # a loop may end without another turn
+        atexit.register(self._write)  # the loop may end before the next iteration
 
     def __call__(self, *_: object) -> "_Lines":
         return self
 
     def msg(self, line: bytes) -> None:
-        """Writes the line at the end of this turn, or at once where there is no loop."""
+        """Writes the line in the next iteration of the loop, or at once where no loop runs."""
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # also in a thread beside the loop's
+        except RuntimeError:  # also in a thread other than the loop's
             self._put(line + b"\n")
             return
         if not self._waiting:
@@ -113,8 +116,8 @@ class _Lines:
         lines, self._waiting = self._waiting, []
         block = b""
         for line in lines:
-            # Beyond that a pipe may mix what several workers write.
-            if len(block) + len(line) > _WHOLE_BYTES:
+            # Larger writes of several workers to one pipe may interleave.
+            if len(block) + len(line) > _ATOMIC_BYTES:
                 self._put(block)
                 block = b""
             block += line
@@ -126,26 +129,26 @@ class _Lines:
 
 
 class _Relay(logging.Handler):
-    """Writes the records of Python's own logging as our log lines."""
+    """Writes the records of the standard library's logging as our log lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
         level = max(logging.INFO, record.levelno // 10 * 10)
         error = record.exc_info[1] if record.exc_info else None
         more = {} if error is None else {"exc_info": error}
         text = record.getMessage()
-        if _TRACE in text:  # the server hands on the one Starlette has made of an error
+        if _TRACE in text:  # the server logs the traceback that Starlette has formatted
             text = "a stack trace was left out"
         structlog.get_logger().log(level, text, logger=record.name, **more)
 
 
 def _stamp(_: object, __: str, event: EventDict) -> EventDict:
-    """Puts the time, to be written in ISO 8601: `TimeStamper` takes four times as long."""
+    """Adds the time, in UTC, for ISO 8601: structlog's `TimeStamper` takes four times as long."""
     event["timestamp"] = datetime.now(UTC)
     return event
 
 
 def _name_error(_: object, __: str, event: EventDict) -> EventDict:
-    """Puts where an exception came from in the place of the exception."""
+    """Replaces an exception by its class and origin, which contain no data."""
     given = event.pop("exc_info", None)
     error = given if isinstance(given, BaseException) else sys.exc_info()[1] if given else None
     if error is not None:
@@ -158,9 +161,10 @@ def _to_json(_: object, __: str, event: EventDict) -> bytes:
 
 
 class _Console:
-    """Writes lines for people at hardly more cost than JSON; structlog's own takes four times that.
+    """Renders lines for people at about the cost of JSON; structlog's own takes four times that.
 
-    A value that is no plain word is quoted and escaped, so that a line commands no terminal.
+    A value that is not a plain word is quoted and escaped, so that none contains a terminal's
+    control sequences.
     """
 
     def __init__(self, *, has_colors: bool) -> None:
@@ -182,12 +186,12 @@ class _Console:
 
 
 def _printable(text: str) -> str:
-    """A text as it is, or escaped where a terminal would act on it."""
+    """The text, escaped if it has control characters."""
     return text if text.isprintable() else repr(text)
 
 
 def _word(value: object) -> str:
-    """A value that ends with the next space; in quotes where it holds one itself."""
+    """The value as one word: quoted if it is empty or has spaces, quotes or control characters."""
     word = value if isinstance(value, str) else str(value)
     is_plain = word.isprintable() and " " not in word and "'" not in word and word
     return word if is_plain else repr(word)

@@ -18,7 +18,7 @@ class ForgetfulDatabase(SqliteDatabase):
         try:
             await loop.run_in_executor(self._committer, connection.execute, "COMMIT")
         except apsw.Error:
-            self._writer.drop()
+            self._writer.close()
             return storage_unavailable()
         return None
 

@@ -16,8 +16,8 @@ from teamvars.domain.errors import Code, Refusal
 from teamvars.services.code import checker
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import Examination, Job, TooComplex, examined
+from teamvars.services.code.fair_lock import WAITERS_LIMIT, FairLock
 from teamvars.services.code.process import Limits
-from teamvars.services.code.turns import MOST_WAITING, Turns
 from tests.processes import children, command, environment, is_there, niceness
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -250,15 +250,15 @@ async def test_nobody_is_given_anothers_result_whoever_goes_away(
 SHAPES = ["[for a in [{n}] : a]", "[for a in [{n}] : var.x{n}]", "[for a in [{n}] ", "x{n}[*].y"]
 
 
-async def test_turns_are_one_at_a_time_and_overtake_nobody_twice() -> None:
-    chance, turns = random.Random(1), Turns()
+async def test_one_at_a_time_holds_the_lock_and_nobody_is_overtaken_twice() -> None:
+    chance, lock = random.Random(1), FairLock()
     inside: list[str] = []
     order: list[tuple[str, str]] = []
 
     async def want(who: str) -> None:
         with suppress(Refusal):
             order.append(("wants", who))
-            async with turns.turn(who):
+            async with lock.held_by(who):
                 order.append(("has", who))
                 inside.append(who)
                 assert len(inside) == 1
@@ -271,7 +271,7 @@ async def test_turns_are_one_at_a_time_and_overtake_nobody_twice() -> None:
         if chance.random() < 0.3:
             task.cancel()
     await until_waiting()
-    async with asyncio.timeout(5), turns.turn("last"):
+    async with asyncio.timeout(5), lock.held_by("last"):
         pass
     for place, (what, who) in enumerate(order):
         if what == "has":
@@ -286,14 +286,14 @@ def _since(order: list[tuple[str, str]], who: str) -> int:
 
 
 async def test_only_so_many_wait() -> None:
-    turns = Turns()
+    lock = FairLock()
 
     async def want(who: str) -> None:
-        async with turns.turn(who):
+        async with lock.held_by(who):
             pass
 
-    async with turns.turn("first"):
-        tasks = [asyncio.ensure_future(want(str(number))) for number in range(MOST_WAITING)]
+    async with lock.held_by("first"):
+        tasks = [asyncio.ensure_future(want(str(number))) for number in range(WAITERS_LIMIT)]
         await asyncio.sleep(0)
         with pytest.raises(Refusal, match="busy"):
             await want("another")

@@ -19,8 +19,8 @@ from teamvars.storage import (
     access_statements,
     postgres,
     servers,
-    sqlite,
-    sqlite_link,
+    sqlite_connection,
+    sqlite_transaction,
     streams,
     variables,
 )
@@ -133,7 +133,7 @@ def changing(variable_id: str) -> dict[str, object]:
 @contextmanager
 def sqlite_told(note: Note) -> Iterator[None]:
     """Notes what connections that are opened meanwhile are asked."""
-    connect = sqlite_link._connect
+    connect = sqlite_connection._connect
 
     def told(path: Path) -> apsw.Connection:
         connection = connect(path)
@@ -145,7 +145,7 @@ def sqlite_told(note: Note) -> Iterator[None]:
         connection.exec_trace = trace
         return connection
 
-    with mock.patch.object(sqlite_link, "_connect", told):
+    with mock.patch.object(sqlite_connection, "_connect", told):
         yield
 
 
@@ -230,7 +230,7 @@ def place(module: ModuleType) -> str:
 
 async def of_sqlite(folder: Path) -> str:
     """The file for SQLite."""
-    return rendered(await uses_of(fresh_sqlite(folder)), "SQLite", sqlite._render)
+    return rendered(await uses_of(fresh_sqlite(folder)), "SQLite", sqlite_transaction.render)
 
 
 async def of_postgres(server: Postgres) -> str:

@@ -8,7 +8,7 @@ import apsw.ext
 import pytest
 
 from teamvars.storage import access_statements as statements
-from teamvars.storage import sqlite
+from teamvars.storage import sqlite_transaction
 from teamvars.storage.access import CallerRow, OrganizationRow, TeamRow, WorkspaceRow
 from teamvars.storage.database import Lookup
 from tests.house import open_house
@@ -54,7 +54,7 @@ async def columns(tmp_path: Path) -> Callable[[str], list[str]]:
     connection = apsw.Connection(str(tmp_path / "teamvars.db"))
 
     def columns(sql: str) -> list[str]:
-        found = apsw.ext.query_info(connection, sqlite._render(sql))
+        found = apsw.ext.query_info(connection, sqlite_transaction.render(sql))
         return [name for name, _ in found.description]
 
     return columns

@@ -1,4 +1,4 @@
-"""The connections to PostgreSQL: who may have how many, and what is tried again on another."""
+"""A pool of connections to PostgreSQL, divided by use, and the retries on another connection."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ from asyncpg.exceptions import ClientConfigurationError
 from teamvars.domain.errors import storage_unavailable
 from teamvars.storage.database import StorageMisconfigured, T
 from teamvars.storage.deadlines import Deadline
-from teamvars.storage.servers import Servers, Watched
+from teamvars.storage.servers import KeepaliveConnection, Servers
 
 _ATTEMPTS = 5
 _ACQUIRE_SECONDS = 5.0
@@ -55,10 +55,10 @@ Connection = Any
 
 
 class Lane(Enum):
-    """What a connection is for. Each lane has its own, which nobody else takes.
+    """A part of the pool for one use, with a limit of its own: a bulkhead.
 
-    Whoever writes may have to wait for a lock, and has a connection meanwhile; statements alone,
-    reads and the batch never wait for one.
+    Writes may wait for row locks, each with a connection. Autocommit statements, reads and the
+    batch never wait for one, and so must not wait for a connection that does.
     """
 
     STATEMENTS = "statements"
@@ -76,10 +76,10 @@ CONNECTIONS: Mapping[Lane, int] = {
 
 
 class Connections:
-    """A pool that connects when it is asked to, then and whenever the server is there again."""
+    """A pool that connects on demand, and so again after the server was unavailable."""
 
     def __init__(self, servers: Servers, **options: Any) -> None:
-        """`options` are the driver's, for each connection."""
+        """`options` are the driver's, of each connection."""
         self._servers = servers
         self._options = options
         self._free = {lane: asyncio.Semaphore(number) for lane, number in CONNECTIONS.items()}
@@ -94,20 +94,20 @@ class Connections:
             connect=self._servers.connect,
             min_size=0,
             max_size=sum(CONNECTIONS.values()),
-            connection_class=Watched,
+            connection_class=KeepaliveConnection,
             max_cached_statement_lifetime=0,
-            reset=_keep,
+            reset=_no_reset,
             **self._options,
         )
         try:
             await self._pool.release(await self._pool.acquire(timeout=self._acquire_seconds))
         except ClientConfigurationError as error:
-            raise _nonsense(error) from None
+            raise _misconfigured(error) from None
         except UNUSABLE as error:
             raise storage_unavailable() from error
 
     async def close(self) -> None:
-        """Says goodbye on all connections, or hangs up where nobody listens."""
+        """Closes all connections, by force those whose server does not respond in time."""
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._pool.close()
@@ -117,9 +117,11 @@ class Connections:
     async def attempt(
         self, lane: Lane, run: Callable[[Connection], Awaitable[T]], deadline: Deadline
     ) -> T:
-        """Runs the transaction; again, up to five times, while that is certain to be safe.
+        """Runs the transaction; repeats it, up to `_ATTEMPTS` in all, after errors that guarantee
+        that it was not committed.
 
-        Refuses when there is no connection or the deadline passes; `run` lets the deadline cut.
+        Refuses when there is no connection or the deadline passes. `run` itself sees to it that
+        the deadline ends its statements; see `Deadline.enforced_on`.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -127,10 +129,10 @@ class Connections:
                     return await run(connection)
             except RUN_AGAIN as error:
                 failure: Exception = error
-            except _BUSY_OR_BROKEN as error:  # before the next: a TimeoutError is an OSError
+            except _BUSY_OR_BROKEN as error:  # before _LOST: TimeoutError is an OSError
                 raise storage_unavailable() from error
             except _LOST as error:
-                # Every pooled connection of a server that went away is as dead as this one.
+                # The other connections were to the same server, and are lost as well.
                 await self._pool.expire_connections()
                 failure = error
             pause = random.uniform(0, 0.02 * 2**attempt)  # noqa: S311 - jitter
@@ -141,7 +143,7 @@ class Connections:
 
     @asynccontextmanager
     async def _connection(self, lane: Lane, deadline: Deadline) -> AsyncIterator[Connection]:
-        """A connection of the lane. Raises TimeoutError when none is free for too long."""
+        """A connection of the lane. Raises TimeoutError when none becomes free in time."""
         limit = Deadline.after(min(self._acquire_seconds, deadline.left))
         async with asyncio.timeout_at(limit.at):
             await self._free[lane].acquire()
@@ -150,7 +152,7 @@ class Connections:
             try:
                 yield connection
             finally:
-                # The outcome is settled: a connection that breaks only now must not change it.
+                # The transaction has ended: an error on release must not replace its outcome.
                 with suppress(*UNUSABLE, asyncpg.InterfaceError):
                     await self._pool.release(connection)
         finally:
@@ -161,12 +163,12 @@ class Connections:
         return _ACQUIRE_SECONDS + self._servers.further_seconds
 
 
-def _nonsense(error: ClientConfigurationError) -> StorageMisconfigured:
-    """What the driver says of the URL, where it does not quote what stands there."""
+def _misconfigured(error: ClientConfigurationError) -> StorageMisconfigured:
+    """The driver's message about the URL, unless it may quote a secret of it."""
     text = str(error).partition("\n")[0]
     told = text if text.startswith("`") else "a parameter after '?' makes no sense to the driver"
     return StorageMisconfigured(f"TEAMVARS_DATABASE_URL: {told}.")
 
 
-async def _keep(_: Connection) -> None:
-    """Saves the pool's round trip after each use: no transaction leaves anything behind."""
+async def _no_reset(_: Connection) -> None:
+    """In the place of the pool's reset, a round trip: there is no session state to reset."""

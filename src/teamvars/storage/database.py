@@ -1,7 +1,8 @@
-"""The small interface to both engines: `read` and `write` run a function in a transaction.
+"""The interface of both engines: `read` and `write` run a function in a transaction.
 
-A function, not a block, because a transaction may have to run again: PostgreSQL asks for it after
-a deadlock or a failover. It awaits nothing but the transaction, and keeps no state between runs.
+A function, not a block, because a transaction may have to run again: after a deadlock, for example,
+or a failover of PostgreSQL (decision 001). It awaits nothing but the transaction, and keeps no
+state between runs.
 """
 
 import re
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """A statement whose rows nobody wants, and its parameters."""
+    """A statement that returns no rows, and its parameters."""
 
     sql: str
     args: tuple[object, ...]
@@ -40,8 +41,8 @@ class Lookup(msgspec.Struct, frozen=True, eq=False):
 class Transaction(Protocol):
     """One transaction. Values are str, int, bytes or None; parameters are `$1`, `$2`, ….
 
-    Statements may hold the fragments of `Fragments`. A broken constraint raises `Taken` or
-    `MissingReference`, a missing schema `MissingTable`; after that the transaction can only end.
+    Statements may contain the markers of `Fragments`. A constraint violation raises `Taken` or
+    `MissingReference`, a missing table `MissingTable`; after that the transaction can only end.
     """
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
@@ -62,7 +63,7 @@ class Transaction(Protocol):
         return await self.fetch_one(lookup.single, *args)
 
     async def execute(self, sql: str, *args: object) -> None:
-        """Runs a statement whose rows nobody wants."""
+        """Runs a statement and ignores its rows."""
         await self.fetch(sql, *args)
 
     async def execute_all(self, *statements: Statement) -> None:
@@ -86,56 +87,58 @@ Body = Callable[[Transaction], Coroutine[Any, Any, T]]
 
 
 class Database(Protocol):
-    """A store. Every method refuses with `storage_unavailable` when it cannot be used, and when it
-    does not answer in time.
+    """A store, of which `async with` opens and closes one. Every method refuses with
+    `storage_unavailable` when it cannot be used or does not respond in time.
     """
 
     async def open(self) -> None:
-        """Gets hold of the store, before anything else is asked of it.
+        """Opens the store; to be called before any other method.
 
-        Raises StorageMisconfigured when it can never be used in the way the settings say.
+        Raises StorageMisconfigured when the settings can never work.
         """
         ...
 
     def in_request(self) -> AbstractContextManager[None]:
-        """What is asked inside, by one task, shares one time limit where the store has any."""
+        """All that one task does in the block has one deadline, where the store has deadlines."""
         ...
 
     async def read(self, body: Body[T]) -> T:
-        """Runs the function on one snapshot of the data."""
+        """Runs the function in a read-only transaction, on one snapshot."""
         ...
 
     async def query(self, body: Body[T]) -> T:
-        """Runs the function, each statement on a snapshot of its own, begun after the call.
+        """Runs the function in autocommit: each statement has a snapshot of its own, not older
+        than the call.
 
-        Cheaper than `read`, for functions that ask one thing or see to it that answers fit.
+        Cheaper than `read`, for functions of one statement, or that verify that results match.
         """
         ...
 
     async def write(self, body: Body[T]) -> T:
-        """Runs the function and commits what it did, or, when it raises, none of it.
+        """Runs the function in a transaction, and commits it, or rolls it back when it raises.
 
-        The answer, be it a result or an exception, is given after the commit. Once begun it goes
-        on when the caller is cancelled. Refuses with `outcome_unknown` when the connection breaks
-        or the disk fails while committing, or that takes too long.
+        Returns or raises after that. Cancellation of the caller does not interrupt it once it has
+        begun. Refuses with `outcome_unknown` when the connection breaks or the disk fails during
+        the commit, or that takes too long.
         """
         ...
 
     async def change(self, subject: str, body: Body[T]) -> T:
-        """As `write`, for functions that ask questions and then write, once, `together`.
+        """As `write`, for functions that `look_up` and then write once, by `execute_all`.
 
-        Those that wait at the same time may share a transaction, in which those about one subject
-        come one after another. There a question that locks may have no row because another has it
-        locked: a function that then finds it should have one asks once more, and waits.
+        Functions that wait at the same time may share a transaction, in which those of one subject
+        run one after another. There, a lookup that locks may have no row because the row is
+        locked (SKIP LOCKED). A function that finds there should be one repeats the lookup, and is
+        run again where the lookup waits for the lock.
         """
         ...
 
     async def migrate(self, body: Body[T]) -> T:
-        """As `write`, with nobody else migrating at the same time, on this node or another."""
+        """As `write`, with at most one migration at a time, on all nodes."""
         ...
 
     async def engine(self) -> Engine:
-        """What is behind the store, for `doctor`."""
+        """The product, its version and unsafe settings, for `doctor`."""
         ...
 
     async def close(self) -> None:
@@ -153,29 +156,29 @@ class Database(Protocol):
 
 
 class StorageMisconfigured(Exception):
-    """The store cannot be used as it is; the text says why."""
+    """The settings or the store do not allow for its use, on either engine; the text says why."""
 
 
 class Taken(Exception):
-    """A uniqueness constraint is in the way."""
+    """A uniqueness constraint was violated."""
 
 
 class MissingReference(Exception):
-    """A row refers to one that does not exist, or is still referred to."""
+    """A foreign key was violated: the row it refers to is missing, or is still referred to."""
 
 
 class MissingTable(Refusal):
-    """The schema has not been brought here yet, or is gone: whoever needs it is refused."""
+    """A table is missing: the schema was not migrated yet. The request is refused."""
 
     def __init__(self) -> None:
         super().__init__(*storage_unavailable().faults)
 
 
 class Fragments:
-    """What differs in statements that both engines run; `render` puts it in the markers' place.
+    """What differs between the engines in a statement; `render` replaces the markers by it.
 
     `{text}`, `{bytes}`: column types. `{lock a}`: locks the rows of table alias `a` until the end
-    of the transaction. `IN {each $1}`: among the strings of the JSON array `$1`.
+    of the transaction. `IN {each $1}`: membership in the JSON array of strings `$1`.
     """
 
     def __init__(self, text: str, bytes_: str, lock: str, each: str) -> None:

@@ -1,8 +1,9 @@
-"""By when storage has done what it was asked, so that a server that says nothing ends nobody's day.
+"""Deadlines of requests to PostgreSQL, which hold when the server does not respond.
 
-A statement is ended by closing its socket. The driver's own time-outs send a request to cancel over
-a new connection: a server that says nothing would be waited for once more, and a COMMIT may not be
-cancelled, for PostgreSQL reports a cancelled wait for its standby as success.
+A statement past its deadline is ended by closing its socket. The driver's own time-outs send a
+cancel request over a new connection instead: for a server that does not respond that is another
+wait, and a COMMIT may not be cancelled at all, since PostgreSQL reports a cancelled wait for a
+synchronous standby as success.
 """
 
 import asyncio
@@ -14,14 +15,13 @@ from typing import Any
 import msgspec
 
 COMMIT_SECONDS = 5.0
-"""How much later than all before it a COMMIT may end."""
+"""How much later than the deadline of what comes before it a COMMIT may end."""
 
 
 class Deadline(msgspec.Struct, frozen=True):
-    """A moment of the event loop's clock (`math.inf`: none), and how long one statement may take.
+    """A time of the event loop's clock (`math.inf`: none), and the seconds of one statement.
 
-    It holds for everything before a COMMIT: waits for connections and locks, statements, and
-    their repetition.
+    It covers everything before a COMMIT: waits for connections and locks, statements, and retries.
     """
 
     at: float
@@ -29,27 +29,27 @@ class Deadline(msgspec.Struct, frozen=True):
 
     @classmethod
     def after(cls, seconds: float) -> "Deadline":
-        """As long from now."""
+        """The deadline so many seconds from now."""
         return cls(asyncio.get_running_loop().time() + seconds, seconds)
 
     @property
     def left(self) -> float:
-        """How many seconds are left."""
+        """The seconds that remain."""
         return self.at - asyncio.get_running_loop().time()
 
     @property
     def is_nearly_over(self) -> bool:
-        """Whether it is too late to begin with others, whom this deadline would cut off as well."""
+        """Whether too little remains to join a batch, which has the earliest deadline in it."""
         return self.left < self.seconds / 10
 
     @property
     def of_commit(self) -> "Deadline":
-        """That of a COMMIT which begins now."""
+        """The deadline of a COMMIT that begins now."""
         return Deadline(min(self.at + COMMIT_SECONDS, Deadline.after(self.seconds).at), 0)
 
     @contextmanager
-    def cutting(self, connection: Any) -> Iterator[None]:
-        """Closes the connection's socket when it passes, whatever runs there then."""
+    def enforced_on(self, connection: Any) -> Iterator[None]:
+        """Closes the connection's socket when the deadline passes within the block."""
         if self.at == math.inf:
             yield
             return
@@ -61,5 +61,5 @@ class Deadline(msgspec.Struct, frozen=True):
 
 
 def earliest(deadlines: Iterable[Deadline]) -> Deadline:
-    """The first of them to pass."""
+    """The first that passes."""
     return min(deadlines, key=lambda deadline: deadline.at)

@@ -1,4 +1,4 @@
-"""Choosing an engine by URL."""
+"""The engine of a URL."""
 
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -9,11 +9,11 @@ from teamvars.storage.sqlite import SqliteDatabase
 
 
 class UnknownEngine(Exception):
-    """The URL is of no engine we have. The text does not quote it: it may hold a password."""
+    """No engine has such a URL. The text does not quote it, since it may contain a password."""
 
 
 def described(url: str) -> str:
-    """Which store that is, for people: engine, host and database, and never who logs in how."""
+    """The store for people: engine, host and database, without user name and password."""
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
         return f"SQLite, {url.removeprefix('sqlite:///')}"
@@ -28,14 +28,14 @@ def described(url: str) -> str:
 def database_for(
     url: str, *, create: bool = False, statement_seconds: float | None = None
 ) -> Database:
-    """The store behind `sqlite:///path` or `postgresql://…`, not yet opened.
+    """The store of `sqlite:///path` or `postgresql://…`, not yet opened.
 
-    `create` lets a missing SQLite file be made. `statement_seconds` is how long PostgreSQL may take
-    for a statement; None: as long as it takes. Raises UnknownEngine.
+    `create` makes a missing SQLite file. `statement_seconds` is the time-out of a statement on
+    PostgreSQL; None: there is none. Raises UnknownEngine.
     """
     scheme = urlsplit(url).scheme
     if scheme == "sqlite":
-        # As everywhere: three slashes and a relative path, four and an absolute one.
+        # As in SQLAlchemy: three slashes and a relative path, or four for an absolute one.
         return SqliteDatabase(Path(url.removeprefix("sqlite:///")), create=create)
     if scheme in ("postgresql", "postgres"):
         return PostgresDatabase(url, statement_seconds)

@@ -115,14 +115,14 @@ class GroupCommit:
             await self._coalescer.close()
 
     async def _run_batch(self, batch: list[Waiting]) -> None:
-        remaining, locked = await self._run_together(batch, isolated=False)
+        remaining, locked = await self._run_in_one(batch, isolated=False)
         for subject, group in groupby(remaining, lambda waiter: waiter.item.subject):
             run = self._run_locked if subject in locked else self._run_isolated
             task = asyncio.create_task(run(subject, list(group)))
             # From here on no batch takes the subject: see `_SubjectQueue`.
             self._isolated[subject] = task
 
-    async def _run_together(
+    async def _run_in_one(
         self, waiters: list[Waiting], *, isolated: bool
     ) -> tuple[list[Waiting], set[str]]:
         """Runs functions in one transaction, and after the commit resolves those that have ended.
@@ -160,7 +160,7 @@ class GroupCommit:
         """Runs the functions of one subject; batches leave the subject out meanwhile."""
         try:
             if len(waiters) > 1:
-                waiters, _ = await self._run_together(waiters, isolated=True)
+                waiters, _ = await self._run_in_one(waiters, isolated=True)
             await self._run_singly(subject, waiters)
         except Refusal as refusal:
             fail(waiters, refusal)

@@ -1,4 +1,4 @@
-"""What the log says of a store that cannot be used: when that begins, and when it is over."""
+"""Log lines about the availability of the store: when an outage begins, and when it ends."""
 
 import time
 from collections.abc import Awaitable, Coroutine
@@ -17,10 +17,10 @@ log = structlog.get_logger("teamvars.storage")
 
 
 class WatchedDatabase(Database):
-    """A `Database` that logs why another one cannot be used.
+    """A decorator of a `Database` that logs its outages.
 
-    One warning for each outage, with the driver's error, however many are refused meanwhile; and
-    one when something has worked again that began after the last failure.
+    One warning when an outage begins, with the driver's error, however many calls fail in it. One
+    when it ends: when a call succeeds that began after the last one that failed.
     """
 
     def __init__(self, database: Database) -> None:
@@ -62,7 +62,7 @@ class WatchedDatabase(Database):
         try:
             result = await work
         except Refusal as refusal:
-            # Without a cause somebody was in the way, or has said so already.
+            # Without a cause it is contention for a lock, or an outage that was logged before.
             if refusal.kind is Kind.UNAVAILABLE and refusal.__cause__ is not None:
                 self._note_failure(refusal.__cause__)
             raise
@@ -80,9 +80,9 @@ class WatchedDatabase(Database):
 
 
 def reason(cause: BaseException) -> str:
-    """The class and the message of a driver's error about its store.
+    """The class of a driver's error and the first line of its message, at most 300 characters.
 
-    Not the further lines, which PostgreSQL's errors may have: a detail can quote a row.
+    Further lines are left out: a DETAIL of PostgreSQL can quote a row.
     """
     message = str(cause).partition("\n")[0][:_MOST_CHARACTERS]
     return f"{type(cause).__name__}: {message}" if message else type(cause).__name__

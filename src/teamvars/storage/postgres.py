@@ -1,4 +1,4 @@
-"""PostgreSQL through asyncpg: pooled connections, retried transactions, honest commits."""
+"""PostgreSQL through asyncpg: pooled connections, retried transactions, group commit."""
 
 import asyncio
 import math
@@ -46,15 +46,15 @@ FRAGMENTS = Fragments(
     text='TEXT COLLATE "C"',
     bytes_="BYTEA",
     lock=r"FOR UPDATE OF \1",
-    # An array, for whose few elements it looks into an index; it takes a subquery for a hundred
-    # rows, and then goes through whole tables.
+    # An array, which is estimated at ten elements, so that an index is used; the set-returning
+    # function alone is estimated at a hundred rows, and then whole tables are scanned.
     each=r"= ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(\1 AS jsonb))))",
 )
 _MIGRATION_LOCK = 7_833_462_115
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _TIMEOUTS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "15s"}
-# Every statement looks up keys. A batch of them would else go through whole tables to join them.
+# Every statement looks up keys. For a batch of them the planner would else scan whole tables.
 _PLANNING = {"jit": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 _SERVER_SETTINGS = {"application_name": "teamvars", **_PLANNING, **_TIMEOUTS}
 _IN_EACH_TRANSACTION = "".join(
@@ -102,7 +102,7 @@ class PostgresTransaction(Transaction):
 
 
 class _Queries(Transaction):
-    """A `Transaction` in which each statement is one of its own, on whatever connection is free."""
+    """Autocommit statements, each on any free connection; lookups are coalesced."""
 
     def __init__(self, database: "PostgresDatabase") -> None:
         self._database = database
@@ -119,14 +119,14 @@ class _Queries(Transaction):
 
 
 class PostgresDatabase(Database):
-    """A `Database` on a PostgreSQL server, or on whichever of several is the primary."""
+    """A `Database` on a PostgreSQL server, or on the primary of several."""
 
     def __init__(self, url: str, statement_seconds: float | None = None) -> None:
-        """`pooler=transaction` in the URL's query says that a transaction pooler such as PgBouncer
-        stands between: then nothing that outlives a transaction is used.
+        """`pooler=transaction` in the URL's query is for a pooler such as PgBouncer in transaction
+        mode: no session state is used, such as prepared statements.
 
-        `statement_seconds` is how long a statement may take, and all before a COMMIT together;
-        a COMMIT may end five seconds later. None: as long as it takes.
+        `statement_seconds` is the time-out of a statement, and of all that a transaction does
+        before its COMMIT, which may end five seconds later. None: there is none.
         """
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
@@ -160,7 +160,7 @@ class PostgresDatabase(Database):
         begin, deadline = _READ + self._timeouts, self.deadline()
 
         async def run(connection: Connection) -> T:
-            with deadline.cutting(connection):
+            with deadline.enforced_on(connection):
                 return await _read(connection, body, begin)
 
         return await self._connections.attempt(Lane.READS, run, deadline)
@@ -191,9 +191,10 @@ class PostgresDatabase(Database):
         await self._connections.close()
 
     def deadline(self) -> Deadline:
-        """That of what begins now; within a request that of the request. Refuses when it is late.
+        """The deadline of what begins now; within a request, that of the request. Refuses when too
+        little of it remains.
 
-        What a request waits for besides, such as its code to be read, is taken from its time.
+        Whatever else a request waits for, such as its code being parsed, counts towards it.
         """
         deadline = self._request.get() or Deadline.after(self._seconds)
         if deadline.is_nearly_over:
@@ -201,10 +202,10 @@ class PostgresDatabase(Database):
         return deadline
 
     async def statement(self, deadline: Deadline, sql: str, *args: object) -> Sequence[Row]:
-        """All rows of a statement outside any transaction."""
+        """All rows of an autocommit statement."""
 
         async def run(connection: Connection) -> Sequence[Row]:
-            with deadline.cutting(connection):
+            with deadline.enforced_on(connection):
                 return await PostgresTransaction(connection).fetch(sql, *args)
 
         return await self._connections.attempt(Lane.STATEMENTS, run, deadline)
@@ -217,7 +218,8 @@ class PostgresDatabase(Database):
         attempt = self._connections.attempt(
             lane, lambda connection: _write(connection, body, begin, deadline), deadline
         )
-        # A task of its own: a client that goes away must not cancel a statement that commits.
+        # A task of its own, shielded: cancellation of the caller, whose client has disconnected,
+        # must not interrupt the transaction. A COMMIT that is cancelled has an unknown outcome.
         task = asyncio.ensure_future(attempt)
         self._writes.add(task)
         task.add_done_callback(self._forget)
@@ -226,7 +228,7 @@ class PostgresDatabase(Database):
     def _forget(self, task: "asyncio.Task[Any]") -> None:
         self._writes.discard(task)
         if not task.cancelled():
-            task.exception()  # retrieved: nobody may be waiting any more
+            task.exception()  # marks it as retrieved: the caller may have been cancelled
 
 
 async def _engine(tx: Transaction) -> Engine:
@@ -244,9 +246,10 @@ async def _engine(tx: Transaction) -> Engine:
 
 @cache
 def _in_one(sqls: tuple[str, ...]) -> str:
-    """One statement that does what several do, and takes the parameters of all, one by one.
+    """Several statements as one, with the parameters of all, renumbered in their order.
 
-    All parts of it see the same snapshot (PostgreSQL, WITH Queries, 7.8.4).
+    All but the last are data-modifying common table expressions. All have the same snapshot, and so
+    none sees the effects of another (PostgreSQL, WITH Queries, 7.8.4).
     """
     numbered = []
     before = 0
@@ -262,20 +265,21 @@ def _in_one(sqls: tuple[str, ...]) -> str:
 
 
 def _explained(error: Exception, connection: Connection) -> Exception:
-    """asyncpg has one class for a closed connection and for a caller's mistake; we need two.
+    """The error, or ConnectionResetError when the connection is closed.
 
-    To a server that has said it hangs up, and has not yet done so, it can send nothing any more.
+    asyncpg raises InterfaceError both for a closed connection and for wrong use. An internal error
+    on an open one comes of a server that is about to close it: nothing can be sent any more.
     """
-    if isinstance(error, asyncpg.InternalClientError) and not _is_gone(connection):
+    if isinstance(error, asyncpg.InternalClientError) and not _is_closed(connection):
         connection.terminate()
     lost = ConnectionResetError("the connection was closed")
-    return lost if _is_gone(connection) else error
+    return lost if _is_closed(connection) else error
 
 
-def _is_gone(connection: Connection) -> bool:
+def _is_closed(connection: Connection) -> bool:
     try:
         closed: bool = connection.is_closed()
-    except asyncpg.InterfaceError:  # the pool has already taken it away
+    except asyncpg.InterfaceError:  # the proxy was released to the pool
         return True
     return closed
 
@@ -297,28 +301,30 @@ async def _read(connection: Connection, body: Body[T], begin: str) -> T:
 
 
 async def _write(connection: Connection, body: Body[T], begin: str, deadline: Deadline) -> T:
-    with deadline.cutting(connection):
+    with deadline.enforced_on(connection):
         await _execute(connection, begin)
         try:
             result = await body(PostgresTransaction(connection))
         except BaseException:
             await _roll_back(connection)
             raise
-    with deadline.of_commit.cutting(connection):
+    # From here on a lost connection does not mean that nothing was changed.
+    with deadline.of_commit.enforced_on(connection):
         await _commit(connection)
     return result
 
 
 async def _roll_back(connection: Connection) -> None:
-    if not _is_gone(connection):
+    if not _is_closed(connection):
         await _execute(connection, "ROLLBACK")
 
 
 async def _commit(connection: Connection) -> None:
-    """Commits. A connection that breaks, or is cut, meanwhile leaves the outcome unknown.
+    """Commits. Refuses with outcome_unknown when the connection is lost, or the deadline passes,
+    before the server has confirmed.
 
-    So does a server that stops waiting for its standby: it says so in a warning (SQLSTATE 01000)
-    and then reports success.
+    So does a server that stops waiting for its synchronous standby: it sends a warning (SQLSTATE
+    01000), and then reports success.
     """
     warnings: list[object] = []
 
@@ -334,9 +340,9 @@ async def _commit(connection: Connection) -> None:
     except (*UNUSABLE, asyncio.CancelledError) as error:
         raise outcome_unknown() from error
     finally:
-        with suppress(asyncpg.InterfaceError):  # of a connection that is gone
+        with suppress(asyncpg.InterfaceError):  # of a connection that is closed
             connection.remove_log_listener(listen)
     if warnings:
         raise outcome_unknown()
-    if tag != "COMMIT":
+    if tag != "COMMIT":  # PostgreSQL answers COMMIT with ROLLBACK in an aborted transaction
         raise RuntimeError("A transaction whose statement had failed was committed.")

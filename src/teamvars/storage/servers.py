@@ -1,4 +1,4 @@
-"""The PostgreSQL servers that a URL names, and connections that notice when one falls silent."""
+"""The PostgreSQL servers of a URL, and connections that detect when one stops responding."""
 
 import asyncio
 import socket
@@ -9,23 +9,24 @@ import asyncpg
 from asyncpg import exceptions as pg
 
 CONNECT_SECONDS = 3.0
-"""How long one server may take to let us in."""
+"""The time-out of connecting to one server."""
 
-_SILENT_SECONDS = 10
-"""For how long a server, or the network before it, may let what we send go unconfirmed."""
+_UNACKNOWLEDGED_SECONDS = 10
+"""After how long without an acknowledgement (TCP ACK) a connection is given up."""
 
-_WATCH = {
-    "TCP_KEEPIDLE": _SILENT_SECONDS // 2,
-    "TCP_KEEPINTVL": _SILENT_SECONDS // 4,
-    "TCP_USER_TIMEOUT": _SILENT_SECONDS * 1000,
+_KEEPALIVE = {
+    "TCP_KEEPIDLE": _UNACKNOWLEDGED_SECONDS // 2,
+    "TCP_KEEPINTVL": _UNACKNOWLEDGED_SECONDS // 4,
+    "TCP_USER_TIMEOUT": _UNACKNOWLEDGED_SECONDS * 1000,
 }
-_ANOTHER_MAY_DO = (OSError, pg.PostgresError, asyncpg.TargetServerAttributeNotMatched)
+_TRY_NEXT = (OSError, pg.PostgresError, asyncpg.TargetServerAttributeNotMatched)
 
 
-class Watched(asyncpg.Connection):
-    """A connection that is lost soon after the server's host or the network has gone silent.
+class KeepaliveConnection(asyncpg.Connection):
+    """A connection that fails soon after the server's host or the network has failed.
 
-    By itself the kernel waits for a quarter of an hour, or for ever where nothing is to be sent.
+    With the kernel's defaults that takes a quarter of an hour of retransmissions, or two hours
+    while nothing is sent.
     """
 
     def __init__(self, protocol: Any, transport: asyncio.Transport, *rest: Any) -> None:
@@ -33,15 +34,16 @@ class Watched(asyncpg.Connection):
         connected = transport.get_extra_info("socket")
         if connected.family != socket.AF_UNIX:
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            for name, value in _WATCH.items():
-                if hasattr(socket, name):  # Linux has all of them, other systems some
+            for name, value in _KEEPALIVE.items():
+                if hasattr(socket, name):  # Linux has all of these, other systems some
                     connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 class Servers:
-    """Connects to the first server that will do; the one that did last is asked first.
+    """Connects to the first server that accepts; the one that did so last is tried first.
 
-    Each has a time of its own: the driver has one for all, which the first that is silent uses up.
+    Each has its own time-out. The driver has one for all, which a first server that does not
+    respond uses up.
     """
 
     def __init__(self, url: SplitResult) -> None:
@@ -52,20 +54,22 @@ class Servers:
 
     @property
     def further_seconds(self) -> float:
-        """How much longer than one of them it may take to have asked all."""
+        """How many seconds trying all of them may take beyond those of one."""
         return CONNECT_SECONDS * (len(self._dsns) - 1)
 
-    async def connect(self, *_: Any, **options: Any) -> Watched:
-        """A connection, for the pool. Raises what the driver does when no server will do."""
+    async def connect(self, *_: Any, **options: Any) -> KeepaliveConnection:
+        """A connection, for the pool. Raises an error of the driver when no server accepts."""
         errors: list[Exception] = []
         for dsn in list(self._dsns):
             try:
-                connection: Watched = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, **options)
-            except _ANOTHER_MAY_DO as error:
+                connection: KeepaliveConnection = await asyncpg.connect(
+                    dsn, timeout=CONNECT_SECONDS, **options
+                )
+            except _TRY_NEXT as error:
                 errors.append(error)
             else:
                 self._dsns.remove(dsn)
                 self._dsns.insert(0, dsn)
                 return connection
-        # Whoever has waited for one that is silent is not to wait again.
+        # A time-out is not retried (see `Connections.attempt`), so it goes before other errors.
         raise next((error for error in errors if isinstance(error, TimeoutError)), errors[-1])

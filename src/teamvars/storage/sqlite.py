@@ -1,17 +1,15 @@
-"""SQLite through apsw: one writer whose waiting writes share a commit, and a reader.
+"""SQLite through apsw: one connection that writes, with group commit, and one that reads.
 
-Statements run on the event loop, where they cost microseconds; whatever can wait does not: another
-process's lock is polled for, and the fsync of a commit runs in a thread.
+Statements run on the event loop, where they cost microseconds. Nothing blocks it: a lock of another
+process is polled for, and a COMMIT, which calls fsync(), runs in a thread.
 """
 
 import asyncio
 import os
-import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
 from pathlib import Path
 from typing import Any, Generic
 
@@ -20,69 +18,22 @@ import apsw
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
-from teamvars.storage.database import (
-    Body,
-    Database,
-    Fragments,
-    MissingReference,
-    MissingTable,
-    Row,
-    Statement,
-    T,
-    Taken,
-    Transaction,
-)
-from teamvars.storage.sqlite_link import UNUSABLE, Link
+from teamvars.storage.database import Body, Database, Row, Statement, T, Transaction
+from teamvars.storage.sqlite_connection import UNUSABLE, SqliteConnection
 from teamvars.storage.sqlite_settlement import (
     LostCommit,
     Settlement,
-    begin_log_anew,
     commit,
-    has_log,
+    has_wal,
+    restart_wal,
 )
+from teamvars.storage.sqlite_transaction import SqliteTransaction
 
-FRAGMENTS = Fragments(
-    text="TEXT", bytes_="BLOB", lock="", each=r"IN (SELECT value FROM json_each(\1))"
-)
 LOCK_WAIT_SECONDS = 5.0
 """How long a write waits for another process before it is refused."""
 
 _POLL_SECONDS = 0.002
 _NO_DEADLINE = nullcontext()
-
-
-class SqliteTransaction(Transaction):
-    """A `Transaction` whose statements never suspend."""
-
-    __slots__ = ("_cursor",)
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._cursor = connection.cursor()
-
-    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        return self.run(sql, args)
-
-    async def execute_all(self, *statements: Statement) -> None:
-        for statement in statements:
-            self.run(statement.sql, statement.args)
-
-    async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        for row in rows:
-            self.run(sql, tuple(row))
-
-    async def script(self, sql: str) -> None:
-        self._cursor.execute(_render(sql))
-
-    def run(self, sql: str, args: tuple[Any, ...]) -> Sequence[Row]:
-        """The same as `fetch`, without a coroutine."""
-        try:
-            return self._cursor.execute(_render(sql), args).fetchall()
-        except apsw.ConstraintError as error:
-            raise _broken_constraint(error) from None
-        except apsw.SQLError as error:
-            if "no such table" in str(error):
-                raise MissingTable from error
-            raise
 
 
 class _Queries(Transaction):
@@ -93,7 +44,7 @@ class _Queries(Transaction):
     all statements but the first find it uncontended.
     """
 
-    def __init__(self, reader: Link) -> None:
+    def __init__(self, reader: SqliteConnection) -> None:
         self._reader = reader
         self._statements: Coalescer[Statement, Sequence[Row]] = Coalescer(
             self._run, Fifo(skip_cancelled=True)
@@ -116,7 +67,7 @@ class _Queries(Transaction):
             try:
                 waiter.set_result(transaction.run(waiter.item.sql, waiter.item.args))
             except Exception as error:
-                waiter.set_exception(self._reader.failed(error))
+                waiter.set_exception(self._reader.translate(error))
 
 
 class _Write(Generic[T]):
@@ -149,6 +100,7 @@ class _Write(Generic[T]):
             self._error = storage_unavailable(error) if isinstance(error, UNUSABLE) else error
             if connection.in_transaction:
                 if not self.has_savepoint:
+                    # SQLite's count of rows changed on this connection.
                     return connection.total_changes() == before
                 connection.execute("ROLLBACK TO member")
         if self.has_savepoint and connection.in_transaction:
@@ -172,11 +124,11 @@ class SqliteDatabase(Database):
         self._path = path
         self._create = create
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
-        self._writer = Link(path)
-        self._reader = Link(path)
+        self._writer = SqliteConnection(path)
+        self._reader = SqliteConnection(path)
         self._queries = _Queries(self._reader)
-        # A change is made also when its caller was cancelled in the queue: who sent it may have
-        # gone, and still relies on it.
+        # Writes run also when their caller was cancelled in the queue: a client that has
+        # disconnected may have relied on that.
         self._writes: Coalescer[_Write[Any], Any] = Coalescer(
             self._run_batch, Fifo(skip_cancelled=False)
         )
@@ -186,15 +138,15 @@ class SqliteDatabase(Database):
         """Opens the file. Raises StorageMisconfigured when SQLite does not grant what we need."""
         if self._create:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        was_left = has_log(self._path)
+        may_be_unsynced = has_wal(self._path)
         await _retry_while_busy(self._connect)
-        if was_left:
+        if may_be_unsynced:
             connection = self._writer.connection()
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._committer, begin_log_anew, connection)
+            await loop.run_in_executor(self._committer, restart_wal, connection)
 
     def in_request(self) -> AbstractContextManager[None]:
-        return _NO_DEADLINE  # nothing here waits for longer than a lock may be held
+        return _NO_DEADLINE  # nothing takes longer than LOCK_WAIT_SECONDS and an fsync
 
     async def read(self, body: Body[T]) -> T:
         return await _retry_while_busy(lambda: self._read_once(body))
@@ -203,7 +155,7 @@ class SqliteDatabase(Database):
         return await body(self._queries)
 
     async def _connect(self) -> None:
-        # The writer comes first: it turns a new file's journal into a WAL.
+        # The writer first: it sets the journal mode of a new file to WAL.
         self._writer.connection()
         self._reader.connection()
 
@@ -213,18 +165,18 @@ class SqliteDatabase(Database):
             connection.execute("BEGIN")
             return _run_to_end(body, SqliteTransaction(connection))
         except UNUSABLE as error:
-            raise self._reader.failed(error) from error
+            raise self._reader.translate(error) from error
         finally:
-            self._reader.undo()
+            self._reader.roll_back()
 
     async def write(self, body: Body[T]) -> T:
         return await self._write(body, has_savepoint=True)
 
     async def change(self, subject: str, body: Body[T]) -> T:
-        # It writes once: whoever is refused has changed nothing.
+        # It writes once, last: a function that is refused has changed nothing to roll back to.
         return await self._write(body, has_savepoint=False)
 
-    # SQLite has one writer at a time anyway.
+    # BEGIN IMMEDIATE excludes other writers, of this process and of others.
     migrate = write
 
     async def engine(self) -> Engine:
@@ -236,8 +188,8 @@ class SqliteDatabase(Database):
         await self._queries.close()
         await self._settlement.give_up()
         self._committer.shutdown()
-        self._reader.drop()
-        self._writer.drop()
+        self._reader.close()
+        self._writer.close()
 
     async def _write(self, body: Body[T], *, has_savepoint: bool) -> T:
         result: T = await self._writes.submit(_Write(body, has_savepoint=has_savepoint))
@@ -250,14 +202,14 @@ class SqliteDatabase(Database):
             connection = await _retry_while_busy(self._begin)
             if not all(write.run(connection) for write in writes):
                 # One has failed after it had changed something, without a savepoint to return to.
-                self._writer.undo()
+                self._writer.roll_back()
                 connection = await _retry_while_busy(self._begin)
                 for write in writes:
                     write.has_savepoint = True
                     write.run(connection)
             failure = await self._commit(connection)
         except Exception:
-            self._writer.undo()
+            self._writer.roll_back()
             raise
         for waiter in batch:
             waiter.item.settle(waiter, failure)
@@ -267,25 +219,29 @@ class SqliteDatabase(Database):
         try:
             connection.execute("BEGIN IMMEDIATE")
         except UNUSABLE as error:
-            raise self._writer.failed(error) from error
+            raise self._writer.translate(error) from error
         return connection
 
     async def _commit(self, connection: apsw.Connection) -> Refusal | None:
-        """Commits in a thread, for the fsync. A failure is every member's."""
+        """Commits in a thread, for the fsync. The failure, if any, is that of every function."""
         loop = asyncio.get_running_loop()
+        # The event loop goes on meanwhile, with reads on their own connection. Nothing uses the
+        # writer's: the leader of `_writes` awaits this.
         try:
             await loop.run_in_executor(self._committer, commit, connection)
         except LostCommit as lost:
-            self._writer.give_away()
+            self._writer.detach()
             return await self._settlement.settle(connection, lost)
         except apsw.Error as error:
-            self._writer.drop()
+            self._writer.close()
             return storage_unavailable(error)
         return None
 
 
 def _run_to_end(body: Body[T], transaction: SqliteTransaction) -> T:
-    """Runs the function to its end without giving the event loop a turn."""
+    """Runs the function to its end in this iteration of the event loop: nothing interleaves with
+    the transaction, and no other task sees the connection inside of it.
+    """
     coroutine = body(transaction)
     try:
         coroutine.send(None)
@@ -297,7 +253,9 @@ def _run_to_end(body: Body[T], transaction: SqliteTransaction) -> T:
 
 
 async def _retry_while_busy(step: Callable[[], Awaitable[T]]) -> T:
-    """Takes the step again and again while another process's lock is in its way."""
+    """Repeats the step while another process has the lock it needs: SQLite's own busy handler
+    would block the event loop.
+    """
     deadline = time.monotonic() + LOCK_WAIT_SECONDS
     while True:
         try:
@@ -306,17 +264,3 @@ async def _retry_while_busy(step: Callable[[], Awaitable[T]]) -> T:
             if time.monotonic() > deadline:
                 raise storage_unavailable() from error
         await asyncio.sleep(_POLL_SECONDS)
-
-
-def _broken_constraint(error: apsw.ConstraintError) -> Exception:
-    result = getattr(error, "extendedresult", None)  # not in the driver's type stubs
-    if result in (apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY):
-        return Taken()
-    if result == apsw.SQLITE_CONSTRAINT_FOREIGNKEY:
-        return MissingReference()
-    return error
-
-
-@cache
-def _render(sql: str) -> str:
-    return re.sub(r"\$(\d+)", r"?\1", FRAGMENTS.render(sql))

@@ -1,11 +1,13 @@
-"""What becomes of a commit that failed and may stand in SQLite's log all the same.
+"""Settles commits that failed and may be in SQLite's write-ahead log (WAL) all the same.
 
-When the sync of a commit fails, SQLite rolls back and nobody sees the commit. But its frames stay
-in the log, and whoever reads that anew (the first to open the store once all others have closed it
-or were killed) takes every frame whose checksum is right: the commit would come back.
+When the fsync of a commit fails, SQLite rolls back and no connection sees the commit. But its
+frames stay in the WAL file. WAL recovery, by the first process to open the file when no other has
+it open, takes every frame with a valid checksum, up to the last commit frame: the commit would
+come back.
 
-Each checksum continues the one before. So one more commit, which is written in the same place, ends
-all of the lost one however long that was; and it is certain once this one has been synced.
+The checksum of a frame is cumulative over all frames before it. So one further commit, which is
+written from the same offset, invalidates all frames of the lost one, however many; and once it is
+synced that is durable (decision 007).
 """
 
 import asyncio
@@ -19,10 +21,10 @@ import apsw
 import structlog
 
 from teamvars.domain.errors import Refusal, outcome_unknown, storage_unavailable
-from teamvars.storage.sqlite_link import Link
+from teamvars.storage.sqlite_connection import SqliteConnection
 
 WAIT_SECONDS = 5.0
-"""How long the writers of a lost commit wait to hear that nothing was changed."""
+"""How long the callers of a lost commit wait for it to be settled."""
 
 _FIRST_PAUSE_SECONDS = 0.01
 _LONGEST_PAUSE_SECONDS = 1.0
@@ -31,7 +33,7 @@ log = structlog.get_logger("teamvars.storage")
 
 
 class LostCommit(Exception):
-    """A commit failed and may stand in the log. `version` is the store's, right after that."""
+    """A commit failed and may be in the WAL. `version` is the data version right after that."""
 
     def __init__(self, version: int | None) -> None:
         super().__init__()
@@ -39,20 +41,24 @@ class LostCommit(Exception):
 
 
 class Settlement:
-    """Settles lost commits, of which there is one at most: nobody writes before it is settled."""
+    """Settles lost commits, one at most at a time: there are no writes before it is settled."""
 
-    def __init__(self, committer: Executor, links: Sequence[Link]) -> None:
-        """`committer` has the thread for whatever may sync, `links` are the store's."""
+    def __init__(self, committer: Executor, connections: Sequence[SqliteConnection]) -> None:
+        """`committer` has the thread for whatever may fsync; `connections` are all of the store,
+        to be suspended meanwhile.
+        """
         self._committer = committer
-        self._links = links
+        self._connections = connections
         self._given_up = asyncio.Event()
         self._task: asyncio.Task[bool] | None = None
 
     async def settle(self, connection: apsw.Connection, lost: LostCommit) -> Refusal:
-        """What to tell the writers: that nothing was changed, or after a while that it is unknown.
+        """The refusal for the callers: storage_unavailable, with nothing changed, or after
+        `WAIT_SECONDS` outcome_unknown.
 
-        Takes over the connection on which the commit failed: as long as that is open, the log is
-        not read anew. The links refuse until the commit is settled, however long that takes.
+        Takes ownership of the connection on which the commit failed: no process does WAL recovery
+        as long as one has the file open. The store refuses until the commit is settled, however
+        long that takes.
         """
         kind = type(lost.__cause__).__name__
         log.warning("a commit may be in the log and not on the disk", error=kind)
@@ -62,13 +68,13 @@ class Settlement:
         return storage_unavailable() if done and self._task.result() else outcome_unknown()
 
     async def give_up(self) -> None:
-        """Ends what is under way; the store refuses from then on."""
+        """Stops trying; the store refuses from then on."""
         self._given_up.set()
         if self._task is not None:
             await asyncio.wait([self._task])
 
     async def _settle(self, connection: apsw.Connection, before: int | None) -> bool:
-        """Tries until it is done. True: the lost commit has changed nothing and never will."""
+        """Tries until it is settled. True: the lost commit has no effect, now or after a crash."""
         began = time.monotonic()
         in_thread = asyncio.get_running_loop().run_in_executor
         pause = _FIRST_PAUSE_SECONDS
@@ -81,7 +87,7 @@ class Settlement:
             log.warning("the log is settled", seconds=seconds, undone=now == before)
             self._suspend(False)
         await in_thread(self._committer, connection.close, True)
-        # Another version: another process has committed, or read the log anew before we wrote.
+        # Another version: another process has committed, or has done WAL recovery, before us.
         return now is not None and now == before
 
     async def _is_given_up_within(self, seconds: float) -> bool:
@@ -91,13 +97,14 @@ class Settlement:
             return False
 
     def _suspend(self, is_suspended: bool) -> None:
-        for link in self._links:
-            link.is_suspended = is_suspended
+        for connection in self._connections:
+            connection.is_suspended = is_suspended
 
 
 def commit(connection: apsw.Connection) -> None:
-    """Commits. Raises LostCommit, or FullError or SQLError where the log holds no whole commit:
-    there was no room for its last frame, or SQLite had ended the transaction before."""
+    """Commits. Raises LostCommit; or FullError or SQLError, where the WAL has no commit frame:
+    there was no room for it, or SQLite had rolled the transaction back before.
+    """
     try:
         connection.execute("COMMIT")
     except (apsw.FullError, apsw.SQLError):
@@ -106,29 +113,30 @@ def commit(connection: apsw.Connection) -> None:
         raise LostCommit(_version(connection)) from error
 
 
-def has_log(path: Path) -> bool:
-    """Whether a store has a log: somebody has it open, or was killed with it open."""
+def has_wal(path: Path) -> bool:
+    """Whether the file has a WAL: a process has it open, or was killed while it had."""
     try:
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     except OSError:
         return False
 
 
-def begin_log_anew(connection: apsw.Connection) -> None:
-    """Brings all that is in the log into the file, and ends what the log holds, where it can.
+def restart_wal(connection: apsw.Connection) -> None:
+    """Checkpoints the WAL and restarts it from its beginning; does nothing while others read.
 
-    A killed process may have left commits whose sync had failed, which are shown from now on. The
-    kernel takes them for written, so that no sync of the log writes them: after a power cut they
-    would be gone, and with them every later commit, since each checksum continues the one before.
+    A killed process may have left frames whose fsync had failed, and which recovery has taken. The
+    kernel has marked their pages clean, so no later fsync writes them: after a power cut they would
+    be missing, and with them, as checksums are cumulative, every commit that was appended since.
     """
     with suppress(apsw.Error):
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-        # Until the log has a new beginning on the disk, the older frames there count.
+        # Only the first commit after a checkpoint writes the new WAL header: until that is synced,
+        # the old frames are valid.
         _overwrite(connection)
 
 
 def _version(connection: apsw.Connection) -> int | None:
-    """A number that moves when anybody else commits or reads the log anew; None: not to be had."""
+    """A number that changes when another connection commits or recovers; None: it failed."""
     try:
         version: int = connection.pragma("data_version")
     except apsw.Error:
@@ -137,7 +145,7 @@ def _version(connection: apsw.Connection) -> int | None:
 
 
 def _overwrite(connection: apsw.Connection) -> int | None:
-    """Commits one page, as it is, and returns the version it was based on; None: not this time."""
+    """Commits one page unchanged, and returns the data version before that; None: it failed."""
     try:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

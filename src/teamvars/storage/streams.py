@@ -16,7 +16,7 @@ _ENTRY = (
     "subject_type, subject_id, details, key_id, previous, version, address, link"
 )
 _NO_TEXT = {"sequence", "at", "previous", "version", "link"}
-# As `_ENTRY`, with the bytes of each text.
+# As `_ENTRY`, with each text cast to bytes.
 _RAW_ENTRY = ", ".join(
     name if name in _NO_TEXT else f"CAST({name} AS {{bytes}})" for name in AuditEntry._fields
 )
@@ -24,8 +24,8 @@ _PAGE = 1000
 _WITHIN = "(stream_id IN {{each {0}}} OR subject_id IN {{each {0}}})"
 _NAMING = """WHERE subject_type IN ('users', 'organizations')
     OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename')"""
-# Of each variable one entry. Details are compact JSON; `replace` tells capitals apart on both
-# engines, which LIKE does not.
+# One entry for each variable. Details are compact JSON. `replace` is case-sensitive on both
+# engines; LIKE is not on SQLite.
 _FIRST_WITH_MEMBER = """WHERE (stream_id, sequence) IN (
     SELECT stream_id, min(sequence) FROM audit_entries
     WHERE subject_type = 'vars' AND replace(details, $1, '') <> details
@@ -43,7 +43,7 @@ WHERE id = $1
 
 
 async def insert(tx: Transaction, *begun: Stream) -> None:
-    """Begins the histories of new subjects."""
+    """Adds the streams of new subjects."""
     await tx.execute_many(
         "INSERT INTO streams (id, sequence, link, head) VALUES ($1, $2, $3, $4)",
         [(stream.id, stream.sequence, stream.link, stream.head) for stream in begun],
@@ -51,13 +51,15 @@ async def insert(tx: Transaction, *begun: Stream) -> None:
 
 
 async def delete(tx: Transaction, stream_ids: Sequence[str]) -> None:
-    """Forgets the streams of subjects that are gone; their entries stay."""
+    """Deletes the streams of deleted subjects; their entries stay."""
     ids = json.dumps(stream_ids)
     await tx.execute("DELETE FROM streams WHERE id IN {each $1}", ids)
 
 
 async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
-    """Locks streams, in id order, for the rest of the transaction. Refuses when one is missing."""
+    """Locks streams until the end of the transaction, in the order of their ids, so that two
+    transactions cannot deadlock. Refuses: not found, when one is missing.
+    """
     wanted = set(stream_ids)
     rows = await tx.fetch(
         f"SELECT {_STREAM} FROM streams WHERE id IN {{each $1}} ORDER BY id {{lock streams}}",
@@ -74,18 +76,18 @@ async def every(tx: Transaction) -> list[Stream]:
 
 
 async def append(tx: Transaction, entry: AuditEntry, after: Stream) -> None:
-    """Writes the entry and moves its stream to where it is after it."""
+    """Adds the entry and advances its stream to `after`."""
     await tx.execute_all(*appending(entry, after))
 
 
 async def append_all(tx: Transaction, added: Sequence[AuditEntry], after: Sequence[Stream]) -> None:
-    """Writes entries of several streams and moves these to where they are after all of them."""
+    """Adds entries of several streams and advances each of these to its place in `after`."""
     await tx.execute_many(_INSERT_ENTRY, added)
     await tx.execute_many(_MOVE, [_place(stream) for stream in after])
 
 
 def appending(entry: AuditEntry, after: Stream) -> tuple[Statement, Statement]:
-    """What `append` does, for a change of one row to take along."""
+    """The statements of `append`, to be run with the change that the entry records."""
     return Statement(_INSERT_ENTRY, entry), Statement(_MOVE, _place(after))
 
 
@@ -101,7 +103,7 @@ async def entries(tx: Transaction, stream_id: str) -> AsyncIterator[AuditEntry]:
 async def entries_after(tx: Transaction, stream_id: str, sequence: int) -> list[AuditEntry]:
     """A page of a stream's entries with larger sequence numbers, oldest first.
 
-    Numbers that are missing end nothing.
+    A gap in the numbers does not end it.
     """
     rest = f"WHERE stream_id = $1 AND sequence > $2 ORDER BY sequence LIMIT {_PAGE}"
     return await _fetch_entries(tx, rest, stream_id, sequence)
@@ -173,8 +175,8 @@ async def with_entries(tx: Transaction) -> Sequence[str]:
 async def _fetch_entries(tx: Transaction, rest: str, *args: object) -> list[AuditEntry]:
     """The entries a statement is about, by what comes after its FROM.
 
-    SQLite lets a column hold text that is none, but its driver then hands out no row at all: such
-    a field is given as the bytes it is (see `AuditEntry.faulty`).
+    SQLite accepts invalid UTF-8 as text, but its driver then fails for the whole statement: such a
+    field is returned as bytes (see `AuditEntry.faulty`).
     """
     try:
         rows = await tx.fetch(f"SELECT {_ENTRY} FROM audit_entries {rest}", *args)
@@ -193,12 +195,12 @@ def _text(raw: object) -> object:
 
 
 def _ids(ids: Collection[str] | None) -> str | None:
-    """What `{each}` takes."""
+    """The parameter of `{each}`."""
     return None if ids is None else json.dumps(sorted(ids))
 
 
 def _place(stream: Stream) -> tuple[object, ...]:
-    """What `_MOVE` takes."""
+    """The parameters of `_MOVE`."""
     usage = stream.usage
     place = stream.sequence, stream.link, stream.head, usage.variables, usage.value_bytes
     return stream.id, *place

@@ -1,4 +1,4 @@
-"""Variables as rows. A value is stored sealed; a list does not even fetch a sensitive one."""
+"""Variables as rows. Values are stored sealed; a list does not even fetch sensitive ones."""
 
 from collections.abc import Iterator
 
@@ -69,7 +69,7 @@ async def find_all(
 ) -> Iterator[StoredVariable] | None:
     """A workspace's variables by key (code points), then category, as they are at that head.
 
-    None when the workspace's stream has moved from there, or is gone.
+    None when the head is another by now, or the workspace deleted.
     """
     rows = await tx.fetch(_LIST, workspace_id, head)
     if not rows:
@@ -86,7 +86,7 @@ async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVar
 
 
 async def insert(tx: Transaction, stored: StoredVariable, *record: Statement) -> None:
-    """Adds a variable, together with the statements that record it. Refuses: key_taken."""
+    """Adds a variable, and runs the statements that record it. Refuses: key_taken."""
     variable = stored.variable
     args = (
         variable.id,
@@ -105,7 +105,7 @@ async def insert(tx: Transaction, stored: StoredVariable, *record: Statement) ->
 
 
 async def update(tx: Transaction, stored: StoredVariable, *record: Statement) -> None:
-    """Stores a variable as it is now, with the statements that record it. Refuses: key_taken."""
+    """Updates a variable, and runs the statements that record it. Refuses: key_taken."""
     variable = stored.variable
     args = (
         variable.id,
@@ -122,7 +122,7 @@ async def update(tx: Transaction, stored: StoredVariable, *record: Statement) ->
 
 
 async def delete(tx: Transaction, variable_id: str, *record: Statement) -> None:
-    """Removes a variable, together with the statements that record it."""
+    """Deletes a variable, and runs the statements that record it."""
     await tx.execute_all(Statement(_DELETE, (variable_id,)), *record)
 
 

@@ -1,1 +1,1 @@
-"""Values that are code, read and evaluated where they keep nobody waiting (decision 008)."""
+"""Values that are code, parsed and evaluated without blocking the event loop (decision 008)."""

@@ -1,4 +1,4 @@
-"""Where code is read: short code on the event loop, all else in a process beside the worker."""
+"""Parses and evaluates code: short code on the event loop, all else in a subprocess."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -18,22 +18,22 @@ from teamvars.services.code.examination import (
     has_at_most,
     read,
 )
+from teamvars.services.code.fair_lock import FairLock
 from teamvars.services.code.process import Killed, Limits, Process
-from teamvars.services.code.turns import Turns
 
 log = structlog.get_logger("teamvars.code")
 
 
 class CodeChecker:
-    """Reads and evaluates code that anybody may have written; one a worker.
+    """Parses and evaluates untrusted code; one instance a worker.
 
-    It starts a process when the first code comes that may take long, and keeps it for the next.
+    It starts a subprocess for the first code that may take long, and keeps it for the next.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._short = asyncio.Lock()
-        self._turns = Turns()
+        self._process_lock = FairLock()
         self._process = Process(self._limits)
         self._thread = ThreadPoolExecutor(1, "code")
 
@@ -64,16 +64,15 @@ class CodeChecker:
     async def _checked_here(self, source: str) -> CodeError | None:
         async with self._short:
             expression = read(source)
-            # The lock is held for a turn of the loop, so that of all that arrive together only one
-            # is read in a turn, and everything else goes on in between.
+            # The lock is held for an iteration of the event loop: of many pieces of code that
+            # arrive at the same time one is parsed an iteration, with all other work in between.
             await asyncio.sleep(0)
         return expression if isinstance(expression, CodeError) else None
 
     async def _evaluated_here(self, source: str) -> Examination | None:
-        """What the source comes to, in two turns of the loop; None: it may take longer.
+        """The result, within two iterations of the loop; None: it may take longer.
 
-        A `for` or a splat makes a step's cost depend on more than the part of the code it stands
-        for, so with them the count of steps promises no time.
+        A `for` or a splat repeats an expression, so that the number of steps is no bound of time.
         """
         async with self._short:
             expression = read(source)
@@ -86,14 +85,17 @@ class CodeChecker:
         return found
 
     async def _examined(self, principal: str, job: Job) -> Examination:
-        """What the process says, waiting for its turn included."""
+        """The result of the subprocess, in `Limits.seconds` including the wait for the lock."""
         try:
-            async with asyncio.timeout(self._limits.seconds), self._turns.turn(principal):
+            async with (
+                asyncio.timeout(self._limits.seconds),
+                self._process_lock.held_by(principal),
+            ):
                 try:
                     return await self._asked(job)
                 except Killed:
-                    # Whoever did that may not have meant this code. If it happens again, it was
-                    # the code: it has brought down the interpreter, or the memory of the host.
+                    # The signal may have nothing to do with this code. If it happens again it has:
+                    # the code has crashed the interpreter, or used up the memory of the host.
                     return await self._asked(job)
         except TimeoutError:
             raise busy() from None
@@ -108,5 +110,7 @@ class CodeChecker:
         try:
             return await loop.run_in_executor(self._thread, self._process.examine, job)
         except asyncio.CancelledError:
-            self._process.kill()  # nobody waits for this any more, and somebody may for the next
+            # A thread cannot be cancelled: it ends when the subprocess does. Else the next job
+            # would wait for a result that has no caller.
+            self._process.kill()
             raise

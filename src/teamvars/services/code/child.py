@@ -1,8 +1,8 @@
-"""The process that reads and evaluates long code: `python -m teamvars.services.code.child`.
+"""The subprocess that parses and evaluates long code: `python -m teamvars.services.code.child`.
 
-A message is four bytes of length and a MessagePack document, jobs on standard input and replies on
-standard output. A job that takes too long ends the process; so does the end of its input, when the
-worker it belongs to has gone. It opens nothing and writes nothing else.
+Messages are length-prefixed MessagePack documents: jobs on standard input, replies on standard
+output. A job that exceeds its processor time ends the process; so does the end of its input, when
+the worker has exited. It opens no files and writes nothing else.
 """
 
 import os
@@ -17,22 +17,22 @@ if sys.platform != "win32":
     import resource
 
 LENGTH_BYTES = 4
-"""Of the number before each message, the most significant byte first."""
+"""The size of the length prefix, an unsigned integer in network byte order."""
 
 READY = b"\x06"
-"""What it says once it is confined and can take a job."""
+"""Written once the process is confined and accepts jobs."""
 
 _NICENESS = 5
 
 
 def message(document: Job | Examination | None) -> bytes:
-    """The document as it goes through the pipe; None stands for code that is too complex."""
+    """The document with its length prefix; None stands for code that is too complex."""
     body = msgspec.msgpack.encode(document)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
 def serve(processor_seconds: float) -> None:
-    """Takes one job after another until the input ends."""
+    """Replies to one job after another until the end of the input."""
     decoder = msgspec.msgpack.Decoder(Job)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     sink.write(READY)
@@ -53,19 +53,20 @@ def _reply(decoder: msgspec.msgpack.Decoder[Job], body: bytes) -> bytes:
 
 
 def _end_after(processor_seconds: float) -> None:
-    """Has the kernel end this process when it has used that much time; 0 takes it back.
+    """Sets the timer with which the kernel ends this process by SIGPROF after so many seconds of
+    processor time; 0 disarms it.
 
-    RLIMIT_CPU, which is for this, counts whole seconds of the process's life. Without timers, on
-    Windows, there is only the worker's own patience.
+    RLIMIT_CPU would count whole seconds, from the start of the process. On Windows, which has no
+    such timers, only the worker's time-out holds.
     """
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_PROF, processor_seconds)
 
 
 def _confine(memory_bytes: int) -> None:
-    """Gives up whatever this process must not have or do."""
-    # The worker decides when to end it: whoever stops a server may signal all of its processes, and
-    # requests under way are finished first.
+    """Limits what this process can do and use."""
+    # The worker ends it: service managers signal all processes of a service, and the worker
+    # finishes its requests first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "win32":
@@ -73,7 +74,7 @@ def _confine(memory_bytes: int) -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     os.nice(_NICENESS)
     _limit(resource.RLIMIT_CORE, 0)
-    if sys.platform == "linux":  # others have the limit and do not keep to it
+    if sys.platform == "linux":  # other systems have the limit and do not enforce it
         _limit(resource.RLIMIT_AS, memory_bytes)
 
 

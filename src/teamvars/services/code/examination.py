@@ -1,6 +1,6 @@
-"""What is asked about a piece of code and what is found: the same on the event loop and in a child.
+"""Jobs and their results: the same functions run on the event loop and in the subprocess.
 
-The child imports this module and what it needs, and little else: it starts in a tenth of a second.
+The subprocess imports little besides this module, so that it starts in a tenth of a second.
 """
 
 import msgspec
@@ -10,18 +10,18 @@ from teamvars.domain.discreet import Discreet
 from teamvars.hcl import Expression, HclError, TooMuchWork, parse
 
 QUICK_BYTES = 4_096
-"""Up to here reading takes 8 ms at most, whatever the code is."""
+"""Up to this size parsing takes 8 ms at most, whatever the code is."""
 
 QUICK_TO_EVALUATE_BYTES = 2_048
-"""Up to here so does finding out whether it repeats anything and what it refers to."""
+"""Up to this size so does analysing what it repeats and what it refers to."""
 
 QUICK_STEPS = 2_000
-"""So many steps of evaluation take 4 ms at most, as long as nothing is repeated."""
+"""So many steps of evaluation take 4 ms at most, without `for` and splats."""
 
 _ROOM = 64 * 1024
 _GROWTH = 8
-"""A value has this many bytes of JSON for each of its code's, and that room besides. JSON takes six
-for some characters, so that no value which stands there written out is too large."""
+"""The JSON of a value may have `_GROWTH` bytes for each byte of its code, and `_ROOM` besides. JSON
+escapes some characters with six bytes, so that no literal value is too large."""
 
 # Exact numbers stay exact: 1e400 is a number of JSON, however few programs can hold it.
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
@@ -41,17 +41,17 @@ class CodeError(Discreet, frozen=True, array_like=True):
 
 
 class Job(Discreet, frozen=True, array_like=True):
-    """A piece of code to read and, if wanted, to evaluate."""
+    """A piece of code to parse and, with `evaluate`, to evaluate."""
 
     source: str
     evaluate: bool = False
 
 
 class Examination(Discreet, frozen=True, array_like=True):
-    """What became of it.
+    """The result of a job.
 
-    `valid` says that it parses. `value`, as JSON, counts only where `evaluated`. `error` says why
-    it does not parse or evaluate: what refers to variables or calls functions has no value.
+    `valid`: it parses. `value`, as JSON, is defined only with `evaluated`. `error` is why it does
+    not parse or evaluate: what refers to variables or calls functions has no value.
     """
 
     valid: bool
@@ -63,16 +63,16 @@ class Examination(Discreet, frozen=True, array_like=True):
 
 
 class TooComplex(Exception):
-    """The code takes more time or memory than it may have, or its value is far larger than it."""
+    """The code exceeds its processor time or memory, or its value is far larger than the code."""
 
 
 def has_at_most(size: int, source: str) -> bool:
-    """Whether the code has no more bytes than that."""
+    """Whether the code has at most so many bytes in UTF-8."""
     return len(source) <= size and len(source.encode(errors="replace")) <= size
 
 
 def examined(job: Job) -> Examination:
-    """Reads and evaluates without regard to time. Raises TooComplex."""
+    """Parses and evaluates without a limit of time. Raises TooComplex."""
     expression = read(job.source)
     if isinstance(expression, CodeError):
         return Examination(valid=False, error=expression)
@@ -85,7 +85,9 @@ def examined(job: Job) -> Examination:
 
 
 def evaluated_at_once(source: str, expression: Expression) -> Examination | None:
-    """What an expression that repeats nothing comes to; None: it takes long. Raises TooComplex."""
+    """The result of an expression that repeats nothing, in at most `QUICK_STEPS`; None: it takes
+    more. Raises TooComplex.
+    """
     try:
         return evaluated(source, expression, QUICK_STEPS)
     except TooMuchWork:
@@ -93,7 +95,7 @@ def evaluated_at_once(source: str, expression: Expression) -> Examination | None
 
 
 def read(source: str) -> Expression | CodeError:
-    """The expression, or why there is none."""
+    """The expression, or why the source does not parse."""
     try:
         return parse(source)
     except HclError as error:
@@ -101,7 +103,7 @@ def read(source: str) -> Expression | CodeError:
 
 
 def evaluated(source: str, expression: Expression, *steps: int) -> Examination:
-    """What the expression comes to, in that many steps. Raises TooMuchWork and TooComplex."""
+    """The result of the expression, in so many steps. Raises TooMuchWork and TooComplex."""
     parsed = Examination(
         valid=True, references=expression.references, functions=expression.functions
     )

@@ -1,8 +1,9 @@
-"""A worker's end of the process that reads and evaluates long code. It blocks: call it in a thread.
+"""The worker's end of the subprocess that parses and evaluates long code. It blocks: call it in a
+thread.
 
-A thread and not the event loop's own means: those of uvloop fork, which stops the loop for
-milliseconds, the more the larger the worker is; and whoever sends a job here also takes its reply,
-so that no reply is ever taken for another's.
+A thread, and not the subprocess support of the event loop: uvloop forks, which stops the loop for
+milliseconds, the more the larger the worker is. And as one call sends a job and reads its reply,
+no reply is taken for that of another job.
 """
 
 import os
@@ -21,7 +22,7 @@ _DECODER: msgspec.msgpack.Decoder[Examination | None] = msgspec.msgpack.Decoder(
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What one job may cost: time of a processor, time in all with waiting, and memory."""
+    """Limits of one job: processor time, elapsed time including waits, and memory."""
 
     processor_seconds: float = 2.0
     seconds: float = 10.0
@@ -29,13 +30,13 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Killed(Exception):
-    """Somebody or something has ended the process with a signal, and not for the time it took."""
+    """A signal has ended the process, other than that of its processor time."""
 
 
 class Process:
-    """At most one process, started for the first job and again where it has ended.
+    """At most one subprocess, started for the first job, and again after it has ended.
 
-    One thread at a time; only `kill` may be called beside it.
+    Not thread-safe, but for `kill`, which may be called while another thread is in `examine`.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -43,7 +44,9 @@ class Process:
         self._running: subprocess.Popen[bytes] | None = None
 
     def examine(self, job: Job) -> Examination:
-        """Raises TooComplex, Killed, and OSError where no process can be started."""
+        """The result of the job. Raises TooComplex, Killed, and OSError when no process can be
+        started.
+        """
         if self._running is None or self._running.poll() is not None:
             self.end()
             self._running = self._started()
@@ -56,12 +59,12 @@ class Process:
         return reply
 
     def kill(self) -> None:
-        """Ends the process, and so whatever it does; it has nothing that could be lost."""
+        """Kills the process, and with it the job; it has no state to lose."""
         if self._running is not None:
             self._running.kill()
 
     def end(self) -> None:
-        """Ends the process, and leaves nothing of it."""
+        """Kills the process and reaps it."""
         process, self._running = self._running, None
         if process is not None:
             process.kill()
@@ -70,16 +73,16 @@ class Process:
 
     def _started(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            # -P: nothing is imported from the folder the server happens to run in.
+            # -P: nothing is imported from the current directory.
             [sys.executable, "-P", "-m", _CHILD, *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # a traceback there could hold some of the code
-            # No setting, and so no password either: it runs what strangers have written.
+            stderr=subprocess.DEVNULL,  # a traceback could contain code
+            # Without the settings, one of which may contain a password: it runs untrusted code.
             env={k: v for k, v in os.environ.items() if not k.startswith("TEAMVARS_")},
         )
         assert process.stdout is not None
-        # What strangers have written is not sent before it has confined itself.
+        # No untrusted code before it has confined itself.
         if process.stdout.read(len(child.READY)) != child.READY:
             with process:
                 raise ChildProcessError(f"ended with code {process.wait()} before its first job")
@@ -102,7 +105,7 @@ def _whole(read: bytes, length: int) -> bytes:
 
 
 def _reason(code: int) -> Exception:
-    """What it means that the process has ended so."""
+    """What the exit code of the process means."""
     if sys.platform != "win32" and code == -signal.SIGPROF:
         return TooComplex()
     if code < 0:

@@ -1,4 +1,4 @@
-"""A connection to SQLite's file, with the settings the service relies on."""
+"""A connection to a SQLite file, with the PRAGMAs the service relies on."""
 
 from pathlib import Path
 
@@ -28,8 +28,11 @@ UNUSABLE = (
 )
 
 
-class Link:
-    """A connection to the file that is there now, made again when it was dropped or replaced."""
+class SqliteConnection:
+    """A connection that is opened on first use, and again after it was closed or the file replaced.
+
+    It belongs to the event loop's thread; only a COMMIT runs in another, and nothing meanwhile.
+    """
 
     def __init__(self, path: Path) -> None:
         self.is_suspended = False
@@ -38,45 +41,44 @@ class Link:
         self._inode = (0, 0)
 
     def connection(self) -> apsw.Connection:
-        """The open connection. Refuses when the file is gone or cannot be opened, or the link is
-        suspended; raises BusyError when another process is in the way.
-
-        The look at the inode matters: SQLite would go on writing to a file that was deleted.
+        """The open connection. Refuses when the file is missing or cannot be opened, or this is
+        suspended; raises BusyError when another process has a lock that opening needs.
         """
         if self.is_suspended:
             raise storage_unavailable()
         try:
             status = self._path.stat()
+            # SQLite keeps writing to a file that was deleted or replaced: its descriptor is valid.
             inode = (status.st_dev, status.st_ino)
             if self._connection is None or inode != self._inode:
-                self.drop()
+                self.close()
                 self._connection, self._inode = _connect(self._path), inode
         except (OSError, *UNUSABLE) as error:
             raise storage_unavailable() from error
         return self._connection
 
-    def undo(self) -> None:
-        """Undoes the transaction; a connection on which that fails is not used any more."""
+    def roll_back(self) -> None:
+        """Rolls back the transaction; a connection on which that fails is closed."""
         if self._connection is None:
             return
         try:
             self._connection.execute("ROLLBACK")
         except apsw.Error:
-            self.drop()
+            self.close()
 
-    def failed(self, error: Exception) -> Exception:
-        """What to raise for an error. Lets go of a connection that cannot be used any more."""
+    def translate(self, error: Exception) -> Exception:
+        """What to raise for an error of the driver; closes a connection that is unusable by it."""
         if not isinstance(error, UNUSABLE):
             return error
-        self.drop()
+        self.close()
         return storage_unavailable(error)
 
-    def give_away(self) -> None:
-        """Lets go of the connection without closing it."""
+    def detach(self) -> None:
+        """Gives up the connection without closing it: somebody else has taken it over."""
         self._connection = None
 
-    def drop(self) -> None:
-        """Closes the connection, which rolls back what it had not committed."""
+    def close(self) -> None:
+        """Closes the connection, which rolls back what is uncommitted."""
         if self._connection is not None:
             self._connection.close(True)
             self._connection = None
@@ -84,8 +86,8 @@ class Link:
 
 def _connect(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    # One plan a statement, whatever its parameters: else a statement is planned anew each time it
-    # is bound, which costs the access statement eight times as much as running it.
+    # Query planner stability: without it a statement is prepared again whenever its parameters
+    # change, which costs the access statement eight times as much as running it.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for pragma, wanted in _PRAGMAS.items():
         connection.pragma(pragma, wanted)
