@@ -14,7 +14,7 @@ from teamvars.domain.memberships import (
     MembershipFilter,
     Status,
 )
-from teamvars.domain.names import is_email
+from teamvars.domain.names import fold, is_email
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_members import owners_lost
 from teamvars.domain.teams import Team
@@ -118,7 +118,8 @@ class Memberships:
             organization_id = granted.organization.id
             faults = [*draft.all_faults(), *draft.missing(team.id for team in into)]
             email = draft.email or ""
-            user = await users.find_by_email(tx, email) if is_email(email) else None
+            known = await users.find_all_by_email(tx, [email]) if is_email(email) else {}
+            user = known.get(fold(email))
             if user and await memberships.find_of_user(tx, organization_id, user.id):
                 faults.append(draft.already_member())
             refuse_all(faults)
@@ -174,7 +175,7 @@ class Memberships:
             seen.require_owner()
             organization_id = seen.organization.id
             await ledger.lock([organization_id])
-            of_organization = await teams.of_organization(tx, organization_id)
+            of_organization = await teams.of_organizations(tx, [organization_id])
             # All of them: the membership may come into any while this waits.
             await ledger.lock(team.id for team in of_organization)
             found, granted = await _granted(tx, caller, ledger.now, membership_id)

@@ -55,12 +55,6 @@ async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, User]:
     return {row[0]: _user(row) for row in rows}
 
 
-async def find_by_email(tx: Transaction, email: str) -> User | None:
-    """A user by e-mail address, however it is capitalised."""
-    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM users WHERE email_folded = $1", fold(email))
-    return None if row is None else _user(row)
-
-
 async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> User | None:
     """A user by id, if it is the actor or is in, or invited to, an organization the actor is in.
 
