@@ -1,4 +1,4 @@
-"""Who may do what (contract §6): callers, what one statement found out about them, permissions."""
+"""Who may do what (contract §6): callers, levels, permissions, and results of access checks."""
 
 from collections.abc import Mapping
 from enum import Enum, IntEnum
@@ -45,10 +45,10 @@ _REFUSALS = {
 
 
 class Caller(msgspec.Struct):
-    """The sender of one request. `actor` is filled in as soon as storage knows whose token it is.
+    """The sender of one request. `actor` is None until an access check has authenticated it.
 
     Only the hash of the token is kept, so no `repr` or log can show the token itself. `address` is
-    what the audit trail keeps of whence the request came.
+    the client's, for the audit trail.
     """
 
     token_hash: bytes

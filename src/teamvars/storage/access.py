@@ -224,7 +224,7 @@ _AUTHENTICATE = Question(
 
 
 async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
-    """Finds out who calls. Refuses: unauthenticated."""
+    """Sets the caller's actor. Refuses: unauthenticated."""
     _settle(caller, await tx.ask(_AUTHENTICATE, caller.token_hash, now))
 
 
@@ -233,8 +233,8 @@ async def workspace(
 ) -> WorkspaceAccess:
     """What the caller may do in a workspace. Refuses: unauthenticated, not found.
 
-    With `lock`, the workspace's stream is locked first and all else is read after that, if the
-    caller may write variables; nothing is locked for who may not. An owner's level is then WRITE.
+    With `lock`, if the caller may write variables, the workspace's stream is locked before all else
+    is read; otherwise nothing is locked. An owner's level is then WRITE.
     """
     args = (caller.token_hash, now, workspace_id)
     row = await _row(
@@ -258,8 +258,8 @@ async def organization(
 ) -> OrganizationAccess:
     """What the caller may do with an organization. Refuses: unauthenticated, not found.
 
-    With `lock`, the organization's stream is locked first and all else is read after that, if the
-    caller owns it; nothing is locked for who does not.
+    With `lock`, if the caller owns it, the organization's stream is locked before all else is read;
+    otherwise nothing is locked.
     """
     args = (caller.token_hash, now, fold(name))
     row = await _row(
@@ -287,8 +287,8 @@ async def team(
 ) -> TeamAccess:
     """What the caller may do with a team. Refuses: unauthenticated, not found.
 
-    With `lock`, the team's stream is locked first and all else is read after that, if the caller
-    may change its members; nothing is locked for who may not.
+    With `lock`, if the caller may change its members, the team's stream is locked before all else
+    is read; otherwise nothing is locked.
     """
     args = (caller.token_hash, now, team_id)
     row = await _row(
@@ -321,25 +321,26 @@ async def team(
 
 
 _MOST_LOOKS = 8
-"""Each further one is for somebody who changed the caller's rights, or the subject, meanwhile."""
+"""Attempts to read a locked row consistently; each further one follows a concurrent change."""
 
 _Ask = Callable[[], Awaitable[Row | None]]
 
 
 async def _row(read: _Ask, lock: _Ask | None, has_right: Callable[[Row], bool]) -> Row | None:
-    """The row; with `lock` its stream is locked, and all of it was read after the lock was had.
+    """The row; with `lock` its stream is locked, and all of it was read under that lock.
 
-    Who has not the right that the lock demands gets the row without the lock, to be refused.
+    A caller without the right that the lock demands gets the row unlocked, to be refused.
 
-    PostgreSQL takes the locked stream from after the wait and everything else from before it. When
-    the two sequence numbers differ, someone changed the subject meanwhile, so it is read again.
+    After waiting for a row lock, READ COMMITTED re-reads the locked row alone (EvalPlanQual);
+    everything else is from the statement's snapshot, taken before the wait. When the two sequence
+    numbers differ, the subject was changed in between, and the row is read again.
     """
     if lock is None:
         return await read()
     for _ in range(_MOST_LOOKS):
         row = await lock()
         if row is None:
-            # Nothing to lock for this caller: the other statement says why, if that is still so.
+            # No right, or no such subject: the unlocked row says which, unless that changed since.
             row = await read()
             if row is None or row[4] is None or not has_right(row):
                 return row
@@ -349,7 +350,7 @@ async def _row(read: _Ask, lock: _Ask | None, has_right: Callable[[Row], bool]) 
 
 
 def _settle(caller: Caller, row: Row | None) -> None:
-    """Notes who calls. Refuses an unknown, expired or revoked token, and a disabled user's."""
+    """Sets the caller's actor. Refuses an unknown, expired or revoked token, a disabled user."""
     if row is None:
         raise unauthenticated()
     token_id, user_id, team_id, organization_id = row[:4]

@@ -171,8 +171,8 @@ async def with_entries(tx: Transaction) -> Sequence[str]:
 async def _fetch_entries(tx: Transaction, rest: str, *args: object) -> list[AuditEntry]:
     """The entries a statement is about, by what comes after its FROM.
 
-    SQLite lets a column hold text that is none, but its driver then hands out no row at all: such
-    a field is given as the bytes it is (see `AuditEntry.faulty`).
+    SQLite stores text that is no valid UTF-8, on which its driver raises: such a field is returned
+    as bytes (see `AuditEntry.faulty`).
     """
     try:
         rows = await tx.fetch(f"SELECT {_ENTRY} FROM audit_entries {rest}", *args)
