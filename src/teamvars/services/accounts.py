@@ -166,7 +166,7 @@ class Accounts:
             raise Refusal(Fault(Code.NAME_TAKEN, name_taken("a user").detail)) from None
 
     async def _locked(self, ledger: Ledger, who: str, how: Disabling) -> User:
-        """The user, once the streams are locked in which the owners of their organizations change."""
+        """The user, with the streams locked in which owners of their organizations change."""
 
         async def look() -> tuple[User, set[str]]:
             user = await users.find_one(ledger.tx, who)

@@ -245,7 +245,7 @@ class Variables:
     async def _change(
         self, caller: Caller, workspace_id: str, look: Body[None], body: Body[T]
     ) -> T:
-        """Makes the change. `look` refuses a caller without the right before the queue of writers."""
+        """Makes the change. `look` keeps callers without the right out of the queue of writers."""
         if not self._writers.knows(caller, workspace_id):
             await self._database.query(look)
             self._writers.note(caller, workspace_id)
