@@ -151,7 +151,7 @@ class Memberships:
 
             async def look() -> Membership:
                 found, _ = await _granted(tx, caller, ledger.now, membership_id)
-                if not _is_callers(caller, found):
+                if caller.user_id != found.user.id:
                     raise forbidden("Only the invited user may accept, with a token of their own.")
                 return found
 
@@ -201,7 +201,7 @@ async def _granted(
     granted = await access.organization(tx, caller, now, found.organization_name)
     if granted.organization.id != found.organization_id:  # another of that name by now
         raise not_found()
-    if not _is_callers(caller, found):
+    if caller.user_id != found.user.id:
         granted.require_visible()
     return found, granted
 
@@ -258,8 +258,3 @@ async def _page(
 def _seen(granted: OrganizationAccess) -> frozenset[str] | None:
     """The secret teams the caller sees; None: all."""
     return None if granted.is_owner else granted.team_ids
-
-
-def _is_callers(caller: Caller, found: Membership) -> bool:
-    actor = caller.actor
-    return actor is not None and actor.kind == "user" and actor.id == found.user.id
