@@ -111,6 +111,11 @@ class OrganizationAccess(msgspec.Struct, frozen=True):
     manages_membership: bool
     stream: Stream
 
+    @property
+    def sees_secret(self) -> frozenset[str] | None:
+        """The ids of the secret teams the caller sees, others among them; None: of all."""
+        return None if self.is_owner else self.team_ids
+
     def require_visible(self) -> None:
         """Refuses outsiders like a missing organization."""
         if not (self.is_owner or self.is_member):

@@ -58,7 +58,7 @@ class Memberships:
             granted.require_visible()
             within = Within(organization_id=granted.organization.id)
             found = await memberships.search(tx, within, wanted, page)
-            return await _page(tx, found, _seen(granted))
+            return await _page(tx, found, granted.sees_secret)
 
         return await self._database.read(body)
 
@@ -86,7 +86,7 @@ class Memberships:
             granted.require_visible()
             found = await memberships.search(tx, Within(team_id=team_id), wanted, page)
             whole = await access.organization(tx, caller, self._clock(), granted.organization_name)
-            return await _page(tx, found, _seen(whole))
+            return await _page(tx, found, whole.sees_secret)
 
         return await self._database.read(body)
 
@@ -97,7 +97,7 @@ class Memberships:
             found, granted = await _granted(tx, caller, self._clock(), membership_id)
             if not (granted.is_owner or granted.is_member):
                 return MembershipPage([found], 1, {})  # invited, and no more than that
-            return await _page(tx, Paged([found], 1), _seen(granted))
+            return await _page(tx, Paged([found], 1), granted.sees_secret)
 
         return await self._database.read(body)
 
@@ -159,7 +159,7 @@ class Memberships:
             if found.status is Status.INVITED:
                 await membership_changes.update(ledger, [found.with_status(Status.ACTIVE)])
             found, granted = await _granted(tx, caller, ledger.now, membership_id)
-            return await _page(tx, Paged([found], 1), _seen(granted))
+            return await _page(tx, Paged([found], 1), granted.sees_secret)
 
         return await self._database.write(body)
 
@@ -253,8 +253,3 @@ async def _page(
     named = {id_ for membership in whole for id_ in membership.team_ids}
     of = await teams.find_by_ids(tx, named) if named else []
     return MembershipPage(whole, found.total, {team.id: team for team in of})
-
-
-def _seen(granted: OrganizationAccess) -> frozenset[str] | None:
-    """The secret teams the caller sees; None: all."""
-    return None if granted.is_owner else granted.team_ids
