@@ -229,7 +229,7 @@ async def test_a_taken_key_is_refused_on_insert_and_on_update(schema: Database) 
 
 async def test_a_team_comes_back_as_it_was_stored(schema: Database) -> None:
     async def found(tx: Transaction) -> list[Team]:
-        return await teams.of_organization(tx, "org-1")
+        return await teams.of_organizations(tx, ["org-1"])
 
     assert await schema.read(found) == [
         Team("team-1", "org-1", "Acme", Visibility.SECRET, True, False)

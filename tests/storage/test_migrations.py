@@ -193,5 +193,5 @@ async def test_addresses_that_were_told_apart_before_still_are_and_are_found_by_
     found = await empty.migrate(migrate)
     assert found == [None if email is None else fold(email) for email in emails]
     assert found[1] == "straße@example.com"
-    assert await empty.read(lambda tx: users.find_by_email(tx, "STRAßE@example.com"))
-    assert not await empty.read(lambda tx: users.find_by_email(tx, "strasse@example.com"))
+    assert await empty.read(lambda tx: users.find_all_by_email(tx, ["STRAßE@example.com"]))
+    assert not await empty.read(lambda tx: users.find_all_by_email(tx, ["strasse@example.com"]))

@@ -1,4 +1,4 @@
-"""Who may do what (contract §6): callers, what one statement found out about them, permissions."""
+"""Who may do what (contract §6): callers, levels, permissions, and results of access checks."""
 
 from collections.abc import Mapping
 from enum import Enum, IntEnum
@@ -45,10 +45,10 @@ _REFUSALS = {
 
 
 class Caller(msgspec.Struct):
-    """The sender of one request. `actor` is filled in as soon as storage knows whose token it is.
+    """The sender of one request. `actor` is None until an access check has authenticated it.
 
     Only the hash of the token is kept, so no `repr` or log can show the token itself. `address` is
-    what the audit trail keeps of whence the request came.
+    the client's, for the audit trail.
     """
 
     token_hash: bytes
@@ -110,6 +110,11 @@ class OrganizationAccess(msgspec.Struct, frozen=True):
     team_ids: frozenset[str]
     manages_membership: bool
     stream: Stream
+
+    @property
+    def sees_secret(self) -> frozenset[str] | None:
+        """The ids of the secret teams the caller sees, others among them; None: of all."""
+        return None if self.is_owner else self.team_ids
 
     def require_visible(self) -> None:
         """Refuses outsiders like a missing organization."""

@@ -87,7 +87,7 @@ class AuditEntry(NamedTuple):
             return None
 
     def faulty(self) -> list[str]:
-        """The names of the fields that cannot be shown: somebody has touched the row.
+        """The names of the fields that cannot be shown, because the row was altered by hand.
 
         SQLite lets a column hold what is not of its type.
         """

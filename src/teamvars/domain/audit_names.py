@@ -73,7 +73,7 @@ class AuditNames:
         details = entry.read_details() or {}
         name, id_ = _text(details.get("username", details.get("name"))), _text(entry.subject_id)
         if name is None or id_ is None or not isinstance(entry.subject_type, str):
-            return  # somebody has touched the row
+            return  # the row was altered by hand
         if entry.action == "organization.create":  # later names of one are in another stream
             self._names.setdefault(id_, name)
         else:

@@ -85,18 +85,13 @@ class TeamDraft(msgspec.Struct, frozen=True):
 
     def applied_to(self, team: Team) -> Team:
         """The team as a draft without faults makes it."""
-        visibility, manages, token = (
-            self.visibility,
-            self.manage_membership,
-            self.members_manage_token,
-        )
-        return replace(
-            team,
-            name=team.name if self.name is None else self.name,
-            visibility=team.visibility if visibility is None else Visibility(visibility),
-            manage_membership=team.manage_membership if manages is None else manages,
-            members_manage_token=team.members_manage_token if token is None else token,
-        )
+        said = {
+            "name": self.name,
+            "visibility": self.visibility and Visibility(self.visibility),
+            "manage_membership": self.manage_membership,
+            "members_manage_token": self.members_manage_token,
+        }
+        return replace(team, **{name: value for name, value in said.items() if value is not None})
 
     def _visibility_faults(self) -> list[Fault]:
         words = [word.value for word in Visibility]

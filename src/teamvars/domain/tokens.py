@@ -34,7 +34,7 @@ class Token(msgspec.Struct, frozen=True):
     created_by: str | None = None
 
     def faulty(self) -> list[str]:
-        """The names of the times that cannot be written: somebody has touched the row."""
+        """The names of the times that no calendar has: the row was altered by hand."""
         times = {
             "created": self.created_at,
             "expires": self.expires_at,

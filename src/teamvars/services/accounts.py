@@ -166,7 +166,7 @@ class Accounts:
             raise Refusal(Fault(Code.NAME_TAKEN, name_taken("a user").detail)) from None
 
     async def _locked(self, ledger: Ledger, who: str, how: Disabling) -> User:
-        """The user, once nobody else can make them an owner or take another owner away."""
+        """The user, with the streams locked in which owners of their organizations change."""
 
         async def look() -> tuple[User, set[str]]:
             user = await users.find_one(ledger.tx, who)

@@ -39,8 +39,7 @@ class Grants:
             granted = await access.workspace(tx, caller, now, workspace_id)
             granted.require_visible()
             whole = await access.organization(tx, caller, now, granted.workspace.organization_name)
-            seen = None if whole.is_owner else whole.team_ids
-            return await grants.of_workspace(tx, workspace_id, seen, page)
+            return await grants.of_workspace(tx, workspace_id, whole.sees_secret, page)
 
         return await self._database.read(body)
 

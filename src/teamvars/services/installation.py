@@ -13,7 +13,7 @@ from teamvars.storage.database import Database, Transaction
 from teamvars.storage.migrations import Migration, SchemaMismatch
 
 REMEMBERED_SECONDS = 1.0
-"""For how long an answer about readiness is good."""
+"""For how long a readiness result is cached."""
 
 
 class NotReady(Exception):
@@ -79,8 +79,10 @@ class Installation:
 
 
 class Readiness:
-    """Whether the installation can be served: asked once for all who want to know, and a second
-    later at the earliest again, so that nobody keeps the store busy by asking.
+    """Whether the installation can be served.
+
+    Single-flight, and the result is cached for `REMEMBERED_SECONDS`: however many ask, the store
+    sees at most one check a second.
     """
 
     def __init__(self, installation: Installation, keyring: Keyring) -> None:
@@ -94,7 +96,7 @@ class Readiness:
         if self._asking is None or self._is_old(self._asking):
             self._asking = asyncio.ensure_future(self._ask())
             self._asking.add_done_callback(_retrieve)
-        # Whoever goes away must not take the question along: others wait for its answer.
+        # Cancelling one caller must not cancel the check that others wait for.
         await asyncio.shield(self._asking)
 
     def _is_old(self, asking: "asyncio.Task[None]") -> bool:
@@ -109,7 +111,7 @@ class Readiness:
 
 
 def _retrieve(asking: "asyncio.Task[None]") -> None:
-    """Nobody may be waiting for it any more."""
+    """Retrieves the exception, which asyncio would log if all callers were cancelled."""
     if not asking.cancelled():
         asking.exception()
 

@@ -34,7 +34,7 @@ class IssuedTokens:
 
     async def revoke(self, caller: Caller, token_id: str) -> IssuedToken:
         """One token."""
-        # Somebody may have pasted the token itself, which nothing prints.
+        # An operator may have pasted the token itself, which must not be printed.
         known_as = "such token" if is_token(token_id) else f"token {token_id}"
         return await self._revoke_one(
             caller, known_as, lambda tx: issued_tokens.by_id(tx, token_id)
@@ -74,7 +74,7 @@ class IssuedTokens:
         return revoked[0]
 
     async def _revoke(self, caller: Caller, find: _Find) -> Sequence[IssuedToken]:
-        """Revokes all that is found once nobody else can add to it or take from it."""
+        """Revokes all that is found once the streams of their owners are locked."""
 
         async def body(tx: Transaction) -> Sequence[IssuedToken]:
             ledger = Ledger(tx, caller, self._chain, self._clock())

@@ -1,4 +1,4 @@
-"""Who has lately been let in, and let write where: callers who need not be looked at beforehand."""
+"""An LRU cache of callers that recently passed an access check, and where."""
 
 from collections import OrderedDict
 
@@ -8,17 +8,18 @@ _MOST = 4096
 
 
 class KnownCallers:
-    """Callers who may come to what is costly at once; all others are looked at before.
+    """Callers that need no check before what is costly: the queue of writers, a large body.
 
-    So nobody without the right comes to the queue of writers, and an honest caller's request costs
-    no statement more. It grants nothing: every request reads the right again where it acts on it.
+    All others are checked first, so that a caller without the right never gets there, and one with
+    it pays for no further statement. A cached caller is granted nothing: every request checks the
+    right again in the transaction that acts on it.
     """
 
     def __init__(self) -> None:
         self._places: OrderedDict[tuple[bytes, str], None] = OrderedDict()
 
     def knows(self, caller: Caller, where: str) -> bool:
-        """Whether the caller was let do it there when last seen."""
+        """Whether the caller passed the check for that place when last seen."""
         place = caller.token_hash, where
         if place not in self._places:
             return False
@@ -26,11 +27,11 @@ class KnownCallers:
         return True
 
     def note(self, caller: Caller, where: str) -> None:
-        """Remembers a caller who may; the least recently seen is evicted."""
+        """Caches a caller that passed the check; evicts the least recently seen."""
         self._places[caller.token_hash, where] = None
         if len(self._places) > _MOST:
             self._places.popitem(last=False)
 
     def forget(self, caller: Caller, where: str) -> None:
-        """Has the caller looked at first the next time."""
+        """Drops a caller, who is checked first the next time."""
         self._places.pop((caller.token_hash, where), None)

@@ -14,7 +14,7 @@ from teamvars.domain.memberships import (
     MembershipFilter,
     Status,
 )
-from teamvars.domain.names import is_email
+from teamvars.domain.names import fold, is_email
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_members import owners_lost
 from teamvars.domain.teams import Team
@@ -58,7 +58,7 @@ class Memberships:
             granted.require_visible()
             within = Within(organization_id=granted.organization.id)
             found = await memberships.search(tx, within, wanted, page)
-            return await _page(tx, found, _seen(granted))
+            return await _page(tx, found, granted.sees_secret)
 
         return await self._database.read(body)
 
@@ -86,7 +86,7 @@ class Memberships:
             granted.require_visible()
             found = await memberships.search(tx, Within(team_id=team_id), wanted, page)
             whole = await access.organization(tx, caller, self._clock(), granted.organization_name)
-            return await _page(tx, found, _seen(whole))
+            return await _page(tx, found, whole.sees_secret)
 
         return await self._database.read(body)
 
@@ -97,7 +97,7 @@ class Memberships:
             found, granted = await _granted(tx, caller, self._clock(), membership_id)
             if not (granted.is_owner or granted.is_member):
                 return MembershipPage([found], 1, {})  # invited, and no more than that
-            return await _page(tx, Paged([found], 1), _seen(granted))
+            return await _page(tx, Paged([found], 1), granted.sees_secret)
 
         return await self._database.read(body)
 
@@ -118,7 +118,8 @@ class Memberships:
             organization_id = granted.organization.id
             faults = [*draft.all_faults(), *draft.missing(team.id for team in into)]
             email = draft.email or ""
-            user = await users.find_by_email(tx, email) if is_email(email) else None
+            known = await users.find_all_by_email(tx, [email]) if is_email(email) else {}
+            user = known.get(fold(email))
             if user and await memberships.find_of_user(tx, organization_id, user.id):
                 faults.append(draft.already_member())
             refuse_all(faults)
@@ -150,7 +151,7 @@ class Memberships:
 
             async def look() -> Membership:
                 found, _ = await _granted(tx, caller, ledger.now, membership_id)
-                if not _is_callers(caller, found):
+                if caller.user_id != found.user.id:
                     raise forbidden("Only the invited user may accept, with a token of their own.")
                 return found
 
@@ -158,7 +159,7 @@ class Memberships:
             if found.status is Status.INVITED:
                 await membership_changes.update(ledger, [found.with_status(Status.ACTIVE)])
             found, granted = await _granted(tx, caller, ledger.now, membership_id)
-            return await _page(tx, Paged([found], 1), _seen(granted))
+            return await _page(tx, Paged([found], 1), granted.sees_secret)
 
         return await self._database.write(body)
 
@@ -174,7 +175,7 @@ class Memberships:
             seen.require_owner()
             organization_id = seen.organization.id
             await ledger.lock([organization_id])
-            of_organization = await teams.of_organization(tx, organization_id)
+            of_organization = await teams.of_organizations(tx, [organization_id])
             # All of them: the membership may come into any while this waits.
             await ledger.lock(team.id for team in of_organization)
             found, granted = await _granted(tx, caller, ledger.now, membership_id)
@@ -200,7 +201,7 @@ async def _granted(
     granted = await access.organization(tx, caller, now, found.organization_name)
     if granted.organization.id != found.organization_id:  # another of that name by now
         raise not_found()
-    if not _is_callers(caller, found):
+    if caller.user_id != found.user.id:
         granted.require_visible()
     return found, granted
 
@@ -252,13 +253,3 @@ async def _page(
     named = {id_ for membership in whole for id_ in membership.team_ids}
     of = await teams.find_by_ids(tx, named) if named else []
     return MembershipPage(whole, found.total, {team.id: team for team in of})
-
-
-def _seen(granted: OrganizationAccess) -> frozenset[str] | None:
-    """The secret teams the caller sees; None: all."""
-    return None if granted.is_owner else granted.team_ids
-
-
-def _is_callers(caller: Caller, found: Membership) -> bool:
-    actor = caller.actor
-    return actor is not None and actor.kind == "user" and actor.id == found.user.id

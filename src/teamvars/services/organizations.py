@@ -120,9 +120,10 @@ class Organizations:
             ledger = Ledger(tx, caller, self._chain, self._clock())
             granted = await _locked(ledger, caller, name)
             organization = granted.organization
-            of_teams = await teams.of_organization(tx, organization.id)
-            of_workspaces = await workspaces.of_organization(tx, organization.id)
-            children = [*(team.id for team in of_teams), *of_workspaces]
+            of_teams = await teams.of_organizations(tx, [organization.id])
+            of_workspaces = await workspaces.of_organizations(tx, [organization.id])
+            children = [team.id for team in of_teams]
+            children += [workspace.id for workspace, _ in of_workspaces]
             await ledger.lock(children)
             variables = await _count_variables(tx, organization, force=force)
             await organization_changes.delete(ledger, organization, children, variables)

@@ -1,8 +1,8 @@
-"""Rendered lists in memory: never an answer of its own, only work that need not be done again.
+"""An in-memory LRU cache of rendered lists, validated by every request that uses it.
 
-A list is found by what the same request has just read: the head of its stream and the names that it
-shows. Whatever else a list shows moves that head, and no restored or failed-over history repeats
-one, so a stale list is never found. Sensitive values are not in them.
+The cache key is what the same request has just read: the head of the stream and the names that the
+list shows. Any other change to what a list shows moves that head, and no restored or failed-over
+history repeats one, so a lookup never returns a stale list. Sensitive values are not in them.
 """
 
 import asyncio
@@ -27,19 +27,18 @@ class Rendered(Discreet, frozen=True, weakref=True):
 
 
 ListKey = tuple[bytes, str, str]
-"""What a list was rendered at: the head, and the names of the organization and of the workspace.
-
-Renaming an organization moves none of its workspaces' heads.
-"""
+"""The head that a list was rendered at, and the names of the organization and of the workspace:
+renaming an organization moves none of its workspaces' heads."""
 
 Render = Callable[[], Coroutine[Any, Any, Rendered | None]]
 
 
 class RenderedLists:
-    """The lists used last, one a workspace, of at most so many bytes in all.
+    """The least recently used list is evicted once all take more than `max_bytes`; a workspace has
+    one at most.
 
-    One that is larger than that is found only while somebody is still being sent it: all who ask
-    for it meanwhile share its memory.
+    A list larger than that is held weakly: it is shared by the requests that are under way, and
+    freed with the last of them.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -50,7 +49,7 @@ class RenderedLists:
         self._under_way: dict[tuple[str, ListKey], asyncio.Task[Rendered | None]] = {}
 
     def find(self, workspace_id: str, key: ListKey) -> Rendered | None:
-        """The list as it was rendered at that key, if it is still there."""
+        """The list rendered at that key, if it is cached."""
         kept = self._lists.get(workspace_id)
         if kept is None or kept[0] != key:
             return self._too_large.get((workspace_id, key))
@@ -58,10 +57,10 @@ class RenderedLists:
         return kept[1]
 
     async def make(self, workspace_id: str, key: ListKey, render: Render) -> Rendered | None:
-        """Renders the list at that key and keeps it; None when the stream has moved on.
+        """Renders and caches the list at that key; None when the stream has moved on.
 
-        Whoever wants the same list meanwhile waits for it too, and goes away alone: a list that
-        is written often would else be rendered by all its readers after each write.
+        Single-flight: concurrent callers for one (workspace, key) share a render, or each write
+        would have all readers render. Cancelling a caller does not cancel it.
         """
         task = self._under_way.get((workspace_id, key))
         if task is None:
@@ -80,23 +79,23 @@ class RenderedLists:
         return rendered
 
     def _keep(self, workspace_id: str, key: ListKey, rendered: Rendered) -> None:
-        """Keeps a list in the place of the workspace's former one, and forgets the oldest."""
-        self._forget(workspace_id)
+        """Caches a list in place of the workspace's former one, and evicts down to the limit."""
+        self._evict(workspace_id)
         if rendered.size > self._max_bytes:
             self._too_large[workspace_id, key] = rendered
             return
         self._lists[workspace_id] = (key, rendered)
         self._bytes += rendered.size
         while self._bytes > self._max_bytes:
-            self._forget(next(iter(self._lists)))
+            self._evict(next(iter(self._lists)))
 
-    def _forget(self, workspace_id: str) -> None:
+    def _evict(self, workspace_id: str) -> None:
         kept = self._lists.pop(workspace_id, None)
         if kept is not None:
             self._bytes -= kept[1].size
 
 
 def _retrieve(task: asyncio.Task[Rendered | None]) -> None:
-    """Sees to it that nobody misses an error when all who waited have gone."""
+    """Retrieves the exception, which asyncio would log if all callers were cancelled."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Who calls: asked on its own where a request is refused before it reaches another service."""
+"""Authentication on its own, for requests that are refused before they reach another service."""
 
 from contextlib import AbstractContextManager
 
@@ -21,20 +21,21 @@ class Sessions:
         self._known = KnownCallers()
 
     def in_request(self) -> AbstractContextManager[None]:
-        """What storage is asked inside has one time limit together."""
+        """All that storage is asked inside shares one time limit."""
         return self._database.in_request()
 
     async def admit(self, caller: Caller) -> None:
-        """Keeps strangers from what is costly. Refuses: unauthenticated.
+        """Keeps unauthenticated callers from what is costly. Refuses: unauthenticated.
 
-        A caller who was let in lately passes unasked: whoever acts for them asks in any case.
+        A recently authenticated caller passes without a statement: the service that acts
+        authenticates again in any case.
         """
         if not self._known.knows(caller, _HERE):
             await self.authenticate(caller)
             self._known.note(caller, _HERE)
 
     def forget(self, caller: Caller) -> None:
-        """The caller's token is no longer one."""
+        """Drops a caller whose token was refused elsewhere."""
         self._known.forget(caller, _HERE)
 
     async def authenticate(self, caller: Caller) -> None:
@@ -49,12 +50,12 @@ class Sessions:
         await self._database.query(body)
 
     def note_use(self, caller: Caller) -> None:
-        """Remembers that the caller's token was used, without a write per request."""
+        """Notes that the caller's token was used; `store_uses` writes all of them at once."""
         if caller.actor is not None and caller.actor.token_id is not None:
             self._uses[caller.actor.token_id] = self._clock()
 
     async def store_uses(self) -> None:
-        """Writes down the uses since the last time; keeps them when storage is unavailable."""
+        """Stores the uses noted since the last time; keeps them when storing fails."""
         uses, self._uses = self._uses, {}
         if not uses:
             return

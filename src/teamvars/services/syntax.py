@@ -1,8 +1,8 @@
-"""Whether values parse as configuration-language code, found out between two transactions.
+"""Whether values parse as configuration-language code, determined between two transactions.
 
-Parsing can take long and must not hold a lock, but only the transaction knows whether a value is to
-be code at all and whether the caller may write it. So it asks for a verdict, and where there is
-none yet it ends, the value is parsed, and it runs again.
+Parsing can take long and must not happen under a lock, but only the transaction knows whether a
+value is to be code at all and whether the caller may write it. So a transaction that needs a
+verdict rolls back by raising `Unparsed`, the value is parsed, and the transaction is retried.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Verdicts:
-    """What parsing has said of values so far, in the course of one request."""
+    """The results of parsing values so far, within one request."""
 
     def __init__(self) -> None:
         self._errors: dict[str, CodeError | TooComplex | None] = {}
@@ -37,8 +37,8 @@ class Verdicts:
         return [_fault(error, code.pointer)]
 
     async def learn(self, code: CodeChecker, caller: Caller, text: str) -> None:
-        """Has a value parsed. Refuses: busy, too many requests."""
-        assert caller.actor is not None  # whoever asks for a verdict has found out who calls
+        """Parses a value outside any transaction. Refuses: busy, too many requests."""
+        assert caller.actor is not None  # authenticated before a verdict is asked for
         try:
             self._errors[text] = await code.check(caller.actor.id, text)
         except TooComplex as error:
@@ -66,14 +66,14 @@ async def with_verdicts(
 
 
 def too_complex(pointer: str) -> Fault:
-    """What cannot be read in the time and memory that code may take."""
+    """Parsing or evaluating it exceeds the limits of time or memory."""
     return Fault(
         Code.TOO_COMPLEX, "This takes too long to read or evaluate, or grows too large.", pointer
     )
 
 
 def _fault(error: CodeError, pointer: str) -> Fault:
-    """The place and the rule; never a piece of the value."""
+    """Says the place and the rule, and never quotes the value."""
     return Fault(
         Code.HCL_SYNTAX,
         f"At line {error.line}, column {error.column}: {error.message}.",

@@ -67,9 +67,8 @@ class Teams:
         async def body(tx: Transaction) -> TeamPage:
             granted = await access.organization(tx, caller, self._clock(), organization)
             granted.require_visible()
-            seen = None if granted.is_owner else granted.team_ids
             owner, is_user = granted.organization, caller.user_id is not None
-            found = await teams.find_visible(tx, owner.id, seen, wanted, page)
+            found = await teams.find_visible(tx, owner.id, granted.sees_secret, wanted, page)
             counts = await memberships.count_of_teams(tx, [team.id for team in found.items])
             views = [
                 TeamView(

@@ -37,7 +37,7 @@ class ValueChecks:
         text = draft.value or ""
         if not draft.hcl:
             return Examination(valid=True, evaluated=True, value=msgspec.json.encode(text))
-        assert caller.actor is not None  # the access statement has found out who calls
+        assert caller.actor is not None  # known since the access check
         try:
             return await self._code.evaluate(caller.actor.id, text)
         except TooComplex:

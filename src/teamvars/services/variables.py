@@ -51,12 +51,12 @@ class VariableList(msgspec.Struct, frozen=True):
 Render = Callable[[VariableList], Coroutine[Any, Any, Rendered]]
 
 _LISTS_BYTES = 16 * 1024 * 1024
-"""How much rendered lists may take in one process."""
+"""The limit of the cache of rendered lists, per process."""
 _LARGE_VALUE_BYTES = _LISTS_BYTES // 8
-"""Of values in a list that, escaped, may take more than all lists that are kept."""
+"""A list with more bytes of values than this may, once escaped, exceed the cache."""
 _BATCH_BYTES = 64 * 1024
 _ROW_BYTES = 512
-"""What a variable counts for beside its value: some 10 µs of work, as a value of that size."""
+"""What a variable counts beside its value: it costs some 10 µs, as a value of that size does."""
 
 _LACKS_RIGHT = {Kind.UNAUTHENTICATED, Kind.NOT_FOUND, Kind.FORBIDDEN}
 
@@ -85,7 +85,7 @@ class Variables:
         self._writers = KnownCallers()
 
     async def list(self, caller: Caller, workspace_id: str, render: Render) -> Rendered:
-        """All variables of a workspace, rendered now or when they were last the same."""
+        """All variables of a workspace, rendered, or cached at the same head and names."""
         while True:
             granted = await self._database.query(
                 lambda tx: self._readable(tx, caller, workspace_id)
@@ -210,9 +210,9 @@ class Variables:
         return granted
 
     async def _rendered(self, granted: WorkspaceAccess, render: Render) -> Rendered | None:
-        """The list at the head that was read with the access; None: somebody has moved it.
+        """The list at the head that was read with the access; None when the head has moved.
 
-        Large ones are rendered one at a time.
+        Large ones are rendered one at a time, which bounds their memory.
         """
         if granted.stream.usage.value_bytes <= _LARGE_VALUE_BYTES:
             return await self._rendered_now(granted, render)
@@ -245,7 +245,7 @@ class Variables:
     async def _change(
         self, caller: Caller, workspace_id: str, look: Body[None], body: Body[T]
     ) -> T:
-        """Makes the change. `look` refuses, outside the queue of writers, who may not make it."""
+        """Makes the change. `look` keeps callers without the right out of the queue of writers."""
         if not self._writers.knows(caller, workspace_id):
             await self._database.query(look)
             self._writers.note(caller, workspace_id)
@@ -265,7 +265,7 @@ class Variables:
         *,
         lock: bool = True,
     ) -> tuple[WorkspaceAccess, StoredVariable]:
-        """The workspace and the variable; that it is missing goes before a missing right."""
+        """The workspace and the variable. Not found takes precedence over forbidden."""
         granted = await access.workspace(tx, caller, now, place[0], lock=lock)
         granted.require(Permission.READ_VARIABLES)
         stored = await variables.get(tx, *place)

@@ -16,14 +16,6 @@ _COLUMNS = (
 )
 
 
-async def of_organization(tx: Transaction, organization_id: str) -> list[Team]:
-    """An organization's teams by id."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM teams WHERE organization_id = $1 ORDER BY id", organization_id
-    )
-    return [_team(row) for row in rows]
-
-
 async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Team]:
     """The teams of organizations by id."""
     rows = await tx.fetch(

@@ -62,18 +62,12 @@ async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
     return count
 
 
-async def find(tx: Transaction, token_id: str) -> Token | None:
-    """One token."""
-    row = await tx.fetch_one(f"SELECT {COLUMNS} FROM tokens WHERE id = $1", token_id)
-    return None if row is None else from_row(row)
-
-
 async def get(tx: Transaction, token_id: str) -> Token:
     """One token. Refuses: not found."""
-    found = await find(tx, token_id)
-    if found is None:
+    row = await tx.fetch_one(f"SELECT {COLUMNS} FROM tokens WHERE id = $1", token_id)
+    if row is None:
         raise not_found()
-    return found
+    return from_row(row)
 
 
 async def delete(tx: Transaction, token_id: str) -> None:
@@ -82,7 +76,7 @@ async def delete(tx: Transaction, token_id: str) -> None:
 
 
 async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
-    """Stores when tokens were last used, in id order so that two nodes never wait in a ring."""
+    """Stores when tokens were last used, in µs UTC; in id order, so that nodes cannot deadlock."""
     for token_id in sorted(uses):
         await tx.execute(
             "UPDATE tokens SET last_used_at = $2 "
@@ -101,5 +95,5 @@ def from_row(row: Row) -> Token:
     """The token of a row with the columns of `COLUMNS`."""
     kinds = ("user", "team", "organization")
     owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
-    kind, owner_id = next(owners, ("nobody", ""))  # only if somebody has touched the row
+    kind, owner_id = next(owners, ("nobody", ""))  # only where the row was altered by hand
     return Token(row[0], kind, owner_id, *row[4:9])

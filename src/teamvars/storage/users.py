@@ -47,18 +47,12 @@ async def find(tx: Transaction, user_id: str) -> User | None:
 
 
 async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, User]:
-    """Users by id, who stay as they are for the rest of the transaction."""
+    """Users by id, their rows locked for the rest of the transaction."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM users WHERE id IN {{each $1}} ORDER BY id {{lock users}}",
         json.dumps(sorted(user_ids)),
     )
     return {row[0]: _user(row) for row in rows}
-
-
-async def find_by_email(tx: Transaction, email: str) -> User | None:
-    """A user by e-mail address, however it is capitalised."""
-    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM users WHERE email_folded = $1", fold(email))
-    return None if row is None else _user(row)
 
 
 async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> User | None:
@@ -166,7 +160,7 @@ async def owned_alone(tx: Transaction, user_id: str) -> list[str]:
 
 
 async def make_known(tx: Transaction, user_id: str) -> None:
-    """Notes that there is somebody behind a user who may have been a placeholder."""
+    """Stores that a user is no placeholder."""
     await tx.execute("UPDATE users SET placeholder = 0 WHERE id = $1 AND placeholder = 1", user_id)
 
 

@@ -40,14 +40,6 @@ _INSERT = (
 )
 
 
-async def of_organization(tx: Transaction, organization_id: str) -> dict[str, str]:
-    """An organization's workspaces: name by id."""
-    rows = await tx.fetch(
-        "SELECT id, name FROM workspaces WHERE organization_id = $1 ORDER BY id", organization_id
-    )
-    return {row[0]: row[1] for row in rows}
-
-
 async def of_organizations(
     tx: Transaction, organization_ids: Collection[str]
 ) -> list[tuple[Workspace, int]]:

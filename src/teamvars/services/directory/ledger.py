@@ -1,4 +1,4 @@
-"""The streams one transaction has locked, and the entries it adds to them."""
+"""Writing the audit trail: one way for every change but those of variables, which batch it."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Ledger:
-    """Keeps the audit trail of one transaction that makes several changes.
+    """The streams that one transaction has locked, to which it appends the entries of its changes.
 
     `opens` and `closes` in an entry's details are what `audit verify` follows from stream to
     stream, so a birth or an end is always recorded in the stream above.
@@ -98,11 +98,12 @@ class Ledger:
 
 
 class GatheringLedger(Ledger):
-    """A ledger for many changes: `write` must be the last thing its transaction does.
+    """A ledger that buffers entries: `write` must be the last statement of its transaction.
 
-    The system's stream, for which invitations and tokens everywhere wait, is locked at the very
-    end. Whoever locks it along with teams or workspaces has locked their organization before, and
-    so nobody who holds it waits for a stream that one who comes to it here has locked.
+    The system's stream, on which invitations and tokens of every organization wait, is locked last
+    and so for the shortest time. That is out of id order, and yet makes no deadlock: a transaction
+    that locks it together with teams or workspaces locks their organization before, and here that
+    is locked already.
     """
 
     def __init__(self, tx: Transaction, caller: Caller, chain: Chain, now: int) -> None:

@@ -1,4 +1,4 @@
-"""What there is of the organizations and people that a directory file names, and locking it."""
+"""The actual state of the organizations and users that a directory file names, locked and read."""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
@@ -23,7 +23,11 @@ Lock = Callable[[Iterable[str]], Coroutine[Any, Any, None]]
 
 
 class OrganizationState(msgspec.Struct):
-    """One organization as the file has made it by now; keys are folded names, or ids of teams."""
+    """One organization as read, then as the entries so far have changed it.
+
+    Keyed by folded name, or by id: `variables` and `grants` by workspace, `in_team` and `grants` by
+    team. `variables` counts them; `in_team` has ids of memberships.
+    """
 
     id: str
     name: str
@@ -45,9 +49,9 @@ async def find(
 ) -> tuple[People, Mapping[str, OrganizationState]]:
     """The users after the file's entries, and the organizations that are there, by folded name.
 
-    All that is decided by is locked: organizations, then teams and, to `prune` them, workspaces.
-    Users are not: whoever writes must see to it that those who change are still as they were.
-    Raises Overtaken when a name is another organization's once it is locked.
+    Everything the decisions rest on is locked: organizations, then teams and, to `prune` them,
+    workspaces. Users are not: `Changeset.write` locks those that change and compares them. Raises
+    Overtaken when a name is another organization's once that is locked.
     """
     names = [entry.name for entry in directory.organizations]
     found = await organizations.find_all(tx, names)
@@ -60,7 +64,7 @@ async def find(
 
 
 async def _people(tx: Transaction, directory: Directory) -> People:
-    """Everybody the file speaks of, and whoever has an address it gives to somebody."""
+    """The users the file names, and those who have an e-mail address that it gives to another."""
     members = (name for entry in directory.organizations for name in entry.members)
     names = [*(user.username for user in directory.users), *members]
     emails = [user.email for user in directory.users if user.email]
@@ -78,7 +82,7 @@ async def _people(tx: Transaction, directory: Directory) -> People:
 
 
 async def no_lock(_: Iterable[str]) -> None:
-    """A look locks nothing: it is a snapshot."""
+    """For a dry run and an export, which read a snapshot."""
 
 
 async def load(
@@ -89,7 +93,7 @@ async def load(
     *,
     prune: bool = False,
 ) -> dict[str, OrganizationState]:
-    """The organizations with all they have, once what concerns them is locked."""
+    """The organizations with their contents, read after their teams and workspaces are locked."""
     loaded = {one.id: OrganizationState(one.id, one.name) for one in found}
     if not loaded:
         return {}

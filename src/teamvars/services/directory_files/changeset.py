@@ -26,11 +26,15 @@ from teamvars.storage.database import Taken
 
 
 class Overtaken(Exception):
-    """Meanwhile somebody took a name or address, or a user changed: what was decided is void."""
+    """A concurrent change took a name or address, or changed a user: the decisions are void."""
 
 
 class Changeset(msgspec.Struct):
-    """Changes of each kind, and what is told of them. `now` is when they are made, in µs UTC."""
+    """Changes of each kind, and the report of them, a line each. `now` in µs UTC.
+
+    A pair is what something was and what it becomes, or a team and ids of its memberships or
+    workspaces.
+    """
 
     now: int
     told: list[str] = msgspec.field(default_factory=list)
@@ -50,9 +54,10 @@ class Changeset(msgspec.Struct):
     grants_removed: list[tuple[Team, Sequence[str]]] = msgspec.field(default_factory=list)
 
     async def write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:
-        """Writes it all, what others refer to first, and then the entries.
+        """Writes all rows, referenced ones before those that refer to them, and then the entries.
 
-        Users change before others are made, who may have the names they gave up. Raises Overtaken.
+        Users are updated before others are inserted under names that the former gave up. Raises
+        Overtaken.
         """
         before: dict[str, User] = {}
         for user, _ in people.changed:

@@ -1,4 +1,4 @@
-"""What a directory file makes of one organization: decided in memory, written later."""
+"""What a directory file makes of one organization: determined in memory, written later."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Contents:
-    """The members, workspaces and teams of one organization; `state` is what they are by now."""
+    """Compares the entry of one organization with its `state`, which follows what is decided."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Contents:
             del state.members[fold(member.user.username)]
 
     def require_owner(self) -> None:
-        """A file must not take an organization's last active owner away."""
+        """A file must not remove an organization's last active owner."""
         if self._had_owner and not self._state.has_owner():
             detail = f"Organization {self._state.name} would have no active owner left."
             owners = (team.at for team in self._entry.teams if fold(team.name) == OWNERS)

@@ -1,4 +1,4 @@
-"""The directory as a file would say it: what `apply` takes without a change."""
+"""The directory as a file: the one whose application changes nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -49,7 +49,7 @@ async def export(tx: Transaction, names: Sequence[str]) -> Exported:
 
 
 def _unsaid_of(shown: Iterable[User]) -> list[str]:
-    """A file knows nobody as disabled, and makes a placeholder somebody by naming them."""
+    """What a file cannot say of users: that one is disabled, or only invited so far."""
     said = []
     for user in shown:
         if user.placeholder:
@@ -65,7 +65,7 @@ def _unsaid_of(shown: Iterable[User]) -> list[str]:
 
 
 def _email(user: User) -> str | None:
-    """Older releases took addresses that are refused today, and they stay until changed."""
+    """The address, unless an older release admitted one that a file may not have today."""
     return user.email if user.email is not None and is_email(user.email) else None
 
 
@@ -91,7 +91,7 @@ def _team(state: OrganizationState, team: Team) -> tuple[TeamEntry, list[str]]:
 def _grants(
     state: OrganizationState, team: Team
 ) -> tuple[Mapping[str, FileAccess] | None, list[str]]:
-    """A team's grants; None, and what they are, where a file has no words for one of them."""
+    """Access types by workspace; None, and a line about them, if a file has no word for one."""
     names = {space.id: space.name for space in state.workspaces.values()}
     granted = state.grants[team.id].items()
     found = sorted((fold(names[id_]), names[id_], grant.access.value) for id_, grant in granted)

@@ -1,7 +1,8 @@
-"""`directory apply`: makes users, organizations, workspaces and teams what a file says they are.
+"""`directory apply` reconciles users, organizations, workspaces and teams with a file.
 
-One transaction, in three steps: what is there is locked and read, what the file makes of it is
-decided in memory, and that is written, a few statements for each kind of change.
+One transaction in three steps: the actual state is locked and read (`actual`), the difference is
+determined in memory (`people`, `contents`), and the change set is written with a few statements for
+each kind of change (`changeset`).
 """
 
 import time
@@ -51,7 +52,7 @@ class DirectoryFiles:
         self._clock = clock
 
     async def apply(self, caller: Caller, directory: Directory, options: Options) -> Applied:
-        """Applies the file whole, or not at all; applying it again changes nothing.
+        """Applies the file atomically and idempotently.
 
         A dry run only reads, and holds up nobody. Refuses with every fault at once: an unknown
         user, member or workspace, a taken e-mail address, an organization that would lose its last
@@ -59,8 +60,8 @@ class DirectoryFiles:
         """
         if options.dry_run:
             return await self._database.read(lambda tx: self._look(tx, directory, options))
-        # Invitations may take names the file gives to others, once for each: whoever was overtaken
-        # keeps them out from the beginning the next time.
+        # A concurrent invitation may take a name that the file gives to another user. The retries
+        # lock the system's stream first, which invitations need.
         for early in ((), (SYSTEM_STREAM,), (SYSTEM_STREAM,)):
             with suppress(Overtaken):
                 return await self._apply(caller, directory, options, early)
@@ -68,7 +69,7 @@ class DirectoryFiles:
         raise Refusal(fault(detail))
 
     async def export(self, names: Sequence[str]) -> Exported:
-        """The file that applying would change nothing by: of all, or of these organizations.
+        """The file whose application would change nothing: of all, or of these organizations.
 
         Refuses: not found.
         """
@@ -77,7 +78,7 @@ class DirectoryFiles:
     async def _apply(
         self, caller: Caller, directory: Directory, options: Options, early: Sequence[str]
     ) -> Applied:
-        """Applies the file once; `early` are locked along with the first. Raises Overtaken."""
+        """Applies the file once; streams `early` are locked with the first. Raises Overtaken."""
         began = 0.0
 
         async def body(tx: Transaction) -> Applied:
@@ -101,7 +102,7 @@ class DirectoryFiles:
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """What there is to write, and what will be told of it."""
+    """What there is to write, and the report of it."""
 
     people: People
     changeset: Changeset
@@ -111,7 +112,7 @@ class _Plan(msgspec.Struct, frozen=True):
 async def _plan(
     tx: Transaction, directory: Directory, options: Options, now: int, lock: Lock
 ) -> _Plan:
-    """What the file asks for. Refuses with everything that cannot be."""
+    """The difference between file and actual state. Refuses with every fault at once."""
     people, existing = await actual.find(tx, directory, lock, prune=options.prune)
     changeset = Changeset(now=now, told=people.changes)
     faults = list(people.faults)

@@ -1,4 +1,4 @@
-"""What a directory file makes of the users there are."""
+"""What a directory file makes of the existing users."""
 
 from collections.abc import Iterable
 
@@ -61,12 +61,12 @@ class People:
             self._make(entry, named)
 
     def know(self, user: User) -> None:
-        """Notes that the file makes somebody an active member, who so is no placeholder."""
+        """The file makes the user an active member, who is no placeholder then."""
         if user.placeholder:
             self._change(user, replace(user, placeholder=False))
 
     def _make(self, entry: UserEntry, before: User | None) -> None:
-        """Creates the user, or makes one who is there the one the file speaks of."""
+        """Creates the user, or updates `before` to what the entry says."""
         base = before or User(new_id("user"), entry.username, None, site_admin=False)
         user = replace(
             base,
@@ -112,5 +112,5 @@ class People:
 
 
 def fault(detail: str, at: str = "", code: Code = Code.INVALID_VALUE) -> Fault:
-    """Something in the file that cannot be, with its place."""
+    """A fault of the file, with its place."""
     return Fault(code, f"{at}: {detail}" if at else detail)

@@ -1,0 +1,48 @@
+"""What a grant may be called and lets a team do."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from teamvars.domain.access import Level
+from teamvars.domain.directory import FILE_ACCESS
+from teamvars.domain.errors import Code
+from teamvars.domain.grants import GRANT_LEVELS, LEVEL_OF, AccessType, Grant, GrantDraft
+
+grants = st.builds(
+    lambda access, custom: Grant(
+        "tws-1", "org-1", "team-1", "ws-1", access, LEVEL_OF.get(access, custom)
+    ),
+    st.sampled_from(AccessType),
+    st.sampled_from(GRANT_LEVELS),
+)
+drafts = st.builds(
+    lambda access, variables: GrantDraft(access=access, variables=variables),
+    st.none() | st.sampled_from(list(map(str, AccessType))),
+    st.none() | st.sampled_from([level.word for level in GRANT_LEVELS]),
+)
+
+
+@given(grant=grants, draft=drafts)
+def test_a_level_is_said_apart_only_where_the_access_is_custom(
+    grant: Grant, draft: GrantDraft
+) -> None:
+    assert draft.all_faults() == []
+    after = draft.applied_to(grant)
+    assert after.access == (draft.access or grant.access)
+    if after.access is not AccessType.CUSTOM:
+        assert after.level is LEVEL_OF[after.access]
+    else:
+        assert after.level.word == (draft.variables or grant.level.word)
+    assert draft.applied_to(after) == after
+
+
+def test_nobody_is_made_an_owner_by_a_grant() -> None:
+    assert Level.OWNER not in {*GRANT_LEVELS, *LEVEL_OF.values()}
+    assert {LEVEL_OF[access] for access in FILE_ACCESS} == {Level.READ, Level.WRITE}
+
+
+@pytest.mark.parametrize("word", ["owner", "OWNER", "", "Read"])
+def test_other_words_are_refused(word: str) -> None:
+    faults = GrantDraft(access=word, variables=word).all_faults()
+    assert [fault.code for fault in faults] == [Code.INVALID_VALUE, Code.INVALID_VALUE]
