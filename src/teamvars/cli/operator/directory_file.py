@@ -33,6 +33,14 @@ _GRANTS = {grant.name.lower(): grant for grant in Grant}
 _STATUS = {status.value: status for status in Status}
 _VISIBILITY = {visibility.value: visibility for visibility in Visibility}
 _BOOLEANS = {"true": True, "false": False}
+_TEAM_KEYS = {
+    "name",
+    "visibility",
+    "manage-membership",
+    "members-manage-token",
+    "members",
+    "workspaces",
+}
 
 
 class FileFaults(Exception):
@@ -113,13 +121,13 @@ class _Reader:
         )
 
     def _team(self, node: Node) -> TeamEntry | None:
-        known = {"name", "visibility", "manage-membership", "members", "workspaces"}
-        members = self._mapping(node, known)
+        members = self._mapping(node, _TEAM_KEYS)
         name = self._required(node, members, "name", self._team_name)
         if name is not None and fold(name) == OWNERS and "workspaces" in members:
             self._fault(members["workspaces"], "owners may do everything; they take no grants")
         visibility = self._optional(members, "visibility", self._one_of(_VISIBILITY))
         manages = self._optional(members, "manage-membership", self._one_of(_BOOLEANS))
+        tokens = self._optional(members, "members-manage-token", self._one_of(_BOOLEANS))
         people = self._distinct(members.get("members"), self._username)
         grants = self._pairs(members.get("workspaces"), self._name, self._one_of(_GRANTS))
         if name is None:
@@ -128,6 +136,7 @@ class _Reader:
             name,
             visibility,
             manages,
+            tokens,
             people,
             grants,
             at=self._at(node),

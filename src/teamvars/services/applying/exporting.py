@@ -83,7 +83,14 @@ def _team(inside: Inside, team: TeamRow) -> tuple[TeamEntry, list[str]]:
     ids = inside.in_team[team.id]
     members = tuple(one.username for _, one in sorted(inside.members.items()) if one.id in ids)
     grants, unsaid = (None, []) if team.is_owners else _grants(inside, team)
-    entry = TeamEntry(team.name, team.visibility, team.manage_membership, members, grants)
+    entry = TeamEntry(
+        team.name,
+        team.visibility,
+        team.manage_membership,
+        team.members_manage_token,
+        members,
+        grants,
+    )
     return entry, unsaid
 
 
