@@ -463,9 +463,10 @@ def test_a_host_may_be_a_name(host: Host, tmp_path: Path) -> None:
     host.succeed("init")
     with Server(host.having(host="localhost"), "--log-format", "json") as server:
         assert server.log_lines()[0]["host"] == "localhost"
-        refused = host.having(host="nowhere.invalid").run("serve", "--port", free_port())
-        assert refused.code == 1
-        assert refused.err.startswith("teamvars: Cannot listen on nowhere.invalid port ")
+        for name in ("nowhere.invalid", "no..name"):
+            refused = host.having(host=name).run("serve", "--port", free_port())
+            assert refused.code == 1
+            assert refused.err.startswith(f"teamvars: Cannot listen on {name} port ")
 
 
 def test_last_use_of_a_token_is_written_down_at_the_end(host: Host) -> None:
