@@ -285,6 +285,15 @@ def test_whether_members_manage_their_teams_token_is_told_and_kept(site: Site) -
     assert apply(site, DIRECTORY, "--dry-run").code == 0
 
 
+def test_a_file_may_be_standard_input(site: Site) -> None:
+    exported = site.host.succeed("directory", "export").out
+    done = site.host.run("directory", "apply", "-", "--prune", given=exported)
+    assert (done.code, done.out) == (0, "")
+    wrong = site.host.run("directory", "apply", "-", given="users:\n  - {name: a}\n")
+    assert wrong.code == 7
+    assert wrong.err.startswith("teamvars: -:2: unknown key 'name'")
+
+
 def test_an_empty_file_asks_for_nothing(site: Site) -> None:
     done = apply(site, "# nothing yet\n", "--json")
     assert done.code == 0

@@ -1,5 +1,6 @@
 """The directory file: from YAML to `Directory`, with file and line for every fault."""
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -48,7 +49,7 @@ class FileFaults(Exception):
 
 
 def read(path: Path) -> Directory:
-    """The directory a file describes. Raises FileFaults."""
+    """The directory a file describes; `-` is standard input. Raises FileFaults."""
     root = _compose(path)
     reader = _Reader(path)
     directory = Directory() if root is None else reader.directory(root)
@@ -59,7 +60,7 @@ def read(path: Path) -> Directory:
 
 def _compose(path: Path) -> Node | None:
     try:
-        content = path.read_bytes()
+        content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
         raise FileFaults(f"{path}: {error.strerror}") from None
     try:
