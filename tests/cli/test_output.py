@@ -45,6 +45,7 @@ NOT_UTF8 = "\udcff"  # what Python makes of the byte 0xff
         ("token", "revoke", NOT_UTF8),
         ("directory", "export", NOT_UTF8),
         ("audit", "list", "--stream", NOT_UTF8),
+        ("audit", "list", "--before", f"1/{NOT_UTF8}/1"),
         ("--data-dir", NOT_UTF8, "init"),
     ],
 )
