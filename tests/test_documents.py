@@ -6,9 +6,12 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
+import yaml
 
 from teamvars import cli, settings
+from teamvars.cli.operator import directory_file, directory_yaml
 from teamvars.domain import names, team_members, tokens, variables
 from teamvars.domain.errors import Code
 from teamvars.web.dialects import STANDARD, TERRAFORM
@@ -257,3 +260,19 @@ def test_a_shell_reads_the_environment_file_of_the_readme_whole(tmp_path: Path) 
     script = 'set -a; . ./environment; printf %s "$TEAMVARS_DATABASE_URL"'
     url = subprocess.check_output(["/usr/bin/env", "bash", "-c", script], cwd=tmp_path, text=True)
     assert "sslmode=verify-full&sslrootcert=/" in url
+
+
+def test_the_directory_file_of_the_operators_document_has_every_key(tmp_path: Path) -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/operating.md").read_text(), re.DOTALL)
+    (path := tmp_path / "directory.yaml").write_text(blocks[0])
+    directory = directory_file.read(path)
+    assert directory_yaml.document(directory) == yaml.safe_load(blocks[0])
+    (team,) = directory.organizations[0].teams
+    assert None not in msgspec.structs.astuple(team)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "docs/operating.md"])
+def test_no_line_of_prose_is_longer_than_100_characters(name: str) -> None:
+    prose = re.sub(r"^```.*?^```", "", (ROOT / name).read_text(), flags=re.DOTALL | re.MULTILINE)
+    lines = [line for line in prose.splitlines() if not line.startswith(("|", "    "))]
+    assert [line for line in lines if len(line) > 100] == []

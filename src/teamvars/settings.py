@@ -74,6 +74,16 @@ class Settings(BaseSettings):
         """Flags, environment, file; no `.env` is looked for."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _text(cls, value: object) -> object:
+        if isinstance(value, str):
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise ValueError("must be UTF-8") from None
+        return value
+
     @field_validator("trusted_proxies", mode="before")
     @classmethod
     def _comma_list(cls, value: object) -> object:

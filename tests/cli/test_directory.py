@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from teamvars.cli.operator.directory_file import FileFaults, read
 from tests.cli.conftest import DIRECTORY, Site
@@ -261,6 +262,7 @@ def test_a_file_that_is_not_there_or_no_yaml_is_invalid(site: Site) -> None:
             [5],
         ),
         ("organizations:\n  - name: a\n    teams:\n    - {name: t, members: {a: b}}\n", [4]),
+        ("organizations:\n- name: a\n  teams:\n  - {name: t, members-manage-token: 1}\n", [4]),
         ("organizations:\n  - {name: a}\n  - {name: A}\n", [3]),
     ],
 )
@@ -269,6 +271,27 @@ def test_a_malformed_file_has_its_line_named(
 ) -> None:
     found = faults_of(tmp_path, content)
     assert [int(fault.partition(":")[0]) for fault in found] == lines
+
+
+def test_whether_members_manage_their_teams_token_is_told_and_kept(site: Site) -> None:
+    may = DIRECTORY.replace("members: [bob],", "members: [bob], members-manage-token: true,")
+    assert apply(site, may).out == "update team acme/platform\n"
+    (_, platform) = yaml.safe_load(site.host.succeed("directory", "export").out)["organizations"][
+        0
+    ]["teams"]
+    assert platform["members-manage-token"] is True
+    assert apply(site, DIRECTORY).out == "", "a file that does not speak of it changes nothing"
+    assert apply(site, may.replace("token: true", "token: false")).code == 0
+    assert apply(site, DIRECTORY, "--dry-run").code == 0
+
+
+def test_a_file_may_be_standard_input(site: Site) -> None:
+    exported = site.host.succeed("directory", "export").out
+    done = site.host.run("directory", "apply", "-", "--prune", given=exported)
+    assert (done.code, done.out) == (0, "")
+    wrong = site.host.run("directory", "apply", "-", given="users:\n  - {name: a}\n")
+    assert wrong.code == 7
+    assert wrong.err.startswith("teamvars: -:2: unknown key 'name'")
 
 
 def test_an_empty_file_asks_for_nothing(site: Site) -> None:

@@ -127,6 +127,14 @@ def test_teams_that_manage_membership_and_single_owners_are_pointed_out(ready: H
     assert text == "Organization acme has one active owner. Add another before they leave."
 
 
+def test_teams_whose_members_manage_their_token_are_pointed_out(ready: Host) -> None:
+    may = DIRECTORY.replace("members: [bob],", "members: [bob], members-manage-token: true,")
+    (ready.folder / "directory.yaml").write_text(may)
+    ready.succeed("directory", "apply", "directory.yaml")
+    told = [text for _, subject, text in findings(ready, 0) if subject == "members-manage-token"]
+    assert [text.partition(" can make")[0] for text in told] == ["Members of team acme/platform"]
+
+
 def test_an_organization_without_an_active_owner_is_a_problem(ready: Host) -> None:
     (ready.folder / "directory.yaml").write_text(DIRECTORY)
     ready.succeed("directory", "apply", "directory.yaml")

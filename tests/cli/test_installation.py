@@ -245,6 +245,6 @@ def test_a_port_in_use_is_refused_before_anything_starts(site: Site) -> None:
 def test_keys_status_names_the_keys_and_what_they_wrap(site: Site) -> None:
     lines = site.host.succeed("keys", "status").out.splitlines()
     assert [line.split()[0] for line in lines] == ["master", "audit"]
-    assert lines[0].endswith("active  wraps 1 data keys")
+    assert lines[0].endswith("active  data keys: 1")
     held = (site.host.data / "keyring.json").read_text()
     assert all(line.split()[1] in held for line in lines)

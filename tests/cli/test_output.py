@@ -31,3 +31,24 @@ def test_keys_and_migrations_are_listed_in_json(site: Site) -> None:
     assert [line.split()[:2] for line in in_words] == [[row["purpose"], row["id"]] for row in rows]
     assert site.host.succeed("migrate", "status", "--json").json == []
     assert site.host.succeed("migrate", "up", "--json").json == []
+
+
+NOT_UTF8 = "\udcff"  # what Python makes of the byte 0xff
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("user", "show", NOT_UTF8),
+        ("user", "rename", "bob", NOT_UTF8),
+        ("access", f"acme/{NOT_UTF8}"),
+        ("token", "revoke", NOT_UTF8),
+        ("directory", "export", NOT_UTF8),
+        ("audit", "list", "--stream", NOT_UTF8),
+        ("audit", "list", "--before", f"1/{NOT_UTF8}/1"),
+        ("--data-dir", NOT_UTF8, "init"),
+    ],
+)
+def test_an_argument_that_is_not_utf8_is_refused(site: Site, words: tuple[str, ...]) -> None:
+    done = site.host.run(*words)
+    assert (done.code, done.out, done.err) == (2, "", "teamvars: An argument is not UTF-8.\n")

@@ -56,6 +56,8 @@ def test_proxies_are_a_list_in_the_file_and_commas_in_the_environment(
     ("name", "value"),
     [
         ("PORT", "sevensevenseven"),
+        ("HOST", "\udcff-\udcff"),
+        ("DATABASE_URL", "sqlite:///\udcff-\udcff"),
         ("PORT", "0"),
         ("PORT", "65536"),
         ("WORKERS", "0"),
@@ -108,6 +110,11 @@ def test_every_form_of_database_url_is_taken(folder: Path, url: str) -> None:
 def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "teamvars.toml").write_text('log_format = "console"\nmax_variables = 9\n')
     said = settings.load(
+        host="::1",
+        port=1001,
+        workers=3,
+        tls_cert=folder / "c",
+        tls_key=folder / "t",
         data_dir=folder / "d",
         database_url="postgresql://u:p%40ss@h/d",
         keyring=folder / "k",
@@ -120,6 +127,9 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         trusted_proxies="192.0.2.0/24,::1",
         audit_addresses=False,
     )
+    otherwise = settings.Settings.model_construct()
+    for name in settings.Settings.model_fields:
+        assert getattr(said, name) != getattr(otherwise, name), f"{name} is not said"
     monkeypatch.setattr(os, "environ", dict(os.environ))
     settings.export(said)
     found = settings.load()

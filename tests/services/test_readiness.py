@@ -1,14 +1,16 @@
 """Whether the store can be served: asked once for all who want to know."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
+from structlog.testing import capture_logs
 
 from teamvars import wiring
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.security.keyring import Keyring
 from teamvars.services import installation
-from teamvars.services.installation import Installation, Readiness
+from teamvars.services.installation import Installation, NotReady, Readiness
 from tests.house import House
 
 
@@ -71,3 +73,29 @@ async def test_who_goes_away_takes_no_answer_along(house: House, counted: Counte
     gone.cancel()
     await stays
     assert counted.asked == 1
+
+
+async def test_each_reason_why_it_cannot_be_served_is_logged_once(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "REMEMBERED_SECONDS", 0)
+    reasons: list[str | None] = [None, "migrate", "migrate", "keyring", None, None, "keyring"]
+
+    class Changing(Installation):
+        async def require_ready(self, keyring: Keyring) -> None:
+            if reason := reasons.pop(0):
+                raise NotReady(reason)
+
+    readiness = Readiness(Changing(house.services.database, wiring.clock), house.keys)
+    with capture_logs() as logged:
+        while reasons:
+            with suppress(NotReady):
+                await readiness.require()
+            await asyncio.sleep(0.001)
+    cannot, can = "the installation cannot be served", "the installation can be served again"
+    assert [(line["event"], line.get("reason")) for line in logged] == [
+        (cannot, "migrate"),
+        (cannot, "keyring"),
+        (can, None),
+        (cannot, "keyring"),
+    ]

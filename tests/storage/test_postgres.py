@@ -259,12 +259,10 @@ async def test_after_a_crash_of_the_server_all_that_was_acknowledged_is_there() 
             await make_things(database)
             await asyncio.gather(*(database.write(adding(f"{n}")) for n in range(8)))
             server.kill()
-            started = time.monotonic()
             outcomes = await asyncio.gather(
                 database.write(adding("lost")), database.read(ids), return_exceptions=True
             )
             assert words(*outcomes) == ["storage_unavailable"] * 2
-            assert time.monotonic() - started < 3
             await asyncio.to_thread(server.start)
             assert await database.read(ids) == [f"{n}" for n in range(8)]
             assert await database.write(adding("after")) == "after"
@@ -355,12 +353,19 @@ async def test_all_who_wait_for_a_silent_server_are_refused_with_the_first(
     await database.close()
 
 
-async def test_a_server_that_is_not_there_is_refused_at_once() -> None:
-    started = time.monotonic()
-    with pytest.raises(Refusal) as refusal:
-        await PostgresDatabase("postgresql://postgres@127.0.0.1:1/postgres").open()
-    assert words(refusal.value) == ["storage_unavailable"]
-    assert time.monotonic() - started < 2
+async def test_a_server_that_is_not_there_is_refused_long_before_one_that_is_silent() -> None:
+    silent = Silent()
+    async with await silent.serve():
+        nowhere, in_vain = (
+            asyncio.ensure_future(PostgresDatabase(f"postgresql://postgres@{where}/d").open())
+            for where in ("127.0.0.1:1", silent.address)
+        )
+        await asyncio.wait([nowhere, in_vain], return_when=asyncio.FIRST_COMPLETED)
+        assert not in_vain.done()
+        in_vain.cancel()
+        with pytest.raises(Refusal) as refusal:
+            await nowhere
+        assert words(refusal.value) == ["storage_unavailable"]
 
 
 @pytest.mark.parametrize(
@@ -424,11 +429,10 @@ async def test_when_all_connections_are_busy_one_more_is_refused_and_disturbs_no
     numbers = range(CONNECTIONS[Lane.WRITES])
     writing = [asyncio.create_task(store.write(busy(f"{n}"))) for n in numbers]
     await asyncio.sleep(0.2)
-    started = time.monotonic()
     with pytest.raises(Refusal) as refusal:
         await store.write(adding("one more"))
     assert words(refusal.value) == ["storage_unavailable"]
-    assert time.monotonic() - started < 1
+    assert not any(task.done() for task in writing)
     go_on.set()
     await asyncio.gather(*writing)
     assert await store.read(ids) == sorted(f"{n}" for n in numbers)

@@ -88,11 +88,23 @@ def _program() -> typer.core.TyperGroup:
     return program
 
 
+def _is_text(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 app = _program()
 
 
 def main() -> None:
     """The entry point."""
+    # Python lets such bytes through as lone surrogates, which no store takes and nothing can print.
+    if any(not _is_text(word) for word in sys.argv[1:]):
+        typer.echo("teamvars: An argument is not UTF-8.", err=True)
+        sys.exit(2)
     try:
         app()
     except Exception as error:

@@ -42,9 +42,10 @@ class Engine(msgspec.Struct, frozen=True):
 
 
 class Census(msgspec.Struct, frozen=True):
-    """What the directory looks like: teams that manage membership and organizations by owners."""
+    """What the directory looks like: teams by what their members may, organizations by owners."""
 
     managing_teams: tuple[str, ...]
+    token_teams: tuple[str, ...]
     single_owner: tuple[str, ...]
     without_owner: tuple[str, ...]
 
@@ -83,6 +84,15 @@ def census_findings(census: Census) -> list[Finding]:
         *(
             Finding(
                 Severity.ADVICE,
+                "members-manage-token",
+                f"Members of team {team} can make and note its token, which outlives their "
+                "membership. Replace it when one of them leaves.",
+            )
+            for team in census.token_teams
+        ),
+        *(
+            Finding(
+                Severity.ADVICE,
                 "owners",
                 f"Organization {name} has one active owner. Add another before they leave.",
             )
@@ -110,7 +120,7 @@ def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -
         Finding(
             Severity.ADVICE,
             "tokens",
-            f"{suspects.total} tokens {what}: {_named(suspects)}. {mend}.",
+            f"Tokens that {what} ({suspects.total}): {_named(suspects)}. {mend}.",
         )
         for suspects, what, mend in told
         if suspects.total

@@ -35,6 +35,7 @@ class TeamEntry(msgspec.Struct, frozen=True):
     name: str
     visibility: Visibility | None = None
     manage_membership: bool | None = None
+    members_manage_token: bool | None = None
     members: tuple[str, ...] | None = None
     workspaces: Mapping[str, FileAccess] | None = None
     at: str = ""

@@ -4,6 +4,8 @@ import asyncio
 import hmac
 from collections.abc import Mapping
 
+import structlog
+
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
@@ -14,6 +16,8 @@ from teamvars.storage.migrations import Migration, SchemaMismatch
 
 REMEMBERED_SECONDS = 1.0
 """For how long a readiness result is cached."""
+
+log = structlog.get_logger("teamvars.installation")
 
 
 class NotReady(Exception):
@@ -83,6 +87,8 @@ class Readiness:
 
     Single-flight, and the result is cached for `REMEMBERED_SECONDS`: however many ask, the store
     sees at most one check a second.
+
+    Why it cannot be served is logged once for each reason, and when it can be again.
     """
 
     def __init__(self, installation: Installation, keyring: Keyring) -> None:
@@ -90,6 +96,7 @@ class Readiness:
         self._keyring = keyring
         self._asking: asyncio.Task[None] | None = None
         self._answered_at = 0.0
+        self._logged: str | None = None
 
     async def require(self) -> None:
         """Raises what `Installation.require_ready` raised, a second ago at most."""
@@ -106,8 +113,21 @@ class Readiness:
     async def _ask(self) -> None:
         try:
             await self._installation.require_ready(self._keyring)
+            self._note(None)
+        except NotReady as error:
+            self._note(str(error))
+            raise
         finally:
             self._answered_at = asyncio.get_running_loop().time()
+
+    def _note(self, reason: str | None) -> None:
+        if reason == self._logged:
+            return
+        self._logged = reason
+        if reason is None:
+            log.warning("the installation can be served again")
+        else:
+            log.warning("the installation cannot be served", reason=reason)
 
 
 def _retrieve(asking: "asyncio.Task[None]") -> None:

@@ -6,11 +6,6 @@ from teamvars.storage.database import Transaction
 
 async def census(tx: Transaction) -> Census:
     """Teams as ORG/TEAM and organizations by name, in order."""
-    managing = await tx.fetch(
-        "SELECT organizations.name, teams.name FROM teams "
-        "JOIN organizations ON organizations.id = teams.organization_id "
-        "WHERE teams.manage_membership = 1 ORDER BY 1, 2"
-    )
     owners = await tx.fetch(
         "SELECT organizations.name, count(users.id) FROM organizations "
         "JOIN teams ON teams.organization_id = organizations.id AND teams.is_owners = 1 "
@@ -21,10 +16,20 @@ async def census(tx: Transaction) -> Census:
         "GROUP BY organizations.name HAVING count(users.id) < 2 ORDER BY 1"
     )
     return Census(
-        managing_teams=tuple(f"{organization}/{team}" for organization, team in managing),
+        managing_teams=await _teams(tx, "teams.manage_membership = 1"),
+        token_teams=await _teams(tx, "teams.members_manage_token = 1 AND teams.is_owners = 0"),
         single_owner=tuple(name for name, active in owners if active == 1),
         without_owner=tuple(name for name, active in owners if active == 0),
     )
+
+
+async def _teams(tx: Transaction, condition: str) -> tuple[str, ...]:
+    rows = await tx.fetch(
+        "SELECT organizations.name, teams.name FROM teams "
+        "JOIN organizations ON organizations.id = teams.organization_id "
+        f"WHERE {condition} ORDER BY 1, 2"
+    )
+    return tuple(f"{organization}/{team}" for organization, team in rows)
 
 
 async def newest_entry_at(tx: Transaction) -> int:

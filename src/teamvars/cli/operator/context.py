@@ -15,7 +15,7 @@ from teamvars import logs, settings, wiring
 from teamvars.cli.flags import Flags
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import Kind, Refusal
+from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import escaped
 from teamvars.security import keyring
@@ -129,6 +129,9 @@ def explanation(refusal: Refusal) -> str:
     cause = refusal.__cause__
     if isinstance(cause, FileNotFoundError) and cause.filename:
         return f"There is no database at {cause.filename}. Run: teamvars init"
+    if cause is not None and refusal.faults[0].code is Code.STORAGE_UNAVAILABLE:
+        # Without the API's "try again": a wrong password or name stays wrong.
+        return f"Storage is unavailable, and nothing was changed: {reason(cause)}"
     details = [fault.detail for fault in refusal.faults]
     return "\n".join(details if cause is None else [*details, reason(cause)])
 

@@ -18,7 +18,7 @@ INVALID = 7
 
 def apply(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="The YAML file.")],
+    file: Annotated[Path, typer.Argument(help="The YAML file; - for standard input.")],
     dry_run: Annotated[bool, typer.Option(help="Change nothing; exit 3 on differences.")] = False,
     prune: Annotated[
         bool, typer.Option(help="Remove what the named organizations have besides.")

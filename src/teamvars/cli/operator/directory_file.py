@@ -1,5 +1,6 @@
 """The directory file: from YAML to `Directory`, with file and line for every fault."""
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -34,6 +35,14 @@ _ACCESS = {access.value: access for access in FILE_ACCESS}
 _STATUS = {status.value: status for status in Status}
 _VISIBILITY = {visibility.value: visibility for visibility in Visibility}
 _BOOLEANS = {"true": True, "false": False}
+_TEAM_KEYS = {
+    "name",
+    "visibility",
+    "manage-membership",
+    "members-manage-token",
+    "members",
+    "workspaces",
+}
 
 
 class FileFaults(Exception):
@@ -41,7 +50,7 @@ class FileFaults(Exception):
 
 
 def read(path: Path) -> Directory:
-    """The directory a file describes. Raises FileFaults."""
+    """The directory a file describes; `-` is standard input. Raises FileFaults."""
     root = _compose(path)
     reader = _Reader(path)
     directory = Directory() if root is None else reader.directory(root)
@@ -52,7 +61,7 @@ def read(path: Path) -> Directory:
 
 def _compose(path: Path) -> Node | None:
     try:
-        content = path.read_bytes()
+        content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
         raise FileFaults(f"{path}: {error.strerror}") from None
     try:
@@ -114,13 +123,13 @@ class _Reader:
         )
 
     def _team(self, node: Node) -> TeamEntry | None:
-        known = {"name", "visibility", "manage-membership", "members", "workspaces"}
-        members = self._mapping(node, known)
+        members = self._mapping(node, _TEAM_KEYS)
         name = self._required(node, members, "name", self._team_name)
         if name is not None and fold(name) == OWNERS and "workspaces" in members:
             self._fault(members["workspaces"], "owners may do everything; they take no grants")
         visibility = self._optional(members, "visibility", self._one_of(_VISIBILITY))
         manages = self._optional(members, "manage-membership", self._one_of(_BOOLEANS))
+        tokens = self._optional(members, "members-manage-token", self._one_of(_BOOLEANS))
         people = self._distinct(members.get("members"), self._username)
         grants = self._pairs(members.get("workspaces"), self._name, self._one_of(_ACCESS))
         if name is None:
@@ -129,6 +138,7 @@ class _Reader:
             name,
             visibility,
             manages,
+            tokens,
             people,
             grants,
             at=self._at(node),

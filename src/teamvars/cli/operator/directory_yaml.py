@@ -46,6 +46,8 @@ def _team(entry: TeamEntry) -> dict[str, Any]:
         written["visibility"] = entry.visibility.value
     if entry.manage_membership is not None:
         written["manage-membership"] = entry.manage_membership
+    if entry.members_manage_token is not None:
+        written["members-manage-token"] = entry.members_manage_token
     if entry.members is not None:
         written["members"] = list(entry.members)
     if entry.workspaces is not None:

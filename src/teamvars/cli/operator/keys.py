@@ -32,5 +32,5 @@ def status(
         return
     for row in rows:
         state = "active" if row["active"] else "kept"
-        wraps = f"  wraps {row['wraps']} data keys" if row["purpose"] == "master" else ""
+        wraps = f"  data keys: {row['wraps']}" if row["purpose"] == "master" else ""
         say(f"{row['purpose']:6}  {row['id']}  {state}{wraps}")

@@ -128,6 +128,7 @@ def free_address(config: Settings) -> str:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(name)
-    except OSError as error:
-        fail(f"Cannot listen on {config.host} port {config.port}: {error.strerror}.")
+    except (OSError, UnicodeError) as error:  # a name that DNS cannot have is a UnicodeError
+        reason = error.strerror if isinstance(error, OSError) else "this is no host name"
+        fail(f"Cannot listen on {config.host} port {config.port}: {reason}.")
     return str(name[0])

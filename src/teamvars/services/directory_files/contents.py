@@ -131,6 +131,7 @@ class Contents:
             base,
             visibility=_or(entry.visibility, base.visibility),
             manage_membership=_or(entry.manage_membership, base.manage_membership),
+            members_manage_token=_or(entry.members_manage_token, base.members_manage_token),
         )
         if before is None:
             changeset.teams.append(team)

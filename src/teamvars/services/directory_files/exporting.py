@@ -84,7 +84,14 @@ def _team(state: OrganizationState, team: Team) -> tuple[TeamEntry, list[str]]:
     ids = state.in_team[team.id]
     members = tuple(one.user.username for _, one in sorted(state.members.items()) if one.id in ids)
     grants, unsaid = (None, []) if team.is_owners else _grants(state, team)
-    entry = TeamEntry(team.name, team.visibility, team.manage_membership, members, grants)
+    entry = TeamEntry(
+        team.name,
+        team.visibility,
+        team.manage_membership,
+        team.members_manage_token,
+        members,
+        grants,
+    )
     return entry, unsaid
 
 
