@@ -23,13 +23,13 @@ import psutil
 import structlog
 
 from teamvars.storage.database import Body, Database, T, Transaction
-from tests.commands import Host
-from tests.faults.site import DIRECTORY
-from tests.house import open_house
-from tests.postgres import LocalPostgres
-from tests.server import Server, free_port
-from tests.storage.noting import NotingTransaction
-from tests.world import JSON_API, World, build_world, variable_document
+from tests.support.commands import Host
+from tests.support.deployment import open_deployment
+from tests.support.directory_files import ONE_WORKSPACE
+from tests.support.observed_transaction import ObservedTransaction
+from tests.support.postgres import LocalPostgres
+from tests.support.server import Server, free_port
+from tests.support.tenant import JSON_API, Tenant, build_tenant, variable_document
 
 POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
 
@@ -124,7 +124,7 @@ class Counter:
             self.transactions += is_transaction
 
             async def with_counting(tx: Transaction) -> T:
-                return await body(NotingTransaction(tx, self._count))
+                return await body(ObservedTransaction(tx, self._count))
 
             return await run(with_counting)
 
@@ -136,38 +136,38 @@ class Counter:
 
 async def statements(url: str) -> list[Figure]:
     """How many statements each operation takes."""
-    async with open_house(url) as house:
-        world = await build_world(house)
+    async with open_deployment(url) as deployment:
+        tenant = await build_tenant(deployment)
         for number in range(20):
-            await world.make_variable(f"key_{number}")
-        one = await world.make_variable("one")
+            await tenant.make_variable(f"key_{number}")
+        one = await tenant.make_variable("one")
         # Whoever writes for the first time is looked at beforehand.
-        first = await world.call(
-            "writer", "POST", world.vars_path(), variable_document(key="first")
+        first = await tenant.call(
+            "writer", "POST", tenant.vars_path(), variable_document(key="first")
         )
         assert first.is_success, first.text
         path = one["links"]["self"].removeprefix("/api/v2")
         change = {"data": {"type": "vars", "id": one["id"], "attributes": {"value": "new"}}}
         operations: dict[str, tuple[int | None, tuple[str, str, object]]] = {
-            "list variables": (2, ("GET", world.vars_path(), None)),
+            "list variables": (2, ("GET", tenant.vars_path(), None)),
             "read a variable": (None, ("GET", path, None)),
-            "create a variable": (4, ("POST", world.vars_path(), variable_document(key="new"))),
+            "create a variable": (4, ("POST", tenant.vars_path(), variable_document(key="new"))),
             "update a variable": (None, ("PATCH", path, change)),
             "delete a variable": (None, ("DELETE", path, None)),
         }
-        counter = Counter(house.services.database)
+        counter = Counter(deployment.services.database)
         return [
-            await counted(counter, world, request, Figure(what, 0, "", bar))
+            await counted(counter, tenant, request, Figure(what, 0, "", bar))
             for what, (bar, request) in operations.items()
         ]
 
 
 async def counted(
-    counter: Counter, world: World, request: tuple[str, str, object], figure: Figure
+    counter: Counter, tenant: Tenant, request: tuple[str, str, object], figure: Figure
 ) -> Figure:
     """The figure with the statements of one successful request."""
     statements, transactions = counter.statements, counter.transactions
-    answer = await world.call("writer", *request)
+    answer = await tenant.call("writer", *request)
     assert answer.is_success, answer.text
     transactions = counter.transactions - transactions
     assert transactions <= 1, "a request is at most one transaction"
@@ -182,7 +182,7 @@ def prepared(folder: Path) -> Host:
     """An installation on SQLite."""
     host = Host(folder)
     host.succeed("init")
-    (folder / "directory.yaml").write_text(DIRECTORY)
+    (folder / "directory.yaml").write_text(ONE_WORKSPACE)
     return host
 
 

@@ -3,10 +3,10 @@
 import statistics
 from collections.abc import Sequence
 
+from bench.dataset import GROWTH
 from bench.rounds import Effort, middle
 from bench.subjects import Served
 from bench.works import Work, listing
-from bench.world import GROWTH
 
 
 def measure(servers: Sequence[Served], effort: Effort) -> dict[str, dict[int, float]]:

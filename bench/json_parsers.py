@@ -15,7 +15,7 @@ import msgspec
 
 from teamvars.web.http import json_body
 from teamvars.web.variables.requests import NewVariableDocument
-from tests.world import variable_document
+from tests.support.tenant import variable_document
 
 ROUNDS = 2000
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.postgres import PACKAGES, PROGRAMS
+from tests.support.postgres import PACKAGES, PROGRAMS
 
 PGBENCH = str(PACKAGES / PROGRAMS / "pgbench")
 PSQL = str(PACKAGES / PROGRAMS / "psql")

@@ -11,9 +11,9 @@ from itertools import count
 from pathlib import Path
 
 from bench import programs
+from bench.dataset import Dataset
 from bench.subjects import Program, Served
 from bench.works import LIST
-from bench.world import World
 from bench.wrk import CONNECTIONS
 from teamvars import wiring
 from teamvars.domain.access import Caller
@@ -21,7 +21,7 @@ from teamvars.security.tokens import hash_token
 from teamvars.storage import access
 from teamvars.storage.database import Row, Transaction
 from teamvars.storage.postgres import FRAGMENTS
-from tests.server import START_SECONDS, end_group, free_port
+from tests.support.server import START_SECONDS, end_group, free_port
 
 NGINX, HTTP_ALONE = "nginx", "HTTP alone"
 COMMITS, SELECT, INSERT = "raw commits", "pgbench SELECT", "pgbench INSERT"
@@ -48,9 +48,9 @@ _SENT_BY_NGINX_ITSELF = {"content-type", "content-length", "date", "server", "et
 
 
 @contextmanager
-def nginx(folder: Path, workers: int, like: Served, world: World) -> Iterator[Served]:
+def nginx(folder: Path, workers: int, like: Served, dataset: Dataset) -> Iterator[Served]:
     """nginx with the same bytes and the same headers as the server's list, from a file."""
-    answer = LIST.ask(like.url, world)
+    answer = LIST.ask(like.url, dataset)
     assert answer.status_code == 200, answer.text
     (folder / "www").mkdir(parents=True)
     (folder / "www/body").write_bytes(answer.content)
@@ -73,18 +73,18 @@ def nginx(folder: Path, workers: int, like: Served, world: World) -> Iterator[Se
     name = f"{NGINX} x{workers}"
     command = [programs.path("nginx"), "-e", str(folder / "error.log"), "-c", str(config)]
     with _running(command, port, folder / "log") as pid:
-        yield Served(name, f"http://127.0.0.1:{port}", pid, world)
+        yield Served(name, f"http://127.0.0.1:{port}", pid, dataset)
 
 
 @contextmanager
-def http_alone(folder: Path, workers: int, like: Served, world: World) -> Iterator[Served]:
+def http_alone(folder: Path, workers: int, like: Served, dataset: Dataset) -> Iterator[Served]:
     """Our application that gives the same bytes without asking a service."""
     folder.mkdir()
-    (folder / "body").write_bytes(LIST.ask(like.url, world).content)
+    (folder / "body").write_bytes(LIST.ask(like.url, dataset).content)
     port = free_port()
     command = programs.python("bench.constant", port, workers, folder / "body")
     with _running(command, port, folder / "log") as pid:
-        yield Served(f"{HTTP_ALONE} x{workers}", f"http://127.0.0.1:{port}", pid, world)
+        yield Served(f"{HTTP_ALONE} x{workers}", f"http://127.0.0.1:{port}", pid, dataset)
 
 
 def commits(folder: Path) -> Program:
@@ -93,11 +93,11 @@ def commits(folder: Path) -> Program:
     return Program(COMMITS, lambda s: programs.python("bench.commits", next(files), s), float)
 
 
-def pgbench_select(url: str, world: World, folder: Path) -> Program:
+def pgbench_select(url: str, dataset: Dataset, folder: Path) -> Program:
     """The access statement of a list, as the service sends it, from 32 prepared clients."""
-    caller = Caller(hash_token(world.token), "bench")
+    caller = Caller(hash_token(dataset.token), "bench")
     recorder = _Recorder()
-    reading = access.workspace(recorder, caller, wiring.clock(), world.workspaces["list-20"])
+    reading = access.workspace(recorder, caller, wiring.clock(), dataset.workspaces["list-20"])
     with suppress(StopIteration, _Recorded):
         reading.send(None)
     script = re.sub(r"\$(\d+)", r":p\1", FRAGMENTS.render(recorder.sql))

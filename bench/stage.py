@@ -9,13 +9,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import programs, references, world
+from bench import dataset, programs, references
+from bench.dataset import EMPTY, FULL, Dataset, Size
 from bench.machine import resident_mib
 from bench.subjects import Served, Subject
-from bench.world import EMPTY, FULL, Size, World
-from tests.commands import Host
-from tests.postgres import LocalPostgres
-from tests.server import Server
+from tests.support.commands import Host
+from tests.support.postgres import LocalPostgres
+from tests.support.server import Server
 
 SQLITE, POSTGRES = "SQLite", "PostgreSQL"
 EMPTIED, FILLED = "empty", "full"
@@ -45,7 +45,7 @@ def ratios() -> Iterator[Stage]:
     with _stores() as (folder, postgres, stack):
         stage = Stage()
         host, made = _build(folder / "empty", EMPTY)
-        with_postgres = asyncio.run(world.copy(host, postgres, "empty"))
+        with_postgres = asyncio.run(dataset.copy(host, postgres, "empty"))
         for engine, where in ((SQLITE, host), (POSTGRES, with_postgres)):
             for workers in WORKERS:
                 _serve(stage, stack, Server(where, workers=workers), f"{engine} x{workers}", made)
@@ -71,7 +71,7 @@ def scale() -> Iterator[Stage]:
         for name, size in ((EMPTIED, EMPTY), (FILLED, FULL)):
             begun = time.monotonic()
             host, made = _build(folder / name, size)
-            with_postgres = asyncio.run(world.copy(host, postgres, name))
+            with_postgres = asyncio.run(dataset.copy(host, postgres, name))
             print(f"  the {name} stores took {time.monotonic() - begun:.0f} s", flush=True)
             for engine, where in ((SQLITE, host), (POSTGRES, with_postgres)):
                 _serve(stage, stack, Server(where), f"{engine} {name}", made)
@@ -94,13 +94,13 @@ def _stores() -> Iterator[tuple[Path, LocalPostgres, ExitStack]]:
         yield Path(folder), postgres, stack
 
 
-def _build(folder: Path, size: Size) -> tuple[Host, World]:
+def _build(folder: Path, size: Size) -> tuple[Host, Dataset]:
     folder.mkdir()
     host = Host(folder, _SETTINGS)
-    return host, asyncio.run(world.build(host, size))
+    return host, asyncio.run(dataset.build(host, size))
 
 
-def _serve(stage: Stage, stack: ExitStack, server: Server, name: str, made: World) -> None:
+def _serve(stage: Stage, stack: ExitStack, server: Server, name: str, made: Dataset) -> None:
     begun = time.monotonic()
     stack.enter_context(server)
     stage.started[name] = time.monotonic() - begun

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Protocol
 
 from bench import machine, wrk
+from bench.dataset import Dataset
 from bench.machine import Watch
 from bench.works import Work, update
-from bench.world import World
 from bench.writer import Writer
 from bench.wrk import Plan
 
@@ -47,12 +47,12 @@ class Subject(Protocol):
 class Served:
     """A server under load by wrk. `pid` is its topmost process."""
 
-    def __init__(self, name: str, url: str, pid: int, world: World) -> None:
+    def __init__(self, name: str, url: str, pid: int, dataset: Dataset) -> None:
         self.name = name
         self.url = url
         self.pid = pid
-        self._world = world
-        self._plan: Callable[[Work], Plan] = cache(lambda work: work.plan(world, url))
+        self._dataset = dataset
+        self._plan: Callable[[Work], Plan] = cache(lambda work: work.plan(dataset, url))
 
     def measure(self, work: Work, seconds: int) -> Sample:
         """One round. Raises LoadFailed when an answer was an error."""
@@ -65,7 +65,7 @@ class Served:
         written = None
         if work.written:
             path = plan.requests[0].path.split("/")
-            request = update(self._world, path[path.index("workspaces") + 1])
+            request = update(self._dataset, path[path.index("workspaces") + 1])
             with Writer(self.url, request, plan.headers) as writer:
                 load = wrk.run(self.url, plan, seconds, connections)
             written = writer.per_second

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from bench.world import SPREAD, World
+from bench.dataset import SPREAD, Dataset
 from bench.wrk import NUMBER, LoadFailed, Plan, Request, fresh_number
 from teamvars.web.http.negotiation import MEDIA_TYPE
 
@@ -22,29 +22,29 @@ class Work:
 
     name: str
     text: str
-    requests: Callable[[World], list[Request]]
+    requests: Callable[[Dataset], list[Request]]
     status: int = 200
     written: bool = False
     conditional: bool = False
 
-    def plan(self, world: World, url: str) -> Plan:
+    def plan(self, dataset: Dataset, url: str) -> Plan:
         """What is sent to the server there.
 
         Asks once before many do: load counts an answer of the wrong kind as readily as a right
         one. Raises LoadFailed when the answer is not the one it must be.
         """
-        plan = Plan(self.requests(world), _headers(world))
+        plan = Plan(self.requests(dataset), _headers(dataset))
         if self.conditional:
-            tag = {"If-None-Match": self.ask(url, world).headers["ETag"]}
+            tag = {"If-None-Match": self.ask(url, dataset).headers["ETag"]}
             plan = Plan(plan.requests, {**plan.headers, **tag})
         answer = _send(url, plan.requests[0], plan.headers)
         if answer.status_code != self.status:
             raise LoadFailed(f"{self.name}: {answer.status_code} {answer.text}")
         return plan
 
-    def ask(self, url: str, world: World) -> httpx.Response:
+    def ask(self, url: str, dataset: Dataset) -> httpx.Response:
         """The answer to its first request."""
-        return _send(url, self.requests(world)[0], _headers(world))
+        return _send(url, self.requests(dataset)[0], _headers(dataset))
 
 
 def variables_path(workspace_id: str) -> str:
@@ -52,24 +52,24 @@ def variables_path(workspace_id: str) -> str:
     return f"/api/v2/workspaces/{workspace_id}/vars"
 
 
-def update(world: World, workspace_id: str) -> Request:
+def update(dataset: Dataset, workspace_id: str) -> Request:
     """One that changes a variable of the workspace."""
-    id_ = world.variables[workspace_id]
+    id_ = dataset.variables[workspace_id]
     data = {"type": "vars", "id": id_, "attributes": {"value": f"changed to {NUMBER}"}}
     return Request("PATCH", f"{variables_path(workspace_id)}/{id_}", json.dumps({"data": data}))
 
 
-def listing(name: str) -> Callable[[World], list[Request]]:
+def listing(name: str) -> Callable[[Dataset], list[Request]]:
     """One request: the list of the workspace with that name."""
-    return lambda world: [Request("GET", variables_path(world.workspaces[name]))]
+    return lambda dataset: [Request("GET", variables_path(dataset.workspaces[name]))]
 
 
-def _read(world: World) -> list[Request]:
-    workspace_id = world.workspaces["list-20"]
-    return [Request("GET", f"{variables_path(workspace_id)}/{world.variables[workspace_id]}")]
+def _read(dataset: Dataset) -> list[Request]:
+    workspace_id = dataset.workspaces["list-20"]
+    return [Request("GET", f"{variables_path(workspace_id)}/{dataset.variables[workspace_id]}")]
 
 
-def _creates(*names: str) -> Callable[[World], list[Request]]:
+def _creates(*names: str) -> Callable[[Dataset], list[Request]]:
     attributes = {
         "key": f"created_{NUMBER}",
         "value": "eu-central-1",
@@ -77,53 +77,53 @@ def _creates(*names: str) -> Callable[[World], list[Request]]:
         "category": "tool",
     }
     body = json.dumps({"data": {"type": "vars", "attributes": attributes}})
-    return lambda world: [
-        Request("POST", variables_path(world.workspaces[name]), body) for name in names
+    return lambda dataset: [
+        Request("POST", variables_path(dataset.workspaces[name]), body) for name in names
     ]
 
 
-def _updates(world: World) -> list[Request]:
-    return [update(world, world.workspaces[name]) for name in SPREAD]
+def _updates(dataset: Dataset) -> list[Request]:
+    return [update(dataset, dataset.workspaces[name]) for name in SPREAD]
 
 
-def _members(world: World) -> list[Request]:
+def _members(dataset: Dataset) -> list[Request]:
     """Ten are added to each team and then removed again, so that every request changes a team."""
-    body = json.dumps({"data": [{"type": "users", "id": id_} for id_ in world.recruits]})
+    body = json.dumps({"data": [{"type": "users", "id": id_} for id_ in dataset.recruits]})
     return [
         Request(method, _LINKAGE.format(crew), body)
         for method in ("POST", "DELETE")
-        for crew in world.crews
+        for crew in dataset.crews
     ]
 
 
-def _mixed(world: World) -> list[Request]:
-    return _day(world, SPREAD)
+def _mixed(dataset: Dataset) -> list[Request]:
+    return _day(dataset, SPREAD)
 
 
-def _mixed_wide(world: World) -> list[Request]:
-    many = [name for name in world.workspaces if name.startswith(("spread-", "more-"))]
-    return _day(world, many)
+def _mixed_wide(dataset: Dataset) -> list[Request]:
+    many = [name for name in dataset.workspaces if name.startswith(("spread-", "more-"))]
+    return _day(dataset, many)
 
 
-def _day(world: World, names: Sequence[str]) -> list[Request]:
+def _day(dataset: Dataset, names: Sequence[str]) -> list[Request]:
     """In an order that is the same in every run."""
     chance = random.Random(6)
     requests = []
     for n in range(_MIXED_REQUESTS):
-        workspace_id = world.workspaces[chance.choice(names)]
+        workspace_id = dataset.workspaces[chance.choice(names)]
         path, die = variables_path(workspace_id), n % 50
         if die == 0:
-            requests.append(update(world, workspace_id))
+            requests.append(update(dataset, workspace_id))
         elif die <= 4:
-            requests.append(Request("GET", f"{path}/{world.variables[workspace_id]}"))
+            requests.append(Request("GET", f"{path}/{dataset.variables[workspace_id]}"))
         else:
             requests.append(Request("GET", path))
     chance.shuffle(requests)
     return requests
 
 
-def _headers(world: World) -> dict[str, str]:
-    return {"Authorization": f"Bearer {world.token}", "Accept": MEDIA_TYPE}
+def _headers(dataset: Dataset) -> dict[str, str]:
+    return {"Authorization": f"Bearer {dataset.token}", "Accept": MEDIA_TYPE}
 
 
 def _send(url: str, request: Request, headers: Mapping[str, str]) -> httpx.Response:

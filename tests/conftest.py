@@ -9,11 +9,11 @@ import pytest
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Event
 from teamvars.domain.audit_actions import ACTIONS
-from tests.commands import Host
-from tests.house import House, open_house
-from tests.postgres import LocalPostgres, Postgres
-from tests.served import ServedHouse, serve_house
-from tests.world import World, build_world
+from tests.support.commands import Host
+from tests.support.deployment import Deployment, open_deployment
+from tests.support.postgres import LocalPostgres, Postgres
+from tests.support.served_deployment import ServedDeployment, serve_deployment
+from tests.support.tenant import Tenant, build_tenant
 
 # An administrator's URL: tests then use that server instead of starting one.
 POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
@@ -70,27 +70,27 @@ def store_url(
 
 
 @pytest.fixture(scope="session")
-async def house(store_url: str) -> AsyncIterator[House]:
+async def deployment(store_url: str) -> AsyncIterator[Deployment]:
     """A running installation, shared by all tests of a worker on one engine."""
-    async with open_house(store_url) as house:
-        yield house
+    async with open_deployment(store_url) as deployment:
+        yield deployment
 
 
 @pytest.fixture
-async def world(house: House) -> World:
+async def tenant(deployment: Deployment) -> Tenant:
     """An organization of this test's own, with people of every kind in it, and another beside."""
-    return await build_world(house)
+    return await build_tenant(deployment)
 
 
 @pytest.fixture(scope="session")
-async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServedHouse]:
+async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServedDeployment]:
     """A running server on a SQLite store, shared by all tests of a worker."""
     host = Host(tmp_path_factory.mktemp("served")).having(log_format="json")
-    async with serve_house(host) as served:
+    async with serve_deployment(host) as served:
         yield served
 
 
 @pytest.fixture
-async def served_world(served: ServedHouse) -> World:
-    """As `world`, and every call goes through a socket to the server."""
-    return await build_world(served)
+async def served_tenant(served: ServedDeployment) -> Tenant:
+    """As `tenant`, and every call goes through a socket to the server."""
+    return await build_tenant(served)

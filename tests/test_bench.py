@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from bench import references, world
+from bench import dataset, references
 from bench.core import POSTGRES_URL
+from bench.dataset import EMPTY
 from bench.subjects import Served
 from bench.works import LIST, WORKS
-from bench.world import EMPTY
-from tests.commands import Host
-from tests.postgres import Postgres
-from tests.server import Server
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
+from tests.support.server import Server
 
 ROOT = Path(__file__).parent.parent
 
@@ -54,10 +54,10 @@ async def test_everything_the_benchmark_measures_answers(
     tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All but `wrk` and `nginx`, which only the benchmark installs, and the longest lists."""
-    monkeypatch.setattr(world, "GROWTH", ())
+    monkeypatch.setattr(dataset, "GROWTH", ())
     host = Host(tmp_path, {"LOG_FORMAT": "json", "MAX_VARIABLES": "0"})
-    made = await world.build(host, EMPTY)
-    with_postgres = await world.copy(host, postgres, "benchmark")
+    made = await dataset.build(host, EMPTY)
+    with_postgres = await dataset.copy(host, postgres, "benchmark")
     with Server(with_postgres) as server:
         for work in WORKS:
             assert work.plan(made, server.url).requests, "it answers with the status it must"

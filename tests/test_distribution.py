@@ -19,9 +19,9 @@ import pytest
 import yaml
 
 from teamvars import __version__
-from tests.commands import Host
-from tests.served import ServedHouse
-from tests.server import START_SECONDS, end_group, free_port, is_ready
+from tests.support.commands import Host
+from tests.support.served_deployment import ServedDeployment
+from tests.support.server import START_SECONDS, end_group, free_port, is_ready
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -175,7 +175,7 @@ def test_the_services_are_read_only_and_have_no_privileges(compose: Any) -> None
     assert compose["services"]["serve"]["healthcheck"]["test"] == ["CMD", *health_check()]
 
 
-def test_the_health_check_tells_a_server_from_none(served: ServedHouse) -> None:
+def test_the_health_check_tells_a_server_from_none(served: ServedDeployment) -> None:
     _, *words = health_check()
     for port, is_up in ((served.server.port, True), (free_port(), False)):
         environment = {**os.environ, "TEAMVARS_PORT": str(port)}

@@ -12,10 +12,10 @@ from uuid import uuid4
 import pytest
 
 from tests.cli.test_dev import Dev, dev
-from tests.commands import Host
-from tests.postgres import Postgres
-from tests.served import ServedHouse
-from tests.server import START_SECONDS, end_group, free_port, is_ready
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
+from tests.support.served_deployment import ServedDeployment
+from tests.support.server import START_SECONDS, end_group, free_port, is_ready
 from tests.test_documents import DOCUMENTS, ROOT
 
 BLOCK = re.compile(r"^([^\n]*)\n```(?:sh|bash|shell|console)\n(.*?)```", re.MULTILINE | re.DOTALL)
@@ -152,7 +152,7 @@ def test_the_examples_of_the_api_answer_as_the_document_says(dev: Dev, tmp_path:
 
 
 async def test_the_lines_for_curl_do_what_the_clients_document_says(
-    served: ServedHouse, tmp_path: Path
+    served: ServedDeployment, tmp_path: Path
 ) -> None:
     (tmp_path / "root.yaml").write_text(
         "users: [{username: root-of-curl, email: curl@example.com, site-admin: true}]\n"

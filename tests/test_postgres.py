@@ -6,7 +6,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.postgres import LocalPostgres, Postgres
+from tests.support.postgres import LocalPostgres, Postgres
 
 
 @pytest.fixture

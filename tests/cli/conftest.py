@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.commands import Host
-from tests.postgres import Postgres
-from tests.server import Server
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
+from tests.support.server import Server
 
 DIRECTORY = """\
 users:
@@ -30,7 +30,7 @@ organizations:
 
 
 @dataclass(frozen=True)
-class Site:
+class ServedHost:
     """A host with an initialised store, what `directory apply` said of it, and a server."""
 
     host: Host
@@ -60,18 +60,18 @@ def empty_host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgres"])
-def site(
+def served_host(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
-    """A site with two workers that log JSON; all tests of a worker share it, on each engine."""
-    with _host(request, tmp_path_factory.mktemp("site")) as host:
+) -> Iterator[ServedHost]:
+    """A served host with two workers that log JSON; one for all tests of a worker and engine."""
+    with _host(request, tmp_path_factory.mktemp("served-host")) as host:
         host = host.having(log_format="json")
         host.succeed("init")
         (host.folder / "directory.yaml").write_text(DIRECTORY)
         applied = host.succeed("directory", "apply", "directory.yaml", "--json").json
         token = host.succeed("token", "create", "--user", "alice").out.strip()
         with Server(host, workers=2) as server:
-            yield Site(host, applied, server, token)
+            yield ServedHost(host, applied, server, token)
 
 
 @contextmanager

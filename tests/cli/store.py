@@ -2,8 +2,8 @@
 
 import apsw
 
-from tests.commands import Host
-from tests.postgres import Postgres
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
 
 
 def execute(host: Host, statement: str) -> None:

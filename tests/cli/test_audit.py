@@ -8,42 +8,42 @@ from datetime import datetime
 import pytest
 
 from teamvars.domain.names import is_safe
-from tests.cli.conftest import DIRECTORY, Site
+from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
-from tests.commands import Host
+from tests.support.commands import Host
 
 
-def test_the_trail_names_operators_and_callers_and_what_they_did(site: Site) -> None:
+def test_the_trail_names_operators_and_callers_and_what_they_did(served_host: ServedHost) -> None:
     attributes = {"key": "trail", "value": "s3cr3t-value", "description": "", "category": "env"}
     headers = {"Content-Type": "application/vnd.api+json", "X-Request-Id": "trail-1"}
-    with site.server.client(site.token) as client:
+    with served_host.server.client(served_host.token) as client:
         document = {"data": {"type": "vars", "attributes": attributes}}
-        made = client.post(site.vars_path, json=document, headers=headers)
+        made = client.post(served_host.vars_path, json=document, headers=headers)
         assert client.delete(made.headers["Location"]).status_code == 204
-    done = site.host.succeed("audit", "list", "--limit", "10000")
+    done = served_host.host.succeed("audit", "list", "--limit", "10000")
     assert "s3cr3t-value" not in done.out
     entries = [json.loads(line) for line in done.out.splitlines()]
     created = next(entry for entry in entries if entry["request"] == "trail-1")
     assert created["action"] == "variable.create"
-    assert created["actor"] == {"type": "user", "id": site.applied["users"]["alice"]}
+    assert created["actor"] == {"type": "user", "id": served_host.applied["users"]["alice"]}
     assert created["details"]["key"] == "trail"
     assert any(entry["actor"]["type"] == "operator" for entry in entries)
-    assert len(site.host.succeed("audit", "list", "--limit", "1").out.splitlines()) == 1
-    assert site.host.run("audit", "list", "--limit", "0").code == 2
+    assert len(served_host.host.succeed("audit", "list", "--limit", "1").out.splitlines()) == 1
+    assert served_host.host.run("audit", "list", "--limit", "0").code == 2
 
 
-def test_verify_exits_with_3_once_somebody_has_touched_the_trail(site: Site) -> None:
-    untouched = site.host.succeed("audit", "verify")
+def test_verify_exits_with_3_once_somebody_has_touched_the_trail(served_host: ServedHost) -> None:
+    untouched = served_host.host.succeed("audit", "verify")
     assert untouched.out == ""
     assert "streams hold" in untouched.err
     tamper = "UPDATE audit_entries SET subject_id = '{}' WHERE subject_id = '{}'"
-    team = site.applied["organizations"]["acme"]["teams"]["platform"]
-    execute(site.host, tamper.format("team-another", team))
-    touched = site.host.run("audit", "verify")
-    execute(site.host, tamper.format(team, "team-another"))
+    team = served_host.applied["organizations"]["acme"]["teams"]["platform"]
+    execute(served_host.host, tamper.format("team-another", team))
+    touched = served_host.host.run("audit", "verify")
+    execute(served_host.host, tamper.format(team, "team-another"))
     assert touched.code == 3
     assert "the entry was altered or replaced" in touched.out
-    assert site.host.run("audit", "verify").code == 0
+    assert served_host.host.run("audit", "verify").code == 0
 
 
 @pytest.mark.parametrize(
@@ -58,31 +58,33 @@ def test_verify_exits_with_3_once_somebody_has_touched_the_trail(site: Site) -> 
     ],
 )
 def test_a_touched_entry_hides_no_other_and_is_named(
-    site: Site, edit: str, column: str | None
+    served_host: ServedHost, edit: str, column: str | None
 ) -> None:
-    team = site.applied["organizations"]["acme"]["teams"]["platform"]
+    team = served_host.applied["organizations"]["acme"]["teams"]["platform"]
     where = f"WHERE stream_id = '{team}' AND sequence = 1"
-    before = json.loads(site.host.succeed("audit", "list", "--stream", team).out.splitlines()[-1])
-    many = len(site.host.succeed("audit", "export").out.splitlines())
+    before = json.loads(
+        served_host.host.succeed("audit", "list", "--stream", team).out.splitlines()[-1]
+    )
+    many = len(served_host.host.succeed("audit", "export").out.splitlines())
     at = round(datetime.fromisoformat(before["at"]).timestamp() * 1_000_000)
-    execute(site.host, "CREATE TABLE kept (details TEXT)")
-    execute(site.host, f"INSERT INTO kept SELECT details FROM audit_entries {where}")
-    execute(site.host, f"UPDATE audit_entries SET {edit} {where}")
+    execute(served_host.host, "CREATE TABLE kept (details TEXT)")
+    execute(served_host.host, f"INSERT INTO kept SELECT details FROM audit_entries {where}")
+    execute(served_host.host, f"UPDATE audit_entries SET {edit} {where}")
     ends = [
-        site.host.run(*words)
+        served_host.host.run(*words)
         for words in (
             ("audit", "list", "--limit", 10000),
             ("audit", "export"),
             ("audit", "list", "--stream", team),
         )
     ]
-    verified = site.host.run("audit", "verify")
+    verified = served_host.host.run("audit", "verify")
     execute(
-        site.host,
+        served_host.host,
         f"UPDATE audit_entries SET at = {at}, details = (SELECT details FROM kept) {where}",
     )
-    execute(site.host, "DROP TABLE kept")
-    assert site.host.run("audit", "verify").code == 0
+    execute(served_host.host, "DROP TABLE kept")
+    assert served_host.host.run("audit", "verify").code == 0
     assert (verified.code, f"{team} entry 1: " in verified.out) == (3, True)
     assert [len(done.out.splitlines()) for done in ends[:2]] == [many, many]
     for done in ends:
@@ -96,25 +98,28 @@ def test_a_touched_entry_hides_no_other_and_is_named(
             assert touched[0]["subject"] == before["subject"]
 
 
-def test_what_is_stored_commands_no_terminal(site: Site) -> None:
-    team = site.applied["organizations"]["acme"]["teams"]["platform"]
+def test_what_is_stored_commands_no_terminal(served_host: ServedHost) -> None:
+    team = served_host.applied["organizations"]["acme"]["teams"]["platform"]
     where = f"WHERE stream_id = '{team}' AND sequence = 1"
-    before = json.loads(site.host.succeed("audit", "list", "--stream", team).out.splitlines()[-1])
+    before = json.loads(
+        served_host.host.succeed("audit", "list", "--stream", team).out.splitlines()[-1]
+    )
     hostile = "\x1b]0;owned\x07\u202e\x9b31m\x7f"
-    execute(site.host, f"UPDATE audit_entries SET subject_id = '{hostile}' {where}")
-    execute(site.host, f"UPDATE teams SET name = '{hostile}' WHERE id = '{team}'")
-    execute(site.host, f"UPDATE teams SET manage_membership = 1 WHERE id = '{team}'")
+    execute(served_host.host, f"UPDATE audit_entries SET subject_id = '{hostile}' {where}")
+    execute(served_host.host, f"UPDATE teams SET name = '{hostile}' WHERE id = '{team}'")
+    execute(served_host.host, f"UPDATE teams SET manage_membership = 1 WHERE id = '{team}'")
     ends = [
-        site.host.run("audit", "list", "--stream", team),
-        site.host.run("audit", "export"),
-        site.host.run("doctor"),
-        site.host.run("doctor", "--json"),
-        site.host.run("token", "revoke", hostile),
+        served_host.host.run("audit", "list", "--stream", team),
+        served_host.host.run("audit", "export"),
+        served_host.host.run("doctor"),
+        served_host.host.run("doctor", "--json"),
+        served_host.host.run("token", "revoke", hostile),
     ]
     subject = before["subject"]["id"]
-    execute(site.host, f"UPDATE audit_entries SET subject_id = '{subject}' {where}")
+    execute(served_host.host, f"UPDATE audit_entries SET subject_id = '{subject}' {where}")
     execute(
-        site.host, f"UPDATE teams SET manage_membership = 1, name = 'platform' WHERE id = '{team}'"
+        served_host.host,
+        f"UPDATE teams SET manage_membership = 1, name = 'platform' WHERE id = '{team}'",
     )
     for done in ends:
         assert is_safe((done.out + done.err).replace("\n", ""))

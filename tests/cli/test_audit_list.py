@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Site
+from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
-from tests.commands import SCRIPT
-from tests.world import JSON_API, variable_document
+from tests.support.commands import SCRIPT
+from tests.support.tenant import JSON_API, variable_document
 
 OPERATOR = getpass.getuser()
 
 
-def listed(site: Site, *words: object) -> list[dict[str, Any]]:
-    done = site.host.succeed("audit", "list", "--limit", 10000, *words)
+def listed(served_host: ServedHost, *words: object) -> list[dict[str, Any]]:
+    done = served_host.host.succeed("audit", "list", "--limit", 10000, *words)
     return [json.loads(line) for line in done.out.splitlines()]
 
 
@@ -29,9 +29,9 @@ def actions(entries: Sequence[dict[str, Any]]) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def gone(site: Site) -> str:
+def gone(served_host: ServedHost) -> str:
     """The id of a workspace that had a variable, was renamed, and is gone with it."""
-    with site.server.client(site.token) as client:
+    with served_host.server.client(served_host.token) as client:
         client.headers["Content-Type"] = JSON_API
         spaces = "/api/v2/organizations/acme/workspaces"
         document = {"data": {"type": "workspaces", "attributes": {"name": "short-lived"}}}
@@ -58,98 +58,100 @@ IN_AND_TO_THE_WORKSPACE = {
 
 @pytest.mark.parametrize("name", ["acme/short-lived", "ACME/renamed", None])
 def test_a_workspace_that_is_gone_is_found_by_each_of_its_names_and_by_id(
-    site: Site, gone: str, name: str | None
+    served_host: ServedHost, gone: str, name: str | None
 ) -> None:
-    found = listed(site, "--workspace", name or gone)
+    found = listed(served_host, "--workspace", name or gone)
     assert actions(found) == IN_AND_TO_THE_WORKSPACE
     assert all(gone in (one["stream"], one["subject"]["id"]) for one in found)
     assert len(found) == len(IN_AND_TO_THE_WORKSPACE)
 
 
-def test_entries_say_what_their_ids_stand_for(site: Site, gone: str) -> None:
-    (made,) = listed(site, "--workspace", gone, "--action", "variable.create")
+def test_entries_say_what_their_ids_stand_for(served_host: ServedHost, gone: str) -> None:
+    (made,) = listed(served_host, "--workspace", gone, "--action", "variable.create")
     assert made["names"] == {"actor": "alice", "stream": "acme/renamed", "subject": "fleeting"}
     assert made["address"] == "127.0.0.1"
-    applied = listed(site, "--subject", "acme/platform", "--action", "team.create")
+    applied = listed(served_host, "--subject", "acme/platform", "--action", "team.create")
     assert applied[0]["names"] == {"actor": OPERATOR, "stream": "acme", "subject": "acme/platform"}
     assert applied[0]["address"] is None
-    members = listed(site, "--action", "membership.create")
+    members = listed(served_host, "--action", "membership.create")
     assert {one["names"]["subject"] for one in members} >= {"alice", "bob", "carol"}
 
 
 def test_a_subject_is_found_by_its_name_and_a_key_by_its_very_letters(
-    site: Site, gone: str
+    served_host: ServedHost, gone: str
 ) -> None:
-    found = listed(site, "--subject", "fleeting")
+    found = listed(served_host, "--subject", "fleeting")
     assert {one["subject"]["type"] for one in found} == {"vars"}
     assert {one["stream"] for one in found} == {gone}
-    assert site.host.run("audit", "list", "--subject", "FLEETING").code == 5
-    assert actions(listed(site, "--subject", "short-lived")) == IN_AND_TO_THE_WORKSPACE - {
+    assert served_host.host.run("audit", "list", "--subject", "FLEETING").code == 5
+    assert actions(listed(served_host, "--subject", "short-lived")) == IN_AND_TO_THE_WORKSPACE - {
         "variable.create"
     }
-    user = listed(site, "--subject", "Bob")
+    user = listed(served_host, "--subject", "Bob")
     assert actions(user) == {"user.create"}
 
 
-def test_an_actor_is_found_by_each_kind_of_name(site: Site, gone: str) -> None:
-    alice = site.applied["users"]["alice"]
-    by_alice = listed(site, "--actor", "ALICE")
-    assert by_alice == listed(site, "--actor", alice) != []
+def test_an_actor_is_found_by_each_kind_of_name(served_host: ServedHost, gone: str) -> None:
+    alice = served_host.applied["users"]["alice"]
+    by_alice = listed(served_host, "--actor", "ALICE")
+    assert by_alice == listed(served_host, "--actor", alice) != []
     assert {one["actor"]["id"] for one in by_alice} == {alice}
-    by_operator = listed(site, "--actor", f"operator:{OPERATOR}")
+    by_operator = listed(served_host, "--actor", f"operator:{OPERATOR}")
     assert {one["actor"]["type"] for one in by_operator} == {"operator"}
-    assert by_operator == listed(site, "--actor", OPERATOR)
-    team_token = site.host.succeed("token", "create", "--team", "acme/owners").out.strip()
-    with site.server.client(team_token) as client:
+    assert by_operator == listed(served_host, "--actor", OPERATOR)
+    team_token = served_host.host.succeed("token", "create", "--team", "acme/owners").out.strip()
+    with served_host.server.client(team_token) as client:
         answer = client.post(
-            site.vars_path,
+            served_host.vars_path,
             json=variable_document(key="by-a-team"),
             headers={"Content-Type": JSON_API},
         )
         assert answer.status_code == 201
-    assert actions(listed(site, "--actor", "acme/owners")) == {"variable.create"}
-    assert listed(site, "--actor", "acme") == []  # is known, and has done nothing
+    assert actions(listed(served_host, "--actor", "acme/owners")) == {"variable.create"}
+    assert listed(served_host, "--actor", "acme") == []  # is known, and has done nothing
 
 
-def test_an_organization_has_all_that_is_or_was_in_it(site: Site, gone: str) -> None:
-    found = listed(site, "--organization", "Acme")
-    assert actions(listed(site, "--workspace", gone)) <= actions(found)
+def test_an_organization_has_all_that_is_or_was_in_it(served_host: ServedHost, gone: str) -> None:
+    found = listed(served_host, "--organization", "Acme")
+    assert actions(listed(served_host, "--workspace", gone)) <= actions(found)
     assert {"organization.create", "team.create", "member.add", "grant.put"} <= actions(found)
     assert "user.create" not in actions(found)
-    team = listed(site, "--team", "acme/platform", "--organization", "acme")
+    team = listed(served_host, "--team", "acme/platform", "--organization", "acme")
     assert {"team.create", "member.add", "grant.put"} <= actions(team)
-    platform = site.applied["organizations"]["acme"]["teams"]["platform"]
+    platform = served_host.applied["organizations"]["acme"]["teams"]["platform"]
     assert {one["names"]["stream"] for one in team if one["stream"] == platform} == {
         "acme/platform"
     }
 
 
-def test_times_are_asked_for_as_they_are_shown_or_as_so_long_ago(site: Site, gone: str) -> None:
-    whole = listed(site)
+def test_times_are_asked_for_as_they_are_shown_or_as_so_long_ago(
+    served_host: ServedHost, gone: str
+) -> None:
+    whole = listed(served_host)
     middle = whole[len(whole) // 2]["at"]
-    later = listed(site, "--since", middle)
-    earlier = listed(site, "--until", middle)
+    later = listed(served_host, "--since", middle)
+    earlier = listed(served_host, "--until", middle)
     assert later + earlier == whole
     assert later[-1]["at"] == middle
-    assert listed(site, "--since", "2d") == whole
-    assert listed(site, "--until", "1w") == []
+    assert listed(served_host, "--since", "2d") == whole
+    assert listed(served_host, "--until", "1w") == []
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     assert (
-        listed(site, "--until", tomorrow.date().isoformat(), "--since", "2020-01-01T00:00Z")
+        listed(served_host, "--until", tomorrow.date().isoformat(), "--since", "2020-01-01T00:00Z")
         == whole
     )
 
 
 @pytest.mark.parametrize("said", ["", "2", "d", "-2d", "2y", "yesterday", "2026-13-01", "²d"])
-def test_what_is_no_time_is_a_usage_error(site: Site, said: str) -> None:
+def test_what_is_no_time_is_a_usage_error(served_host: ServedHost, said: str) -> None:
     for option in ("--since", "--until"):
-        done = site.host.run("audit", "list", f"{option}={said}")
+        done = served_host.host.run("audit", "list", f"{option}={said}")
         assert done.code == 2
         assert option in done.err
 
 
 def test_what_nothing_was_ever_called_is_not_found_and_named_all_at_once(
-    site: Site, gone: str
+    served_host: ServedHost, gone: str
 ) -> None:
     asked = {
         "actor": "nobody",
@@ -160,23 +162,30 @@ def test_what_nothing_was_ever_called_is_not_found_and_named_all_at_once(
         "organization": "' OR 1=1 --",
         "stream": "ws-none",
     }
-    done = site.host.run("audit", "list", *(f"--{name}={text}" for name, text in asked.items()))
+    done = served_host.host.run(
+        "audit", "list", *(f"--{name}={text}" for name, text in asked.items())
+    )
     assert (done.code, done.out) == (5, "")
     for text in asked.values():
         assert text in done.err
-    assert site.host.run("audit", "list", "--actor", "operator:nobody").code == 5
-    assert site.host.run("audit", "list", "--workspace", site.applied["users"]["bob"]).code == 5
+    assert served_host.host.run("audit", "list", "--actor", "operator:nobody").code == 5
+    assert (
+        served_host.host.run(
+            "audit", "list", "--workspace", served_host.applied["users"]["bob"]
+        ).code
+        == 5
+    )
     for text in ("\x1b[31m", b"\xff".decode(errors="surrogateescape")):
-        assert site.host.run("audit", "list", "--actor", text).code == 2
+        assert served_host.host.run("audit", "list", "--actor", text).code == 2
 
 
-def on_a_terminal(site: Site, *words: str) -> str:
+def on_a_terminal(served_host: ServedHost, *words: str) -> str:
     """What the command shows there."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [SCRIPT, *words],
-        cwd=site.host.folder,
-        env=site.host.environment,
+        cwd=served_host.host.folder,
+        env=served_host.host.environment,
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=subprocess.DEVNULL,
@@ -193,10 +202,10 @@ def on_a_terminal(site: Site, *words: str) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
-def test_a_terminal_gets_a_table_that_says_the_same(site: Site, gone: str) -> None:
+def test_a_terminal_gets_a_table_that_says_the_same(served_host: ServedHost, gone: str) -> None:
     words = ("audit", "list", "--workspace", "acme/renamed")
-    lines = listed(site, *words[2:])
-    heading, *rows = on_a_terminal(site, *words).splitlines()
+    lines = listed(served_host, *words[2:])
+    heading, *rows = on_a_terminal(served_host, *words).splitlines()
     assert " ".join(heading.split()) == "TIME ACTOR ADDRESS ACTION STREAM SUBJECT CHANGED"
     assert [row.split()[0] for row in rows] == [line["at"] for line in lines]
     (renamed,) = (row for row in rows if "workspace.update" in row)
@@ -206,16 +215,20 @@ def test_a_terminal_gets_a_table_that_says_the_same(site: Site, gone: str) -> No
     ]
     starts = {row.index("127.0.0.1") for row in rows}
     assert starts == {heading.index("ADDRESS")}
-    assert on_a_terminal(site, *words, "--json") == site.host.succeed(*words).out
+    assert on_a_terminal(served_host, *words, "--json") == served_host.host.succeed(*words).out
 
 
-def test_a_table_hides_no_touched_row_and_commands_no_terminal(site: Site, gone: str) -> None:
+def test_a_table_hides_no_touched_row_and_commands_no_terminal(
+    served_host: ServedHost, gone: str
+) -> None:
     where = f"WHERE stream_id = '{gone}' AND sequence = 1"
     hostile = "var-\x1b]0;owned\x07"
-    before = listed(site, "--workspace", gone, "--action", "variable.create")[0]["subject"]["id"]
-    execute(site.host, f"UPDATE audit_entries SET subject_type = '{hostile}' {where}")  # noqa: S608
-    shown = on_a_terminal(site, "audit", "list", "--stream", gone)
-    execute(site.host, f"UPDATE audit_entries SET subject_type = 'vars' {where}")  # noqa: S608
+    before = listed(served_host, "--workspace", gone, "--action", "variable.create")[0]["subject"][
+        "id"
+    ]
+    execute(served_host.host, f"UPDATE audit_entries SET subject_type = '{hostile}' {where}")  # noqa: S608
+    shown = on_a_terminal(served_host, "audit", "list", "--stream", gone)
+    execute(served_host.host, f"UPDATE audit_entries SET subject_type = 'vars' {where}")  # noqa: S608
     assert "\x1b" not in shown
     assert f"var-\\u001b]0;owned\\u0007 {before}" in shown
-    assert site.host.run("audit", "verify").code == 0
+    assert served_host.host.run("audit", "verify").code == 0

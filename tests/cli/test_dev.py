@@ -16,8 +16,8 @@ import pygohcl
 import pytest
 
 from teamvars.security.tokens import is_token
-from tests.commands import Host
-from tests.server import end_group, free_port
+from tests.support.commands import Host
+from tests.support.server import end_group, free_port
 
 SECONDS = 30.0
 

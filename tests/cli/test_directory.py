@@ -9,15 +9,15 @@ import pytest
 import yaml
 
 from teamvars.cli.operator.directory_file import FileFaults, read
-from tests.cli.conftest import DIRECTORY, Site
-from tests.commands import Done
+from tests.cli.conftest import DIRECTORY, ServedHost
+from tests.support.commands import Done
 
 JSON_API = {"Content-Type": "application/vnd.api+json"}
 
 
-def apply(site: Site, text: str, *options: str) -> Done:
-    (site.host.folder / "changed.yaml").write_text(text)
-    return site.host.run("directory", "apply", "changed.yaml", *options)
+def apply(served_host: ServedHost, text: str, *options: str) -> Done:
+    (served_host.host.folder / "changed.yaml").write_text(text)
+    return served_host.host.run("directory", "apply", "changed.yaml", *options)
 
 
 def faults_of(tmp_path: Path, content: str | bytes) -> list[str]:
@@ -29,9 +29,9 @@ def faults_of(tmp_path: Path, content: str | bytes) -> list[str]:
     return [line.removeprefix(f"{path}:") for line in str(raised.value).splitlines()]
 
 
-def test_json_names_the_ids_of_everything_in_the_file(site: Site) -> None:
-    assert set(site.applied) == {"organizations", "users", "changes"}
-    acme = site.applied["organizations"]["acme"]
+def test_json_names_the_ids_of_everything_in_the_file(served_host: ServedHost) -> None:
+    assert set(served_host.applied) == {"organizations", "users", "changes"}
+    acme = served_host.applied["organizations"]["acme"]
     prefixes: dict[str, Any] = {
         "workspaces": ("ws-", ["network", "payments"]),
         "teams": ("team-", ["owners", "platform"]),
@@ -44,59 +44,62 @@ def test_json_names_the_ids_of_everything_in_the_file(site: Site) -> None:
         assert all(
             id_.startswith(prefix) and len(id_) == len(prefix) + 16 for id_ in acme[noun].values()
         )
-    assert list(site.applied["users"]) == ["root", "alice", "bob", "carol"]
-    assert "create organization acme" in site.applied["changes"]
+    assert list(served_host.applied["users"]) == ["root", "alice", "bob", "carol"]
+    assert "create organization acme" in served_host.applied["changes"]
 
 
-def test_applying_a_file_again_changes_nothing_and_names_the_same_ids(site: Site) -> None:
-    again = apply(site, DIRECTORY, "--json")
+def test_applying_a_file_again_changes_nothing_and_names_the_same_ids(
+    served_host: ServedHost,
+) -> None:
+    again = apply(served_host, DIRECTORY, "--json")
     assert again.code == 0
-    assert again.json == {**site.applied, "changes": []}
-    assert apply(site, DIRECTORY, "--dry-run").code == 0
+    assert again.json == {**served_host.applied, "changes": []}
+    assert apply(served_host, DIRECTORY, "--dry-run").code == 0
 
 
-def test_a_dry_run_says_what_it_would_do_and_exits_with_3(site: Site) -> None:
+def test_a_dry_run_says_what_it_would_do_and_exits_with_3(served_host: ServedHost) -> None:
     changed = DIRECTORY.replace("[network, payments]", "[network, payments, edge]")
-    done = apply(site, changed, "--dry-run")
+    done = apply(served_host, changed, "--dry-run")
     assert (done.code, done.out) == (3, "create workspace acme/edge\n")
     assert (
-        apply(site, DIRECTORY.replace("payments]", "payments, edge]"), "--dry-run").out == done.out
+        apply(served_host, DIRECTORY.replace("payments]", "payments, edge]"), "--dry-run").out
+        == done.out
     )
-    assert apply(site, changed, "--dry-run", "--json").json["changes"] == [
+    assert apply(served_host, changed, "--dry-run", "--json").json["changes"] == [
         "create workspace acme/edge"
     ]
 
 
-def test_what_changes_goes_to_stdout_and_a_word_about_it_to_stderr(site: Site) -> None:
+def test_what_changes_goes_to_stdout_and_a_word_about_it_to_stderr(served_host: ServedHost) -> None:
     secret = DIRECTORY + "      - {name: shadow, visibility: secret, members: [bob]}\n"
-    done = apply(site, secret)
+    done = apply(served_host, secret)
     assert done.out.splitlines() == ["create team acme/shadow", "add bob to team acme/shadow"]
     assert re.fullmatch(r"Changes: 2\.\nThe store was held for \d+ ms\.\n", done.err)
-    pruned = apply(site, DIRECTORY, "--prune")
+    pruned = apply(served_host, DIRECTORY, "--prune")
     assert pruned.code == 0
     assert pruned.out == "delete team acme/shadow\n"
     assert pruned.err.startswith("will delete team acme/shadow\n")
 
 
-def test_a_list_of_members_undoes_what_the_api_added(site: Site) -> None:
-    path = f"/api/v2/teams/{site.applied['organizations']['acme']['teams']['platform']}"
-    with site.server.client(site.token) as client:
-        document = {"data": [{"type": "users", "id": site.applied["users"]["alice"]}]}
+def test_a_list_of_members_undoes_what_the_api_added(served_host: ServedHost) -> None:
+    path = f"/api/v2/teams/{served_host.applied['organizations']['acme']['teams']['platform']}"
+    with served_host.server.client(served_host.token) as client:
+        document = {"data": [{"type": "users", "id": served_host.applied["users"]["alice"]}]}
         added = client.post(f"{path}/relationships/users", json=document, headers=JSON_API)
         assert added.status_code == 204
-    assert apply(site, DIRECTORY).out == "remove alice from team acme/platform\n"
+    assert apply(served_host, DIRECTORY).out == "remove alice from team acme/platform\n"
 
 
-def test_prune_spares_a_workspace_that_has_variables(site: Site) -> None:
+def test_prune_spares_a_workspace_that_has_variables(served_host: ServedHost) -> None:
     attributes = {"key": "kept", "value": "1", "description": "", "category": "env"}
     document = {"data": {"type": "vars", "attributes": attributes}}
-    with site.server.client(site.token) as client:
-        made = client.post(site.vars_path, json=document, headers=JSON_API)
+    with served_host.server.client(served_host.token) as client:
+        made = client.post(served_host.vars_path, json=document, headers=JSON_API)
         assert made.status_code == 201
         without = DIRECTORY.replace("[network, payments]", "[payments]").replace(
             ", workspaces: {network: write}", ""
         )
-        refused = apply(site, without, "--prune")
+        refused = apply(served_host, without, "--prune")
         assert refused.code == 7
         assert "acme/network" in refused.err
         assert "--delete-variables" in refused.err
@@ -106,19 +109,19 @@ def test_prune_spares_a_workspace_that_has_variables(site: Site) -> None:
         assert client.delete(location).status_code == 204
 
 
-def test_nobody_can_take_the_last_owner_away(site: Site) -> None:
+def test_nobody_can_take_the_last_owner_away(served_host: ServedHost) -> None:
     for text in (
         DIRECTORY.replace("members: [alice]", "members: []"),
         DIRECTORY.replace("members: [alice]", "members: [carol]"),
         DIRECTORY.replace("alice: active", "alice: invited"),
     ):
-        done = apply(site, text)
+        done = apply(served_host, text)
         assert done.code == 7
         place = 1 + text.splitlines().index(next(x for x in text.splitlines() if "owners" in x))
         assert done.err == (
             f"teamvars: changed.yaml:{place}: Organization acme would have no active owner left.\n"
         )
-    assert apply(site, DIRECTORY, "--dry-run").code == 0
+    assert apply(served_host, DIRECTORY, "--dry-run").code == 0
 
 
 @pytest.mark.parametrize(
@@ -131,19 +134,21 @@ def test_nobody_can_take_the_last_owner_away(site: Site) -> None:
     ],
 )
 def test_a_name_that_leads_nowhere_is_invalid(
-    site: Site, before: str, after: str, words: str
+    served_host: ServedHost, before: str, after: str, words: str
 ) -> None:
-    done = apply(site, DIRECTORY.replace(before, after))
+    done = apply(served_host, DIRECTORY.replace(before, after))
     assert done.code == 7
     assert words in done.err
-    assert apply(site, DIRECTORY, "--dry-run").code == 0
+    assert apply(served_host, DIRECTORY, "--dry-run").code == 0
 
 
-def test_all_that_leads_nowhere_is_reported_at_once_with_file_and_line(site: Site) -> None:
+def test_all_that_leads_nowhere_is_reported_at_once_with_file_and_line(
+    served_host: ServedHost,
+) -> None:
     changed = DIRECTORY.replace("bob@example.com", "ALICE@example.com").replace(
         "members: [bob]", "members: [dave, bob]"
     )
-    done = apply(site, changed)
+    done = apply(served_host, changed)
     assert done.code == 7
     told = done.err.removeprefix("teamvars: ").splitlines()
     lines = changed.splitlines()
@@ -173,8 +178,10 @@ organizations:
 """
 
 
-def test_each_name_that_leads_nowhere_is_told_with_the_line_it_stands_in(site: Site) -> None:
-    done = apply(site, SPREAD)
+def test_each_name_that_leads_nowhere_is_told_with_the_line_it_stands_in(
+    served_host: ServedHost,
+) -> None:
+    done = apply(served_host, SPREAD)
     assert (done.code, done.out) == (7, "")
     told = done.err.removeprefix("teamvars: ").splitlines()
     lines = SPREAD.splitlines()
@@ -182,7 +189,7 @@ def test_each_name_that_leads_nowhere_is_told_with_the_line_it_stands_in(site: S
     assert named == ["nobody", "ghost", "stranger", "elsewhere"]
 
 
-def test_a_user_who_was_invited_elsewhere_first_is_taken_over(site: Site) -> None:
+def test_a_user_who_was_invited_elsewhere_first_is_taken_over(served_host: ServedHost) -> None:
     acme = "/api/v2/organizations/acme/organization-memberships"
     invitation = {
         "data": {
@@ -190,22 +197,22 @@ def test_a_user_who_was_invited_elsewhere_first_is_taken_over(site: Site) -> Non
             "attributes": {"email": "ceo@acme.example"},
         }
     }
-    with site.server.client(site.token) as client:
+    with served_host.server.client(served_host.token) as client:
         made = client.post(acme, json=invitation, headers=JSON_API)
         assert made.status_code == 201
     text = "users:\n  - {username: ceo, email: CEO@acme.example}\n"
-    done = apply(site, text, "--json")
+    done = apply(served_host, text, "--json")
     assert done.code == 0
     assert done.json["changes"] == ["take over invited user ceo@acme.example as ceo"]
     assert done.json["users"] == {"ceo": made.json()["included"][0]["id"]}
-    assert apply(site, text, "--dry-run").code == 0
-    refused = apply(site, text.replace("{username: ceo,", "{username: other,"))
+    assert apply(served_host, text, "--dry-run").code == 0
+    refused = apply(served_host, text.replace("{username: ceo,", "{username: other,"))
     assert (refused.code, refused.err.startswith("teamvars: changed.yaml:2: ")) == (7, True)
     assert "user ceo" in refused.err
 
 
-def test_every_fault_of_a_file_is_reported_with_file_and_line(site: Site) -> None:
-    done = apply(site, "users:\n  - {username: a b}\n  - {usrname: x}\norgs: []\n")
+def test_every_fault_of_a_file_is_reported_with_file_and_line(served_host: ServedHost) -> None:
+    done = apply(served_host, "users:\n  - {username: a b}\n  - {usrname: x}\norgs: []\n")
     assert done.code == 7
     assert done.out == ""
     places = [line.partition(": ")[0] for line in done.err.removeprefix("teamvars: ").splitlines()]
@@ -213,10 +220,10 @@ def test_every_fault_of_a_file_is_reported_with_file_and_line(site: Site) -> Non
     assert "unknown key 'orgs'; known: organizations, users" in done.err
 
 
-def test_a_file_that_is_not_there_or_no_yaml_is_invalid(site: Site) -> None:
-    missing = site.host.run("directory", "apply", "none.yaml")
+def test_a_file_that_is_not_there_or_no_yaml_is_invalid(served_host: ServedHost) -> None:
+    missing = served_host.host.run("directory", "apply", "none.yaml")
     assert (missing.code, missing.err) == (7, "teamvars: none.yaml: No such file or directory\n")
-    broken = apply(site, "users: [\n")
+    broken = apply(served_host, "users: [\n")
     assert broken.code == 7
     assert broken.err.startswith("teamvars: changed.yaml:2: this is not YAML: ")
 
@@ -273,29 +280,31 @@ def test_a_malformed_file_has_its_line_named(
     assert [int(fault.partition(":")[0]) for fault in found] == lines
 
 
-def test_whether_members_manage_their_teams_token_is_told_and_kept(site: Site) -> None:
+def test_whether_members_manage_their_teams_token_is_told_and_kept(served_host: ServedHost) -> None:
     may = DIRECTORY.replace("members: [bob],", "members: [bob], members-manage-token: true,")
-    assert apply(site, may).out == "update team acme/platform\n"
-    (_, platform) = yaml.safe_load(site.host.succeed("directory", "export").out)["organizations"][
-        0
-    ]["teams"]
+    assert apply(served_host, may).out == "update team acme/platform\n"
+    (_, platform) = yaml.safe_load(served_host.host.succeed("directory", "export").out)[
+        "organizations"
+    ][0]["teams"]
     assert platform["members-manage-token"] is True
-    assert apply(site, DIRECTORY).out == "", "a file that does not speak of it changes nothing"
-    assert apply(site, may.replace("token: true", "token: false")).code == 0
-    assert apply(site, DIRECTORY, "--dry-run").code == 0
+    assert apply(served_host, DIRECTORY).out == "", (
+        "a file that does not speak of it changes nothing"
+    )
+    assert apply(served_host, may.replace("token: true", "token: false")).code == 0
+    assert apply(served_host, DIRECTORY, "--dry-run").code == 0
 
 
-def test_a_file_may_be_standard_input(site: Site) -> None:
-    exported = site.host.succeed("directory", "export").out
-    done = site.host.run("directory", "apply", "-", "--prune", given=exported)
+def test_a_file_may_be_standard_input(served_host: ServedHost) -> None:
+    exported = served_host.host.succeed("directory", "export").out
+    done = served_host.host.run("directory", "apply", "-", "--prune", given=exported)
     assert (done.code, done.out) == (0, "")
-    wrong = site.host.run("directory", "apply", "-", given="users:\n  - {name: a}\n")
+    wrong = served_host.host.run("directory", "apply", "-", given="users:\n  - {name: a}\n")
     assert wrong.code == 7
     assert wrong.err.startswith("teamvars: -:2: unknown key 'name'")
 
 
-def test_an_empty_file_asks_for_nothing(site: Site) -> None:
-    done = apply(site, "# nothing yet\n", "--json")
+def test_an_empty_file_asks_for_nothing(served_host: ServedHost) -> None:
+    done = apply(served_host, "# nothing yet\n", "--json")
     assert done.code == 0
     assert done.json == {"organizations": {}, "users": {}, "changes": []}
 
@@ -306,12 +315,12 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     assert [user.username for user in read(path).users] == ["alice"]
 
 
-def test_a_team_in_the_file_sees_the_variables_at_once(site: Site) -> None:
-    bob = site.host.succeed("token", "create", "--user", "bob").out.strip()
-    url = f"{site.server.url}{site.vars_path}"
+def test_a_team_in_the_file_sees_the_variables_at_once(served_host: ServedHost) -> None:
+    bob = served_host.host.succeed("token", "create", "--user", "bob").out.strip()
+    url = f"{served_host.server.url}{served_host.vars_path}"
     headers = {"Authorization": f"Bearer {bob}"}
     assert httpx.get(url, headers=headers).status_code == 200
-    assert apply(site, DIRECTORY.replace("{network: write}", "{}")).code == 0
+    assert apply(served_host, DIRECTORY.replace("{network: write}", "{}")).code == 0
     assert httpx.get(url, headers=headers).status_code == 404
-    assert apply(site, DIRECTORY).code == 0
+    assert apply(served_host, DIRECTORY).code == 0
     assert httpx.get(url, headers=headers).status_code == 200

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from teamvars.domain.diagnosis import CLOCK_TOLERANCE, Engine, Severity, engine_findings
-from tests.cli.conftest import DIRECTORY, Site
+from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
-from tests.commands import Host
+from tests.support.commands import Host
 
 OK, ADVICE, PROBLEM = "ok", "advice", "problem"
 
@@ -144,10 +144,10 @@ def test_an_organization_without_an_active_owner_is_a_problem(ready: Host) -> No
     assert "acme has no active owner. Name one with 'directory apply'." in found[0][2]
 
 
-def test_it_changes_nothing(site: Site) -> None:
-    before = site.host.succeed("audit", "head").out
-    site.host.run("doctor")
-    assert site.host.succeed("audit", "head").out == before
+def test_it_changes_nothing(served_host: ServedHost) -> None:
+    before = served_host.host.succeed("audit", "head").out
+    served_host.host.run("doctor")
+    assert served_host.host.succeed("audit", "head").out == before
 
 
 VERSIONS = [
@@ -187,8 +187,8 @@ def test_clocks_that_are_apart_are_a_problem_beyond_the_tolerance(sign: int) -> 
     assert [one.subject for one in engine_findings(within, now)] == ["engine"]
 
 
-def test_a_postgres_that_does_not_sync_is_found_out(site: Site) -> None:
+def test_a_postgres_that_does_not_sync_is_found_out(served_host: ServedHost) -> None:
     """The PostgreSQL of the tests is one: nobody reads its data after a crash."""
-    told = site.host.run("doctor", "--json").json
+    told = served_host.host.run("doctor", "--json").json
     durability = [one for one in told if one["subject"] == "durability"]
-    assert bool(durability) == ("DATABASE_URL" in site.host.settings)
+    assert bool(durability) == ("DATABASE_URL" in served_host.host.settings)

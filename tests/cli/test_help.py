@@ -9,7 +9,7 @@ import pytest
 
 from teamvars.cli import app
 from teamvars.cli.lazy import LazyCommand
-from tests.commands import SCRIPT
+from tests.support.commands import SCRIPT
 
 # Of the same shape: options before the command, and commands in a group.
 EMPTY = """

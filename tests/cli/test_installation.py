@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from teamvars.security import keyring
-from tests.cli.conftest import Site
+from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
-from tests.commands import Done, Host
-from tests.server import Server, free_port
+from tests.support.commands import Done, Host
+from tests.support.server import Server, free_port
 
 
 def mode(path: Path) -> int:
@@ -43,9 +43,9 @@ def test_init_can_be_repeated(host: Host) -> None:
     assert host.succeed("audit", "verify").err.startswith("1 streams hold")
 
 
-def test_init_never_makes_a_second_keyring_for_a_store(site: Site) -> None:
-    missing = site.host.folder / "elsewhere.json"
-    done = site.host.having(keyring=missing).run("init")
+def test_init_never_makes_a_second_keyring_for_a_store(served_host: ServedHost) -> None:
+    missing = served_host.host.folder / "elsewhere.json"
+    done = served_host.host.having(keyring=missing).run("init")
     assert done.code == 1
     assert str(missing) in done.err
     assert "no new one is made" in done.err
@@ -104,21 +104,21 @@ def test_serve_asks_for_each_step_that_is_missing(empty_host: Host) -> None:
         assert "newer teamvars" in refused.err
 
 
-def test_serve_refuses_a_keyring_that_is_not_the_stores(site: Site) -> None:
-    other = site.host.folder / "other.json"
+def test_serve_refuses_a_keyring_that_is_not_the_stores(served_host: ServedHost) -> None:
+    other = served_host.host.folder / "other.json"
     keyring.save_new(keyring.generate(), other)
-    before = site.host.succeed("audit", "list").out
+    before = served_host.host.succeed("audit", "list").out
     for words in (("serve", "--port", free_port()), ("init",), ("token", "list")):
-        done = site.host.having(keyring=other).run(*words)
+        done = served_host.host.having(keyring=other).run(*words)
         assert done.code == 1
         assert "TEAMVARS_KEYRING" in done.err
         assert done.out == ""
     other.unlink()
-    assert site.host.succeed("audit", "list").out == before
+    assert served_host.host.succeed("audit", "list").out == before
 
 
-def test_serve_refuses_a_missing_keyring(site: Site) -> None:
-    done = serve(site.host.having(keyring="gone.json"))
+def test_serve_refuses_a_missing_keyring(served_host: ServedHost) -> None:
+    done = serve(served_host.host.having(keyring="gone.json"))
     assert done.code == 1
     assert "There is no keyring at gone.json" in done.err
 
@@ -234,17 +234,18 @@ def test_a_damaged_keyring_is_refused(host: Host, text: str) -> None:
     assert "Traceback" not in done.err
 
 
-def test_a_port_in_use_is_refused_before_anything_starts(site: Site) -> None:
-    done = site.host.run("serve", "--port", site.server.port)
+def test_a_port_in_use_is_refused_before_anything_starts(served_host: ServedHost) -> None:
+    done = served_host.host.run("serve", "--port", served_host.server.port)
     assert done.code == 1
     assert done.err == (
-        f"teamvars: Cannot listen on 127.0.0.1 port {site.server.port}: Address already in use.\n"
+        f"teamvars: Cannot listen on 127.0.0.1 port {served_host.server.port}: "
+        "Address already in use.\n"
     )
 
 
-def test_keys_status_names_the_keys_and_what_they_wrap(site: Site) -> None:
-    lines = site.host.succeed("keys", "status").out.splitlines()
+def test_keys_status_names_the_keys_and_what_they_wrap(served_host: ServedHost) -> None:
+    lines = served_host.host.succeed("keys", "status").out.splitlines()
     assert [line.split()[0] for line in lines] == ["master", "audit"]
     assert lines[0].endswith("active  data keys: 1")
-    held = (site.host.data / "keyring.json").read_text()
+    held = (served_host.host.data / "keyring.json").read_text()
     assert all(line.split()[1] in held for line in lines)

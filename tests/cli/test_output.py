@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Site
-from tests.commands import SCRIPT
+from tests.cli.conftest import ServedHost
+from tests.support.commands import SCRIPT
 
 
 @pytest.mark.parametrize("words", ["audit list", "audit export", "audit list 2>&1"])
-def test_a_pipe_that_is_closed_ends_a_command_in_silence(site: Site, words: str) -> None:
+def test_a_pipe_that_is_closed_ends_a_command_in_silence(
+    served_host: ServedHost, words: str
+) -> None:
     command = f"{SCRIPT} {words} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["/usr/bin/env", "bash", "-c", command],
-        cwd=site.host.folder,
-        env=site.host.environment,
+        cwd=served_host.host.folder,
+        env=served_host.host.environment,
         capture_output=True,
         text=True,
         check=False,
@@ -24,13 +26,13 @@ def test_a_pipe_that_is_closed_ends_a_command_in_silence(site: Site, words: str)
     assert done.returncode == 141  # as of a program that SIGPIPE ends
 
 
-def test_keys_and_migrations_are_listed_in_json(site: Site) -> None:
-    rows: list[dict[str, Any]] = site.host.succeed("keys", "status", "--json").json
+def test_keys_and_migrations_are_listed_in_json(served_host: ServedHost) -> None:
+    rows: list[dict[str, Any]] = served_host.host.succeed("keys", "status", "--json").json
     assert [(row["purpose"], row["active"]) for row in rows] == [("master", True), ("audit", True)]
-    in_words = site.host.succeed("keys", "status").out.splitlines()
+    in_words = served_host.host.succeed("keys", "status").out.splitlines()
     assert [line.split()[:2] for line in in_words] == [[row["purpose"], row["id"]] for row in rows]
-    assert site.host.succeed("migrate", "status", "--json").json == []
-    assert site.host.succeed("migrate", "up", "--json").json == []
+    assert served_host.host.succeed("migrate", "status", "--json").json == []
+    assert served_host.host.succeed("migrate", "up", "--json").json == []
 
 
 NOT_UTF8 = "\udcff"  # what Python makes of the byte 0xff
@@ -49,6 +51,8 @@ NOT_UTF8 = "\udcff"  # what Python makes of the byte 0xff
         ("--data-dir", NOT_UTF8, "init"),
     ],
 )
-def test_an_argument_that_is_not_utf8_is_refused(site: Site, words: tuple[str, ...]) -> None:
-    done = site.host.run(*words)
+def test_an_argument_that_is_not_utf8_is_refused(
+    served_host: ServedHost, words: tuple[str, ...]
+) -> None:
+    done = served_host.host.run(*words)
     assert (done.code, done.out, done.err) == (2, "", "teamvars: An argument is not UTF-8.\n")

@@ -10,9 +10,9 @@ import pytest
 
 from teamvars.security.certificates import throw_away
 from teamvars.storage.engines import described
-from tests.commands import Host
-from tests.postgres import Postgres
-from tests.tls_front import tls_front
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
+from tests.support.tls_proxy import tls_proxy
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def secured(postgres: Postgres, tmp_path: Path) -> Iterator[tuple[str, Path]]:
     name = f"tls-{uuid4()}"
     postgres.create_database(name)
     parts = urlsplit(postgres.url(name))
-    with tls_front(context, str(parts.hostname), parts.port or 5432) as port:
+    with tls_proxy(context, str(parts.hostname), parts.port or 5432) as port:
         yield f"postgresql://{parts.username}:hunter2@localhost:{port}/{name}", authority
     postgres.drop_database(name)
 

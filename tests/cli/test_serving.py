@@ -19,10 +19,10 @@ from teamvars.cli.operator.server import FIRST_PAUSE, MOST_FAILED_STARTS
 from teamvars.security.certificates import throw_away
 from teamvars.security.tokens import new_token
 from teamvars.services.installation import REMEMBERED_SECONDS
-from tests.cli.conftest import DIRECTORY, Site
-from tests.commands import Host
-from tests.postgres import LocalPostgres
-from tests.server import Server, free_port
+from tests.cli.conftest import DIRECTORY, ServedHost
+from tests.support.commands import Host
+from tests.support.postgres import LocalPostgres
+from tests.support.server import Server, free_port
 
 DIED = "a worker died and will be replaced"
 JSON_API = {"Content-Type": "application/vnd.api+json"}
@@ -36,11 +36,13 @@ def variable(key: str, **attributes: Any) -> dict[str, Any]:
     return {"data": {"type": "vars", "attributes": said}}
 
 
-def log_line(site: Site, request_id: str) -> dict[str, Any]:
+def log_line(served_host: ServedHost, request_id: str) -> dict[str, Any]:
     """The line of a request, once it is written."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
-        lines = [line for line in site.server.log_lines() if line.get("request_id") == request_id]
+        lines = [
+            line for line in served_host.server.log_lines() if line.get("request_id") == request_id
+        ]
         if lines:
             assert len(lines) == 1
             return lines[0]
@@ -56,8 +58,8 @@ def forget_readiness() -> None:
 # Health
 
 
-def test_health_needs_no_token_and_says_nothing_but_yes(site: Site) -> None:
-    with site.server.client() as client:
+def test_health_needs_no_token_and_says_nothing_but_yes(served_host: ServedHost) -> None:
+    with served_host.server.client() as client:
         for path, said in (("/healthz", "ok"), ("/readyz", "ready")):
             answer = client.get(path, headers={"Accept": "text/html"})
             assert (answer.status_code, answer.json()) == (200, {"status": said})
@@ -116,11 +118,11 @@ def test_readyz_says_503_while_postgresql_is_down_and_200_once_it_is_back(host: 
             assert "Traceback" not in server.log
 
 
-def test_a_head_of_16_kib_is_served_and_a_larger_one_refused(site: Site) -> None:
+def test_a_head_of_16_kib_is_served_and_a_larger_one_refused(served_host: ServedHost) -> None:
     for size, status in ((16_384, b"200"), (16_385, b"431")):
         start = b"GET /healthz HTTP/1.1\r\nHost: t\r\nX-Long: "
         head = start.ljust(size - 4, b"a") + b"\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", site.server.port), timeout=20) as caller:
+        with socket.create_connection(("127.0.0.1", served_host.server.port), timeout=20) as caller:
             caller.sendall(head)
             assert caller.recv(12) == b"HTTP/1.1 " + status
 
@@ -152,7 +154,7 @@ def test_while_postgresql_takes_connections_and_says_nothing_everybody_is_answer
         applied = there.succeed("directory", "apply", "directory.yaml", "--json").json
         token = there.succeed("token", "create", "--user", "alice").out.strip()
         with Server(there) as server, server.client(token) as client:
-            path = Site(there, applied, server, token).vars_path
+            path = ServedHost(there, applied, server, token).vars_path
             assert client.get(path).status_code == 200
             forget_readiness()
             with postgres.stopped():
@@ -172,27 +174,27 @@ def test_while_postgresql_takes_connections_and_says_nothing_everybody_is_answer
 # Workers
 
 
-def test_two_workers_share_the_store(site: Site) -> None:
-    workers = psutil.Process(site.server.pid).children()
+def test_two_workers_share_the_store(served_host: ServedHost) -> None:
+    workers = psutil.Process(served_host.server.pid).children()
     assert len(workers) == 2
-    with site.server.client(site.token) as client:
-        made = client.post(site.vars_path, json=variable("shared"), headers=JSON_API)
+    with served_host.server.client(served_host.token) as client:
+        made = client.post(served_host.vars_path, json=variable("shared"), headers=JSON_API)
         location = made.headers["Location"]
     answers = []
     for _ in range(8):  # a connection each, so that either worker may answer
-        with site.server.client(site.token) as client:
+        with served_host.server.client(served_host.token) as client:
             answers.append(client.get(location).json()["data"])
     assert answers == [made.json()["data"]] * 8
-    with site.server.client(site.token) as client:
+    with served_host.server.client(served_host.token) as client:
         assert client.delete(location).status_code == 204
 
 
-def test_nothing_is_lost_when_four_clients_write_to_two_workers(site: Site) -> None:
+def test_nothing_is_lost_when_four_clients_write_to_two_workers(served_host: ServedHost) -> None:
     def write(number: int) -> list[int]:
-        with site.server.client(site.token) as client:
+        with served_host.server.client(served_host.token) as client:
             return [
                 client.post(
-                    site.vars_path, json=variable(f"many_{number}_{n}"), headers=JSON_API
+                    served_host.vars_path, json=variable(f"many_{number}_{n}"), headers=JSON_API
                 ).status_code
                 for n in range(25)
             ]
@@ -200,22 +202,22 @@ def test_nothing_is_lost_when_four_clients_write_to_two_workers(site: Site) -> N
     with ThreadPoolExecutor(4) as clients:
         statuses = [status for done in clients.map(write, range(4)) for status in done]
     assert statuses == [201] * 100
-    with site.server.client(site.token) as client:
-        kept = client.get(site.vars_path).json()["data"]
+    with served_host.server.client(served_host.token) as client:
+        kept = client.get(served_host.vars_path).json()["data"]
         mine = [one for one in kept if one["attributes"]["key"].startswith("many_")]
         assert len(mine) == 100
         assert {client.delete(one["links"]["self"]).status_code for one in mine} == {204}
-    assert site.host.run("audit", "verify").code == 0
+    assert served_host.host.run("audit", "verify").code == 0
 
 
-def test_one_of_two_racing_workers_gets_the_key(site: Site) -> None:
+def test_one_of_two_racing_workers_gets_the_key(served_host: ServedHost) -> None:
     barrier = threading.Barrier(4)
 
     def race(_: int) -> int:
-        with site.server.client(site.token) as client:
+        with served_host.server.client(served_host.token) as client:
             client.get("/healthz")
             barrier.wait()
-            made = client.post(site.vars_path, json=variable("raced"), headers=JSON_API)
+            made = client.post(served_host.vars_path, json=variable("raced"), headers=JSON_API)
             return made.status_code
 
     with ThreadPoolExecutor(4) as clients:
@@ -225,24 +227,24 @@ def test_one_of_two_racing_workers_gets_the_key(site: Site) -> None:
 # Log lines
 
 
-def test_a_request_has_one_line_with_who_what_and_how_long(site: Site) -> None:
-    with site.server.client(site.token) as client:
-        client.get(site.vars_path, headers={"X-Request-Id": "logged-1"})
+def test_a_request_has_one_line_with_who_what_and_how_long(served_host: ServedHost) -> None:
+    with served_host.server.client(served_host.token) as client:
+        client.get(served_host.vars_path, headers={"X-Request-Id": "logged-1"})
         client.get("/api/v2/nowhere/hunter2?q=hunter2", headers={"X-Request-Id": "logged-2"})
-    line = log_line(site, "logged-1")
+    line = log_line(served_host, "logged-1")
     assert line["event"] == "request"
     assert line["level"] == "info"
-    assert line["actor"] == site.applied["users"]["alice"]
+    assert line["actor"] == served_host.applied["users"]["alice"]
     assert line["method"] == "GET"
     assert line["route"] == "/api/v2/workspaces/{workspace_id}/vars"
     assert line["status"] == 200
     assert line["client"] == "127.0.0.1"
     assert 0 < line["ms"] < 10_000
-    unknown = log_line(site, "logged-2")
+    unknown = log_line(served_host, "logged-2")
     assert (unknown["route"], unknown["actor"], unknown["status"]) == (None, None, 404)
 
 
-def test_no_line_holds_a_token_or_a_value(site: Site) -> None:
+def test_no_line_holds_a_token_or_a_value(served_host: ServedHost) -> None:
     secret = "correct-horse-battery"
     documents = [
         json.dumps(variable("logged", value=secret, sensitive=True)),
@@ -250,25 +252,31 @@ def test_no_line_holds_a_token_or_a_value(site: Site) -> None:
         json.dumps({"data": {"type": secret, "attributes": {"sensitve": secret}}}),
         f'{{"data": "{secret}',
     ]
-    with site.server.client(site.token) as client:
-        answers = [client.post(site.vars_path, content=d, headers=JSON_API) for d in documents]
+    with served_host.server.client(served_host.token) as client:
+        answers = [
+            client.post(served_host.vars_path, content=d, headers=JSON_API) for d in documents
+        ]
         assert [answer.status_code for answer in answers] == [201, 422, 422, 400]
         assert all(secret not in answer.text for answer in answers)
         location = answers[0].headers["Location"]
-        client.get(f"{site.vars_path}/{secret}?token={site.token}")
+        client.get(f"{served_host.vars_path}/{secret}?token={served_host.token}")
         client.delete(location, headers={"X-Request-Id": "logged-last"})
-    bad = site.token[:-1] + ("a" if site.token[-1] != "a" else "b")
-    with site.server.client(bad) as client:
-        assert client.get(site.vars_path).status_code == 401
-    log_line(site, "logged-last")
-    assert secret not in site.server.log
-    assert site.token[:-1] not in site.server.log
+    bad = served_host.token[:-1] + ("a" if served_host.token[-1] != "a" else "b")
+    with served_host.server.client(bad) as client:
+        assert client.get(served_host.vars_path).status_code == 401
+    log_line(served_host, "logged-last")
+    assert secret not in served_host.server.log
+    assert served_host.token[:-1] not in served_host.server.log
 
 
-def test_the_server_says_once_where_it_listens(site: Site) -> None:
-    first = site.server.log_lines()[0]
+def test_the_server_says_once_where_it_listens(served_host: ServedHost) -> None:
+    first = served_host.server.log_lines()[0]
     assert first["event"] == "serving"
-    assert (first["host"], first["port"], first["workers"]) == ("127.0.0.1", site.server.port, 2)
+    assert (first["host"], first["port"], first["workers"]) == (
+        "127.0.0.1",
+        served_host.server.port,
+        2,
+    )
 
 
 # Signals

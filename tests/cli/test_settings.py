@@ -8,8 +8,8 @@ import pytest
 
 from teamvars import settings
 from teamvars.settings import SettingsError
-from tests.commands import Host
-from tests.postgres import Postgres
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
 
 
 @pytest.fixture

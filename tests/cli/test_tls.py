@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from teamvars.security.certificates import throw_away
-from tests.commands import Host
-from tests.server import Server, end_group, free_port
+from tests.support.commands import Host
+from tests.support.server import Server, end_group, free_port
 
 SECONDS = 30.0
 

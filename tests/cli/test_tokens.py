@@ -9,39 +9,45 @@ import pytest
 
 from teamvars.domain.tokens import MAX_LIVE_TOKENS
 from teamvars.security.tokens import is_token, new_token
-from tests.cli.conftest import Site
+from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
-from tests.commands import Host
+from tests.support.commands import Host
 
 
-def status(site: Site, token: str) -> int:
+def status(served_host: ServedHost, token: str) -> int:
     """What the API says to the token; a new connection, so that either worker may answer."""
-    with site.server.client(token) as client:
-        return client.get(site.vars_path).status_code
+    with served_host.server.client(token) as client:
+        return client.get(served_host.vars_path).status_code
 
 
-def test_a_token_is_shown_once_works_at_once_and_ends_at_once(site: Site) -> None:
-    made = site.host.succeed("token", "create", "--user", "alice", "--expires", "12h", "--json")
+def test_a_token_is_shown_once_works_at_once_and_ends_at_once(served_host: ServedHost) -> None:
+    made = served_host.host.succeed(
+        "token", "create", "--user", "alice", "--expires", "12h", "--json"
+    )
     assert set(made.json) == {"id", "token"}
     id_, token = made.json["id"], made.json["token"]
     assert id_.startswith("at-")
     assert is_token(token)
     assert made.err == ""
-    assert [status(site, token) for _ in range(4)] == [200] * 4
+    assert [status(served_host, token) for _ in range(4)] == [200] * 4
 
-    listed = site.host.succeed("token", "list", "--json")
+    listed = served_host.host.succeed("token", "list", "--json")
     row = next(row for row in listed.json if row["id"] == id_)
-    assert row["owner"] == f"user {site.applied['users']['alice']}"
+    assert row["owner"] == f"user {served_host.applied['users']['alice']}"
     lifetime = datetime.fromisoformat(row["expires"]) - datetime.fromisoformat(row["created"])
     assert lifetime.total_seconds() == 12 * 3600
-    for form in (listed, site.host.succeed("token", "list"), site.host.succeed("audit", "list")):
+    for form in (
+        listed,
+        served_host.host.succeed("token", "list"),
+        served_host.host.succeed("audit", "list"),
+    ):
         assert id_ in form.out
         assert token not in form.out + form.err
 
-    assert site.host.succeed("token", "revoke", id_).out.startswith(f"{id_}  user alice  ")
-    assert [status(site, token) for _ in range(4)] == [401] * 4
-    assert id_ not in site.host.succeed("token", "list").out
-    again = site.host.run("token", "revoke", id_)
+    assert served_host.host.succeed("token", "revoke", id_).out.startswith(f"{id_}  user alice  ")
+    assert [status(served_host, token) for _ in range(4)] == [401] * 4
+    assert id_ not in served_host.host.succeed("token", "list").out
+    again = served_host.host.run("token", "revoke", id_)
     assert (again.code, again.out) == (5, "")
 
 
@@ -55,14 +61,14 @@ def test_a_token_is_shown_once_works_at_once_and_ends_at_once(site: Site) -> Non
     ],
 )
 def test_a_token_can_be_for_a_user_a_team_or_an_organization(
-    site: Site, options: tuple[str, ...], prefix: str, answer: int
+    served_host: ServedHost, options: tuple[str, ...], prefix: str, answer: int
 ) -> None:
-    done = site.host.succeed("token", "create", *options)
+    done = served_host.host.succeed("token", "create", *options)
     token = done.out.strip()
     assert token.startswith(prefix)
     assert "It is shown only this once." in done.err
     assert token not in done.err
-    assert status(site, token) == answer
+    assert status(served_host, token) == answer
 
 
 @pytest.mark.parametrize(
@@ -75,9 +81,9 @@ def test_a_token_can_be_for_a_user_a_team_or_an_organization(
     ],
 )
 def test_a_token_for_nobody_is_not_found_by_name(
-    site: Site, options: tuple[str, ...], thing: str
+    served_host: ServedHost, options: tuple[str, ...], thing: str
 ) -> None:
-    done = site.host.run("token", "create", *options)
+    done = served_host.host.run("token", "create", *options)
     assert (done.code, done.out) == (5, "")
     assert done.err == f"teamvars: There is no {thing}.\n"
 
@@ -103,38 +109,40 @@ def test_a_token_for_nobody_is_not_found_by_name(
     ],
 )
 def test_a_command_that_makes_no_sense_is_a_usage_error(
-    site: Site, options: tuple[str, ...]
+    served_host: ServedHost, options: tuple[str, ...]
 ) -> None:
-    before = site.host.succeed("token", "list").out
-    done = site.host.run("token", "create", *options)
+    before = served_host.host.succeed("token", "list").out
+    done = served_host.host.run("token", "create", *options)
     assert (done.code, done.out) == (2, "")
     assert done.err
-    assert site.host.succeed("token", "list").out == before
+    assert served_host.host.succeed("token", "list").out == before
 
 
-def test_every_unit_of_a_duration_is_understood(site: Site) -> None:
+def test_every_unit_of_a_duration_is_understood(served_host: ServedHost) -> None:
     for text, seconds in (("90d", 90 * 86400), ("12h", 43200), ("30m", 1800), ("45s", 45)):
-        made = site.host.succeed("token", "create", "--user", "bob", "--expires", text, "--json")
-        rows = site.host.succeed("token", "list", "--json").json
+        made = served_host.host.succeed(
+            "token", "create", "--user", "bob", "--expires", text, "--json"
+        )
+        rows = served_host.host.succeed("token", "list", "--json").json
         row = next(row for row in rows if row["id"] == made.json["id"])
         ends, begins = (datetime.fromisoformat(row[name]) for name in ("expires", "created"))
         assert (ends - begins).total_seconds() == seconds
 
 
-def test_a_token_ends_when_it_expires(site: Site) -> None:
-    done = site.host.succeed("token", "create", "--user", "alice", "--expires", "1s")
+def test_a_token_ends_when_it_expires(served_host: ServedHost) -> None:
+    done = served_host.host.succeed("token", "create", "--user", "alice", "--expires", "1s")
     time.sleep(1.05)
-    assert status(site, done.out.strip()) == 401
+    assert status(served_host, done.out.strip()) == 401
 
 
-def test_a_command_on_an_unknown_token_finds_nothing(site: Site) -> None:
-    unknown = site.host.run("token", "revoke", "at-none")
+def test_a_command_on_an_unknown_token_finds_nothing(served_host: ServedHost) -> None:
+    unknown = served_host.host.run("token", "revoke", "at-none")
     assert (unknown.code, unknown.err) == (5, "teamvars: There is no token at-none.\n")
     token = new_token("user")
-    pasted = site.host.run("token", "revoke", token)
+    pasted = served_host.host.run("token", "revoke", token)
     assert pasted.code == 5
     assert token not in pasted.err
-    assert site.host.run("token", "revoke").code == 2
+    assert served_host.host.run("token", "revoke").code == 2
 
 
 def test_help_is_no_error_and_an_unknown_command_is_one(host: Host) -> None:
@@ -144,40 +152,40 @@ def test_help_is_no_error_and_an_unknown_command_is_one(host: Host) -> None:
     assert host.run("token", "make").code == 2
 
 
-def test_an_owner_has_at_most_a_hundred_live_tokens(site: Site) -> None:
-    owner = site.applied["users"]["root"]
+def test_an_owner_has_at_most_a_hundred_live_tokens(served_host: ServedHost) -> None:
+    owner = served_host.applied["users"]["root"]
     hashed = "CAST('{}' AS {})"
-    type_ = "BYTEA" if "DATABASE_URL" in site.host.settings else "BLOB"
+    type_ = "BYTEA" if "DATABASE_URL" in served_host.host.settings else "BLOB"
     rows = ", ".join(
         f"('at-many-{n}', {hashed.format(f'many-{n}', type_)}, '{owner}', 1)"
         for n in range(MAX_LIVE_TOKENS)
     )
-    execute(site.host, f"INSERT INTO tokens (id, hash, user_id, created_at) VALUES {rows}")
-    refused = site.host.run("token", "create", "--user", "root")
+    execute(served_host.host, f"INSERT INTO tokens (id, hash, user_id, created_at) VALUES {rows}")
+    refused = served_host.host.run("token", "create", "--user", "root")
     assert (refused.code, refused.out) == (7, "")
     assert "100 live tokens" in refused.err
-    execute(site.host, "UPDATE tokens SET expires_at = 1 WHERE id = 'at-many-7'")
-    made = site.host.succeed("token", "create", "--user", "root", "--json").json["id"]
-    assert site.host.run("token", "create", "--user", "root").code == 7
-    site.host.succeed("token", "revoke", made)
-    execute(site.host, "DELETE FROM tokens WHERE id LIKE 'at-many-%'")
+    execute(served_host.host, "UPDATE tokens SET expires_at = 1 WHERE id = 'at-many-7'")
+    made = served_host.host.succeed("token", "create", "--user", "root", "--json").json["id"]
+    assert served_host.host.run("token", "create", "--user", "root").code == 7
+    served_host.host.succeed("token", "revoke", made)
+    execute(served_host.host, "DELETE FROM tokens WHERE id LIKE 'at-many-%'")
 
 
-def test_a_touched_row_hides_no_other_token_and_is_named(site: Site) -> None:
-    id_ = site.host.succeed("token", "create", "--user", "bob", "--json").json["id"]
-    whole = site.host.succeed("token", "list").out.splitlines()
+def test_a_touched_row_hides_no_other_token_and_is_named(served_host: ServedHost) -> None:
+    id_ = served_host.host.succeed("token", "create", "--user", "bob", "--json").json["id"]
+    whole = served_host.host.succeed("token", "list").out.splitlines()
     execute(
-        site.host,
+        served_host.host,
         "UPDATE tokens SET expires_at = 9223372036854775807, created_at = -9223372036854775807 "
         f"WHERE id = '{id_}'",
     )
     for options in ((), ("--json",)):
-        done = site.host.run("token", "list", *options)
+        done = served_host.host.run("token", "list", *options)
         assert done.code == 1
         assert f"token {id_} was touched: created, expires" in done.err
         assert all(line.split()[0] in done.out for line in whole)
         if options:
             row = next(row for row in done.json if row["id"] == id_)
             assert (row["created"], row["expires"]) == (None, None)
-    site.host.succeed("token", "revoke", id_)
-    assert site.host.run("token", "list").code == 0
+    served_host.host.succeed("token", "revoke", id_)
+    assert served_host.host.run("token", "list").code == 0

@@ -10,7 +10,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.cli.conftest import Site
+from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
 
 JSON_API = {"Content-Type": "application/vnd.api+json"}
@@ -20,7 +20,7 @@ JSON_API = {"Content-Type": "application/vnd.api+json"}
 class Firm:
     """An organization of the test's own: an owner, a leaver in `crew`, and the leaver's token."""
 
-    site: Site
+    served_host: ServedHost
     name: str
     owner: str
     leaver: str
@@ -30,12 +30,12 @@ class Firm:
     def status(self, token: str, path: str | None = None) -> int:
         """What the API says to the token, whichever worker answers."""
         path = path or f"/api/v2/organizations/{self.name}/workspaces/network"
-        with self.site.server.client(token) as client:
+        with self.served_host.server.client(token) as client:
             return client.get(path).status_code
 
     def make(self, token: str, path: str) -> str:
         """A token made over HTTP; its text."""
-        with self.site.server.client(token) as client:
+        with self.served_host.server.client(token) as client:
             body = {"data": {"type": "authentication-tokens", "attributes": {}}}
             made: httpx.Response = client.post(f"/api/v2{path}", json=body, headers=JSON_API)
         assert made.status_code == 201, made.text
@@ -44,10 +44,10 @@ class Firm:
 
 
 @pytest.fixture
-def firm(site: Site) -> Iterator[Firm]:
+def firm(served_host: ServedHost) -> Iterator[Firm]:
     mark = uuid4().hex[:8]
     name, owner, leaver = f"firm-{mark}", f"olga-{mark}", f"leo-{mark}"
-    (site.host.folder / "firm.yaml").write_text(
+    (served_host.host.folder / "firm.yaml").write_text(
         f"""\
 users:
   - {{username: {owner}, email: {owner}@example.com}}
@@ -61,19 +61,20 @@ organizations:
       - {{name: crew, members: [{leaver}], workspaces: {{network: write}}}}
 """
     )
-    site.host.succeed("directory", "apply", "firm.yaml")
+    served_host.host.succeed("directory", "apply", "firm.yaml")
     tokens = [
-        site.host.succeed("token", "create", "--user", who).out.strip() for who in (leaver, owner)
+        served_host.host.succeed("token", "create", "--user", who).out.strip()
+        for who in (leaver, owner)
     ]
-    yield Firm(site, name, owner, leaver, *tokens)
+    yield Firm(served_host, name, owner, leaver, *tokens)
     # So that other tests find their own tokens and owners alone.
     for who in (leaver, owner):
-        site.host.succeed("token", "revoke", "--user", who)
-    site.host.succeed("token", "revoke", "--all-of", name)
+        served_host.host.succeed("token", "revoke", "--user", who)
+    served_host.host.succeed("token", "revoke", "--all-of", name)
 
 
 def test_a_disabled_user_is_refused_by_every_worker_until_enabled(firm: Firm) -> None:
-    host = firm.site.host
+    host = firm.served_host.host
     assert [firm.status(firm.token) for _ in range(4)] == [200] * 4
     host.succeed("user", "disable", f"{firm.leaver}@example.com")
     assert [firm.status(firm.token) for _ in range(4)] == [401] * 4
@@ -96,7 +97,7 @@ def test_a_disabled_user_is_refused_by_every_worker_until_enabled(firm: Firm) ->
 
 
 def test_the_last_active_owner_is_disabled_by_force_alone_and_doctor_says_so(firm: Firm) -> None:
-    host = firm.site.host
+    host = firm.served_host.host
     refused = host.run("user", "disable", firm.owner)
     assert refused.code == 7
     assert f"{firm.owner} is the last active owner of {firm.name}." in refused.err
@@ -112,7 +113,7 @@ def test_the_last_active_owner_is_disabled_by_force_alone_and_doctor_says_so(fir
 def test_the_tokens_a_leaver_made_for_others_are_named_and_revoked_when_told_to(
     firm: Firm,
 ) -> None:
-    host = firm.site.host
+    host = firm.served_host.host
     organization = firm.make(firm.owner_token, f"/organizations/{firm.name}/authentication-token")
     assert firm.status(organization) == 200
     first = host.succeed("user", "disable", firm.owner, "--force")
@@ -128,7 +129,7 @@ def test_the_tokens_a_leaver_made_for_others_are_named_and_revoked_when_told_to(
 
 
 def test_a_name_that_is_taken_or_cannot_be_is_refused_and_nothing_changes(firm: Firm) -> None:
-    host = firm.site.host
+    host = firm.served_host.host
     assert host.run("user", "rename", firm.leaver, firm.owner.upper()).code == 7
     assert host.run("user", "rename", firm.leaver, "a b").code == 7
     assert host.run("user", "rename", "nobody-at-all", "x").code == 5
@@ -154,13 +155,13 @@ def test_what_is_not_there_is_named(firm: Firm) -> None:
         (("access", "none/none"), "organization none"),
         (("directory", "export", "none"), "organization none"),
     ):
-        done = firm.site.host.run(*words)
+        done = firm.served_host.host.run(*words)
         assert (done.code, done.out) == (5, ""), words
         assert f"There is no {thing}." in done.err
 
 
 def test_a_leaked_token_is_revoked_by_its_text_which_is_never_shown(firm: Firm) -> None:
-    host = firm.site.host
+    host = firm.served_host.host
     done = host.run("token", "revoke", "--leaked", given=f"{firm.token}\n")
     assert done.code == 0, done.err
     assert f"user {firm.leaver}" in done.out
@@ -174,7 +175,7 @@ def test_a_leaked_token_is_revoked_by_its_text_which_is_never_shown(firm: Firm) 
 
 
 def test_all_tokens_of_a_user_or_of_an_organization_are_revoked_at_once(firm: Firm) -> None:
-    host = firm.site.host
+    host = firm.served_host.host
     team, organization = (
         host.succeed("token", "create", *of).out.strip()
         for of in (("--team", f"{firm.name}/crew"), ("--organization", firm.name))
@@ -191,7 +192,7 @@ def test_all_tokens_of_a_user_or_of_an_organization_are_revoked_at_once(firm: Fi
 
 
 def test_a_users_token_expires_after_90_days_unless_never_is_said(firm: Firm) -> None:
-    host = firm.site.host
+    host = firm.served_host.host
     made = {
         host.succeed("token", "create", *words, "--json").json["id"]: days
         for words, days in (
@@ -209,7 +210,7 @@ def test_a_users_token_expires_after_90_days_unless_never_is_said(firm: Firm) ->
 
 
 def test_doctor_names_tokens_that_somebody_should_look_at(firm: Firm) -> None:
-    host = firm.site.host
+    host = firm.served_host.host
     ids = [
         host.succeed("token", "create", *words, "--json").json["id"]
         for words in (("--organization", firm.name), ("--user", "carol"), ("--user", firm.leaver))
@@ -235,7 +236,7 @@ def test_doctor_names_tokens_that_somebody_should_look_at(firm: Firm) -> None:
 
 
 def test_access_says_who_may_read_and_write_and_through_what(firm: Firm) -> None:
-    host = firm.site.host
+    host = firm.served_host.host
     host.succeed("token", "create", "--team", f"{firm.name}/crew")
     host.succeed("token", "create", "--organization", firm.name)
     host.succeed("user", "disable", firm.leaver)
@@ -254,7 +255,7 @@ def test_access_says_who_may_read_and_write_and_through_what(firm: Firm) -> None
 
 
 def test_an_export_is_a_file_that_apply_takes_without_a_change(firm: Firm) -> None:
-    host = firm.site.host
+    host = firm.served_host.host
     host.succeed("user", "disable", firm.leaver)
     for words in ((), (firm.name,)):
         done = host.succeed("directory", "export", *words)
@@ -269,8 +270,8 @@ def test_an_export_is_a_file_that_apply_takes_without_a_change(firm: Firm) -> No
 
 
 def test_an_export_says_what_a_file_cannot(firm: Firm) -> None:
-    host = firm.site.host
-    with firm.site.server.client(firm.owner_token) as client:
+    host = firm.served_host.host
+    with firm.served_host.server.client(firm.owner_token) as client:
         path = f"/api/v2/organizations/{firm.name}/organization-memberships"
         attributes = {"email": f"ida-{firm.name}@example.com"}
         data = {"data": {"type": "organization-memberships", "attributes": attributes}}

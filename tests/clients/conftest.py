@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.commands import Host
-from tests.postgres import Postgres
-from tests.server import Server
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
+from tests.support.server import Server
 
 DIRECTORY = """\
 users:

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from tests.served import ServedHouse
-from tests.world import World
+from tests.support.served_deployment import ServedDeployment
+from tests.support.tenant import Tenant
 
 PACKAGE = "generated_teamvars"
 Find = Callable[[str], Any]
 
 
 @pytest.fixture(scope="session")
-def generated(served: ServedHouse, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Find]:
+def generated(served: ServedDeployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Find]:
     """Finds a module of the package generated from the document of a real server."""
     folder = tmp_path_factory.mktemp("generated")
     config = folder / "config.yaml"
@@ -39,14 +39,14 @@ def generated(served: ServedHouse, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 async def test_a_generated_client_creates_lists_and_updates_a_variable(
-    generated: Find, served: ServedHouse, served_world: World
+    generated: Find, served: ServedDeployment, served_tenant: Tenant
 ) -> None:
     models = generated("models")
     create = generated("api.variables.create_variable").asyncio
     list_ = generated("api.variables.list_variables").asyncio
     update = generated("api.variables.update_variable").asyncio
-    workspace_id = served_world.workspaces["network"]
-    token = served_world.tokens["writer"]
+    workspace_id = served_tenant.workspaces["network"]
+    token = served_tenant.tokens["writer"]
     async with generated("client").AuthenticatedClient(served.server.url, token) as client:
         new = models.NewVariableAttributes(
             key="region",
@@ -73,15 +73,15 @@ async def test_a_generated_client_creates_lists_and_updates_a_variable(
 
 
 async def test_a_generated_client_knows_pages_times_and_faults(
-    generated: Find, served: ServedHouse, served_world: World
+    generated: Find, served: ServedDeployment, served_tenant: Tenant
 ) -> None:
     list_ = generated("api.memberships.list_memberships").asyncio
     read = generated("api.teams.read_team").asyncio_detailed
-    token = served_world.tokens["owner"]
+    token = served_tenant.tokens["owner"]
     async with generated("client").AuthenticatedClient(served.server.url, token) as client:
         status = generated("models").ListMembershipsFilterstatus.ACTIVE
         page = await list_(
-            served_world.organization, client=client, pagesize=2, filterstatus=status
+            served_tenant.organization, client=client, pagesize=2, filterstatus=status
         )
         assert len(page.data) == 2
         assert page.meta.pagination.page_size == 2

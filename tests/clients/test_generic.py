@@ -9,8 +9,8 @@ import requests
 from jsonapi_client.exceptions import DocumentError
 from jsonapi_requests.request_factory import ApiClientError
 
-from tests.served import ServedHouse
-from tests.world import World
+from tests.support.served_deployment import ServedDeployment
+from tests.support.tenant import Tenant
 
 # What `jsonapi-client` wants to know of a type: its attributes and relationships.
 ATTRIBUTES = ("key", "value", "description", "category", "hcl", "sensitive", "version-id")
@@ -32,60 +32,60 @@ class Bearer(requests.auth.AuthBase):
 
 
 @pytest.fixture
-def api(served: ServedHouse, served_world: World) -> Any:
+def api(served: ServedDeployment, served_tenant: Tenant) -> Any:
     """`jsonapi-requests` as the owner."""
     return jsonapi_requests.Api.config(
         {
             "API_ROOT": f"{served.server.url}/api/v2/",
-            "AUTH": Bearer(served_world.tokens["owner"]),
+            "AUTH": Bearer(served_tenant.tokens["owner"]),
             "VALIDATE_SSL": False,
             "TIMEOUT": 10,
         }
     )
 
 
-def session(served: ServedHouse, world: World, who: str = "owner") -> Any:
+def session(served: ServedDeployment, tenant: Tenant, who: str = "owner") -> Any:
     """`jsonapi-client` on the workspace `network`."""
     return jsonapi_client.Session(
-        f"{served.server.url}/api/v2{world.vars_path().removesuffix('/vars')}",
+        f"{served.server.url}/api/v2{tenant.vars_path().removesuffix('/vars')}",
         schema=SCHEMA,
-        request_kwargs={"auth": Bearer(world.tokens[who])},
+        request_kwargs={"auth": Bearer(tenant.tokens[who])},
     )
 
 
-def test_jsonapi_client_manages_variables(served: ServedHouse, served_world: World) -> None:
-    with session(served, served_world) as api:
+def test_jsonapi_client_manages_variables(served: ServedDeployment, served_tenant: Tenant) -> None:
+    with session(served, served_tenant) as api:
         made = api.create_and_commit(
             "vars", key="region", value="eu", description="where", category="env"
         )
         assert (made.key, made.value, made.sensitive) == ("region", "eu", False)
-        owner = {"type": "workspaces", "id": served_world.workspaces["network"]}
+        owner = {"type": "workspaces", "id": served_tenant.workspaces["network"]}
         assert made.relationships.configurable.as_json_resource_identifiers == owner
         before = made["version-id"]
         made.value = "us"
         made.commit()
         assert made.value == "us"
         assert made["version-id"] != before
-    with session(served, served_world, "reader") as api:
+    with session(served, served_tenant, "reader") as api:
         listed = api.get("vars").resources
         assert [(one.key, one.value) for one in listed] == [("region", "us")]
         one = api.get("vars", listed[0].id).resource
         assert one.description == "where"
-    api = session(served, served_world)
+    api = session(served, served_tenant)
     (one,) = api.get("vars").resources
     one.delete()
     # It looks for JSON in every answer, in the empty one to a DELETE too: a mistake of its own.
     with pytest.raises(requests.JSONDecodeError):
         one.commit()
     api.close()
-    with session(served, served_world) as api:
+    with session(served, served_tenant) as api:
         assert api.get("vars").resources == []
 
 
 def test_jsonapi_client_learns_why_something_is_refused(
-    served: ServedHouse, served_world: World
+    served: ServedDeployment, served_tenant: Tenant
 ) -> None:
-    api = session(served, served_world)
+    api = session(served, served_tenant)
     bad = api.create("vars", key="a b", description="", category="env")
     with pytest.raises(DocumentError) as refused:
         bad.commit()
@@ -93,8 +93,8 @@ def test_jsonapi_client_learns_why_something_is_refused(
     api.close()
 
 
-def test_jsonapi_requests_manages_variables(api: Any, served_world: World) -> None:
-    path = served_world.vars_path().removeprefix("/")
+def test_jsonapi_requests_manages_variables(api: Any, served_tenant: Tenant) -> None:
+    path = served_tenant.vars_path().removeprefix("/")
     attributes = {"key": "secret", "value": "s3cr3t", "description": "", "category": "tool"}
     new = jsonapi_requests.JsonApiObject(type="vars", attributes={**attributes, "sensitive": True})
     made = api.endpoint(path).post(object=new)
@@ -115,12 +115,12 @@ def test_jsonapi_requests_manages_variables(api: Any, served_world: World) -> No
     assert len(api.endpoint(path).get().data) == 0
 
 
-async def test_jsonapi_requests_manages_members(api: Any, served_world: World) -> None:
+async def test_jsonapi_requests_manages_members(api: Any, served_tenant: Tenant) -> None:
     for by, ids in (
-        ("users", served_world.users),
-        ("organization-memberships", served_world.memberships),
+        ("users", served_tenant.users),
+        ("organization-memberships", served_tenant.memberships),
     ):
-        endpoint = api.endpoint(served_world.linkage_path(by=by).removeprefix("/"))
+        endpoint = api.endpoint(served_tenant.linkage_path(by=by).removeprefix("/"))
         linkage = {"data": [{"type": by, "id": ids["plain"]}, {"type": by, "id": ids["reader"]}]}
         assert endpoint.post(json=linkage).status_code == 204
         listed = endpoint.get().data
@@ -131,7 +131,7 @@ async def test_jsonapi_requests_manages_members(api: Any, served_world: World) -
         assert len(endpoint.get().data) == 0
 
 
-def test_jsonapi_requests_models_variables_as_objects(api: Any, served_world: World) -> None:
+def test_jsonapi_requests_models_variables_as_objects(api: Any, served_tenant: Tenant) -> None:
     orm = jsonapi_requests.orm.OrmApi(api)
 
     # The library has no types.
@@ -139,7 +139,7 @@ def test_jsonapi_requests_models_variables_as_objects(api: Any, served_world: Wo
         class Meta:
             api = orm
             type = "vars"
-            path = served_world.vars_path().removeprefix("/")
+            path = served_tenant.vars_path().removeprefix("/")
 
         key = jsonapi_requests.orm.AttributeField("key")
         value = jsonapi_requests.orm.AttributeField("value")

@@ -16,10 +16,10 @@ from uuid import uuid4
 import pytest
 
 from teamvars.security.certificates import throw_away
-from tests.commands import Host
-from tests.postgres import Postgres
-from tests.server import Server
-from tests.world import JSON_API
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
+from tests.support.server import Server
+from tests.support.tenant import JSON_API
 
 REQUIRED = "TEAMVARS_TEST_TERRAFORM"
 
@@ -95,7 +95,7 @@ def terraform() -> str:
 
 
 @dataclass(frozen=True)
-class Site:
+class SecureServer:
     """A server that speaks TLS and the `terraform` dialect, with variables in `acme/network`."""
 
     server: Server
@@ -120,11 +120,11 @@ class Site:
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def site(
+def secure(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+) -> Iterator[SecureServer]:
     """The same on each engine."""
-    folder = tmp_path_factory.mktemp("site")
+    folder = tmp_path_factory.mktemp("secure")
     made = throw_away()
     contents = {"ca.pem": made.authority, "cert.pem": made.certificate, "key.pem": made.key}
     for name, content in contents.items():
@@ -154,7 +154,7 @@ def site(
                     headers={"Content-Type": JSON_API},
                 )
                 assert answer.status_code == 201, answer.text
-        yield Site(server, folder / "ca.pem", token, workspace)
+        yield SecureServer(server, folder / "ca.pem", token, workspace)
 
 
 @dataclass(frozen=True)
@@ -187,19 +187,21 @@ class Project:
 
 
 @pytest.fixture(params=["cloud", "backend remote"])
-def project(request: pytest.FixtureRequest, terraform: str, site: Site, tmp_path: Path) -> Project:
-    """A configuration that keeps its variables at the site, in both ways of saying so."""
+def project(
+    request: pytest.FixtureRequest, terraform: str, secure: SecureServer, tmp_path: Path
+) -> Project:
+    """A configuration that keeps its variables at the server, in both ways of saying so."""
     block = {"cloud": "cloud", "backend remote": 'backend "remote"'}[request.param]
-    host = site.server.url.removeprefix("https://")
+    host = secure.server.url.removeprefix("https://")
     text = CONFIGURATION.replace("BACKEND", block).replace("HOST", host)
-    (tmp_path / "main.tf").write_text(text.replace("TOKEN", site.token))
-    return Project(tmp_path, terraform, site.authority)
+    (tmp_path / "main.tf").write_text(text.replace("TOKEN", secure.token))
+    return Project(tmp_path, terraform, secure.authority)
 
 
 def test_terraform_evaluates_strings_and_code_and_leaves_sensitive_values_unknown(
-    project: Project, site: Site
+    project: Project, secure: SecureServer
 ) -> None:
-    before = len(site.requests())
+    before = len(secure.requests())
     init = project.run("init")
     assert init.returncode == 0, init.stderr
     imported = project.run("import", "terraform_data.any", "1")
@@ -211,29 +213,29 @@ def test_terraform_evaluates_strings_and_code_and_leaves_sensitive_values_unknow
     assert "Value for var.password unavailable" in imported.stdout
     assert "hunter2" not in imported.stdout + imported.stderr
 
-    made = site.requests()[before:]
+    made = secure.requests()[before:]
     assert ("POST", "/api/v2/workspaces/{workspace_id}/actions/lock", 200) in made
     assert ("POST", "/api/v2/workspaces/{workspace_id}/actions/unlock", 200) in made
     _nothing_is_missing_but_state(made)
 
 
 def test_a_configuration_that_accepts_the_values_comes_as_far_as_keeping_state(
-    project: Project, site: Site
+    project: Project, secure: SecureServer
 ) -> None:
     main = project.folder / "main.tf"
     main.write_text(main.read_text().replace('== ""', '!= ""').replace("== 0", "!= 0"))
-    before = len(site.requests())
+    before = len(secure.requests())
     assert project.run("init").returncode == 0
     imported = project.run("import", "terraform_data.any", "1")
     assert "Invalid value for variable" not in imported.stderr
     assert "No state is kept here." in " ".join(imported.stderr.split())
-    made = site.requests()[before:]
+    made = secure.requests()[before:]
     assert ("POST", "/api/v2/workspaces/{workspace_id}/state-versions", 403) in made
     _nothing_is_missing_but_state(made)
 
 
-def test_the_console_opens_in_a_workspace_of_ours(project: Project, site: Site) -> None:
-    before = len(site.requests())
+def test_the_console_opens_in_a_workspace_of_ours(project: Project, secure: SecureServer) -> None:
+    before = len(secure.requests())
     assert project.run("init").returncode == 0
     evaluated = subprocess.run(
         [project.program, "console"],
@@ -241,7 +243,7 @@ def test_the_console_opens_in_a_workspace_of_ours(project: Project, site: Site) 
         env={
             "PATH": os.environ["PATH"],
             "HOME": str(project.folder),
-            "SSL_CERT_FILE": str(site.authority),
+            "SSL_CERT_FILE": str(secure.authority),
             "CHECKPOINT_DISABLE": "1",
         },
         input='upper("open")\n',
@@ -251,7 +253,7 @@ def test_the_console_opens_in_a_workspace_of_ours(project: Project, site: Site) 
         check=False,
     )
     assert evaluated.stdout.strip() == '"OPEN"', evaluated.stderr
-    _nothing_is_missing_but_state(site.requests()[before:])
+    _nothing_is_missing_but_state(secure.requests()[before:])
 
 
 def test_a_client_that_trusts_somebody_else_is_told_so(project: Project, tmp_path: Path) -> None:

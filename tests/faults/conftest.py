@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.hostile.finding import Finding, table
-from tests.postgres import LocalPostgres
+from tests.support.postgres import LocalPostgres
 
 FINDINGS = pytest.StashKey[list[Finding]]()
 

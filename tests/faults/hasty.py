@@ -11,7 +11,7 @@ from teamvars import wiring
 from teamvars.domain.errors import Refusal
 from teamvars.storage.sqlite import SqliteDatabase
 from teamvars.web.http.app import ASGIApp
-from tests.commands import Host
+from tests.support.commands import Host
 
 ROOT = Path(__file__).parents[2]
 

@@ -27,8 +27,8 @@ from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.web.http.errors import STATUS
 from tests.faults.model import FaultTriple, Model, Team
-from tests.house import House, open_house, operator
-from tests.world import World, build_world
+from tests.support.deployment import Deployment, open_deployment, operator
+from tests.support.tenant import Tenant, build_tenant
 
 PEOPLE = {
     **dict.fromkeys(("owner", "writer", "reader", "manager", "hidden", "plain"), "active"),
@@ -44,8 +44,8 @@ _OF_THIS_STORE = (
 )
 
 
-def model_of_world() -> Model:
-    """The model of what `tests.world` builds."""
+def model_of_tenant() -> Model:
+    """The model of what `tests.support.tenant` builds."""
     return Model(
         PEOPLE,
         {
@@ -61,13 +61,13 @@ def model_of_world() -> Model:
 
 
 @asynccontextmanager
-async def open_nodes(url: str, count: int = 1) -> AsyncIterator[list[House]]:
+async def open_nodes(url: str, count: int = 1) -> AsyncIterator[list[Deployment]]:
     """That many nodes on one store, each with connections of its own."""
-    async with open_house(url) as first:
+    async with open_deployment(url) as first:
         if count == 1:
             yield [first]
             return
-        async with open_house(url, keys=first.keys) as second:
+        async with open_deployment(url, keys=first.keys) as second:
             yield [first, second]
 
 
@@ -85,19 +85,19 @@ class Reply:
 class Nodes:
     """A fresh organization behind some nodes, which take turns."""
 
-    houses: Sequence[House]
-    world: World
+    deployments: Sequence[Deployment]
+    tenant: Tenant
     ids: dict[str, str] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
     _calls: int = 0
     _trail_before: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    async def settle(cls, houses: Sequence[House]) -> Self:
+    async def settle(cls, deployments: Sequence[Deployment]) -> Self:
         """Builds the organization."""
-        world = await build_world(houses[0])
-        nodes = cls(houses, replace(world, tokens=dict(world.tokens)))
-        for group in (world.users, world.memberships, world.teams, world.workspaces):
+        tenant = await build_tenant(deployments[0])
+        nodes = cls(deployments, replace(tenant, tokens=dict(tenant.tokens)))
+        for group in (tenant.users, tenant.memberships, tenant.teams, tenant.workspaces):
             nodes._names |= {id_: name for name, id_ in group.items()}
         nodes._name("var#0", NOBODY)
         nodes._trail_before = {name: len(await nodes._actions(name)) for name in nodes._streams}
@@ -112,28 +112,28 @@ class Nodes:
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """One request to the next node."""
-        world = replace(self.world, house=self._next())
-        answer = await world.call(who, method, path, document, headers)
+        tenant = replace(self.tenant, deployment=self._next())
+        answer = await tenant.call(who, method, path, document, headers)
         return self._reply(answer)
 
     async def grant(self, team: str, grants: Mapping[str, int]) -> Reply:
         """Makes a team's grants exactly these, as a directory file does."""
         entry = TeamEntry(team, workspaces={name: FILE_ACCESS[n - 1] for name, n in grants.items()})
-        return await self._apply(OrganizationEntry(self.world.organization, teams=(entry,)))
+        return await self._apply(OrganizationEntry(self.tenant.organization, teams=(entry,)))
 
     async def set_status(self, person: str, status: str) -> Reply:
         """Makes a membership invited or active, as a directory file does."""
         members = {self._username(person): Status(status)}
-        return await self._apply(OrganizationEntry(self.world.organization, members))
+        return await self._apply(OrganizationEntry(self.tenant.organization, members))
 
     async def disable(self, person: str) -> Reply:
         """Has the operator disable somebody, but no last owner."""
-        accounts, who = self._next().services.accounts, self.world.users[person]
+        accounts, who = self._next().services.accounts, self.tenant.users[person]
         return await self._operate(accounts.disable(operator(), who, Disabling()))
 
     async def enable(self, person: str) -> Reply:
         """The reverse."""
-        accounts, who = self._next().services.accounts, self.world.users[person]
+        accounts, who = self._next().services.accounts, self.tenant.users[person]
         return await self._operate(accounts.enable(operator(), who))
 
     async def revoke(self, who: str) -> None:
@@ -147,11 +147,11 @@ class Nodes:
     async def issue(self, who: str) -> None:
         """Gives the caller a new token."""
         if who.endswith("-token"):
-            owner = OwnerName(organization=self.world.organization, team=who[: -len("-token")])
+            owner = OwnerName(organization=self.tenant.organization, team=who[: -len("-token")])
         else:
             owner = OwnerName(user=self._username(who))
         made = await self._next().services.tokens.create(operator(), owner, None)
-        self.world.tokens[who] = made.secret  # type: ignore[index]  # our own copy
+        self.tenant.tokens[who] = made.secret  # type: ignore[index]  # our own copy
 
     async def trail(self) -> dict[str, list[str]]:
         """The actions of the audit since the organization was built, for each of its streams."""
@@ -160,24 +160,24 @@ class Nodes:
             for name, before in self._trail_before.items()
         }
 
-    def _next(self) -> House:
+    def _next(self) -> Deployment:
         self._calls += 1
-        return self.houses[self._calls % len(self.houses)]
+        return self.deployments[self._calls % len(self.deployments)]
 
     def member_id(self, person: str, linkage: str) -> str:
         """What names a person in a linkage object of that type."""
         if person == "outsider" and linkage != "users":
-            return self.world.other_membership
-        ids = self.world.users if linkage == "users" else self.world.memberships
+            return self.tenant.other_membership
+        ids = self.tenant.users if linkage == "users" else self.tenant.memberships
         return ids[person]
 
     @property
     def _streams(self) -> Mapping[str, str]:
-        return {**self.world.teams, **self.world.workspaces}
+        return {**self.tenant.teams, **self.tenant.workspaces}
 
     async def _actions(self, name: str) -> list[str]:
         wanted = AuditFilter(stream_id=self._streams[name])
-        entries = await self.houses[0].services.audit.newest(10_000, wanted)
+        entries = await self.deployments[0].services.audit.newest(10_000, wanted)
         return [entry.action for entry in reversed(entries) if "token" not in entry.action]
 
     async def _apply(self, entry: OrganizationEntry) -> Reply:
@@ -217,7 +217,7 @@ class Nodes:
     def _named(self, text: str) -> str:
         for pattern, name in _OF_THIS_STORE:
             text = pattern.sub(name, text)
-        text = text.replace(self.world.organization, "organization")
+        text = text.replace(self.tenant.organization, "organization")
         text = re.sub(r"\b(?:ws|team|user|ou)-\w{16}\b", lambda m: self._names[m[0]], text)
         return _ASSIGNED.sub(self._name_of, text)
 
@@ -233,12 +233,12 @@ class Nodes:
         self.ids[name] = id_
 
     def _username(self, person: str) -> str:
-        return f"{person}-{self.world.organization.removeprefix('org-')}"
+        return f"{person}-{self.tenant.organization.removeprefix('org-')}"
 
     def _owner_id(self, who: str) -> str:
         if who.endswith("-token"):
-            return self.world.teams[who.removesuffix("-token")]
-        return self.world.users[who]
+            return self.tenant.teams[who.removesuffix("-token")]
+        return self.tenant.users[who]
 
 
 def _flat(data: Any) -> Any:

@@ -11,8 +11,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.commands import Host
-from tests.processes import (
+from tests.support.commands import Host
+from tests.support.processes import (
     children,
     command,
     environment,
@@ -20,9 +20,9 @@ from tests.processes import (
     processor_ticks,
     wait_until_gone,
 )
-from tests.served import ServedHouse, serve_house
-from tests.server import Server
-from tests.world import World, build_world
+from tests.support.served_deployment import ServedDeployment, serve_deployment
+from tests.support.server import Server
+from tests.support.tenant import Tenant, build_tenant
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
@@ -31,11 +31,11 @@ LONGEST = "[" + "1," * 131_000 + "]"
 WRITERS = ("owner", "writer", "owners-token", "writers-token", "organization-token")
 
 
-async def check_value(world: World, value: str, who: str = "writer") -> httpx.Response:
-    path = f"/workspaces/{world.workspaces['network']}/actions/check-value"
+async def check_value(tenant: Tenant, value: str, who: str = "writer") -> httpx.Response:
+    path = f"/workspaces/{tenant.workspaces['network']}/actions/check-value"
     attributes: dict[str, Any] = {"value": value, "hcl": True}
     document = {"data": {"type": "value-checks", "attributes": attributes}}
-    return await world.call(who, "POST", path, document)
+    return await tenant.call(who, "POST", path, document)
 
 
 def process_of(server: Server) -> int:
@@ -49,32 +49,32 @@ def process_of(server: Server) -> int:
 
 
 async def test_a_worker_leaves_the_work_to_its_process(
-    served: ServedHouse, served_world: World
+    served: ServedDeployment, served_tenant: Tenant
 ) -> None:
-    await check_value(served_world, "[for a in [1] : a]")
+    await check_value(served_tenant, "[for a in [1] : a]")
     process = process_of(served.server)
     worker = parent_of(process)
     before = processor_ticks(worker), processor_ticks(process)
     for _ in range(3):
-        assert (await check_value(served_world, LONG)).status_code == 200
+        assert (await check_value(served_tenant, LONG)).status_code == 200
     spent = processor_ticks(worker) - before[0]
     assert processor_ticks(process_of(served.server)) - before[1] > 4 * spent
 
 
 async def test_readers_go_on_beside_sixteen_who_send_the_longest_code(
-    served: ServedHouse, served_world: World
+    served: ServedDeployment, served_tenant: Tenant
 ) -> None:
-    await check_value(served_world, "[for a in [1] : a]")
+    await check_value(served_tenant, "[for a in [1] : a]")
     answered: list[str] = []
 
     async def send(number: int) -> None:
-        answer = await check_value(served_world, LONGEST, WRITERS[number % len(WRITERS)])
+        answer = await check_value(served_tenant, LONGEST, WRITERS[number % len(WRITERS)])
         if answer.status_code != 429:
             answered.append("code")
 
     senders = [asyncio.ensure_future(send(number)) for number in range(16)]
     for _ in range(10):
-        found = await served_world.call("reader", "GET", served_world.vars_path())
+        found = await served_tenant.call("reader", "GET", served_tenant.vars_path())
         assert found.status_code == 200
         answered.append("list")
     assert "code" not in answered
@@ -87,14 +87,14 @@ async def test_the_process_never_outlives_its_worker_and_nothing_of_the_code_is_
     tmp_path: Path, end: signal.Signals
 ) -> None:
     secret = f"secret-{uuid4().hex}"
-    async with serve_house(Host(tmp_path).having(log_format="json")) as house:
-        world = await build_world(house)
+    async with serve_deployment(Host(tmp_path).having(log_format="json")) as deployment:
+        tenant = await build_tenant(deployment)
         code = f'[for a in ["{secret}"] : a]'
-        assert secret in (await check_value(world, code)).text
-        await check_value(world, f'"{secret}" ]' + " " * 5_000)
-        process = process_of(house.server)
+        assert secret in (await check_value(tenant, code)).text
+        await check_value(tenant, f'"{secret}" ]' + " " * 5_000)
+        process = process_of(deployment.server)
         assert secret not in command(process) + environment(process)
         assert "TEAMVARS" not in environment(process)
         os.kill(parent_of(process), end)
         wait_until_gone(process)
-        assert secret not in house.server.log
+        assert secret not in deployment.server.log

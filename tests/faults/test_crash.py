@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import Host
 from tests.faults.hasty import HastyHost
-from tests.faults.site import Site, on_postgres, site
-from tests.postgres import LocalPostgres
+from tests.faults.server_under_load import ServerUnderLoad, on_postgres, server_under_load
+from tests.support.commands import Host
+from tests.support.postgres import LocalPostgres
 
 LOST = "was acknowledged and is lost"
 LONG = pytest.param(40, id="200 kills", marks=pytest.mark.long)
 
 
-async def crash(site: Site, kill: Callable[[], None]) -> None:
+async def crash(hit: ServerUnderLoad, kill: Callable[[], None]) -> None:
     """Kills something while all writers are at work."""
-    async with site.writers.at_work():
-        await site.writers.until_more(50)
+    async with hit.writers.at_work():
+        await hit.writers.until_more(50)
         await asyncio.sleep(random.uniform(0, 0.2))
         await asyncio.to_thread(kill)
 
@@ -36,7 +36,7 @@ async def test_a_killed_server_has_every_acknowledged_write_with_its_audit_entry
     host = Host(tmp_path)
     if engine == "postgres":
         host = on_postgres(request.getfixturevalue("durable"), tmp_path)
-    with (hit := site(host, workers)).server as server:
+    with (hit := server_under_load(host, workers)).server as server:
         for _ in range(kills):
             await crash(hit, server.kill)
             server.start()
@@ -47,24 +47,24 @@ async def test_a_killed_server_has_every_acknowledged_write_with_its_audit_entry
 async def test_a_killed_database_has_every_acknowledged_write_and_the_server_recovers_by_itself(
     durable: LocalPostgres, tmp_path: Path, kills: int
 ) -> None:
-    with (hit := site(on_postgres(durable, tmp_path))).server:
+    with (hit := server_under_load(on_postgres(durable, tmp_path))).server:
         for _ in range(kills):
             await outage(hit, durable)
             assert hit.broken_promises() == []
 
 
-async def outage(site: Site, database: LocalPostgres) -> None:
+async def outage(hit: ServerUnderLoad, database: LocalPostgres) -> None:
     """Kills the database under the server and starts it again a little later."""
-    async with site.writers.at_work():
-        await site.writers.until_more(50)
+    async with hit.writers.at_work():
+        await hit.writers.until_more(50)
         database.kill()
         await asyncio.sleep(0.5)
         await asyncio.to_thread(database.start)
-        await site.writers.until_more(50)
+        await hit.writers.until_more(50)
 
 
 async def test_a_server_that_answers_before_it_commits_is_found_out(tmp_path: Path) -> None:
-    with (hit := site(HastyHost(tmp_path))).server as server:
+    with (hit := server_under_load(HastyHost(tmp_path))).server as server:
         await crash(hit, server.kill)
         server.start()
         assert any(LOST in promise for promise in hit.broken_promises())
@@ -72,7 +72,10 @@ async def test_a_server_that_answers_before_it_commits_is_found_out(tmp_path: Pa
 
 async def test_a_database_that_answers_before_it_has_written_is_found_out(tmp_path: Path) -> None:
     lost = False
-    with LocalPostgres(durable=False) as hasty, (hit := site(on_postgres(hasty, tmp_path))).server:
+    with (
+        LocalPostgres(durable=False) as hasty,
+        (hit := server_under_load(on_postgres(hasty, tmp_path))).server,
+    ):
         for _ in range(10):
             if not lost:
                 await outage(hit, hasty)

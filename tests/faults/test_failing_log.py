@@ -12,10 +12,10 @@ import httpx
 import psutil
 import pytest
 
-from tests.commands import Host
 from tests.faults.forgetful import ForgetfulHost
-from tests.faults.site import Site, site
-from tests.world import JSON_API, variable_document
+from tests.faults.server_under_load import ServerUnderLoad, server_under_load
+from tests.support.commands import Host
+from tests.support.tenant import JSON_API, variable_document
 
 TOGETHER = 6
 LOST_ONCE = "fdatasync:error=EIO:when=1"
@@ -42,7 +42,7 @@ class Told:
 
 
 @contextmanager
-def injected(hit: Site, fault: str) -> Iterator[None]:
+def injected(hit: ServerUnderLoad, fault: str) -> Iterator[None]:
     """Lets system calls of the workers fail; each thread counts its own."""
     strace = shutil.which("strace")
     assert strace, "this test lets system calls fail with strace; on Debian: apt install strace"
@@ -60,7 +60,7 @@ def injected(hit: Site, fault: str) -> Iterator[None]:
             tracer.terminate()
 
 
-async def create(hit: Site, *keys: str) -> Told:
+async def create(hit: ServerUnderLoad, *keys: str) -> Told:
     """Creates variables at the same time."""
     headers = {"Authorization": f"Bearer {hit.token}", "Content-Type": JSON_API}
     async with httpx.AsyncClient(base_url=hit.server.url, headers=headers, timeout=30) as client:
@@ -75,7 +75,7 @@ async def create(hit: Site, *keys: str) -> Told:
     )
 
 
-def read(hit: Site) -> set[str] | None:
+def read(hit: ServerUnderLoad) -> set[str] | None:
     """The keys that are there; None: refused."""
     with hit.server.client(hit.token) as client:
         answer = client.get(hit.path)
@@ -84,7 +84,7 @@ def read(hit: Site) -> set[str] | None:
     return {item["attributes"]["key"] for item in answer.json()["data"]}
 
 
-async def until_read(hit: Site) -> set[str]:
+async def until_read(hit: ServerUnderLoad) -> set[str]:
     """The keys that are there, as soon as reads are answered."""
     async with asyncio.timeout(20):
         while True:
@@ -93,7 +93,7 @@ async def until_read(hit: Site) -> set[str]:
             await asyncio.sleep(0.05)
 
 
-def after_a_kill(hit: Site) -> set[str]:
+def after_a_kill(hit: ServerUnderLoad) -> set[str]:
     """The keys that are there after every process was killed and the server was started again."""
     hit.server.kill()
     hit.server.start()
@@ -110,7 +110,7 @@ def keys(count: int) -> list[str]:
 async def test_what_was_said_not_to_have_happened_is_not_there_after_a_failed_sync_and_a_kill(
     tmp_path: Path,
 ) -> None:
-    with (hit := site(Host(tmp_path, {"LOG_FORMAT": "json"}))).server as server:
+    with (hit := server_under_load(Host(tmp_path, {"LOG_FORMAT": "json"}))).server as server:
         assert (await create(hit, "before")).of("created") == {"before"}
         with injected(hit, LOST_ONCE):
             told = await create(hit, *keys(TOGETHER))
@@ -127,7 +127,7 @@ async def test_what_was_said_not_to_have_happened_is_not_there_after_a_failed_sy
 
 
 async def test_a_server_that_forgets_a_failed_commit_is_found_out(tmp_path: Path) -> None:
-    with (hit := site(ForgetfulHost(tmp_path))).server:
+    with (hit := server_under_load(ForgetfulHost(tmp_path))).server:
         await create(hit, "before")
         with injected(hit, LOST_ONCE):
             told = await create(hit, "lost")
@@ -145,7 +145,7 @@ CALLS = [(call, n) for call in ("fdatasync", "pwrite64") for n in (1, 2, 3)] + [
 async def test_what_was_answered_is_true_after_a_kill_whatever_call_failed(
     tmp_path: Path, call: str, number: int, error: str, count: int
 ) -> None:
-    with (hit := site(Host(tmp_path))).server:
+    with (hit := server_under_load(Host(tmp_path))).server:
         await create(hit, "before")
         with injected(hit, f"{call}:error={error}:when={number}"):
             told = await create(hit, *keys(count))
@@ -160,7 +160,7 @@ async def test_what_was_answered_is_true_after_a_kill_whatever_call_failed(
 async def test_while_no_sync_succeeds_the_outcome_is_unknown_and_nobody_is_served(
     tmp_path: Path, is_mended: bool
 ) -> None:
-    with (hit := site(Host(tmp_path))).server as server:
+    with (hit := server_under_load(Host(tmp_path))).server as server:
         await create(hit, "before")
         with injected(hit, BROKEN):
             told = await create(hit, *keys(TOGETHER))
@@ -182,7 +182,7 @@ async def test_while_no_sync_succeeds_the_outcome_is_unknown_and_nobody_is_serve
 async def test_two_workers_of_whose_commits_some_fail_say_nothing_that_is_not_so(
     tmp_path: Path,
 ) -> None:
-    with (hit := site(Host(tmp_path), workers=2)).server:
+    with (hit := server_under_load(Host(tmp_path), workers=2)).server:
         await create(hit, "before")
         told = Told({"before": "created"})
         with injected(hit, "fdatasync:error=EIO:when=3+4"):

@@ -13,9 +13,9 @@ import pytest
 
 from tests.faults.history import Operation, is_linearizable
 from tests.faults.nodes import open_nodes
-from tests.house import House
-from tests.postgres import Postgres
-from tests.world import World, build_world
+from tests.support.deployment import Deployment
+from tests.support.postgres import Postgres
+from tests.support.tenant import Tenant, build_tenant
 
 CALLERS = 6
 EACH = 25
@@ -24,67 +24,67 @@ EACH = 25
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 async def nodes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[list[House]]:
+) -> AsyncIterator[list[Deployment]]:
     """Two nodes on one store; on SQLite they meet as two processes on a host would."""
     if request.param == "sqlite":
         folder = tmp_path_factory.mktemp("history")
-        async with open_nodes(f"sqlite:///{folder}/teamvars.db", 2) as houses:
-            yield houses
+        async with open_nodes(f"sqlite:///{folder}/teamvars.db", 2) as deployments:
+            yield deployments
         return
     server: Postgres = request.getfixturevalue("postgres")
     name = f"history-{uuid4()}"
     server.create_database(name)
-    async with open_nodes(server.url(name), 2) as houses:
-        yield houses
+    async with open_nodes(server.url(name), 2) as deployments:
+        yield deployments
     server.drop_database(name)
 
 
 class Recorder:
     """Asks for random things in one workspace and writes the history down."""
 
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, tenant: Tenant, seed: int) -> None:
         self.history: list[Operation] = []
-        self._world = world
+        self._tenant = tenant
         self._random = random.Random(seed)
         self._known: dict[str, str] = {}
 
-    async def work(self, house: House) -> None:
+    async def work(self, deployment: Deployment) -> None:
         """A caller who speaks to one node."""
-        world = replace(self._world, house=house)
+        tenant = replace(self._tenant, deployment=deployment)
         for _ in range(EACH):
             method = self._random.choice(
                 ("GET", "GET", "POST", "PATCH", "PATCH", "PATCH", "DELETE")
             )
             if method == "GET" or (method != "POST" and not self._known):
-                await self._list(world)
+                await self._list(tenant)
             elif method == "POST":
-                await self._create(world)
+                await self._create(tenant)
             else:
-                await self._change(world, method)
+                await self._change(tenant, method)
 
-    async def _list(self, world: World) -> None:
+    async def _list(self, tenant: Tenant) -> None:
         begun = time.monotonic()
-        versions = {one["id"]: _version(one) for one in await world.variables()}
+        versions = {one["id"]: _version(one) for one in await tenant.variables()}
         self._known |= versions
         self._note(Operation(begun, time.monotonic(), "GET", 200, versions=versions))
 
-    async def _create(self, world: World) -> None:
+    async def _create(self, tenant: Tenant) -> None:
         begun = time.monotonic()
-        made = await world.make_variable(key=f"key-{uuid4()}")
+        made = await tenant.make_variable(key=f"key-{uuid4()}")
         self._known[made["id"]] = _version(made)
         ended = time.monotonic()
         self._note(Operation(begun, ended, "POST", 201, made["id"], version=_version(made)))
 
-    async def _change(self, world: World, method: str) -> None:
+    async def _change(self, tenant: Tenant, method: str) -> None:
         id_ = self._random.choice(sorted(self._known)[-3:])
         expected = self._random.choice((None, self._known[id_]))
         headers = {"If-Match": f'"{expected}"'} if expected else {}
         attributes = {"description": str(uuid4())}
         document = {"data": {"type": "vars", "id": id_, "attributes": attributes}}
-        path = f"{world.vars_path()}/{id_}"
+        path = f"{tenant.vars_path()}/{id_}"
         begun = time.monotonic()
         sent = document if method == "PATCH" else None
-        answer = await world.call("owner", method, path, sent, headers)
+        answer = await tenant.call("owner", method, path, sent, headers)
         ended, status = time.monotonic(), answer.status_code
         version = _version(answer.json()["data"]) if status == 200 else ""
         if version:
@@ -101,9 +101,9 @@ def _version(resource: dict[str, Any]) -> str:
     return version
 
 
-async def record(nodes: list[House], seed: int) -> list[Operation]:
+async def record(nodes: list[Deployment], seed: int) -> list[Operation]:
     """What several callers met in a workspace of their own."""
-    recorder = Recorder(await build_world(nodes[0]), seed)
+    recorder = Recorder(await build_tenant(nodes[0]), seed)
     turns = cycle(nodes)
     await asyncio.gather(*(recorder.work(next(turns)) for _ in range(CALLERS)))
     return recorder.history
@@ -111,7 +111,7 @@ async def record(nodes: list[House], seed: int) -> list[Operation]:
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(300, id="long", marks=pytest.mark.long)])
 async def test_a_history_of_many_callers_on_two_nodes_is_linearizable(
-    nodes: list[House], rounds: int
+    nodes: list[Deployment], rounds: int
 ) -> None:
     for _ in range(rounds):
         seed = random.SystemRandom().randrange(2**32)
@@ -119,7 +119,9 @@ async def test_a_history_of_many_callers_on_two_nodes_is_linearizable(
         assert is_linearizable(history), f"seed {seed}: {history}"
 
 
-async def test_one_answer_out_of_a_cache_makes_a_history_impossible(nodes: list[House]) -> None:
+async def test_one_answer_out_of_a_cache_makes_a_history_impossible(
+    nodes: list[Deployment],
+) -> None:
     history = await record(nodes, 1)
     lists = [one for one in history if one.method == "GET"]
     early, late = lists[0], lists[-1]
@@ -128,7 +130,9 @@ async def test_one_answer_out_of_a_cache_makes_a_history_impossible(nodes: list[
     assert not is_linearizable([stale if one is late else one for one in history])
 
 
-async def test_two_winners_of_one_version_make_a_history_impossible(nodes: list[House]) -> None:
+async def test_two_winners_of_one_version_make_a_history_impossible(
+    nodes: list[Deployment],
+) -> None:
     won: list[Operation] = []
     history: list[Operation] = []
     for seed in count():  # in a few of a hundred histories everybody came too late
@@ -142,15 +146,15 @@ async def test_two_winners_of_one_version_make_a_history_impossible(nodes: list[
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(100, id="long", marks=pytest.mark.long)])
 async def test_of_fifty_who_update_one_version_through_two_nodes_one_does(
-    nodes: list[House], rounds: int
+    nodes: list[Deployment], rounds: int
 ) -> None:
-    world = await build_world(nodes[0])
-    callers = [replace(world, house=house) for house in nodes]
+    tenant = await build_tenant(nodes[0])
+    callers = [replace(tenant, deployment=deployment) for deployment in nodes]
     for n in range(rounds):
-        made = await world.make_variable(key=f"key-{n}")
+        made = await tenant.make_variable(key=f"key-{n}")
         data = {"type": "vars", "id": made["id"], "attributes": {"description": "mine"}}
         headers = {"If-Match": f'"{_version(made)}"'}
-        path = f"{world.vars_path()}/{made['id']}"
+        path = f"{tenant.vars_path()}/{made['id']}"
         answers = await asyncio.gather(
             *(
                 callers[caller % len(nodes)].call("owner", "PATCH", path, {"data": data}, headers)

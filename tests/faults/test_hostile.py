@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from tests.commands import Host
 from tests.faults.hostile.assault import FIGURES, GLANCE, assault
 from tests.faults.hostile.attack import Attack
 from tests.faults.hostile.attacks import ATTACKS
@@ -24,8 +23,9 @@ from tests.faults.hostile.finding import MOST_REFUSAL_BYTES, Finding
 from tests.faults.hostile.target import Target, target
 from tests.faults.hostile.watch import forget_peak, peak_mib, workers_of
 from tests.faults.hostile.wire import UNANSWERED, Answer
-from tests.faults.site import on_postgres, site
-from tests.server import START_SECONDS, is_ready
+from tests.faults.server_under_load import on_postgres, server_under_load
+from tests.support.commands import Host
+from tests.support.server import START_SECONDS, is_ready
 
 PAUSE = 2.0
 ENGINES = ("sqlite", "postgres")
@@ -90,7 +90,7 @@ async def test_no_attack_of_a_moment_does_harm(attacked: Target, findings: list[
 
 
 def test_a_server_whose_workers_are_killed_twice_within_seconds_goes_on(tmp_path: Path) -> None:
-    hit = site(Host(tmp_path), workers=2)
+    hit = server_under_load(Host(tmp_path), workers=2)
     with hit.server as server:
         for _ in range(2):
             killed = workers_of(server)

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from teamvars.web.http.request import BODY_SECONDS, DRAIN_SECONDS, MAX_BODY_BYTES
-from tests.served import ServedHouse
-from tests.world import JSON_API, World
+from tests.support.served_deployment import ServedDeployment
+from tests.support.tenant import JSON_API, Tenant
 
 CLOSED = 0
 """In the place of a status: the connection ends without an answer."""
@@ -32,7 +32,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 class Wire:
     """A server's port, and what a good request to it would hold."""
 
-    served: ServedHouse
+    served: ServedDeployment
     token: str
     vars: str
     variable: str
@@ -90,16 +90,16 @@ def read_statuses(connection: socket.socket, answers: int) -> Iterator[int]:
 
 
 @pytest.fixture
-async def wire(served: ServedHouse, served_world: World) -> Wire:
-    world = served_world
-    made = await world.make_variable("kept")
-    path = f"/api/v2{world.vars_path()}"
+async def wire(served: ServedDeployment, served_tenant: Tenant) -> Wire:
+    tenant = served_tenant
+    made = await tenant.make_variable("kept")
+    path = f"/api/v2{tenant.vars_path()}"
     return Wire(
         served,
-        world.tokens["owner"],
+        tenant.tokens["owner"],
         path,
         f"{path}/{made['id']}",
-        f"/api/v2{world.linkage_path()}",
+        f"/api/v2{tenant.linkage_path()}",
     )
 
 

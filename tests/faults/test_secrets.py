@@ -27,10 +27,10 @@ from teamvars.storage.database import Transaction
 from teamvars.storage.variables import StoredVariable
 from teamvars.web.dialects import STANDARD
 from teamvars.web.variables import requests
-from tests.commands import Host
-from tests.postgres import LocalPostgres
-from tests.served import ServedHouse, serve_house
-from tests.world import JSON_API, World, build_world, variable_document
+from tests.support.commands import Host
+from tests.support.postgres import LocalPostgres
+from tests.support.served_deployment import ServedDeployment, serve_deployment
+from tests.support.tenant import JSON_API, Tenant, build_tenant, variable_document
 
 
 def canary() -> str:
@@ -94,10 +94,10 @@ class Flock:
 
 @dataclass(frozen=True)
 class Aviary:
-    """A served store on one engine, every folder that anything of it is written to, and a world."""
+    """A served store, every folder that anything of it is written to, and a tenant."""
 
-    served: ServedHouse
-    world: World
+    served: ServedDeployment
+    tenant: Tenant
     folders: list[Path]
 
     def files(self) -> Iterator[tuple[Path, bytes]]:
@@ -126,21 +126,21 @@ async def aviary(
 
 @asynccontextmanager
 async def open_aviary(host: Host, folders: list[Path]) -> AsyncIterator[Aviary]:
-    async with serve_house(host) as served:
-        yield Aviary(served, await build_world(served), [host.folder, *folders])
+    async with serve_deployment(host) as served:
+        yield Aviary(served, await build_tenant(served), [host.folder, *folders])
 
 
-async def let_out(world: World, flock: Flock) -> list[httpx.Response]:
+async def let_out(tenant: Tenant, flock: Flock) -> list[httpx.Response]:
     """Writes of every kind, accepted and refused; returns the answers."""
     answers = []
 
     async def send(method: str, path: str, document: Any, who: str = "owner") -> httpx.Response:
-        answers.append(await world.call(who, method, path, document))
+        answers.append(await tenant.call(who, method, path, document))
         return answers[-1]
 
     async def create(key: str, value: object, **attributes: Any) -> str:
         document = variable_document(key=key, value=value, **attributes)
-        made = await send("POST", world.vars_path(), document)
+        made = await send("POST", tenant.vars_path(), document)
         return made.json()["data"]["id"] if made.status_code == 201 else ""
 
     def change(variable_id: str, **attributes: Any) -> Any:
@@ -151,7 +151,7 @@ async def let_out(world: World, flock: Flock) -> list[httpx.Response]:
     env = await create("env", flock.hide(), sensitive=True, category="env")
     code = await create("code", json.dumps(flock.hide()), sensitive=True, hcl=True)
     hidden_later = await create("later", flock.hide())
-    path = world.vars_path()
+    path = tenant.vars_path()
     answers.clear()  # `later` was still shown
     await send("PATCH", f"{path}/{hidden_later}", change(hidden_later, sensitive=True))
     await send("PATCH", f"{path}/{secret}", change(secret, value=flock.hide()))
@@ -168,26 +168,26 @@ async def let_out(world: World, flock: Flock) -> list[httpx.Response]:
     await send("PATCH", f"{path}/{secret}", change(env, value=flock.hide()))
     await send("POST", path, variable_document(value=flock.hide()), who="reader")
     await send("POST", path, variable_document(value=flock.hide()), who="outsider")
-    await send("POST", world.linkage_path(), {"data": [{"type": "users", "id": flock.hide()}]})
+    await send("POST", tenant.linkage_path(), {"data": [{"type": "users", "id": flock.hide()}]})
     for broken in ("{", '{"a":1,"a":%s}', "[%s" * 40):
         content = broken.replace("%s", json.dumps(flock.hide()))
         headers = {
-            "Authorization": f"Bearer {world.tokens['owner']}",
+            "Authorization": f"Bearer {tenant.tokens['owner']}",
             "Content-Type": JSON_API,
         }
-        answers.append(await world.house.client.post(path, content=content, headers=headers))
+        answers.append(await tenant.deployment.client.post(path, content=content, headers=headers))
     await send("GET", f"{path}?value={quote(flock.hide())}", None)
     for who in ("owner", "reader"):
         await send("GET", path, None, who=who)
         await send("GET", f"{path}/{secret}", None, who=who)
-        await send("GET", f"/workspaces/{world.workspaces['network']}/audit-events", None, who=who)
+        await send("GET", f"/workspaces/{tenant.workspaces['network']}/audit-events", None, who=who)
     await send("DELETE", f"{path}/{env}", None)
     return answers
 
 
 async def test_no_value_is_found_in_answers_logs_audit_or_any_file(aviary: Aviary) -> None:
     flock, served = Flock(), aviary.served
-    answers = await let_out(aviary.world, flock)
+    answers = await let_out(aviary.tenant, flock)
     assert {answer.status_code for answer in answers} >= {200, 204, 400, 403, 404, 409, 422}
     for answer in answers:
         told = answer.content + repr(answer.headers.raw).encode()
@@ -196,7 +196,7 @@ async def test_no_value_is_found_in_answers_logs_audit_or_any_file(aviary: Aviar
     assert "variable.create" in audit
     assert not finds(audit.encode(), *flock.values, *flock.known)
     assert not finds(served.server.log.encode(), *flock.values, *flock.known)
-    tokens = list(aviary.world.tokens.values())
+    tokens = list(aviary.tenant.tokens.values())
     control: set[str] = set()
     searched = ""
     for path, content in aviary.files():
@@ -235,19 +235,19 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
     assert finds(repr(document).encode(), secret)  # the control: a plain dict hides nothing
 
 
-async def test_what_a_dump_of_the_tokens_holds_authenticates_nobody(world: World) -> None:
+async def test_what_a_dump_of_the_tokens_holds_authenticates_nobody(tenant: Tenant) -> None:
     async def dump(tx: Transaction) -> list[bytes]:
         return [bytes(row[0]) for row in await tx.fetch("SELECT hash FROM tokens")]
 
-    dumped = await world.house.services.database.read(dump)
-    assert hash_token(world.tokens["owner"]) in dumped
+    dumped = await tenant.deployment.services.database.read(dump)
+    assert hash_token(tenant.tokens["owner"]) in dumped
     for hash_ in dumped:
         for shown in (hash_.hex(), base64.b64encode(hash_).decode(), hash_.decode("latin-1")):
             for token in (shown, f"tvu_{shown}", f"tvu_{shown[:49]}"):
                 headers = {b"Authorization": f"Bearer {token}".encode("latin-1")}
-                answer = await world.house.client.get(world.vars_path(), headers=headers)
+                answer = await tenant.deployment.client.get(tenant.vars_path(), headers=headers)
                 assert answer.status_code == 401
-    good = await world.call("owner", "GET", world.vars_path())
+    good = await tenant.call("owner", "GET", tenant.vars_path())
     assert good.status_code == 200
 
 
@@ -260,21 +260,21 @@ class Row:
     value: str
 
 
-async def make(world: World, path: str, who: str = "owner", **attributes: Any) -> Row:
+async def make(tenant: Tenant, path: str, who: str = "owner", **attributes: Any) -> Row:
     value = canary()
     document = variable_document(key=f"key-{uuid4()}", value=value, **attributes)
-    made = await world.call(who, "POST", path, document)
+    made = await tenant.call(who, "POST", path, document)
     return Row(path, made.json()["data"]["id"], value)
 
 
-async def execute(world: World, statement: str, *args: object) -> None:
+async def execute(tenant: Tenant, statement: str, *args: object) -> None:
     """Tampers with the store."""
-    await world.house.services.database.write(lambda tx: tx.execute(statement, *args))
+    await tenant.deployment.services.database.write(lambda tx: tx.execute(statement, *args))
 
 
-async def give_sealed_value(world: World, source: Row, target: Row) -> None:
+async def give_sealed_value(tenant: Tenant, source: Row, target: Row) -> None:
     await execute(
-        world,
+        tenant,
         "UPDATE variables SET sealed_value = "
         "(SELECT sealed_value FROM variables WHERE id = $1) WHERE id = $2",
         source.id,
@@ -282,11 +282,11 @@ async def give_sealed_value(world: World, source: Row, target: Row) -> None:
     )
 
 
-async def refuses_to_show(world: World, row: Row, *secrets: str, who: str = "owner") -> None:
+async def refuses_to_show(tenant: Tenant, row: Row, *secrets: str, who: str = "owner") -> None:
     """Reading is an honest 500 that tells nothing; the log names the variable, and no value."""
     for path in (f"{row.path}/{row.id}", row.path):
         with capture_logs() as logged:
-            answer = await world.call(who, "GET", path)
+            answer = await tenant.call(who, "GET", path)
         assert answer.status_code == 500
         assert [error["code"] for error in answer.json()["errors"]] == ["internal_error"]
         told = answer.content + repr(logged).encode()
@@ -294,45 +294,45 @@ async def refuses_to_show(world: World, row: Row, *secrets: str, who: str = "own
         assert any(row.id in line["event"] or "data key" in line["event"] for line in logged)
 
 
-async def test_a_sealed_value_opens_in_no_other_row(world: World) -> None:
-    here = world.vars_path()
-    elsewhere = f"/workspaces/{world.other_workspace}/vars"
+async def test_a_sealed_value_opens_in_no_other_row(tenant: Tenant) -> None:
+    here = tenant.vars_path()
+    elsewhere = f"/workspaces/{tenant.other_workspace}/vars"
     sources = [
-        await make(world, here),
-        await make(world, here, sensitive=True),
-        await make(world, world.vars_path("payments")),
-        await make(world, elsewhere, who="outsider"),
+        await make(tenant, here),
+        await make(tenant, here, sensitive=True),
+        await make(tenant, tenant.vars_path("payments")),
+        await make(tenant, elsewhere, who="outsider"),
     ]
     for source in sources:
-        target = await make(world, here)
-        await give_sealed_value(world, source, target)
-        await refuses_to_show(world, target, source.value)
-        await execute(world, "DELETE FROM variables WHERE id = $1", target.id)
+        target = await make(tenant, here)
+        await give_sealed_value(tenant, source, target)
+        await refuses_to_show(tenant, target, source.value)
+        await execute(tenant, "DELETE FROM variables WHERE id = $1", target.id)
 
 
-async def test_a_flag_flipped_behind_our_back_shows_no_secret(world: World) -> None:
-    secret = await make(world, world.vars_path(), sensitive=True)
-    await execute(world, "UPDATE variables SET sensitive = 0 WHERE id = $1", secret.id)
-    await refuses_to_show(world, secret)
+async def test_a_flag_flipped_behind_our_back_shows_no_secret(tenant: Tenant) -> None:
+    secret = await make(tenant, tenant.vars_path(), sensitive=True)
+    await execute(tenant, "UPDATE variables SET sensitive = 0 WHERE id = $1", secret.id)
+    await refuses_to_show(tenant, secret)
 
 
 async def test_a_row_moved_to_another_workspace_or_given_another_id_does_not_open(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    moved = await make(world, world.vars_path("payments"))
+    moved = await make(tenant, tenant.vars_path("payments"))
     await execute(
-        world,
+        tenant,
         "UPDATE variables SET workspace_id = $1 WHERE id = $2",
-        world.workspaces["network"],
+        tenant.workspaces["network"],
         moved.id,
     )
-    await refuses_to_show(world, Row(world.vars_path(), moved.id, moved.value))
-    renamed = await make(world, world.vars_path("payments"))
-    await execute(world, "UPDATE variables SET id = $1 WHERE id = $2", "var-other", renamed.id)
-    await refuses_to_show(world, Row(renamed.path, "var-other", renamed.value))
+    await refuses_to_show(tenant, Row(tenant.vars_path(), moved.id, moved.value))
+    renamed = await make(tenant, tenant.vars_path("payments"))
+    await execute(tenant, "UPDATE variables SET id = $1 WHERE id = $2", "var-other", renamed.id)
+    await refuses_to_show(tenant, Row(renamed.path, "var-other", renamed.value))
 
 
-async def organization_of(world: World, workspace_id: str) -> str:
+async def organization_of(tenant: Tenant, workspace_id: str) -> str:
     async def body(tx: Transaction) -> str:
         sql = "SELECT organization_id FROM workspaces WHERE id = $1"
         row = await tx.fetch_one(sql, workspace_id)
@@ -340,39 +340,39 @@ async def organization_of(world: World, workspace_id: str) -> str:
         found: str = row[0]
         return found
 
-    return await world.house.services.database.read(body)
+    return await tenant.deployment.services.database.read(body)
 
 
-async def test_a_data_key_opens_in_no_other_organization(world: World) -> None:
-    row = await make(world, world.vars_path())
+async def test_a_data_key_opens_in_no_other_organization(tenant: Tenant) -> None:
+    row = await make(tenant, tenant.vars_path())
     await execute(
-        world,
+        tenant,
         "UPDATE data_keys SET wrapped = "
         "(SELECT wrapped FROM data_keys WHERE organization_id = $1) WHERE organization_id = $2",
-        await organization_of(world, world.other_workspace),
-        await organization_of(world, world.workspaces["network"]),
+        await organization_of(tenant, tenant.other_workspace),
+        await organization_of(tenant, tenant.workspaces["network"]),
     )
-    await refuses_to_show(world, row)
+    await refuses_to_show(tenant, row)
 
 
-async def test_a_data_key_opens_under_no_other_version(world: World) -> None:
-    row = await make(world, world.vars_path())
-    mine = await organization_of(world, world.workspaces["network"])
-    await execute(world, "UPDATE data_keys SET version = 2 WHERE organization_id = $1", mine)
-    await execute(world, "UPDATE organizations SET data_key_version = 2 WHERE id = $1", mine)
-    await refuses_to_show(world, row)
+async def test_a_data_key_opens_under_no_other_version(tenant: Tenant) -> None:
+    row = await make(tenant, tenant.vars_path())
+    mine = await organization_of(tenant, tenant.workspaces["network"])
+    await execute(tenant, "UPDATE data_keys SET version = 2 WHERE organization_id = $1", mine)
+    await execute(tenant, "UPDATE organizations SET data_key_version = 2 WHERE id = $1", mine)
+    await refuses_to_show(tenant, row)
 
 
 async def test_a_value_that_does_not_open_keeps_no_other_from_being_read_and_can_be_deleted(
-    world: World,
+    tenant: Tenant,
 ) -> None:
     """A list is whole or refused: one that leaves a variable out would be taken for the truth."""
-    path = world.vars_path()
-    good, broken = await make(world, path), await make(world, path)
-    await give_sealed_value(world, good, broken)
-    await refuses_to_show(world, broken, good.value)
-    answer = await world.call("reader", "GET", f"{path}/{good.id}")
+    path = tenant.vars_path()
+    good, broken = await make(tenant, path), await make(tenant, path)
+    await give_sealed_value(tenant, good, broken)
+    await refuses_to_show(tenant, broken, good.value)
+    answer = await tenant.call("reader", "GET", f"{path}/{good.id}")
     assert answer.json()["data"]["attributes"]["value"] == good.value
-    assert (await world.call("owner", "DELETE", f"{path}/{broken.id}")).status_code == 204
-    listed = await world.variables()
+    assert (await tenant.call("owner", "DELETE", f"{path}/{broken.id}")).status_code == 204
+    listed = await tenant.variables()
     assert [variable["attributes"]["value"] for variable in listed] == [good.value]

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from tests.faults.model import Attributes, Model, Refused, Verb
-from tests.faults.nodes import Nodes, Reply, model_of_world, open_nodes
-from tests.house import House
-from tests.postgres import Postgres
+from tests.faults.nodes import Nodes, Reply, model_of_tenant, open_nodes
+from tests.support.deployment import Deployment
+from tests.support.postgres import Postgres
 
 PEOPLE = (
     *("owner", "writer", "reader", "manager", "hidden", "plain", "disabled"),
@@ -56,14 +56,14 @@ changes = st.fixed_dictionaries({}, optional=attributes)
 class Lockstep(RuleBasedStateMachine):
     """Puts every operation to the model and to every store; all must answer the same."""
 
-    houses: ClassVar[Sequence[Sequence[House]]]
+    deployments: ClassVar[Sequence[Sequence[Deployment]]]
     loop: ClassVar[asyncio.AbstractEventLoop]
-    model_type: ClassVar[Callable[[], Model]] = model_of_world
+    model_type: ClassVar[Callable[[], Model]] = model_of_tenant
 
     def __init__(self) -> None:
         super().__init__()
         self.model = type(self).model_type()
-        self.stores: list[Nodes] = self._all(map(Nodes.settle, self.houses))
+        self.stores: list[Nodes] = self._all(map(Nodes.settle, self.deployments))
 
     @initialize()
     def begin(self) -> None:
@@ -217,12 +217,12 @@ class Lockstep(RuleBasedStateMachine):
 
 
 def _vars(nodes: Nodes, workspace: str, id_: str | None = None) -> str:
-    path = nodes.world.vars_path(workspace)
+    path = nodes.tenant.vars_path(workspace)
     return path if id_ is None else f"{path}/{nodes.ids[id_]}"
 
 
 def _linkage(nodes: Nodes, team: str, linkage: str) -> str:
-    return nodes.world.linkage_path(team, linkage)
+    return nodes.tenant.linkage_path(team, linkage)
 
 
 def _if_match(nodes: Nodes, version: str | None) -> dict[str, str]:
@@ -232,9 +232,9 @@ def _if_match(nodes: Nodes, version: str | None) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-async def houses(
+async def deployments(
     postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[list[list[House]]]:
+) -> AsyncIterator[list[list[Deployment]]]:
     """One node on SQLite, one on PostgreSQL, two on another database of PostgreSQL."""
     names = [f"machine-{uuid4()}" for _ in range(2)]
     for name in names:
@@ -252,9 +252,9 @@ async def houses(
 
 async def run_machine(
     request: pytest.FixtureRequest,
-    houses: list[list[House]],
+    deployments: list[list[Deployment]],
     config: settings,
-    model_type: Callable[[], Model] = model_of_world,
+    model_type: Callable[[], Model] = model_of_tenant,
 ) -> None:
     """Runs hypothesis beside the event loop on which the stores are."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
@@ -266,7 +266,7 @@ async def run_machine(
     class Bound(Lockstep):
         pass
 
-    Bound.houses = houses
+    Bound.deployments = deployments
     Bound.loop = asyncio.get_running_loop()
     Bound.model_type = staticmethod(model_type)
     machine = seed(int(chosen))(Bound)
@@ -293,23 +293,23 @@ def at_most(examples: int, steps: int, **more: Any) -> settings:
     ],
 )
 async def test_every_store_answers_as_the_model_and_leaves_its_trail(
-    request: pytest.FixtureRequest, houses: list[list[House]], config: settings
+    request: pytest.FixtureRequest, deployments: list[list[Deployment]], config: settings
 ) -> None:
-    await run_machine(request, houses, config)
-    for nodes in houses:
+    await run_machine(request, deployments, config)
+    for nodes in deployments:
         assert await nodes[-1].audit_holds()
 
 
 def forgetful() -> Model:
     """A model that forgets that an invited member has no rights yet."""
-    model = model_of_world()
+    model = model_of_tenant()
     model.status |= {"invited_writer": "active"}
     return model
 
 
 async def test_the_machine_notices_when_one_rule_is_missing(
-    request: pytest.FixtureRequest, houses: list[list[House]]
+    request: pytest.FixtureRequest, deployments: list[list[Deployment]]
 ) -> None:
     config = at_most(200, 30, phases=[Phase.generate], database=None)
     with pytest.raises(AssertionError):
-        await run_machine(request, houses, config, forgetful)
+        await run_machine(request, deployments, config, forgetful)

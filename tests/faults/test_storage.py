@@ -15,12 +15,12 @@ import httpx
 import psutil
 import pytest
 
-from tests.commands import Host
 from tests.faults.hasty import HastyHost
-from tests.faults.site import Site, on_postgres, site
-from tests.postgres import LocalPostgres
-from tests.server import START_SECONDS, Server
-from tests.world import JSON_API, variable_document
+from tests.faults.server_under_load import ServerUnderLoad, on_postgres, server_under_load
+from tests.support.commands import Host
+from tests.support.postgres import LocalPostgres
+from tests.support.server import START_SECONDS, Server
+from tests.support.tenant import JSON_API, variable_document
 
 COMMITS = 25
 SMALL_DISK = "size=12m,mode=0700"
@@ -66,7 +66,7 @@ def no_room(disk: Path, server: Server) -> Iterator[None]:
 async def test_a_full_disk_refuses_writes_answers_reads_and_is_over_by_itself(
     tmp_path: Path, small_disk: Path
 ) -> None:
-    with (hit := site(Host(tmp_path, {"DATA_DIR": str(small_disk)}))).server as server:
+    with (hit := server_under_load(Host(tmp_path, {"DATA_DIR": str(small_disk)}))).server as server:
         async with hit.writers.at_work():
             await hit.writers.until_more(20)
             with no_room(small_disk, server):
@@ -80,7 +80,7 @@ async def test_a_full_disk_refuses_writes_answers_reads_and_is_over_by_itself(
 async def test_a_store_that_was_taken_away_refuses_all_and_goes_on_when_it_is_back(
     tmp_path: Path,
 ) -> None:
-    with (hit := site(Host(tmp_path))).server as server:
+    with (hit := server_under_load(Host(tmp_path))).server as server:
         async with hit.writers.at_work():
             await hit.writers.until_more(20)
             elsewhere = server.host.data.rename(tmp_path / "elsewhere")
@@ -101,7 +101,7 @@ def test_a_worker_that_begins_while_the_store_is_away_refuses_all_until_it_is_ba
     if engine == "postgres":
         durable = request.getfixturevalue("durable")
         host, away = on_postgres(durable, tmp_path), stopped(durable)
-    with (hit := site(host)).server as server:
+    with (hit := server_under_load(host)).server as server:
         with away:
             for worker in psutil.Process(server.pid).children():
                 worker.kill()
@@ -134,7 +134,7 @@ def stopped(database: LocalPostgres) -> Iterator[None]:
         database.start()
 
 
-def until(hit: Site, status: int) -> httpx.Response:
+def until(hit: ServerUnderLoad, status: int) -> httpx.Response:
     """The first answer of that status; connections may break before."""
     deadline = time.monotonic() + 2 * START_SECONDS
     while time.monotonic() < deadline:
@@ -162,7 +162,7 @@ def syncs(pids: list[int], work: Callable[[], None], folder: Path) -> int:
     return sum("sync(" in line for line in trace.read_text().splitlines())
 
 
-def write_in_sequence(hit: Site) -> None:
+def write_in_sequence(hit: ServerUnderLoad) -> None:
     """Commits one change after the other."""
     with hit.server.client(hit.token) as client:
         for _ in range(COMMITS):
@@ -177,7 +177,7 @@ def workers_of(server: Server) -> list[int]:
 
 
 def test_sqlite_syncs_a_file_for_every_commit(tmp_path: Path) -> None:
-    with (hit := site(Host(tmp_path))).server as server:
+    with (hit := server_under_load(Host(tmp_path))).server as server:
         made = syncs(workers_of(server), lambda: write_in_sequence(hit), tmp_path)
     assert made >= COMMITS
 
@@ -185,7 +185,7 @@ def test_sqlite_syncs_a_file_for_every_commit(tmp_path: Path) -> None:
 async def test_postgresql_syncs_a_file_for_every_commit(
     tmp_path: Path, durable: LocalPostgres
 ) -> None:
-    with (hit := site(on_postgres(durable, tmp_path))).server:
+    with (hit := server_under_load(on_postgres(durable, tmp_path))).server:
         write_in_sequence(hit)
         connection = await asyncpg.connect(durable.admin_url)
         others = "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
@@ -196,6 +196,6 @@ async def test_postgresql_syncs_a_file_for_every_commit(
 
 
 def test_a_server_that_answers_before_it_commits_syncs_too_seldom(tmp_path: Path) -> None:
-    with (hit := site(HastyHost(tmp_path))).server as server:
+    with (hit := server_under_load(HastyHost(tmp_path))).server as server:
         made = syncs(workers_of(server), lambda: write_in_sequence(hit), tmp_path)
     assert made < COMMITS

@@ -15,10 +15,10 @@ import pytest
 
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import database_for
-from tests.commands import Host
-from tests.faults.site import site
-from tests.postgres import Postgres
-from tests.world import JSON_API, variable_document
+from tests.faults.server_under_load import server_under_load
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
+from tests.support.tenant import JSON_API, variable_document
 
 ENTRIES = 12
 Statement = tuple[str, Sequence[object]]
@@ -70,7 +70,7 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         name = f"filled-{uuid4()}"
         postgres.create_database(name)
         host = Host(host.folder, {"DATABASE_URL": postgres.url(name)})
-    with (hit := site(host)).server as server, server.client(hit.token) as client:
+    with (hit := server_under_load(host)).server as server, server.client(hit.token) as client:
         for n in range(ENTRIES):
             _create(client, hit.path, f"key-{n}")
         server.terminate()

@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx
 
 from tests.faults.journal import Write
-from tests.world import JSON_API, variable_document
+from tests.support.tenant import JSON_API, variable_document
 
 WRITERS = 8
 

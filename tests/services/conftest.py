@@ -5,29 +5,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import House, open_house
-from tests.services.people import Desk
+from tests.services.calls import Calls
 from tests.storage.stores import fresh_postgres, fresh_sqlite
-from tests.world import World, build_world
+from tests.support.deployment import Deployment, open_deployment
+from tests.support.tenant import Tenant, build_tenant
 
 
 @pytest.fixture
-def desk(world: World) -> Desk:
+def calls(tenant: Tenant) -> Calls:
     """The node that everybody uses."""
-    return Desk(world)
+    return Calls(tenant)
 
 
 @pytest.fixture(scope="session")
-async def second_node(store_url: str, house: House) -> AsyncIterator[House]:
+async def second_node(store_url: str, deployment: Deployment) -> AsyncIterator[Deployment]:
     """Another node on the same store, with connections of its own."""
-    async with open_house(store_url, keys=house.keys) as node:
+    async with open_deployment(store_url, keys=deployment.keys) as node:
         yield node
 
 
 @pytest.fixture
-def desks(world: World, second_node: House) -> tuple[Desk, Desk]:
+def both_nodes(tenant: Tenant, second_node: Deployment) -> tuple[Calls, Calls]:
     """Two nodes on one store."""
-    return Desk(world), Desk(world, second_node)
+    return Calls(tenant), Calls(tenant, second_node)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -41,7 +41,7 @@ def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-async def own_desk(own_url: str) -> AsyncIterator[Desk]:
+async def own_calls(own_url: str) -> AsyncIterator[Calls]:
     """An installation of this test's own, to be damaged."""
-    async with open_house(own_url) as house:
-        yield Desk(await build_world(house))
+    async with open_deployment(own_url) as deployment:
+        yield Calls(await build_tenant(deployment))

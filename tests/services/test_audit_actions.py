@@ -10,55 +10,57 @@ from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.accounts import Disabling
-from tests.house import operator
-from tests.services.people import AS_WRITTEN, Desk, caller
+from tests.services.calls import AS_WRITTEN, Calls, caller
 from tests.services.test_audit import all_kinds_of_changes
+from tests.support.deployment import operator
 
 
-async def use_users(desk: Desk) -> None:
+async def use_users(calls: Calls) -> None:
     """Invited and claimed, renamed, disabled and enabled."""
-    services, world = desk.services, desk.world
-    email = f"claimed-{world.organization}@example.com"
-    invitation = caller(world, "owner"), world.organization, InvitationDraft(email)
+    services, tenant = calls.services, calls.tenant
+    email = f"claimed-{tenant.organization}@example.com"
+    invitation = caller(tenant, "owner"), tenant.organization, InvitationDraft(email)
     await services.memberships.invite(*invitation)
-    entry = UserEntry(f"claimed-{world.organization}", email)
+    entry = UserEntry(f"claimed-{tenant.organization}", email)
     await services.directory.apply(operator(), Directory((entry,)), AS_WRITTEN)
-    (plain, owner) = desk.named("plain", "owner")
+    (plain, owner) = calls.named("plain", "owner")
     await services.accounts.rename(operator(), plain, f"new-{plain}")
     await services.accounts.disable(operator(), owner, Disabling(force=True))
     await services.accounts.enable(operator(), owner)
 
 
-async def use_contents(desk: Desk) -> None:
+async def use_contents(calls: Calls) -> None:
     """A team and a workspace renamed, a grant changed, a workspace locked and unlocked."""
-    services, world = desk.services, desk.world
-    owner = caller(world, "owner")
+    services, tenant = calls.services, calls.tenant
+    owner = caller(tenant, "owner")
     for access in (AccessType.READ, AccessType.WRITE):
-        await desk.apply(TeamEntry("crew", workspaces={"network": access}), workspaces=("network",))
-    await services.teams.update(owner, world.teams["crew"], TeamDraft(name="band"))
-    place = owner, world.workspaces["network"]
+        await calls.apply(
+            TeamEntry("crew", workspaces={"network": access}), workspaces=("network",)
+        )
+    await services.teams.update(owner, tenant.teams["crew"], TeamDraft(name="band"))
+    place = owner, tenant.workspaces["network"]
     await services.workspaces.lock(*place)
     await services.workspaces.unlock(*place, force=False)
     await services.workspaces.update(*place, WorkspaceDraft(name="net"))
 
 
-async def use_organizations(desk: Desk) -> None:
+async def use_organizations(calls: Calls) -> None:
     """Made, renamed and deleted."""
-    admin = caller(desk.world, "admin")
-    name = f"made-{desk.world.organization}"
-    await desk.services.organizations.create(admin, OrganizationDraft(name=name))
+    admin = caller(calls.tenant, "admin")
+    name = f"made-{calls.tenant.organization}"
+    await calls.services.organizations.create(admin, OrganizationDraft(name=name))
     renamed = OrganizationDraft(name=f"new-{name}")
-    await desk.services.organizations.update(admin, name, renamed)
-    await desk.services.organizations.delete(admin, f"new-{name}", force=True)
+    await calls.services.organizations.update(admin, name, renamed)
+    await calls.services.organizations.delete(admin, f"new-{name}", force=True)
 
 
-async def test_every_action_is_written_with_all_its_details(own_desk: Desk) -> None:
-    await all_kinds_of_changes(own_desk)
-    await use_users(own_desk)
-    await use_contents(own_desk)
-    await use_organizations(own_desk)
+async def test_every_action_is_written_with_all_its_details(own_calls: Calls) -> None:
+    await all_kinds_of_changes(own_calls)
+    await use_users(own_calls)
+    await use_contents(own_calls)
+    await use_organizations(own_calls)
     found: dict[str, set[str]] = defaultdict(set)
-    for entry in await own_desk.services.audit.newest(10_000):
+    for entry in await own_calls.services.audit.newest(10_000):
         details = entry.read_details()
         assert details is not None
         assert ACTIONS[entry.action].admits(details)

@@ -18,7 +18,7 @@ from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import Examination, Job, TooComplex, examined
 from teamvars.services.code.fair_lock import WAITERS_LIMIT, FairLock
 from teamvars.services.code.process import Limits
-from tests.processes import children, command, environment, is_there, niceness
+from tests.support.processes import children, command, environment, is_there, niceness
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 

@@ -25,13 +25,13 @@ from teamvars.security import keyring
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import organizations, streams
 from teamvars.storage.database import Body, Transaction
-from tests.commands import Host
-from tests.house import open_house, operator
-from tests.postgres import Postgres
-from tests.services.people import AS_WRITTEN, Desk, caller
-from tests.storage.noting import NotingTransaction
+from tests.services.calls import AS_WRITTEN, Calls, caller
 from tests.storage.stores import fresh_postgres
-from tests.world import build_world
+from tests.support.commands import Host
+from tests.support.deployment import open_deployment, operator
+from tests.support.observed_transaction import ObservedTransaction
+from tests.support.postgres import Postgres
+from tests.support.tenant import build_tenant
 
 
 def large(people: int, organization: str = "") -> Directory:
@@ -54,9 +54,9 @@ def large(people: int, organization: str = "") -> Directory:
 
 
 async def test_a_file_costs_as_many_statements_however_long_it_is(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database, counted = desk.services.database, Counter[int]()
+    database, counted = calls.services.database, Counter[int]()
     write = database.write
 
     async def noting(body: Body[Any]) -> Any:
@@ -64,18 +64,18 @@ async def test_a_file_costs_as_many_statements_however_long_it_is(
             def note(*_: object) -> None:
                 counted[number] += 1
 
-            return await body(NotingTransaction(tx, note))
+            return await body(ObservedTransaction(tx, note))
 
         return await write(watched)
 
     monkeypatch.setattr(database, "write", noting)
     for number in (10, 300):
         directory = large(number)
-        await desk.services.directory.apply(operator(), directory, AS_WRITTEN)
-        again = await desk.services.directory.apply(operator(), directory, AS_WRITTEN)
+        await calls.services.directory.apply(operator(), directory, AS_WRITTEN)
+        again = await calls.services.directory.apply(operator(), directory, AS_WRITTEN)
         assert again.changes == ()
     assert counted[10] == counted[300] < 60
-    assert await desk.world.house.audit_holds()
+    assert await calls.tenant.deployment.audit_holds()
 
 
 async def test_a_file_that_waits_holds_up_nobody_of_another_organization(
@@ -83,41 +83,47 @@ async def test_a_file_that_waits_holds_up_nobody_of_another_organization(
 ) -> None:
     """It waits for a team it names. Invitations and tokens elsewhere need the system's stream."""
     with fresh_postgres(postgres) as url:
-        async with open_house(url) as house, open_house(url, keys=house.keys) as node:
-            desk = Desk(await build_world(house), node)
+        async with (
+            open_deployment(url) as deployment,
+            open_deployment(url, keys=deployment.keys) as node,
+        ):
+            calls = Calls(await build_tenant(deployment), node)
             locked, done = asyncio.Event(), asyncio.Event()
 
             async def holding(tx: Transaction) -> None:
-                await streams.lock(tx, [desk.world.teams["crew"]])
+                await streams.lock(tx, [calls.tenant.teams["crew"]])
                 locked.set()
                 await done.wait()
 
             holder = asyncio.ensure_future(node.services.database.write(holding))
             await locked.wait()
-            directory = large(20, desk.world.organization)
+            directory = large(20, calls.tenant.organization)
             applying = asyncio.ensure_future(
-                house.services.directory.apply(operator(), directory, AS_WRITTEN)
+                deployment.services.directory.apply(operator(), directory, AS_WRITTEN)
             )
             await _until_somebody_waits(node.services.database.read)
-            outsider, email = caller(desk.world, "outsider"), f"{uuid4().hex}@example.com"
-            elsewhere = outsider, desk.world.other_organization, InvitationDraft(email)
+            outsider, email = caller(calls.tenant, "outsider"), f"{uuid4().hex}@example.com"
+            elsewhere = outsider, calls.tenant.other_organization, InvitationDraft(email)
             await node.services.memberships.invite(*elsewhere)
-            (admin,) = desk.named("admin")
+            (admin,) = calls.named("admin")
             await node.services.tokens.create(operator(), OwnerName(user=admin), None)
             assert not applying.done()
             done.set()
             await holder
             assert len((await applying).changes) > 40
-            assert await house.audit_holds()
+            assert await deployment.audit_holds()
 
 
 async def test_an_organization_that_is_renamed_while_a_file_waits_for_it_is_not_changed_by_it(
     postgres: Postgres,
 ) -> None:
     with fresh_postgres(postgres) as url:
-        async with open_house(url) as house, open_house(url, keys=house.keys) as node:
-            desk = Desk(await build_world(house), node)
-            name, owner = desk.world.organization, desk.named("owner")
+        async with (
+            open_deployment(url) as deployment,
+            open_deployment(url, keys=deployment.keys) as node,
+        ):
+            calls = Calls(await build_tenant(deployment), node)
+            name, owner = calls.tenant.organization, calls.named("owner")
             locked, done = asyncio.Event(), asyncio.Event()
 
             async def renaming(tx: Transaction) -> None:
@@ -135,14 +141,14 @@ async def test_an_organization_that_is_renamed_while_a_file_waits_for_it_is_not_
             entry = OrganizationEntry(name, dict.fromkeys(owner, Status.ACTIVE), teams=teams)
             directory = Directory((UserEntry(owner[0]),), (entry,))
             applying = asyncio.ensure_future(
-                house.services.directory.apply(operator(), directory, AS_WRITTEN)
+                deployment.services.directory.apply(operator(), directory, AS_WRITTEN)
             )
             await _until_somebody_waits(node.services.database.read)
             done.set()
             await holder
             assert f"create organization {name}" in (await applying).changes
             path = f"/organizations/new-{name}/teams?q=late"
-            assert (await desk.world.call("owner", "GET", path)).json()["data"] == []
+            assert (await calls.tenant.call("owner", "GET", path)).json()["data"] == []
 
 
 @pytest.mark.long
@@ -154,20 +160,20 @@ async def test_others_go_on_while_a_command_applies_1500_entries(
     keyring.save_new(keys, tmp_path / "keys.json")
     host = Host(tmp_path).having(database_url=own_url, keyring=tmp_path / "keys.json")
     (tmp_path / "large.yaml").write_text(_yaml(large(500)))
-    async with open_house(own_url, keys=keys) as house:
-        desk, ended = Desk(await build_world(house)), asyncio.Event()
-        world = desk.world
+    async with open_deployment(own_url, keys=keys) as deployment:
+        calls, ended = Calls(await build_tenant(deployment)), asyncio.Event()
+        tenant = calls.tenant
 
         async def write() -> None:
-            await desk.create(key=uuid4().hex)
+            await calls.create(key=uuid4().hex)
 
         async def read() -> None:
-            await desk.list(workspace="payments")
+            await calls.list(workspace="payments")
 
         async def invite() -> None:
-            place = caller(world, "outsider"), world.other_organization
+            place = caller(tenant, "outsider"), tenant.other_organization
             draft = InvitationDraft(f"{uuid4().hex}@example.com")
-            await desk.services.memberships.invite(*place, draft)
+            await calls.services.memberships.invite(*place, draft)
 
         quiet, loud = dict[str, float](), dict[str, float]()
         longest = quiet
@@ -193,7 +199,7 @@ async def test_others_go_on_while_a_command_applies_1500_entries(
             f"{len(done.out.splitlines())} changes; {done.err.splitlines()[-1]}",
         ]
         sys.stdout.write("".join(f"{engine}: {line}\n" for line in told))
-        assert await house.audit_holds()
+        assert await deployment.audit_holds()
 
 
 def _yaml(directory: Directory) -> str:

@@ -20,11 +20,11 @@ from teamvars.services.tokens import OwnerName
 from teamvars.storage import migrations
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.engines import database_for
-from tests.house import House, open_house, operator
-from tests.services.people import Desk, caller, caller_with, count, dump, refusal_of
-from tests.storage.noting import NotingTransaction
+from tests.services.calls import Calls, caller, caller_with, count, dump, refusal_of
 from tests.storage.stores import opened
-from tests.world import World, build_world
+from tests.support.deployment import Deployment, open_deployment, operator
+from tests.support.observed_transaction import ObservedTransaction
+from tests.support.tenant import Tenant, build_tenant
 
 
 class Watched:
@@ -60,70 +60,70 @@ class Watched:
             def note(sql: str, args: tuple[object, ...]) -> None:
                 statements.append(f"{sql} -- {args[:1]}")
 
-            return await body(NotingTransaction(tx, note))
+            return await body(ObservedTransaction(tx, note))
 
         return noting
 
 
 @pytest.fixture
-async def watched_desk(
-    world: World, store_url: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Desk]:
+async def watched_calls(
+    tenant: Tenant, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Calls]:
     """A node whose statements are noted; none are at first."""
 
     def watched(url: str, *, create: bool = False) -> Watched:
         return Watched(database_for(url, create=create))
 
-    monkeypatch.setattr("tests.house.database_for", watched)
-    async with open_house(store_url, keys=world.house.keys) as node:
-        desk = Desk(world, node)
-        statements = watched_of(desk)
+    monkeypatch.setattr("tests.support.deployment.database_for", watched)
+    async with open_deployment(store_url, keys=tenant.deployment.keys) as node:
+        calls = Calls(tenant, node)
+        statements = watched_of(calls)
         statements.reads.clear()
         statements.writes.clear()
-        yield desk
+        yield calls
 
 
-def watched_of(desk: Desk) -> Watched:
+def watched_of(calls: Calls) -> Watched:
     """The store of a watched node."""
-    store: Any = desk.services.database
+    store: Any = calls.services.database
     assert isinstance(store, Watched)
     return store
 
 
 @pytest.fixture
-def watched(watched_desk: Desk) -> Watched:
-    return watched_of(watched_desk)
+def watched(watched_calls: Calls) -> Watched:
+    return watched_of(watched_calls)
 
 
 # Statements
 
 
 async def test_listing_takes_two_statements_however_many_there_are(
-    watched: Watched, watched_desk: Desk, desk: Desk
+    watched: Watched, watched_calls: Calls, calls: Calls
 ) -> None:
     for number in range(3):
-        await desk.create(key=f"key-{number}")
-    assert len(await watched_desk.list("reader")) == 3
+        await calls.create(key=f"key-{number}")
+    assert len(await watched_calls.list("reader")) == 3
     assert sum(len(statements) for statements in watched.reads) == 2
     assert watched.writes == []
 
 
 async def test_creating_takes_four_statements_in_one_transaction(
-    watched: Watched, watched_desk: Desk
+    watched: Watched, watched_calls: Calls
 ) -> None:
-    await watched_desk.create("writer")
+    await watched_calls.create("writer")
     watched.reads.clear()  # this node had not seen the writer before, and looked first
-    await watched_desk.create("writer", key="another")
+    await watched_calls.create("writer", key="another")
     assert [len(statements) for statements in watched.writes] == [4, 4]
     assert watched.reads == []
 
 
 async def test_a_request_that_is_refused_for_want_of_rights_takes_one_and_no_write(
-    watched: Watched, watched_desk: Desk
+    watched: Watched, watched_calls: Calls
 ) -> None:
     for who in ("outsider", "reader"):
         with pytest.raises(Refusal):
-            await watched_desk.create(who)
+            await watched_calls.create(who)
     assert [len(statements) for statements in watched.reads] == [1, 1]
     assert watched.writes == []
 
@@ -131,45 +131,45 @@ async def test_a_request_that_is_refused_for_want_of_rights_takes_one_and_no_wri
 # Last use
 
 
-async def last_use(desk: Desk, token_id: str) -> int | None:
+async def last_use(calls: Calls, token_id: str) -> int | None:
     (found,) = (
-        one.token for one in await desk.services.issued_tokens.list() if one.token.id == token_id
+        one.token for one in await calls.services.issued_tokens.list() if one.token.id == token_id
     )
     return found.last_used_at
 
 
-async def use(desk: Desk, secret: str) -> None:
+async def use(calls: Calls, secret: str) -> None:
     """What a request does to sessions."""
     asking = caller_with(secret)
-    await desk.services.sessions.authenticate(asking)
-    desk.services.sessions.note_use(asking)
+    await calls.services.sessions.authenticate(asking)
+    calls.services.sessions.note_use(asking)
 
 
 async def test_the_last_use_of_a_token_is_stored_without_a_write_per_request(
-    watched: Watched, watched_desk: Desk
+    watched: Watched, watched_calls: Calls
 ) -> None:
-    owner = OwnerName(user=watched_desk.named("reader")[0])
-    new = await watched_desk.services.tokens.create(operator(), owner, None)
+    owner = OwnerName(user=watched_calls.named("reader")[0])
+    new = await watched_calls.services.tokens.create(operator(), owner, None)
     watched.writes.clear()
     for _ in range(5):
-        await use(watched_desk, new.secret)
+        await use(watched_calls, new.secret)
     assert watched.writes == []
-    assert await last_use(watched_desk, new.token.id) is None
+    assert await last_use(watched_calls, new.token.id) is None
     before = wiring.clock()
-    await use(watched_desk, new.secret)
-    await watched_desk.services.sessions.store_uses()
+    await use(watched_calls, new.secret)
+    await watched_calls.services.sessions.store_uses()
     assert len(watched.writes) == 1
-    stored = await last_use(watched_desk, new.token.id)
+    stored = await last_use(watched_calls, new.token.id)
     assert stored is not None
     assert before <= stored <= wiring.clock()
-    await watched_desk.services.sessions.store_uses()
+    await watched_calls.services.sessions.store_uses()
     assert len(watched.writes) == 1
 
 
 async def test_an_older_use_that_another_node_stores_later_does_not_win(
-    desks: tuple[Desk, Desk],
+    both_nodes: tuple[Calls, Calls],
 ) -> None:
-    one, other = desks
+    one, other = both_nodes
     owner = OwnerName(user=one.named("reader")[0])
     new = await one.services.tokens.create(operator(), owner, None)
     await use(one, new.secret)
@@ -181,37 +181,37 @@ async def test_an_older_use_that_another_node_stores_later_does_not_win(
 
 
 async def test_last_uses_are_stored_in_order_of_ids_and_without_a_stream(
-    watched: Watched, watched_desk: Desk
+    watched: Watched, watched_calls: Calls
 ) -> None:
     people = ("writer", "owner", "reader", "manager", "plain")
     for who in people:
-        await use(watched_desk, watched_desk.world.tokens[who])
-    streams = (await dump(watched_desk.services.database))["streams"]
+        await use(watched_calls, watched_calls.tenant.tokens[who])
+    streams = (await dump(watched_calls.services.database))["streams"]
     watched.writes.clear()
-    await watched_desk.services.sessions.store_uses()
+    await watched_calls.services.sessions.store_uses()
     (statements,) = watched.writes
     ids = [statement.split("-- ")[1] for statement in statements]
     assert len(ids) == len(people)
     assert ids == sorted(ids)
-    assert (await dump(watched_desk.services.database))["streams"] == streams
+    assert (await dump(watched_calls.services.database))["streams"] == streams
 
 
-async def test_last_uses_that_could_not_be_stored_are_stored_later(own_desk: Desk) -> None:
+async def test_last_uses_that_could_not_be_stored_are_stored_later(own_calls: Calls) -> None:
     async def rename(before: str, after: str) -> None:
         async def body(tx: Transaction) -> None:
             await tx.script(f"ALTER TABLE {before} RENAME TO {after}")
 
-        await own_desk.services.database.write(body)
+        await own_calls.services.database.write(body)
 
-    owner = OwnerName(user=own_desk.named("reader")[0])
-    new = await own_desk.services.tokens.create(operator(), owner, None)
-    await use(own_desk, new.secret)
+    owner = OwnerName(user=own_calls.named("reader")[0])
+    new = await own_calls.services.tokens.create(operator(), owner, None)
+    await use(own_calls, new.secret)
     await rename("tokens", "out_of_the_way")
-    assert await refusal_of(own_desk.services.sessions.store_uses()) == "storage_unavailable"
+    assert await refusal_of(own_calls.services.sessions.store_uses()) == "storage_unavailable"
     await rename("out_of_the_way", "tokens")
-    assert await last_use(own_desk, new.token.id) is None
-    await own_desk.services.sessions.store_uses()
-    assert await last_use(own_desk, new.token.id) is not None
+    assert await last_use(own_calls, new.token.id) is None
+    await own_calls.services.sessions.store_uses()
+    assert await last_use(own_calls, new.token.id) is not None
 
 
 # Workspace usage
@@ -239,10 +239,10 @@ USAGE = (
 """What a workspace says it holds, and what it holds; the bytes come last."""
 
 
-async def operate(desk: Desk, operation: str, number: int, value: str) -> None:
+async def operate(calls: Calls, operation: str, number: int, value: str) -> None:
     """One operation of a sequence; many of them are refused."""
-    place = caller(desk.world, "owner"), desk.world.workspaces["network"]
-    found = await desk.variable_ids()
+    place = caller(calls.tenant, "owner"), calls.tenant.workspaces["network"]
+    found = await calls.variable_ids()
     patches = {
         "update": VariableDraft(value=value),
         "hide": VariableDraft(sensitive=True),
@@ -250,34 +250,34 @@ async def operate(desk: Desk, operation: str, number: int, value: str) -> None:
         "invalid": VariableDraft(key="no key", value=value),
     }
     if operation == "create":
-        await desk.create(key=f"key-{number}", value=value)
+        await calls.create(key=f"key-{number}", value=value)
     elif not found:
         return
     elif operation == "delete":
         target = found[number % len(found)]
-        await desk.services.variables.delete(*place, target, ANY_VERSION)
+        await calls.services.variables.delete(*place, target, ANY_VERSION)
     else:
         target = found[number % len(found)]
-        await desk.services.variables.update(*place, target, patches[operation], ANY_VERSION)
+        await calls.services.variables.update(*place, target, patches[operation], ANY_VERSION)
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(OPERATIONS)
 async def test_a_workspace_knows_what_it_holds_whatever_was_done(
-    house: House, operations: list[tuple[str, int, str]]
+    deployment: Deployment, operations: list[tuple[str, int, str]]
 ) -> None:
-    desk = Desk(await build_world(house))
+    calls = Calls(await build_tenant(deployment))
     for operation in operations:
         try:
-            await operate(desk, *operation)
+            await operate(calls, *operation)
         except Refusal as refusal:
             assert refusal.faults[0].code.word in ("key_taken", "invalid_value")  # noqa: PT017
-    stream = desk.world.workspaces["network"]
-    held = "".join(value or "" for value in (await desk.list()).values())
+    stream = calls.tenant.workspaces["network"]
+    held = "".join(value or "" for value in (await calls.list()).values())
     said = 0
     for known, actual in USAGE:
-        said = await count(house.services.database, known, stream)
-        assert said == int(await count(house.services.database, actual, stream))
+        said = await count(deployment.services.database, known, stream)
+        assert said == int(await count(deployment.services.database, actual, stream))
     assert said >= len(held.encode())
 
 
@@ -320,24 +320,26 @@ async def test_nodes_that_begin_at_once_agree_on_one_keyring(own_url: str) -> No
         await other.require_ready(keys[outcomes.index(True)])
 
 
-async def test_another_keyring_is_refused_and_touches_nothing(own_desk: Desk) -> None:
-    house = own_desk.world.house
+async def test_another_keyring_is_refused_and_touches_nothing(own_calls: Calls) -> None:
+    deployment = own_calls.tenant.deployment
     stranger = keyring.generate()
     imposter = keyring.Keyring(
-        keyring.KeySet(house.keys.master.active, dict.fromkeys(house.keys.master.keys, b"k" * 32)),
-        house.keys.audit,
+        keyring.KeySet(
+            deployment.keys.master.active, dict.fromkeys(deployment.keys.master.keys, b"k" * 32)
+        ),
+        deployment.keys.audit,
     )
-    half = keyring.Keyring(house.keys.master, stranger.audit)
-    before = await dump(own_desk.services.database)
+    half = keyring.Keyring(deployment.keys.master, stranger.audit)
+    before = await dump(own_calls.services.database)
     for keys in (stranger, imposter, half):
         for asked in (
-            own_desk.services.installation.require_ready(keys),
-            own_desk.services.installation.initialise(keys),
+            own_calls.services.installation.require_ready(keys),
+            own_calls.services.installation.initialise(keys),
         ):
             with pytest.raises(NotReady, match="not this database's"):
                 await asked
-    assert await dump(own_desk.services.database) == before
-    await own_desk.services.installation.require_ready(house.keys)
+    assert await dump(own_calls.services.database) == before
+    await own_calls.services.installation.require_ready(deployment.keys)
 
 
 # Sealed values
@@ -352,17 +354,17 @@ FLAG = "UPDATE variables SET sensitive = 0 WHERE workspace_id = $1 AND key = 'hi
 
 @pytest.mark.parametrize(("move", "place"), [(ANOTHER_ROWS, 1), (FLAG, 2)])
 async def test_a_value_that_was_moved_in_the_database_is_not_shown(
-    desk: Desk, move: str, place: int
+    calls: Calls, move: str, place: int
 ) -> None:
-    await desk.create(key="a", value="of a")
-    await desk.create(key="b", value="of b")
-    await desk.create(key="hidden", value="of nobody", sensitive=True)
-    workspace = desk.world.workspaces["network"]
+    await calls.create(key="a", value="of a")
+    await calls.create(key="b", value="of b")
+    await calls.create(key="hidden", value="of nobody", sensitive=True)
+    workspace = calls.tenant.workspaces["network"]
 
     async def attack(tx: Transaction) -> None:
         await tx.execute(move, workspace)
 
-    await desk.services.database.write(attack)
-    moved = (await desk.variable_ids())[place]
+    await calls.services.database.write(attack)
+    moved = (await calls.variable_ids())[place]
     with pytest.raises(SealBroken):
-        await desk.services.variables.read(caller(desk.world, "owner"), workspace, moved)
+        await calls.services.variables.read(caller(calls.tenant, "owner"), workspace, moved)

@@ -14,35 +14,35 @@ from teamvars.domain.variables import VariableDraft
 from teamvars.services.directory_files.files import Options
 from teamvars.storage import access
 from teamvars.storage.database import Row, Transaction
-from tests.house import open_house, operator
-from tests.postgres import Postgres
-from tests.services.people import Desk, caller, count
+from tests.services.calls import Calls, caller, count
 from tests.storage.stores import fresh_postgres, words
-from tests.world import build_world
+from tests.support.deployment import open_deployment, operator
+from tests.support.postgres import Postgres
+from tests.support.tenant import build_tenant
 
 CALLERS = 16
 
 
-async def test_of_many_who_create_one_key_one_does(desks: tuple[Desk, Desk]) -> None:
+async def test_of_many_who_create_one_key_one_does(both_nodes: tuple[Calls, Calls]) -> None:
     outcomes = await asyncio.gather(
-        *(desks[n % 2].create(value=f"{n}") for n in range(CALLERS)), return_exceptions=True
+        *(both_nodes[n % 2].create(value=f"{n}") for n in range(CALLERS)), return_exceptions=True
     )
     assert sorted(words(*outcomes)) == ["done", *["key_taken"] * (CALLERS - 1)]
     winner = words(*outcomes).index("done")
-    assert await desks[0].list() == await desks[1].list() == {"region": f"{winner}"}
-    assert await desks[0].world.house.audit_holds()
+    assert await both_nodes[0].list() == await both_nodes[1].list() == {"region": f"{winner}"}
+    assert await both_nodes[0].tenant.deployment.audit_holds()
 
 
-async def test_of_many_who_update_one_version_one_does(desks: tuple[Desk, Desk]) -> None:
-    world = desks[0].world
+async def test_of_many_who_update_one_version_one_does(both_nodes: tuple[Calls, Calls]) -> None:
+    tenant = both_nodes[0].tenant
     for _ in range(3):
-        before = await desks[0].create(key="contended")
-        place = world.workspaces["network"], before.id
+        before = await both_nodes[0].create(key="contended")
+        place = tenant.workspaces["network"], before.id
         wanted = Versions(frozenset({before.version_id}))
         outcomes = await asyncio.gather(
             *(
-                desks[n % 2].services.variables.update(
-                    caller(world, "writer"), *place, VariableDraft(value=f"{n}"), wanted
+                both_nodes[n % 2].services.variables.update(
+                    caller(tenant, "writer"), *place, VariableDraft(value=f"{n}"), wanted
                 )
                 for n in range(CALLERS)
             ),
@@ -50,41 +50,41 @@ async def test_of_many_who_update_one_version_one_does(desks: tuple[Desk, Desk])
         )
         assert sorted(words(*outcomes)) == ["done", *["precondition_failed"] * (CALLERS - 1)]
         winner = words(*outcomes).index("done")
-        assert await desks[1].list() == {"contended": f"{winner}"}
-        owner = caller(world, "owner")
-        await desks[0].services.variables.delete(owner, *place, ANY_VERSION)
+        assert await both_nodes[1].list() == {"contended": f"{winner}"}
+        owner = caller(tenant, "owner")
+        await both_nodes[0].services.variables.delete(owner, *place, ANY_VERSION)
 
 
 async def test_updates_of_one_variable_without_a_condition_all_happen_one_after_another(
-    desks: tuple[Desk, Desk],
+    both_nodes: tuple[Calls, Calls],
 ) -> None:
-    world = desks[0].world
-    variable = await desks[0].create()
-    place = world.workspaces["network"], variable.id
+    tenant = both_nodes[0].tenant
+    variable = await both_nodes[0].create()
+    place = tenant.workspaces["network"], variable.id
     updated = await asyncio.gather(
         *(
-            desks[n % 2].services.variables.update(
-                caller(world, "writer"), *place, VariableDraft(value="v" * n), ANY_VERSION
+            both_nodes[n % 2].services.variables.update(
+                caller(tenant, "writer"), *place, VariableDraft(value="v" * n), ANY_VERSION
             )
             for n in range(CALLERS)
         )
     )
     assert len({one.variable.version_id for one in updated}) == CALLERS
-    stream = world.workspaces["network"]
-    database = world.house.services.database
-    (value,) = (await desks[0].list()).values()
+    stream = tenant.workspaces["network"]
+    database = tenant.deployment.services.database
+    (value,) = (await both_nodes[0].list()).values()
     question = "SELECT value_bytes FROM streams WHERE id = $1"
     assert await count(database, question, stream) == len(value or "")
     question = "SELECT sequence FROM streams WHERE id = $1"
     assert await count(database, question, stream) == 1 + CALLERS
-    assert await world.house.audit_holds()
+    assert await tenant.deployment.audit_holds()
 
 
 async def test_two_owners_who_are_removed_at_once_do_not_both_go(
-    desks: tuple[Desk, Desk],
+    both_nodes: tuple[Calls, Calls],
 ) -> None:
-    one, other = desks
-    database, owners = one.services.database, one.world.teams["owners"]
+    one, other = both_nodes
+    database, owners = one.services.database, one.tenant.teams["owners"]
     both = TeamEntry("owners", members=one.named("owner", "plain"))
     for _ in range(5):
         await one.apply(both)
@@ -99,9 +99,9 @@ async def test_two_owners_who_are_removed_at_once_do_not_both_go(
 
 
 async def test_an_owner_is_not_removed_while_a_file_makes_the_other_one_invited(
-    desks: tuple[Desk, Desk],
+    both_nodes: tuple[Calls, Calls],
 ) -> None:
-    one, other = desks
+    one, other = both_nodes
     await one.change("add", "plain", team="owners")
     (plain,) = one.named("plain")
     outcomes = await asyncio.gather(
@@ -113,10 +113,10 @@ async def test_an_owner_is_not_removed_while_a_file_makes_the_other_one_invited(
 
 
 async def test_a_variable_is_never_left_in_a_workspace_that_is_deleted_meanwhile(
-    desks: tuple[Desk, Desk],
+    both_nodes: tuple[Calls, Calls],
 ) -> None:
-    one, other = desks
-    world, (owner,) = one.world, one.named("owner")
+    one, other = both_nodes
+    tenant, (owner,) = one.tenant, one.named("owner")
     creating = [one.create(workspace="payments", key=f"key-{n}") for n in range(CALLERS)]
     deleting = other.apply(
         TeamEntry("owners"),
@@ -131,18 +131,18 @@ async def test_a_variable_is_never_left_in_a_workspace_that_is_deleted_meanwhile
     found = words(*outcomes)
     assert found[half] == "done"
     assert set(found) <= {"done", "not_found"}
-    workspace = world.workspaces["payments"]
-    database = world.house.services.database
+    workspace = tenant.workspaces["payments"]
+    database = tenant.deployment.services.database
     for table, column in (("variables", "workspace_id"), ("streams", "id"), ("workspaces", "id")):
         question = f"SELECT count(*) FROM {table} WHERE {column} = $1"  # noqa: S608
         assert await count(database, question, workspace) == 0
-    assert await world.house.audit_holds()
+    assert await tenant.deployment.audit_holds()
 
 
 async def test_of_files_that_create_one_organization_at_once_one_creates_it(
-    desks: tuple[Desk, Desk],
+    both_nodes: tuple[Calls, Calls],
 ) -> None:
-    name, (owner,) = desks[0].world.organization + "-new", desks[0].named("owner")
+    name, (owner,) = both_nodes[0].tenant.organization + "-new", both_nodes[0].named("owner")
     entry = OrganizationEntry(
         name, {owner: Status.ACTIVE}, ("network",), (TeamEntry("crew", members=(owner,)),)
     )
@@ -150,13 +150,13 @@ async def test_of_files_that_create_one_organization_at_once_one_creates_it(
     directory = Directory(users, (entry,))
     applied = await asyncio.gather(
         *(
-            desk.services.directory.apply(operator(), directory, Options())
-            for desk in (*desks, *desks)
+            calls.services.directory.apply(operator(), directory, Options())
+            for calls in (*both_nodes, *both_nodes)
         )
     )
     assert sorted(bool(one.changes) for one in applied) == [False, False, False, True]
     assert len({one.organizations[name].id for one in applied}) == 1
-    assert await desks[0].world.house.audit_holds()
+    assert await both_nodes[0].tenant.deployment.audit_holds()
 
 
 class Interrupted(Transaction):
@@ -181,19 +181,19 @@ async def test_what_is_made_while_its_lock_is_asked_for_is_locked_all_the_same(
     postgres: Postgres,
 ) -> None:
     with fresh_postgres(postgres) as url:
-        async with open_house(url) as house:
-            desk = Desk(await build_world(house))
-            (owner,) = desk.named("owner")
+        async with open_deployment(url) as deployment:
+            calls = Calls(await build_tenant(deployment))
+            (owner,) = calls.named("owner")
             owners = TeamEntry("owners", members=(owner,))
             entry = OrganizationEntry("late", {owner: Status.ACTIVE}, (), (owners,))
 
             async def make_it() -> None:
-                await desk.services.directory.apply(
+                await calls.services.directory.apply(
                     operator(), Directory(organizations=(entry,)), Options()
                 )
 
             async def lock_it(tx: Transaction) -> None:
-                who, now = caller(desk.world, "owner"), wiring.clock()
+                who, now = caller(calls.tenant, "owner"), wiring.clock()
                 granted = await access.organization(
                     Interrupted(tx, make_it), who, now, "late", lock=True
                 )
@@ -205,4 +205,4 @@ async def test_what_is_made_while_its_lock_is_asked_for_is_locked_all_the_same(
                     )
                 await rival.close()
 
-            await house.services.database.write(lock_it)
+            await deployment.services.database.write(lock_it)

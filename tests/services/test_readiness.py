@@ -11,7 +11,7 @@ from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.security.keyring import Keyring
 from teamvars.services import installation
 from teamvars.services.installation import Installation, NotReady, Readiness
-from tests.house import House
+from tests.support.deployment import Deployment
 
 
 class Counted(Installation):
@@ -28,22 +28,22 @@ class Counted(Installation):
 
 
 @pytest.fixture
-def counted(house: House) -> Counted:
-    return Counted(house.services.database, wiring.clock)
+def counted(deployment: Deployment) -> Counted:
+    return Counted(deployment.services.database, wiring.clock)
 
 
 async def test_all_who_want_to_know_within_a_second_are_answered_together(
-    house: House, counted: Counted
+    deployment: Deployment, counted: Counted
 ) -> None:
-    readiness = Readiness(counted, house.keys)
+    readiness = Readiness(counted, deployment.keys)
     await asyncio.gather(*(readiness.require() for _ in range(100)))
     await readiness.require()
     assert counted.asked == 1
 
 
-async def test_so_they_are_when_the_answer_is_no(house: House, counted: Counted) -> None:
+async def test_so_they_are_when_the_answer_is_no(deployment: Deployment, counted: Counted) -> None:
     counted.is_gone = True
-    readiness = Readiness(counted, house.keys)
+    readiness = Readiness(counted, deployment.keys)
     first = await asyncio.gather(*(readiness.require() for _ in range(9)), return_exceptions=True)
     with pytest.raises(Refusal):
         await readiness.require()
@@ -52,9 +52,9 @@ async def test_so_they_are_when_the_answer_is_no(house: House, counted: Counted)
 
 
 async def test_a_second_later_it_is_asked_again(
-    house: House, counted: Counted, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readiness = Readiness(counted, house.keys)
+    readiness = Readiness(counted, deployment.keys)
     await readiness.require()
     counted.is_gone = True
     await readiness.require()
@@ -66,8 +66,10 @@ async def test_a_second_later_it_is_asked_again(
     await readiness.require()
 
 
-async def test_who_goes_away_takes_no_answer_along(house: House, counted: Counted) -> None:
-    readiness = Readiness(counted, house.keys)
+async def test_who_goes_away_takes_no_answer_along(
+    deployment: Deployment, counted: Counted
+) -> None:
+    readiness = Readiness(counted, deployment.keys)
     gone, stays = (asyncio.ensure_future(readiness.require()) for _ in range(2))
     await asyncio.sleep(0)
     gone.cancel()
@@ -76,7 +78,7 @@ async def test_who_goes_away_takes_no_answer_along(house: House, counted: Counte
 
 
 async def test_each_reason_why_it_cannot_be_served_is_logged_once(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installation, "REMEMBERED_SECONDS", 0)
     reasons: list[str | None] = [None, "migrate", "migrate", "keyring", None, None, "keyring"]
@@ -86,7 +88,7 @@ async def test_each_reason_why_it_cannot_be_served_is_logged_once(
             if reason := reasons.pop(0):
                 raise NotReady(reason)
 
-    readiness = Readiness(Changing(house.services.database, wiring.clock), house.keys)
+    readiness = Readiness(Changing(deployment.services.database, wiring.clock), deployment.keys)
     with capture_logs() as logged:
         while reasons:
             with suppress(NotReady):

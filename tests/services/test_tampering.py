@@ -23,11 +23,11 @@ from teamvars.services.audit import Audit
 from teamvars.services.directory_files.files import Options
 from teamvars.storage import streams
 from teamvars.storage.database import Body, T, Transaction
-from tests.house import open_house
 from tests.security.samples import as_version_1, event
-from tests.services.people import Desk
+from tests.services.calls import Calls
 from tests.storage.stores import fresh_postgres, fresh_sqlite
-from tests.world import build_world
+from tests.support.deployment import open_deployment
+from tests.support.tenant import build_tenant
 
 
 class Undone(Exception):
@@ -48,41 +48,41 @@ class Within:
         return await body(self._tx)
 
 
-async def breaks_after(desk: Desk, *attack: str, **names: object) -> list[Break]:
+async def breaks_after(calls: Calls, *attack: str, **names: object) -> list[Break]:
     """What verification finds after the statements."""
 
     async def body(tx: Transaction) -> None:
         for statement in attack:
             await tx.execute(statement.format(**names))
         store: Any = Within(tx)
-        _, breaks = await Audit(store, Chain(desk.world.house.keys), wiring.clock).verify()
+        _, breaks = await Audit(store, Chain(calls.tenant.deployment.keys), wiring.clock).verify()
         raise Undone(breaks)
 
     with pytest.raises(Undone) as undone:
-        await desk.services.database.write(body)
+        await calls.services.database.write(body)
     return undone.value.breaks
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-async def desk(
+async def calls(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[Calls]:
     """An installation of this module's own: verifying a large one takes its time."""
     with ExitStack() as stack:
         if request.param == "sqlite":
             url = fresh_sqlite(tmp_path_factory.mktemp("tampering"))
         else:
             url = stack.enter_context(fresh_postgres(request.getfixturevalue("postgres")))
-        async with open_house(url) as house:
-            yield Desk(await build_world(house))
+        async with open_deployment(url) as deployment:
+            yield Calls(await build_tenant(deployment))
 
 
 @pytest.fixture(scope="module")
-async def victim(desk: Desk) -> str:
+async def victim(calls: Calls) -> str:
     """The id of a stream with four entries."""
     for number in range(4):
-        await desk.create(key=f"key-{number}")
-    return desk.world.workspaces["network"]
+        await calls.create(key=f"key-{number}")
+    return calls.tenant.workspaces["network"]
 
 
 ENTRY = "WHERE stream_id = '{victim}' AND sequence = 2"
@@ -105,21 +105,21 @@ EDITS = {
 }
 
 
-async def test_nothing_is_found_where_nothing_was_done(desk: Desk, victim: str) -> None:
-    assert await breaks_after(desk) == []
+async def test_nothing_is_found_where_nothing_was_done(calls: Calls, victim: str) -> None:
+    assert await breaks_after(calls) == []
 
 
 @pytest.mark.parametrize("column", EDITS)
-async def test_an_edited_column_is_found(desk: Desk, victim: str, column: str) -> None:
+async def test_an_edited_column_is_found(calls: Calls, victim: str, column: str) -> None:
     edit = f"UPDATE audit_entries SET {column} = {EDITS[column]} {ENTRY}"
-    (found,) = await breaks_after(desk, edit, victim=victim)
+    (found,) = await breaks_after(calls, edit, victim=victim)
     assert (found.stream_id, found.sequence) == (victim, 2)
 
 
 @pytest.mark.parametrize("sequence", [1, 2, 3, 4])
-async def test_a_deleted_entry_is_found(desk: Desk, victim: str, sequence: int) -> None:
+async def test_a_deleted_entry_is_found(calls: Calls, victim: str, sequence: int) -> None:
     (found,) = await breaks_after(
-        desk,
+        calls,
         "DELETE FROM audit_entries WHERE stream_id = '{victim}' AND sequence = {sequence}",
         victim=victim,
         sequence=sequence,
@@ -129,10 +129,10 @@ async def test_a_deleted_entry_is_found(desk: Desk, victim: str, sequence: int) 
 
 @pytest.mark.parametrize("kept", [0, 1, 3])
 async def test_a_cut_off_end_is_found_although_the_streams_row_was_moved_back(
-    desk: Desk, victim: str, kept: int
+    calls: Calls, victim: str, kept: int
 ) -> None:
     (found,) = await breaks_after(
-        desk,
+        calls,
         "UPDATE streams SET sequence = {kept}, link = (SELECT previous FROM audit_entries "
         "WHERE stream_id = '{victim}' AND sequence = {kept} + 1) WHERE id = '{victim}'",
         "DELETE FROM audit_entries WHERE stream_id = '{victim}' AND sequence > {kept}",
@@ -143,13 +143,13 @@ async def test_a_cut_off_end_is_found_although_the_streams_row_was_moved_back(
     assert "head" in found.reason
 
 
-async def test_two_swapped_entries_are_found(desk: Desk, victim: str) -> None:
+async def test_two_swapped_entries_are_found(calls: Calls, victim: str) -> None:
     moves = [
         f"UPDATE audit_entries SET sequence = {after} "
         f"WHERE stream_id = '{{victim}}' AND sequence = {before}"
         for before, after in ((2, 99), (3, 2), (99, 3))
     ]
-    (found,) = await breaks_after(desk, *moves, victim=victim)
+    (found,) = await breaks_after(calls, *moves, victim=victim)
     assert (found.stream_id, found.sequence) == (victim, 2)
 
 
@@ -161,10 +161,10 @@ COLUMNS = (
 
 @pytest.mark.parametrize("link", ["link", "previous"])
 async def test_an_added_entry_is_found_although_the_streams_row_was_moved_on(
-    desk: Desk, victim: str, link: str
+    calls: Calls, victim: str, link: str
 ) -> None:
     (found,) = await breaks_after(
-        desk,
+        calls,
         f"INSERT INTO audit_entries (stream_id, sequence, {COLUMNS}) "
         f"SELECT stream_id, 5, {COLUMNS} FROM audit_entries {ENTRY}",
         "UPDATE audit_entries SET previous = (SELECT link FROM streams WHERE id = '{victim}') "
@@ -177,17 +177,17 @@ async def test_an_added_entry_is_found_although_the_streams_row_was_moved_on(
 
 
 @pytest.mark.parametrize("column", ["sequence = sequence + 1", "link = head", "head = link"])
-async def test_an_edited_row_of_a_stream_is_found(desk: Desk, victim: str, column: str) -> None:
+async def test_an_edited_row_of_a_stream_is_found(calls: Calls, victim: str, column: str) -> None:
     edit = f"UPDATE streams SET {column} WHERE id = '{{victim}}'"
-    (found,) = await breaks_after(desk, edit, victim=victim)
+    (found,) = await breaks_after(calls, edit, victim=victim)
     assert found.stream_id == victim
 
 
 async def test_a_stream_deleted_with_its_subject_and_all_its_entries_is_found(
-    desk: Desk, victim: str
+    calls: Calls, victim: str
 ) -> None:
     (found,) = await breaks_after(
-        desk,
+        calls,
         "DELETE FROM workspaces WHERE id = '{victim}'",
         "DELETE FROM streams WHERE id = '{victim}'",
         "DELETE FROM audit_entries WHERE stream_id = '{victim}'",
@@ -210,18 +210,18 @@ async def test_a_stream_deleted_with_its_subject_and_all_its_entries_is_found(
     ],
     ids=["a row", "an entry"],
 )
-async def test_a_stray_stream_is_found(desk: Desk, victim: str, stray: str) -> None:
-    (found,) = await breaks_after(desk, stray, victim=victim)
+async def test_a_stray_stream_is_found(calls: Calls, victim: str, stray: str) -> None:
+    (found,) = await breaks_after(calls, stray, victim=victim)
     assert found.stream_id == "ws-stray"
 
 
 @pytest.mark.parametrize("details", ["no json", "[]", '{"opens": [7]}', '{"closes": [{}]}', "{}"])
 async def test_altered_details_are_found_whatever_they_say_now(
-    desk: Desk, victim: str, details: str
+    calls: Calls, victim: str, details: str
 ) -> None:
     organization = "(SELECT organization_id FROM workspaces WHERE id = '{victim}')"
     found = await breaks_after(
-        desk,
+        calls,
         "UPDATE audit_entries SET details = '{details}' "
         f"WHERE stream_id = {organization} AND action = 'workspace.create' "
         "AND subject_id = '{victim}'",
@@ -235,18 +235,18 @@ async def test_altered_details_are_found_whatever_they_say_now(
 
 
 async def test_the_entries_of_a_deleted_subject_cannot_be_edited_either(
-    own_desk: Desk,
+    own_calls: Calls,
 ) -> None:
-    desk = own_desk
-    closed = desk.world.workspaces["payments"]
-    await desk.create(workspace="payments")
-    await desk.apply(
-        *(TeamEntry(name) for name in desk.world.teams),
+    calls = own_calls
+    closed = calls.tenant.workspaces["payments"]
+    await calls.create(workspace="payments")
+    await calls.apply(
+        *(TeamEntry(name) for name in calls.tenant.teams),
         workspaces=("network",),
-        members=dict.fromkeys(desk.named(*desk.world.memberships), Status.ACTIVE),
+        members=dict.fromkeys(calls.named(*calls.tenant.memberships), Status.ACTIVE),
         options=Options(prune=True, delete_variables=True),
     )
-    assert await breaks_after(desk) == []
+    assert await breaks_after(calls) == []
     for attack in (
         "DELETE FROM audit_entries WHERE stream_id = '{closed}'",
         "UPDATE audit_entries SET action = 'variable.delete' WHERE stream_id = '{closed}'",
@@ -256,7 +256,7 @@ async def test_the_entries_of_a_deleted_subject_cannot_be_edited_either(
             "WHERE stream_id = '{closed}'"
         ),
     ):
-        (found,) = await breaks_after(desk, attack, closed=closed)
+        (found,) = await breaks_after(calls, attack, closed=closed)
         assert found.stream_id == closed
 
 
@@ -266,9 +266,9 @@ OLD_COLUMNS = (
 )
 
 
-async def write_as_0_1_0(desk: Desk, stream_id: str, many: int) -> None:
+async def write_as_0_1_0(calls: Calls, stream_id: str, many: int) -> None:
     """Adds entries as the release before addresses did, which knew no other columns."""
-    keys = desk.world.house.keys
+    keys = calls.tenant.deployment.keys
 
     async def body(tx: Transaction) -> None:
         (stream,) = (await streams.lock(tx, [stream_id])).values()
@@ -283,14 +283,16 @@ async def write_as_0_1_0(desk: Desk, stream_id: str, many: int) -> None:
             await tx.execute(f"INSERT INTO audit_entries ({OLD_COLUMNS}) VALUES ({places})", *row)
         await streams.append_all(tx, [], [stream])
 
-    await desk.services.database.write(body)
+    await calls.services.database.write(body)
 
 
-async def test_entries_of_0_1_0_hold_beside_new_ones_and_are_guarded_like_them(desk: Desk) -> None:
-    old = desk.world.workspaces["payments"]
-    await write_as_0_1_0(desk, old, 2)
-    await desk.create(workspace="payments")
-    assert await breaks_after(desk) == []
+async def test_entries_of_0_1_0_hold_beside_new_ones_and_are_guarded_like_them(
+    calls: Calls,
+) -> None:
+    old = calls.tenant.workspaces["payments"]
+    await write_as_0_1_0(calls, old, 2)
+    await calls.create(workspace="payments")
+    assert await breaks_after(calls) == []
     for sequence, edit in (
         (1, "address = '192.0.2.66'"),
         (1, "version = 2"),
@@ -303,5 +305,5 @@ async def test_entries_of_0_1_0_hold_beside_new_ones_and_are_guarded_like_them(d
         attack = (
             f"UPDATE audit_entries SET {edit} WHERE stream_id = '{{old}}' AND sequence = {sequence}"
         )
-        (found,) = await breaks_after(desk, attack, old=old)
+        (found,) = await breaks_after(calls, attack, old=old)
         assert (found.stream_id, found.sequence) == (old, sequence), edit

@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 
 from teamvars.storage.database import Database
-from tests.postgres import Postgres
 from tests.storage.stores import fresh_postgres, fresh_sqlite, make_things, opened
+from tests.support.postgres import Postgres
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

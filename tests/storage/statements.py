@@ -25,10 +25,10 @@ from teamvars.storage import (
     variables,
 )
 from teamvars.storage.database import Lookup
-from tests.house import open_house
-from tests.postgres import LocalPostgres, Postgres
 from tests.storage.stores import fresh_postgres, fresh_sqlite
-from tests.world import World, build_world, linkage_document, variable_document
+from tests.support.deployment import open_deployment
+from tests.support.postgres import LocalPostgres, Postgres
+from tests.support.tenant import Tenant, build_tenant, linkage_document, variable_document
 
 FOLDER = Path(__file__).parents[2] / "docs" / "sql"
 COMMAND = ".venv/bin/python -m tests.storage.statements"
@@ -45,9 +45,9 @@ Note = Callable[[str], None]
 class Routes:
     """Uses of the routes, and the statements of each in order."""
 
-    def __init__(self, world: World, seen: list[str]) -> None:
+    def __init__(self, tenant: Tenant, seen: list[str]) -> None:
         """Statements are added to `seen` as the engine gets them."""
-        self.world = world
+        self.tenant = tenant
         self.uses: dict[str, list[str]] = {}
         self._seen = seen
 
@@ -63,14 +63,14 @@ class Routes:
 
     async def call(self, who: str, method: str, path: str, document: object = None) -> Any:
         """One request, which succeeds."""
-        answer = await self.world.call(who, method, path, document)
+        answer = await self.tenant.call(who, method, path, document)
         assert answer.status_code < 300, answer.text
         return answer.json()["data"] if answer.content else None
 
 
 async def use_variables(routes: Routes) -> None:
     """List, create, read, update and delete variables."""
-    path = routes.world.vars_path()
+    path = routes.tenant.vars_path()
     async with routes.use("GET /workspaces/{id}/vars"):
         await routes.call("writer", "GET", path)
     async with routes.use("GET /workspaces/{id}/vars, rendered before"):
@@ -91,10 +91,10 @@ async def use_variables(routes: Routes) -> None:
 async def use_members(routes: Routes) -> None:
     """Add and remove members of teams."""
     for type_, ids in (
-        ("users", routes.world.users),
-        ("organization-memberships", routes.world.memberships),
+        ("users", routes.tenant.users),
+        ("organization-memberships", routes.tenant.memberships),
     ):
-        path = routes.world.linkage_path(by=type_)
+        path = routes.tenant.linkage_path(by=type_)
         document = linkage_document(ids["plain"], type_=type_)
         for method in ("POST", "DELETE"):
             async with routes.use(f"{method} /teams/{{id}}/relationships/{type_}"):
@@ -103,8 +103,8 @@ async def use_members(routes: Routes) -> None:
 
 async def use_at_once(routes: Routes, url: str) -> None:
     """What PostgreSQL is asked for several callers, and for one whose row is locked."""
-    path = routes.world.vars_path()
-    made = await routes.world.make_variable("third")
+    path = routes.tenant.vars_path()
+    made = await routes.tenant.make_variable("third")
     one = f"{path}/{made['id']}"
     for name, each in (
         ("GET /workspaces/{id}/vars", path),
@@ -112,7 +112,7 @@ async def use_at_once(routes: Routes, url: str) -> None:
     ):
         async with routes.use(f"{name}, several callers at the same time"):
             await asyncio.gather(*(routes.call(who, "GET", each) for who in ("owner", "writer")))
-    workspace = routes.world.workspaces["network"]
+    workspace = routes.tenant.workspaces["network"]
     admin = await asyncpg.connect(url)
     async with routes.use("PATCH /workspaces/{id}/vars/{id}, the stream is locked by another"):
         async with admin.transaction():
@@ -168,8 +168,8 @@ async def uses_of(url: str) -> dict[str, list[str]]:
     is_sqlite = url.startswith("sqlite")
     seen: list[str] = []
     with (sqlite_told if is_sqlite else postgres_told)(seen.append):
-        async with open_house(url) as house:
-            routes = Routes(await build_world(house), seen)
+        async with open_deployment(url) as deployment:
+            routes = Routes(await build_tenant(deployment), seen)
             await use_variables(routes)
             await use_members(routes)
             if not is_sqlite:

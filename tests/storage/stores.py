@@ -8,7 +8,7 @@ from uuid import uuid4
 from teamvars.domain.errors import Refusal
 from teamvars.storage.database import Body, Database, Transaction
 from teamvars.storage.engines import database_for
-from tests.postgres import Postgres
+from tests.support.postgres import Postgres
 
 
 @contextmanager

@@ -24,8 +24,8 @@ from teamvars.storage import (
 )
 from teamvars.storage.database import Database, MissingReference, Taken, Transaction
 from teamvars.storage.variables import StoredVariable
-from tests.house import House
 from tests.storage.stores import adding, opened, words
+from tests.support.deployment import Deployment
 
 # What both engines store: neither NUL nor half a character.
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
@@ -147,7 +147,7 @@ async def test_text_sorts_by_code_points(database: Database) -> None:
 @settings(max_examples=60, deadline=None)
 @given(texts=st.lists(TEXT, max_size=8, unique=True), content=st.binary(max_size=300))
 async def test_text_and_bytes_and_numbers_come_back_as_they_were(
-    house: House, texts: list[str], content: bytes
+    deployment: Deployment, texts: list[str], content: bytes
 ) -> None:
     async def body(tx: Transaction) -> tuple[list[str], bytes, int, None]:
         rows = await tx.fetch("SELECT value FROM (SELECT $1 AS value) AS one", texts_as_json)
@@ -162,7 +162,7 @@ async def test_text_and_bytes_and_numbers_come_back_as_they_were(
 
     texts_as_json = json.dumps(texts, ensure_ascii=False)
     with pytest.raises(Undo) as undo:
-        await house.services.database.write(body)
+        await deployment.services.database.write(body)
     assert undo.value.args == (texts, content, 2**62)
 
 

@@ -10,7 +10,7 @@ from teamvars.storage.coalescing import BATCH_LIMIT
 from teamvars.storage.database import Lookup, Row
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.lookups import Lookups
-from tests.world import World
+from tests.support.tenant import Tenant
 
 LOOKUP = Lookup("one", "many")
 
@@ -121,18 +121,18 @@ async def test_more_callers_than_fit_go_into_several_statements() -> None:
     assert store.statements == ["many", "many", "one"]
 
 
-async def test_callers_who_list_at_the_same_time_each_get_what_they_may_see(world: World) -> None:
-    await world.make_variable("region")
+async def test_callers_who_list_at_the_same_time_each_get_what_they_may_see(tenant: Tenant) -> None:
+    await tenant.make_variable("region")
     callers = ["owner", "writer", "reader", "plain", "outsider", "owners-token", None] * 15
-    answers = await asyncio.gather(*(world.call(w, "GET", world.vars_path()) for w in callers))
+    answers = await asyncio.gather(*(tenant.call(w, "GET", tenant.vars_path()) for w in callers))
     expected = {"plain": 404, "outsider": 404, None: 401}
     for who, answer in zip(callers, answers, strict=True):
         assert answer.status_code == expected.get(who, 200)
-    elsewhere = f"/workspaces/{world.other_workspace}/vars"
+    elsewhere = f"/workspaces/{tenant.other_workspace}/vars"
     mixed = await asyncio.gather(
         *(
-            world.call("outsider", "GET", path)
-            for path in (world.vars_path(), elsewhere, "/workspaces/ws-none/vars") * 20
+            tenant.call("outsider", "GET", path)
+            for path in (tenant.vars_path(), elsewhere, "/workspaces/ws-none/vars") * 20
         )
     )
     assert [answer.status_code for answer in mixed] == [404, 200, 404] * 20

@@ -15,10 +15,10 @@ from teamvars import wiring
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from teamvars.web.http.app import Application
-from tests.house import BASE, House, open_house
-from tests.storage.noting import NotingTransaction
 from tests.storage.stores import fresh_postgres, fresh_sqlite
-from tests.world import World, build_world, linkage_document, variable_document
+from tests.support.deployment import BASE, Deployment, open_deployment
+from tests.support.observed_transaction import ObservedTransaction
+from tests.support.tenant import Tenant, build_tenant, linkage_document, variable_document
 
 ORGANIZATIONS, WORKSPACES, TEAMS, USERS = 1_000, 5_000, 5_000, 5_000
 VARIABLES, TOKENS, ENTRIES = 100_000, 20_000, 50_000
@@ -167,7 +167,7 @@ class Watched:
         return run
 
 
-class Listening(NotingTransaction):
+class Listening(ObservedTransaction):
     """Notes each statement, and the batched one of a lookup where the engine has it."""
 
     def __init__(self, tx: Transaction, seen: dict[str, Statement], *, has_many: bool) -> None:
@@ -185,9 +185,9 @@ class Listening(NotingTransaction):
 
 
 class Large(NamedTuple):
-    """A world in a large store, and who watches what its calls ask of it."""
+    """A tenant in a large store, and who watches what its calls ask of it."""
 
-    world: World
+    tenant: Tenant
     watched: Watched
 
 
@@ -205,60 +205,62 @@ async def large(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Large]:
     with own_store(request, tmp_path_factory.mktemp("large")) as url:
-        async with open_house(url) as house:
-            await house.services.database.write(load)
+        async with open_deployment(url) as deployment:
+            await deployment.services.database.write(load)
             if request.param == "postgres":
-                await house.services.database.write(lambda tx: tx.script("ANALYZE"))
-            watched = Watched(house.services.database)
-            async with watching(house, watched) as watching_house:
-                world = await build_world(watching_house)
+                await deployment.services.database.write(lambda tx: tx.script("ANALYZE"))
+            watched = Watched(deployment.services.database)
+            async with watching(deployment, watched) as watching_deployment:
+                tenant = await build_tenant(watching_deployment)
                 watched.seen.clear()
-                yield Large(world, watched)
+                yield Large(tenant, watched)
 
 
 @asynccontextmanager
-async def watching(house: House, watched: Watched) -> AsyncIterator[House]:
-    """The same house, served from a store that is watched."""
-    services = wiring.services(cast(Database, watched), house.keys, house.config.quota)
+async def watching(deployment: Deployment, watched: Watched) -> AsyncIterator[Deployment]:
+    """The same deployment, served from a store that is watched."""
+    services = wiring.services(cast(Database, watched), deployment.keys, deployment.config.quota)
     application = Application(
-        wiring.routes(services, house.keys), services.sessions, house.config.trusted_proxies
+        wiring.routes(services, deployment.keys),
+        services.sessions,
+        deployment.config.trusted_proxies,
     )
     transport = httpx.ASGITransport(application, raise_app_exceptions=True)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
-        yield replace(house, services=services, client=client)
+        yield replace(deployment, services=services, client=client)
 
 
-async def use_every_hot_route(world: World) -> None:
+async def use_every_hot_route(tenant: Tenant) -> None:
     """As callers of every kind; what the owner asks for succeeds."""
-    workspace, team = world.workspaces["network"], world.teams["crew"]
-    made = await world.make_variable("planned")
-    one = f"{world.vars_path()}/{made['id']}"
+    workspace, team = tenant.workspaces["network"], tenant.teams["crew"]
+    made = await tenant.make_variable("planned")
+    one = f"{tenant.vars_path()}/{made['id']}"
     change = {"data": {"type": "vars", "id": made["id"], "attributes": {"value": "new"}}}
     calls: list[tuple[str, str, Any]] = [
-        ("GET", world.vars_path(), None),
+        ("GET", tenant.vars_path(), None),
         ("GET", one, None),
         ("PATCH", one, change),
-        ("POST", world.vars_path(), variable_document(key="code", value="[1]", hcl=True)),
+        ("POST", tenant.vars_path(), variable_document(key="code", value="[1]", hcl=True)),
         ("DELETE", one, None),
-        ("GET", f"/organizations/{world.organization}/workspaces/network", None),
+        ("GET", f"/organizations/{tenant.organization}/workspaces/network", None),
         ("GET", f"/workspaces/{workspace}/audit-events", None),
         ("GET", f"/teams/{team}/audit-events", None),
-        ("OPTIONS", world.vars_path(), None),
+        ("OPTIONS", tenant.vars_path(), None),
     ]
     for by, ids in (
-        ("users", world.users),
-        ("organization-memberships", world.memberships),
+        ("users", tenant.users),
+        ("organization-memberships", tenant.memberships),
     ):
         several = linkage_document(ids["plain"], ids["reader"], type_=by)
-        path = world.linkage_path(by=by)
-        owners = world.linkage_path("owners", by)
+        path = tenant.linkage_path(by=by)
+        owners = tenant.linkage_path("owners", by)
         calls += [("POST", path, several), ("GET", path, None), ("DELETE", path, several)]
         calls += [("POST", owners, several), ("DELETE", owners, several)]
     for who in ("owner", "organization-token", "owners-token"):
         for method, path, document in calls[:2] if who != "owner" else calls:
-            answer = await world.call(who, method, path, document)
+            answer = await tenant.call(who, method, path, document)
             assert answer.status_code < 300 or who != "owner", answer.text
-    await world.house.services.sessions.store_uses()
+    await tenant.deployment.services.sessions.store_uses()
 
 
 def scanned_by_sqlite(statement: Statement, plan: list[Row]) -> set[str]:
@@ -283,19 +285,19 @@ def scanned_by_postgres(_: Statement, plan: list[Row]) -> set[str]:
 
 async def scanned(large: Large, statement: Statement) -> set[str]:
     """The large tables that the statement goes through from end to end."""
-    is_sqlite = large.world.house.config.url.startswith("sqlite")
+    is_sqlite = large.tenant.deployment.config.url.startswith("sqlite")
     explain = "EXPLAIN QUERY PLAN " if is_sqlite else "EXPLAIN (FORMAT JSON) "
 
     async def body(tx: Transaction) -> list[Row]:
         return list(await tx.fetch(explain + statement.sql, *statement.args))
 
-    plan = await large.world.house.services.database.write(body)
+    plan = await large.tenant.deployment.services.database.write(body)
     find = scanned_by_sqlite if is_sqlite else scanned_by_postgres
     return find(statement, plan)
 
 
 async def test_no_statement_of_a_hot_route_goes_through_a_table(large: Large) -> None:
-    await use_every_hot_route(large.world)
+    await use_every_hot_route(large.tenant)
     assert len(large.watched.seen) >= 15
     found = {}
     for statement in list(large.watched.seen.values()):
@@ -317,12 +319,12 @@ async def test_a_statement_that_goes_through_a_table_is_found_out(large: Large, 
 
 
 async def test_nobody_is_looked_for_among_all_members_of_a_team(tmp_path: Path) -> None:
-    async with open_house(fresh_sqlite(tmp_path)) as house:
-        watched = Watched(house.services.database)
-        async with watching(house, watched) as watching_house:
-            world = await build_world(watching_house)
+    async with open_deployment(fresh_sqlite(tmp_path)) as deployment:
+        watched = Watched(deployment.services.database)
+        async with watching(deployment, watched) as watching_deployment:
+            tenant = await build_tenant(watching_deployment)
             watched.seen.clear()
-            await use_every_hot_route(world)
+            await use_every_hot_route(tenant)
         found = []
 
         async def explain(tx: Transaction) -> None:
@@ -334,6 +336,6 @@ async def test_nobody_is_looked_for_among_all_members_of_a_team(tmp_path: Path) 
                 if steps:
                     found.append(statement.sql)
 
-        await house.services.database.read(explain)
+        await deployment.services.database.read(explain)
     assert found  # to list a team takes all of it
     assert [sql for sql in found if "hash = $1" in sql] == []

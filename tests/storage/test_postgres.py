@@ -16,9 +16,9 @@ from teamvars.storage import connections, migrations, postgres, servers
 from teamvars.storage.connections import CONNECTIONS, Lane
 from teamvars.storage.database import Body, Database, Lookup, Taken, Transaction
 from teamvars.storage.postgres import PostgresDatabase
-from tests.postgres import LocalPostgres
 from tests.storage.proxy import way_to
 from tests.storage.stores import adding, ids, make_things, opened, words
+from tests.support.postgres import LocalPostgres
 
 SLOW_COMMIT = """
 CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS

@@ -11,10 +11,10 @@ from teamvars.storage import access_statements as statements
 from teamvars.storage import sqlite_transaction
 from teamvars.storage.access import CallerRow, OrganizationRow, TeamRow, WorkspaceRow
 from teamvars.storage.database import Lookup
-from tests.house import open_house
-from tests.postgres import Postgres
 from tests.storage.statements import COMMAND, FOLDER, of_postgres, of_sqlite
 from tests.storage.stores import fresh_sqlite
+from tests.support.deployment import open_deployment
+from tests.support.postgres import Postgres
 
 ADVICE = f"Look at what has changed, write it with {COMMAND}, and say why in the commit."
 
@@ -49,7 +49,7 @@ ROWS = [
 async def columns(tmp_path: Path) -> Callable[[str], list[str]]:
     """What the columns of a statement are called."""
     url = fresh_sqlite(tmp_path)
-    async with open_house(url):
+    async with open_deployment(url):
         pass
     connection = apsw.Connection(str(tmp_path / "teamvars.db"))
 

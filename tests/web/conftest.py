@@ -9,8 +9,8 @@ from structlog.typing import EventDict
 
 from teamvars.storage.database import Body, Transaction
 from teamvars.web.http import app
-from tests.house import House
-from tests.storage.noting import NotingTransaction
+from tests.support.deployment import Deployment
+from tests.support.observed_transaction import ObservedTransaction
 
 
 @pytest.fixture
@@ -22,15 +22,15 @@ def log_lines(monkeypatch: pytest.MonkeyPatch) -> list[EventDict]:
 
 
 @pytest.fixture
-def statements(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def statements(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every statement of every read, as they come."""
     seen: list[str] = []
-    database = house.services.database
+    database = deployment.services.database
     read = database.read
 
     async def counted(body: Body[Any]) -> Any:
         async def watched(tx: Transaction) -> Any:
-            return await body(NotingTransaction(tx, lambda sql, _: seen.append(sql)))
+            return await body(ObservedTransaction(tx, lambda sql, _: seen.append(sql)))
 
         return await read(watched)
 

@@ -11,46 +11,48 @@ from teamvars import wiring
 from teamvars.domain.audit import AuditEntry, AuditFilter
 from teamvars.storage.database import Transaction
 from teamvars.web.http.app import Application
-from tests.house import BASE
-from tests.world import JSON_API, World, faults, linkage_document, variable_document
+from tests.support.deployment import BASE
+from tests.support.tenant import JSON_API, Tenant, faults, linkage_document, variable_document
 
 
-async def events(world: World, who: str, path: str, query: str = "") -> httpx.Response:
-    return await world.call(who, "GET", f"{path}/audit-events{query}")
+async def events(tenant: Tenant, who: str, path: str, query: str = "") -> httpx.Response:
+    return await tenant.call(who, "GET", f"{path}/audit-events{query}")
 
 
-def of_workspace(world: World) -> str:
-    return f"/workspaces/{world.workspaces['network']}"
+def of_workspace(tenant: Tenant) -> str:
+    return f"/workspaces/{tenant.workspaces['network']}"
 
 
-def of_team(world: World, team: str = "crew") -> str:
-    return f"/teams/{world.teams[team]}"
+def of_team(tenant: Tenant, team: str = "crew") -> str:
+    return f"/teams/{tenant.teams[team]}"
 
 
 async def test_a_change_of_a_variable_is_shown_with_who_did_it_and_never_with_a_value(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    made = await world.make_variable("told", value="s3cr3t-value")
-    answer = await events(world, "reader", of_workspace(world))
+    made = await tenant.make_variable("told", value="s3cr3t-value")
+    answer = await events(tenant, "reader", of_workspace(tenant))
     assert answer.status_code == 200
     assert "s3cr3t-value" not in answer.text
     (event,) = answer.json()["data"]
     assert event["type"] == "audit-events"
     attributes = event["attributes"]
     assert attributes["action"] == "variable.create"
-    assert attributes["actor"] == {"type": "user", "id": world.users["owner"]}
+    assert attributes["actor"] == {"type": "user", "id": tenant.users["owner"]}
     assert attributes["subject"] == {"type": "vars", "id": made["id"]}
     assert attributes["sequence"] == 1
     assert attributes["details"]["key"] == "told"
 
 
-async def test_pages_are_numbered_from_the_newest_and_say_how_many_there_are(world: World) -> None:
+async def test_pages_are_numbered_from_the_newest_and_say_how_many_there_are(
+    tenant: Tenant,
+) -> None:
     for number in range(5):
-        await world.make_variable(f"key-{number}")
+        await tenant.make_variable(f"key-{number}")
     found: list[Any] = []
     for page in (1, 2, 3):
         query = f"?page[number]={page}&page[size]=2"
-        document = (await events(world, "owner", of_workspace(world), query)).json()
+        document = (await events(tenant, "owner", of_workspace(tenant), query)).json()
         assert document["meta"]["pagination"] == {
             "current-page": page,
             "page-size": 2,
@@ -61,16 +63,16 @@ async def test_pages_are_numbered_from_the_newest_and_say_how_many_there_are(wor
         }
         found += [one["attributes"]["details"]["key"] for one in document["data"]]
     assert found == [f"key-{number}" for number in (4, 3, 2, 1, 0)]
-    beyond = await events(world, "owner", of_workspace(world), "?page[number]=9")
+    beyond = await events(tenant, "owner", of_workspace(tenant), "?page[number]=9")
     assert beyond.json()["data"] == []
 
 
 @pytest.mark.parametrize("number", ["-1", "x", "1.5", "²", "9" * 30 + "x"])
 async def test_what_is_no_page_is_refused_by_the_name_of_its_parameter(
-    world: World, number: str
+    tenant: Tenant, number: str
 ) -> None:
     for name in ("page[number]", "page[size]"):
-        answer = await events(world, "owner", of_workspace(world), f"?{name}={number}")
+        answer = await events(tenant, "owner", of_workspace(tenant), f"?{name}={number}")
         assert answer.status_code == 400
         assert faults(answer) == [("400", "invalid_parameter", None)]
         assert answer.json()["errors"][0]["source"] == {"parameter": name}
@@ -94,9 +96,9 @@ WORKSPACE_READERS = {
 
 @pytest.mark.parametrize("who", WORKSPACE_READERS)
 async def test_whoever_reads_the_variables_sees_the_changes_of_a_workspace(
-    world: World, who: str | None
+    tenant: Tenant, who: str | None
 ) -> None:
-    answer = await world.call(who, "GET", f"{of_workspace(world)}/audit-events")
+    answer = await tenant.call(who, "GET", f"{of_workspace(tenant)}/audit-events")
     assert answer.status_code == WORKSPACE_READERS[who]
 
 
@@ -116,26 +118,26 @@ TEAM_READERS = {
 
 @pytest.mark.parametrize("who", TEAM_READERS)
 async def test_owners_and_who_manages_membership_see_the_changes_of_a_team(
-    world: World, who: str | None
+    tenant: Tenant, who: str | None
 ) -> None:
-    answer = await world.call(who, "GET", f"{of_team(world)}/audit-events")
+    answer = await tenant.call(who, "GET", f"{of_team(tenant)}/audit-events")
     assert answer.status_code == TEAM_READERS[who]
 
 
-async def test_a_secret_team_s_changes_are_hidden_like_the_team(world: World) -> None:
+async def test_a_secret_team_s_changes_are_hidden_like_the_team(tenant: Tenant) -> None:
     expected = {"owner": 200, "hidden": 403, "manager": 404, "plain": 404}
     for who, status in expected.items():
-        answer = await events(world, who, of_team(world, "secret"))
+        answer = await events(tenant, who, of_team(tenant, "secret"))
         assert answer.status_code == status, who
 
 
-async def test_a_team_s_changes_name_the_memberships(world: World) -> None:
-    document = linkage_document(world.users["plain"])
-    await world.call("manager", "POST", world.linkage_path(), document)
-    newest = (await events(world, "manager", of_team(world))).json()["data"][0]["attributes"]
+async def test_a_team_s_changes_name_the_memberships(tenant: Tenant) -> None:
+    document = linkage_document(tenant.users["plain"])
+    await tenant.call("manager", "POST", tenant.linkage_path(), document)
+    newest = (await events(tenant, "manager", of_team(tenant))).json()["data"][0]["attributes"]
     assert newest["action"] == "member.add"
-    assert newest["actor"]["id"] == world.users["manager"]
-    assert newest["details"] == {"organization-memberships": [world.memberships["plain"]]}
+    assert newest["actor"]["id"] == tenant.users["manager"]
+    assert newest["details"] == {"organization-memberships": [tenant.memberships["plain"]]}
 
 
 @pytest.mark.parametrize(
@@ -148,10 +150,10 @@ async def test_a_team_s_changes_name_the_memberships(world: World) -> None:
         "at = -9223372036854775807",
     ],
 )
-async def test_a_touched_entry_hides_no_other(world: World, edit: str) -> None:
+async def test_a_touched_entry_hides_no_other(tenant: Tenant, edit: str) -> None:
     for number in range(3):
-        await world.make_variable(f"key-{number}")
-    workspace_id = world.workspaces["network"]
+        await tenant.make_variable(f"key-{number}")
+    workspace_id = tenant.workspaces["network"]
     where = f"WHERE stream_id = '{workspace_id}' AND sequence = 2"
 
     async def touch(tx: Transaction) -> tuple[object, ...]:
@@ -162,9 +164,9 @@ async def test_a_touched_entry_hides_no_other(world: World, edit: str) -> None:
     async def mend(tx: Transaction) -> None:
         await tx.execute(f"UPDATE audit_entries SET at = $1, details = $2 {where}", *before)
 
-    before = await world.house.services.database.write(touch)
-    answer = await events(world, "owner", of_workspace(world))
-    await world.house.services.database.write(mend)
+    before = await tenant.deployment.services.database.write(touch)
+    answer = await events(tenant, "owner", of_workspace(tenant))
+    await tenant.deployment.services.database.write(mend)
     assert answer.status_code == 200
     shown = answer.json()["data"]
     assert [one["attributes"]["sequence"] for one in shown] == [3, 2, 1]
@@ -172,64 +174,64 @@ async def test_a_touched_entry_hides_no_other(world: World, edit: str) -> None:
     assert shown[0]["attributes"]["details"]["key"] == "key-2"
 
 
-async def created_from(world: World, *, audit_addresses: bool = True) -> tuple[AuditEntry, str]:
+async def created_from(tenant: Tenant, *, audit_addresses: bool = True) -> tuple[AuditEntry, str]:
     """A variable made through a proxy: its entry, and what the owner is shown of that."""
-    services, config = world.house.services, world.house.config
+    services, config = tenant.deployment.services, tenant.deployment.config
     application = Application(
-        wiring.routes(services, world.house.keys),
+        wiring.routes(services, tenant.deployment.keys),
         services.sessions,
         config.trusted_proxies,
         audit_addresses=audit_addresses,
     )
     transport = httpx.ASGITransport(application, client=("192.0.2.7", 40000))
     headers = {
-        "Authorization": f"Bearer {world.tokens['owner']}",
+        "Authorization": f"Bearer {tenant.tokens['owner']}",
         "Content-Type": JSON_API,
         "X-Forwarded-For": "198.51.100.1, 203.0.113.9",
     }
     async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as client:
-        answer = await client.post(world.vars_path(), json=variable_document())
+        answer = await client.post(tenant.vars_path(), json=variable_document())
         assert answer.status_code == 201, answer.text
-        shown = await client.get(f"{of_workspace(world)}/audit-events")
-    wanted = AuditFilter(stream_id=world.workspaces["network"])
+        shown = await client.get(f"{of_workspace(tenant)}/audit-events")
+    wanted = AuditFilter(stream_id=tenant.workspaces["network"])
     (entry,) = await services.audit.newest(1, wanted)
     assert entry.action == "variable.create"
     return entry, shown.text
 
 
 async def test_an_entry_has_the_address_that_the_log_shows_and_nobody_sees_it_over_http(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    entry, shown = await created_from(world)
+    entry, shown = await created_from(tenant)
     assert entry.address == "203.0.113.9"
     assert entry.subject_id in shown
     assert "address" not in shown
     assert "203.0.113.9" not in shown
 
 
-async def test_addresses_are_left_out_where_an_operator_says_so(world: World) -> None:
-    entry, _ = await created_from(world, audit_addresses=False)
+async def test_addresses_are_left_out_where_an_operator_says_so(tenant: Tenant) -> None:
+    entry, _ = await created_from(tenant, audit_addresses=False)
     assert entry.address is None
-    assert await world.house.audit_holds()
+    assert await tenant.deployment.audit_holds()
 
 
 async def test_every_change_over_http_has_an_address_and_an_operator_s_has_none(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    document = linkage_document(world.users["plain"])
-    await world.call("manager", "POST", world.linkage_path(), document)
-    await world.call(
+    document = linkage_document(tenant.users["plain"])
+    await tenant.call("manager", "POST", tenant.linkage_path(), document)
+    await tenant.call(
         "owner",
         "PATCH",
-        of_team(world),
+        of_team(tenant),
         {"data": {"type": "teams", "attributes": {"visibility": "secret"}}},
     )
-    entries = await world.house.services.audit.newest(
-        10, AuditFilter(stream_id=world.teams["crew"])
+    entries = await tenant.deployment.services.audit.newest(
+        10, AuditFilter(stream_id=tenant.teams["crew"])
     )
     by_action = {entry.action: entry.address for entry in entries}
     assert by_action["team.update"] == by_action["member.add"] == "127.0.0.1"
-    (made,) = await world.house.services.audit.newest(
-        1, AuditFilter(subject_ids=[world.teams["crew"]], action="team.create")
+    (made,) = await tenant.deployment.services.audit.newest(
+        1, AuditFilter(subject_ids=[tenant.teams["crew"]], action="team.create")
     )
     assert (made.actor_kind, made.address) == ("operator", None)

@@ -21,8 +21,8 @@ from teamvars.security import keyring
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.storage.engines import database_for
-from tests.house import House, operator
-from tests.world import ACTIVE, World, build_world, linkage_document, variable_document
+from tests.support.deployment import Deployment, operator
+from tests.support.tenant import ACTIVE, Tenant, build_tenant, linkage_document, variable_document
 
 TOKENLESS = ("nobody", "a bad token")
 NOBODY = (*TOKENLESS, "disabled")
@@ -204,9 +204,9 @@ BEYOND_OWNERS = [route for route in TARGETED if MATRIX[route] is OWN_TOKENS]
 
 
 @pytest.fixture(scope="module")
-async def shared(house: House) -> World:
-    """A world for tests that leave who may do what as it was."""
-    return await build_world(house)
+async def shared(deployment: Deployment) -> Tenant:
+    """A tenant for tests that leave who may do what as it was."""
+    return await build_tenant(deployment)
 
 
 @dataclass(frozen=True)
@@ -233,20 +233,20 @@ MISSING = Target(
 )
 
 
-async def own(world: World, template: str = "") -> Target:
-    made = await world.make_variable(uuid4().hex)
-    network, crew = world.workspaces["network"], world.teams["crew"]
+async def own(tenant: Tenant, template: str = "") -> Target:
+    made = await tenant.make_variable(uuid4().hex)
+    network, crew = tenant.workspaces["network"], tenant.teams["crew"]
     path = f"{ACCESSES}?filter[workspace][id]={network}".removeprefix("/api/v2")
     return Target(
-        world.organization,
+        tenant.organization,
         "network",
         network,
         made["id"],
         crew,
-        world.users["plain"],
-        world.memberships["plain"],
-        (await world.call("owner", "GET", path)).json()["data"][0]["id"],
-        await token_of(world, "owner", crew) if needs_token(template) else "none",
+        tenant.users["plain"],
+        tenant.memberships["plain"],
+        (await tenant.call("owner", "GET", path)).json()["data"][0]["id"],
+        await token_of(tenant, "owner", crew) if needs_token(template) else "none",
     )
 
 
@@ -254,44 +254,44 @@ def needs_token(template: str) -> bool:
     return "{token_id}" in template or template == TEAM + TOKEN_OF
 
 
-async def token_of(world: World, owner: str, team_id: str) -> str:
+async def token_of(tenant: Tenant, owner: str, team_id: str) -> str:
     """A new token of the team."""
-    made = await world.call(owner, "POST", f"/teams/{team_id}/authentication-token")
+    made = await tenant.call(owner, "POST", f"/teams/{team_id}/authentication-token")
     id_: str = made.json()["data"]["id"]
     return id_
 
 
-async def elsewhere(world: World, template: str = "") -> Target:
+async def elsewhere(tenant: Tenant, template: str = "") -> Target:
     """The same in the other organization."""
     if "vars" not in template and template.startswith((TEAM, MEMBERSHIP, ACCESS, TOKEN, USER)):
-        return await elsewhere_in_the_directory(world, template)
-    path = f"/workspaces/{world.other_workspace}/vars"
+        return await elsewhere_in_the_directory(tenant, template)
+    path = f"/workspaces/{tenant.other_workspace}/vars"
     document = variable_document(key=uuid4().hex)
-    made = (await world.call("outsider", "POST", path, document)).json()["data"]["id"]
-    organization, workspace_id = world.other_organization, world.other_workspace
-    return Target(organization, "elsewhere", workspace_id, made, world.other_team)
+    made = (await tenant.call("outsider", "POST", path, document)).json()["data"]["id"]
+    organization, workspace_id = tenant.other_organization, tenant.other_workspace
+    return Target(organization, "elsewhere", workspace_id, made, tenant.other_team)
 
 
-async def elsewhere_in_the_directory(world: World, template: str) -> Target:
+async def elsewhere_in_the_directory(tenant: Tenant, template: str) -> Target:
     async def make(path: str, document: object) -> str:
-        made = await world.call("outsider", "POST", path, document)
+        made = await tenant.call("outsider", "POST", path, document)
         id_: str = made.json()["data"]["id"]
         return id_
 
-    organization = f"/organizations/{world.other_organization}"
+    organization = f"/organizations/{tenant.other_organization}"
     attributes = {"name": uuid4().hex, "visibility": "organization"}
     new_team = {"data": {"type": "teams", "attributes": attributes}}
     team_id = await make(f"{organization}/teams", new_team)
     return Target(
-        world.other_organization,
+        tenant.other_organization,
         "elsewhere",
-        world.other_workspace,
+        tenant.other_workspace,
         "none",
         team_id,
-        world.users["outsider"],
+        tenant.users["outsider"],
         await make(f"{organization}/organization-memberships", invitation()),
-        await make("/team-workspaces", access_document(team_id, world.other_workspace)),
-        await token_of(world, "outsider", team_id) if needs_token(template) else "none",
+        await make("/team-workspaces", access_document(team_id, tenant.other_workspace)),
+        await token_of(tenant, "outsider", team_id) if needs_token(template) else "none",
     )
 
 
@@ -347,7 +347,7 @@ def document(method: str, template: str, target: Target, member: str) -> object:
 
 
 async def ask(
-    world: World, who: str, route: tuple[str, str], target: Target, member: str = ""
+    tenant: Tenant, who: str, route: tuple[str, str], target: Target, member: str = ""
 ) -> httpx.Response:
     method, template = route
     path = template.format(**asdict(target))
@@ -360,20 +360,20 @@ async def ask(
     if who == "a bad token":
         headers["Authorization"] = "Bearer tvu_nonsense"
     token = None if who in TOKENLESS else who
-    return await world.call(token, method, f"http://teamvars.test{path}", body, headers)
+    return await tenant.call(token, method, f"http://teamvars.test{path}", body, headers)
 
 
-async def locked_as_needed(world: World, who: str, owner: str, route: tuple[str, str]) -> None:
+async def locked_as_needed(tenant: Tenant, who: str, owner: str, route: tuple[str, str]) -> None:
     """Locks or unlocks the workspaces so that the action of the route has something to do."""
     if not route[1].endswith("lock"):
         return
-    for workspace_id in (world.workspaces["network"], world.other_workspace):
+    for workspace_id in (tenant.workspaces["network"], tenant.other_workspace):
         actions = f"/workspaces/{workspace_id}/actions"
-        await world.call(owner, "POST", f"{actions}/force-unlock")
+        await tenant.call(owner, "POST", f"{actions}/force-unlock")
         if route[1].endswith("/unlock") and who not in NOBODY:
-            await world.call(who, "POST", f"{actions}/lock")
+            await tenant.call(who, "POST", f"{actions}/lock")
         if route[1].endswith("/force-unlock"):
-            await world.call(owner, "POST", f"{actions}/lock")
+            await tenant.call(owner, "POST", f"{actions}/lock")
 
 
 def outcome(answer: httpx.Response) -> int:
@@ -392,23 +392,23 @@ def test_every_row_speaks_of_every_caller() -> None:
 
 @pytest.mark.parametrize("route", WITH_ROWS, ids=" ".join)
 async def test_in_an_organization_each_caller_may_do_what_the_table_says(
-    shared: World, route: tuple[str, str]
+    shared: Tenant, route: tuple[str, str]
 ) -> None:
     found = {}
     for who in EVERYONE:
-        world = shared
+        tenant = shared
         if route in DESTRUCTIVE and MATRIX[route][who] == 200:
-            world = await build_world(shared.house)
-        await locked_as_needed(world, who, "owner", route)
+            tenant = await build_tenant(shared.deployment)
+        await locked_as_needed(tenant, who, "owner", route)
         by = "memberships" if route[1].endswith("memberships") else "users"
-        member = (world.memberships if by == "memberships" else world.users)["plain"]
-        found[who] = outcome(await ask(world, who, route, await own(world, route[1]), member))
+        member = (tenant.memberships if by == "memberships" else tenant.users)["plain"]
+        found[who] = outcome(await ask(tenant, who, route, await own(tenant, route[1]), member))
     assert found == MATRIX[route]
 
 
 @pytest.mark.parametrize("route", TARGETED, ids=" ".join)
 async def test_in_another_organization_only_its_own_owners_may_do_anything(
-    shared: World, route: tuple[str, str]
+    shared: Tenant, route: tuple[str, str]
 ) -> None:
     row = MATRIX[route]
     expected = {
@@ -417,11 +417,11 @@ async def test_in_another_organization_only_its_own_owners_may_do_anything(
     }
     found = {}
     for who in EVERYONE:
-        world = shared
+        tenant = shared
         if route in DESTRUCTIVE and expected[who] == 200:
-            world = await build_world(shared.house)
-        await locked_as_needed(world, who, "outsider", route)
-        found[who] = outcome(await ask(world, who, route, await elsewhere(world, route[1])))
+            tenant = await build_tenant(shared.deployment)
+        await locked_as_needed(tenant, who, "outsider", route)
+        found[who] = outcome(await ask(tenant, who, route, await elsewhere(tenant, route[1])))
     if route in BEYOND_OWNERS:
         expected["outsider"] = 200  # the one whose tokens they are
     assert found == expected
@@ -429,7 +429,7 @@ async def test_in_another_organization_only_its_own_owners_may_do_anything(
 
 @pytest.mark.parametrize("route", TARGETED, ids=" ".join)
 async def test_what_a_caller_may_not_see_looks_like_what_is_not_there(
-    shared: World, route: tuple[str, str]
+    shared: Tenant, route: tuple[str, str]
 ) -> None:
     hidden = [
         await ask(shared, who, route, target)
@@ -450,7 +450,7 @@ def look(answer: httpx.Response) -> object:
 
 
 async def test_a_variable_that_is_not_there_looks_the_same_to_reader_and_writer(
-    shared: World,
+    shared: Tenant,
 ) -> None:
     target = await own(shared)
     foreign = (await elsewhere(shared)).variable_id
@@ -468,13 +468,13 @@ async def test_a_variable_that_is_not_there_looks_the_same_to_reader_and_writer(
     assert all(one == looks[0] for one in looks)
 
 
-def team(world: World, name: str) -> Target:
-    return Target("", "", "", "", world.teams[name])
+def team(tenant: Tenant, name: str) -> Target:
+    return Target("", "", "", "", tenant.teams[name])
 
 
 @pytest.mark.parametrize("by", ["users", "organization-memberships"])
 async def test_a_secret_team_is_seen_by_its_members_and_owners_alone(
-    shared: World, by: str
+    shared: Tenant, by: str
 ) -> None:
     route = "GET", MEMBERS + by
     secret = team(shared, "secret")
@@ -484,7 +484,7 @@ async def test_a_secret_team_is_seen_by_its_members_and_owners_alone(
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-async def test_a_secret_team_is_changed_by_owners_alone(shared: World, method: str) -> None:
+async def test_a_secret_team_is_changed_by_owners_alone(shared: Tenant, method: str) -> None:
     route = method, MEMBERS + "users"
     secret = team(shared, "secret")
     found = {who: outcome(await ask(shared, who, route, secret)) for who in EVERYONE}
@@ -495,7 +495,7 @@ async def test_a_secret_team_is_changed_by_owners_alone(shared: World, method: s
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 @pytest.mark.parametrize("by", ["users", "organization-memberships"])
 async def test_the_owners_team_is_changed_by_owners_alone(
-    shared: World, method: str, by: str
+    shared: Tenant, method: str, by: str
 ) -> None:
     """Who manages membership is refused as well."""
     route = method, MEMBERS + by
@@ -505,83 +505,87 @@ async def test_the_owners_team_is_changed_by_owners_alone(
     assert found == dict.fromkeys(EVERYONE, 403) | outside | dict.fromkeys(OWNERS, 200)
 
 
-async def apply(world: World, *teams: TeamEntry, **more: Any) -> None:
+async def apply(tenant: Tenant, *teams: TeamEntry, **more: Any) -> None:
     """Changes the organization as an operator does."""
-    entry = OrganizationEntry(world.organization, teams=teams, **more)
+    entry = OrganizationEntry(tenant.organization, teams=teams, **more)
     users = tuple(UserEntry(name) for name in more.get("members", {}))
-    await world.house.services.directory.apply(operator(), Directory(users, (entry,)), Options())
+    await tenant.deployment.services.directory.apply(
+        operator(), Directory(users, (entry,)), Options()
+    )
 
 
-def username(world: World, person: str) -> str:
-    return f"{person}-{world.organization.removeprefix('org-')}"
+def username(tenant: Tenant, person: str) -> str:
+    return f"{person}-{tenant.organization.removeprefix('org-')}"
 
 
-async def listing(world: World, who: str, workspace: str = "network") -> int:
-    return (await world.call(who, "GET", world.vars_path(workspace))).status_code
+async def listing(tenant: Tenant, who: str, workspace: str = "network") -> int:
+    return (await tenant.call(who, "GET", tenant.vars_path(workspace))).status_code
 
 
 async def test_whoever_accepts_an_invitation_has_the_rights_of_their_teams_at_once(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    before = await listing(world, "invited_writer")
-    await apply(world, members={username(world, "invited_writer"): ACTIVE})
-    assert (before, await listing(world, "invited_writer")) == (404, 200)
+    before = await listing(tenant, "invited_writer")
+    await apply(tenant, members={username(tenant, "invited_writer"): ACTIVE})
+    assert (before, await listing(tenant, "invited_writer")) == (404, 200)
 
 
-async def test_whoever_leaves_a_team_has_lost_its_rights_by_the_next_request(world: World) -> None:
-    document = linkage_document(world.users["writer"])
-    assert await listing(world, "writer") == 200
-    answer = await world.call("owner", "DELETE", world.linkage_path("writers"), document)
+async def test_whoever_leaves_a_team_has_lost_its_rights_by_the_next_request(
+    tenant: Tenant,
+) -> None:
+    document = linkage_document(tenant.users["writer"])
+    assert await listing(tenant, "writer") == 200
+    answer = await tenant.call("owner", "DELETE", tenant.linkage_path("writers"), document)
     assert answer.status_code == 204
-    assert await listing(world, "writer") == 404
-    assert await listing(world, "writers-token") == 200
+    assert await listing(tenant, "writer") == 404
+    assert await listing(tenant, "writers-token") == 200
 
 
-async def test_whoever_joins_a_team_has_its_rights_by_the_next_request(world: World) -> None:
+async def test_whoever_joins_a_team_has_its_rights_by_the_next_request(tenant: Tenant) -> None:
     """A holder of manage-membership may so gain what the team has: by design."""
-    document = linkage_document(world.users["manager"])
-    assert await listing(world, "manager") == 404
-    answer = await world.call("manager", "POST", world.linkage_path("writers"), document)
+    document = linkage_document(tenant.users["manager"])
+    assert await listing(tenant, "manager") == 404
+    answer = await tenant.call("manager", "POST", tenant.linkage_path("writers"), document)
     assert answer.status_code == 204
-    assert await listing(world, "manager") == 200
+    assert await listing(tenant, "manager") == 200
 
 
-async def test_a_user_has_what_any_of_their_teams_has(world: World) -> None:
-    document = linkage_document(world.users["reader"])
-    await world.call("owner", "POST", world.linkage_path("writers"), document)
-    answer = await world.call("reader", "POST", world.vars_path(), variable_document())
+async def test_a_user_has_what_any_of_their_teams_has(tenant: Tenant) -> None:
+    document = linkage_document(tenant.users["reader"])
+    await tenant.call("owner", "POST", tenant.linkage_path("writers"), document)
+    answer = await tenant.call("reader", "POST", tenant.vars_path(), variable_document())
     assert answer.status_code == 201
 
 
-async def test_a_new_owner_may_do_everything_and_a_former_one_nothing(world: World) -> None:
-    document = linkage_document(world.users["plain"])
-    await world.call("owner", "POST", world.linkage_path("owners"), document)
-    assert await listing(world, "plain", "payments") == 200
-    mine = linkage_document(world.users["owner"])
-    answer = await world.call("plain", "DELETE", world.linkage_path("owners"), mine)
+async def test_a_new_owner_may_do_everything_and_a_former_one_nothing(tenant: Tenant) -> None:
+    document = linkage_document(tenant.users["plain"])
+    await tenant.call("owner", "POST", tenant.linkage_path("owners"), document)
+    assert await listing(tenant, "plain", "payments") == 200
+    mine = linkage_document(tenant.users["owner"])
+    answer = await tenant.call("plain", "DELETE", tenant.linkage_path("owners"), mine)
     assert answer.status_code == 204
-    assert await listing(world, "owner", "payments") == 404
+    assert await listing(tenant, "owner", "payments") == 404
 
 
-async def test_a_grant_is_to_one_workspace(world: World) -> None:
-    statuses = [await listing(world, who, "payments") for who in ("reader", *WRITERS, *OWNERS)]
+async def test_a_grant_is_to_one_workspace(tenant: Tenant) -> None:
+    statuses = [await listing(tenant, who, "payments") for who in ("reader", *WRITERS, *OWNERS)]
     assert statuses == [404, 404, 404, 200, 200, 200]
 
 
 async def test_the_token_of_a_team_has_its_flags_and_sees_what_its_members_see(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    tokens = world.house.services.tokens
+    tokens = tenant.deployment.services.tokens
     secrets = {}
     for team in ("managers", "secret", "crew"):
-        owner = OwnerName(organization=world.organization, team=team)
+        owner = OwnerName(organization=tenant.organization, team=team)
         secrets[team] = (await tokens.create(operator(), owner, None)).secret
 
     async def status(team: str, method: str, of: str) -> int:
         headers = {"Authorization": f"Bearer {secrets[team]}"}
-        body = linkage_document(world.users["plain"]) if method == "POST" else None
-        path = world.linkage_path(of)
-        return (await world.call(None, method, path, body, headers)).status_code
+        body = linkage_document(tenant.users["plain"]) if method == "POST" else None
+        path = tenant.linkage_path(of)
+        return (await tenant.call(None, method, path, body, headers)).status_code
 
     assert await status("managers", "POST", "crew") == 204
     assert await status("managers", "POST", "owners") == 403
@@ -594,28 +598,30 @@ async def test_the_token_of_a_team_has_its_flags_and_sees_what_its_members_see(
 
 
 async def test_a_member_of_a_secret_team_may_manage_it_with_manage_membership(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    hidden = linkage_document(world.users["hidden"])
-    await world.call("owner", "POST", world.linkage_path("managers"), hidden)
-    plain = linkage_document(world.users["plain"])
-    answer = await world.call("hidden", "POST", world.linkage_path("secret"), plain)
+    hidden = linkage_document(tenant.users["hidden"])
+    await tenant.call("owner", "POST", tenant.linkage_path("managers"), hidden)
+    plain = linkage_document(tenant.users["plain"])
+    answer = await tenant.call("hidden", "POST", tenant.linkage_path("secret"), plain)
     assert answer.status_code == 204
 
 
-async def test_manage_membership_counts_only_in_its_own_organization(world: World) -> None:
-    await apply(world, TeamEntry("managers", members=()), TeamEntry("crew", manage_membership=True))
-    document = linkage_document(world.users["plain"])
-    answer = await world.call("manager", "POST", world.linkage_path(), document)
+async def test_manage_membership_counts_only_in_its_own_organization(tenant: Tenant) -> None:
+    await apply(
+        tenant, TeamEntry("managers", members=()), TeamEntry("crew", manage_membership=True)
+    )
+    document = linkage_document(tenant.users["plain"])
+    answer = await tenant.call("manager", "POST", tenant.linkage_path(), document)
     assert answer.status_code == 403
-    path = f"/teams/{world.other_team}/relationships/users"
-    assert (await world.call("manager", "POST", path, document)).status_code == 404
+    path = f"/teams/{tenant.other_team}/relationships/users"
+    assert (await tenant.call("manager", "POST", path, document)).status_code == 404
 
 
-async def test_changed_settings_of_a_team_count_by_the_next_request(world: World) -> None:
-    await apply(world, TeamEntry("readers", workspaces={"payments": AccessType.WRITE}))
-    assert await listing(world, "reader", "payments") == 200
-    assert await listing(world, "reader", "network") == 404
-    await apply(world, TeamEntry("managers", manage_membership=False))
-    answer = await world.call("manager", "POST", world.linkage_path(), linkage_document())
+async def test_changed_settings_of_a_team_count_by_the_next_request(tenant: Tenant) -> None:
+    await apply(tenant, TeamEntry("readers", workspaces={"payments": AccessType.WRITE}))
+    assert await listing(tenant, "reader", "payments") == 200
+    assert await listing(tenant, "reader", "network") == 404
+    await apply(tenant, TeamEntry("managers", manage_membership=False))
+    answer = await tenant.call("manager", "POST", tenant.linkage_path(), linkage_document())
     assert answer.status_code == 403

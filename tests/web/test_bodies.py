@@ -10,8 +10,8 @@ import pytest
 
 from teamvars.security.tokens import new_token
 from teamvars.web.http import budgets
-from tests.served import ServedHouse
-from tests.world import JSON_API, World, variable_document
+from tests.support.served_deployment import ServedDeployment
+from tests.support.tenant import JSON_API, Tenant, variable_document
 
 LARGE = 2 * 1024 * 1024
 SOON, LATER = 5.0, 0.3
@@ -19,7 +19,7 @@ SOON, LATER = 5.0, 0.3
 
 @contextmanager
 def unfinished(
-    served: ServedHouse, path: str, token: str, length: int | None, sent: int = 1
+    served: ServedDeployment, path: str, token: str, length: int | None, sent: int = 1
 ) -> Iterator[socket.socket]:
     """A POST whose body, of that length or of none announced, does not come to its end."""
     framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
@@ -56,10 +56,10 @@ def statuses_of(connections: Sequence[socket.socket], count: int) -> list[int | 
 
 @pytest.mark.parametrize("length", [LARGE, budgets.UNAUTHENTICATED_BODY_BYTES + 1, None])
 async def test_who_sends_a_long_body_is_known_before_it_is_read(
-    served: ServedHouse, served_world: World, length: int | None
+    served: ServedDeployment, served_tenant: Tenant, length: int | None
 ) -> None:
-    path = served_world.vars_path()
-    forged, valid = new_token("user"), served_world.tokens["writer"]
+    path = served_tenant.vars_path()
+    forged, valid = new_token("user"), served_tenant.tokens["writer"]
     with unfinished(served, path, forged, length) as connection:
         assert status_of(connection) == 401
     with unfinished(served, path, valid, length) as connection:
@@ -67,9 +67,9 @@ async def test_who_sends_a_long_body_is_known_before_it_is_read(
 
 
 async def test_strangers_are_told_so_before_any_body_is_read_and_keep_nothing(
-    served: ServedHouse, served_world: World
+    served: ServedDeployment, served_tenant: Tenant
 ) -> None:
-    path = served_world.vars_path()
+    path = served_tenant.vars_path()
     with ExitStack() as strangers:
         connections = [
             strangers.enter_context(unfinished(served, path, new_token("user"), 1000))
@@ -79,11 +79,11 @@ async def test_strangers_are_told_so_before_any_body_is_read_and_keep_nothing(
 
 
 async def test_short_bodies_that_do_not_end_fill_their_share_and_then_their_senders(
-    served: ServedHouse, served_world: World
+    served: ServedDeployment, served_tenant: Tenant
 ) -> None:
-    path, length = served_world.vars_path(), budgets.UNAUTHENTICATED_BODY_BYTES
+    path, length = served_tenant.vars_path(), budgets.UNAUTHENTICATED_BODY_BYTES
     most = (budgets.UNAUTHENTICATED_BODIES_BYTES + budgets.CALLER_BODY_BYTES) // length
-    token = served_world.tokens["reader"]
+    token = served_tenant.tokens["reader"]
     with ExitStack() as bodies:
         connections = [
             bodies.enter_context(unfinished(served, path, token, length, length - 1))
@@ -92,34 +92,34 @@ async def test_short_bodies_that_do_not_end_fill_their_share_and_then_their_send
         assert statuses_of(connections, 1) == [429]
         for value in ("short", "long" * 50_000):
             document = variable_document(key=f"k{len(value)}", value=value)
-            answer = await served_world.call("writer", "POST", path, document)
+            answer = await served_tenant.call("writer", "POST", path, document)
             assert answer.status_code == 201
 
 
 async def test_a_caller_and_a_worker_have_so_many_bytes_of_bodies_under_way(
-    served: ServedHouse, served_world: World
+    served: ServedDeployment, served_tenant: Tenant
 ) -> None:
-    path, document = served_world.vars_path(), variable_document(value="x" * 100_000)
+    path, document = served_tenant.vars_path(), variable_document(value="x" * 100_000)
     each = budgets.CALLER_BODY_BYTES // LARGE
-    first, *others = [who for who in served_world.tokens if who != "owner"]
+    first, *others = [who for who in served_tenant.tokens if who != "owner"]
     with ExitStack() as bodies:
-        token = served_world.tokens[first]
+        token = served_tenant.tokens[first]
         connections = [
             bodies.enter_context(unfinished(served, path, token, LARGE)) for _ in range(each + 1)
         ]
         assert statuses_of(connections, 1) == [429]
-        assert (await served_world.call("owner", "POST", path, document)).status_code == 201
+        assert (await served_tenant.call("owner", "POST", path, document)).status_code == 201
         answer = None
         while answer is None or answer.status_code == 422:  # its key is taken by now
             for who in others:  # the worker has more callers than room for them
-                token = served_world.tokens[who]
+                token = served_tenant.tokens[who]
                 bodies.enter_context(unfinished(served, path, token, LARGE))
-            answer = await served_world.call("owner", "POST", path, document)
+            answer = await served_tenant.call("owner", "POST", path, document)
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "1"
         assert answer.json()["errors"][0]["code"] == "busy"
         small = variable_document(key="small")
-        assert (await served_world.call("owner", "POST", path, small)).status_code == 201
+        assert (await served_tenant.call("owner", "POST", path, small)).status_code == 201
     while answer.status_code == 503:  # the server has yet to see that they have gone
         await asyncio.sleep(0.05)
-        answer = await served_world.call("owner", "POST", path, document)
+        answer = await served_tenant.call("owner", "POST", path, document)

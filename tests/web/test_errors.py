@@ -21,75 +21,77 @@ from teamvars.web.http.app import Application
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
-from tests.house import BASE, House
-from tests.world import JSON_API, World, faults, linkage_document, variable_document
+from tests.support.deployment import BASE, Deployment
+from tests.support.tenant import JSON_API, Tenant, faults, linkage_document, variable_document
 
 
-async def conflict(world: World) -> httpx.Response:
+async def conflict(tenant: Tenant) -> httpx.Response:
     document = variable_document()
     document["data"]["type"] = "workspaces"
-    return await world.call("writer", "POST", world.vars_path(), document)
+    return await tenant.call("writer", "POST", tenant.vars_path(), document)
 
 
-async def client_id(world: World) -> httpx.Response:
+async def client_id(tenant: Tenant) -> httpx.Response:
     document = variable_document()
     document["data"]["id"] = "var-1111111111111111"
-    return await world.call("writer", "POST", world.vars_path(), document)
+    return await tenant.call("writer", "POST", tenant.vars_path(), document)
 
 
-async def stale(world: World) -> httpx.Response:
-    path = f"{world.vars_path()}/{(await world.make_variable())['id']}"
-    return await world.call("writer", "DELETE", path, headers={"If-Match": '"old"'})
+async def stale(tenant: Tenant) -> httpx.Response:
+    path = f"{tenant.vars_path()}/{(await tenant.make_variable())['id']}"
+    return await tenant.call("writer", "DELETE", path, headers={"If-Match": '"old"'})
 
 
-async def too_large(world: World) -> httpx.Response:
+async def too_large(tenant: Tenant) -> httpx.Response:
     document = variable_document(value="x" * 2**21)
-    return await world.call("writer", "POST", world.vars_path(), document)
+    return await tenant.call("writer", "POST", tenant.vars_path(), document)
 
 
-async def not_acceptable(world: World) -> httpx.Response:
-    return await world.call("writer", "GET", world.vars_path(), headers={"Accept": "text/html"})
+async def not_acceptable(tenant: Tenant) -> httpx.Response:
+    return await tenant.call("writer", "GET", tenant.vars_path(), headers={"Accept": "text/html"})
 
 
-async def unsupported(world: World) -> httpx.Response:
+async def unsupported(tenant: Tenant) -> httpx.Response:
     headers = {"Content-Type": "application/json"}
-    return await world.call("writer", "POST", world.vars_path(), {}, headers)
+    return await tenant.call("writer", "POST", tenant.vars_path(), {}, headers)
 
 
-async def malformed(world: World) -> httpx.Response:
-    return await world.call("writer", "POST", world.vars_path())
+async def malformed(tenant: Tenant) -> httpx.Response:
+    return await tenant.call("writer", "POST", tenant.vars_path())
 
 
-async def invalid_page(world: World) -> httpx.Response:
-    path = f"/workspaces/{world.workspaces['network']}/audit-events?page[size]=0"
-    return await world.call("writer", "GET", path)
+async def invalid_page(tenant: Tenant) -> httpx.Response:
+    path = f"/workspaces/{tenant.workspaces['network']}/audit-events?page[size]=0"
+    return await tenant.call("writer", "GET", path)
 
 
-async def invalid(world: World) -> httpx.Response:
-    return await world.call("writer", "POST", world.vars_path(), variable_document(key=""))
+async def invalid(tenant: Tenant) -> httpx.Response:
+    return await tenant.call("writer", "POST", tenant.vars_path(), variable_document(key=""))
 
 
-async def unauthenticated(world: World) -> httpx.Response:
-    return await world.call(None, "GET", world.vars_path())
+async def unauthenticated(tenant: Tenant) -> httpx.Response:
+    return await tenant.call(None, "GET", tenant.vars_path())
 
 
-async def forbidden(world: World) -> httpx.Response:
-    return await world.call("reader", "POST", world.vars_path(), variable_document())
+async def forbidden(tenant: Tenant) -> httpx.Response:
+    return await tenant.call("reader", "POST", tenant.vars_path(), variable_document())
 
 
-async def not_found(world: World) -> httpx.Response:
-    return await world.call("plain", "GET", world.vars_path())
+async def not_found(tenant: Tenant) -> httpx.Response:
+    return await tenant.call("plain", "GET", tenant.vars_path())
 
 
-async def unknown_path(world: World) -> httpx.Response:
-    return await world.call("writer", "GET", "/nowhere")
+async def unknown_path(tenant: Tenant) -> httpx.Response:
+    return await tenant.call("writer", "GET", "/nowhere")
 
 
-async def wrong_method(world: World) -> httpx.Response:
-    return await world.call("writer", "PUT", world.vars_path())
+async def wrong_method(tenant: Tenant) -> httpx.Response:
+    return await tenant.call("writer", "PUT", tenant.vars_path())
 
 
-ROWS: list[tuple[Callable[[World], Awaitable[httpx.Response]], int, str, dict[str, str] | None]] = [
+ROWS: list[
+    tuple[Callable[[Tenant], Awaitable[httpx.Response]], int, str, dict[str, str] | None]
+] = [
     (malformed, 400, "malformed_document", None),
     (invalid_page, 400, "invalid_parameter", {"parameter": "page[size]"}),
     (unauthenticated, 401, "unauthenticated", None),
@@ -109,13 +111,13 @@ ROWS: list[tuple[Callable[[World], Awaitable[httpx.Response]], int, str, dict[st
 
 @pytest.mark.parametrize(("ask", "status", "code", "source"), ROWS)
 async def test_each_row_of_the_table_has_its_status_code_and_source(
-    world: World,
-    ask: Callable[[World], Awaitable[httpx.Response]],
+    tenant: Tenant,
+    ask: Callable[[Tenant], Awaitable[httpx.Response]],
     status: int,
     code: str,
     source: dict[str, str] | None,
 ) -> None:
-    answer = await ask(world)
+    answer = await ask(tenant)
     assert answer.status_code == status
     assert answer.headers["Content-Type"] == JSON_API
     assert answer.json().keys() == {"errors"}
@@ -137,15 +139,15 @@ def test_every_code_is_a_stable_snake_case_word_of_its_own() -> None:
     assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", word) for word in words)
 
 
-async def test_no_two_errors_have_the_same_id(world: World) -> None:
+async def test_no_two_errors_have_the_same_id(tenant: Tenant) -> None:
     document = {"data": {"type": "vars", "attributes": {}}}
-    answers = [await world.call("writer", "POST", world.vars_path(), document) for _ in "12"]
+    answers = [await tenant.call("writer", "POST", tenant.vars_path(), document) for _ in "12"]
     ids = [error["id"] for answer in answers for error in answer.json()["errors"]]
     assert len(set(ids)) == len(ids) == 6
 
 
 async def test_statuses_mixed_within_one_request_make_it_422_and_each_keeps_its_own(
-    world: World,
+    tenant: Tenant,
 ) -> None:
     document: dict[str, Any] = {
         "data": {
@@ -156,7 +158,7 @@ async def test_statuses_mixed_within_one_request_make_it_422_and_each_keeps_its_
         },
         "filter": {"organization": {"name": "nobody"}},
     }
-    answer = await world.call("writer", "POST", world.vars_path(), document)
+    answer = await tenant.call("writer", "POST", tenant.vars_path(), document)
     assert answer.status_code == 422
     assert faults(answer) == [
         ("403", "client_id_not_supported", "/data/id"),
@@ -166,15 +168,15 @@ async def test_statuses_mixed_within_one_request_make_it_422_and_each_keeps_its_
         ("409", "relationship_conflict", "/data/relationships/workspace/data/id"),
         ("422", "invalid_value", "/filter/organization/name"),
     ]
-    assert await world.variables() == []
+    assert await tenant.variables() == []
 
 
-async def test_faults_of_one_status_keep_that_status(world: World) -> None:
+async def test_faults_of_one_status_keep_that_status(tenant: Tenant) -> None:
     document = variable_document()
     document["data"]["type"] = "workspaces"
     linkage = {"type": "teams", "id": "ws-other"}
     document["data"]["relationships"] = {"configurable": {"data": linkage}}
-    answer = await world.call("writer", "POST", world.vars_path(), document)
+    answer = await tenant.call("writer", "POST", tenant.vars_path(), document)
     assert answer.status_code == 409
     assert faults(answer) == [
         ("409", "type_conflict", "/data/type"),
@@ -184,10 +186,10 @@ async def test_faults_of_one_status_keep_that_status(world: World) -> None:
 
 
 async def test_missing_members_come_after_those_that_are_present_in_their_parent(
-    world: World,
+    tenant: Tenant,
 ) -> None:
     document = {"data": {"attributes": {"~/": 1, "value": 7, "category": "teapot"}}}
-    answer = await world.call("writer", "POST", world.vars_path(), document)
+    answer = await tenant.call("writer", "POST", tenant.vars_path(), document)
     assert faults(answer) == [
         ("422", "unknown_attribute", "/data/attributes/~0~1"),
         ("422", "wrong_type", "/data/attributes/value"),
@@ -221,23 +223,25 @@ async def test_missing_members_come_after_those_that_are_present_in_their_parent
     ],
 )
 async def test_a_document_of_another_shape_is_told_where(
-    world: World, document: object, expected: list[tuple[str, str, str]]
+    tenant: Tenant, document: object, expected: list[tuple[str, str, str]]
 ) -> None:
-    answer = await world.call("writer", "POST", world.vars_path(), document)
+    answer = await tenant.call("writer", "POST", tenant.vars_path(), document)
     assert answer.status_code == 422
     assert faults(answer) == expected
 
 
-async def test_the_json_null_is_a_document_of_another_shape(world: World) -> None:
-    headers = {"Authorization": f"Bearer {world.tokens['writer']}", "Content-Type": JSON_API}
-    answer = await world.house.client.post(world.vars_path(), content=b"null", headers=headers)
+async def test_the_json_null_is_a_document_of_another_shape(tenant: Tenant) -> None:
+    headers = {"Authorization": f"Bearer {tenant.tokens['writer']}", "Content-Type": JSON_API}
+    answer = await tenant.deployment.client.post(
+        tenant.vars_path(), content=b"null", headers=headers
+    )
     assert faults(answer) == [("422", "wrong_type", "")]
 
 
-async def test_thousands_of_faults_are_answered_in_bounded_time_and_size(world: World) -> None:
+async def test_thousands_of_faults_are_answered_in_bounded_time_and_size(tenant: Tenant) -> None:
     attributes = {f"unknown-{n}": n for n in range(49_000)}
     document = variable_document(**attributes)
-    answer = await world.call("writer", "POST", world.vars_path(), document)
+    answer = await tenant.call("writer", "POST", tenant.vars_path(), document)
     found = faults(answer)
     assert answer.status_code == 422
     assert len(answer.content) <= errors.MOST_BYTES
@@ -246,18 +250,18 @@ async def test_thousands_of_faults_are_answered_in_bounded_time_and_size(world: 
     assert found[-1][2] == f"/data/attributes/unknown-{len(found) - 1}"
 
 
-async def test_a_refused_request_changes_nothing(world: World) -> None:
-    before = await world.make_variable("region")
-    path = f"{world.vars_path()}/{before['id']}"
+async def test_a_refused_request_changes_nothing(tenant: Tenant) -> None:
+    before = await tenant.make_variable("region")
+    path = f"{tenant.vars_path()}/{before['id']}"
     attributes = {"value": "other", "description": "other", "hcl": "yes"}
     document = {"data": {"type": "vars", "id": before["id"], "attributes": attributes}}
-    answer = await world.call("writer", "PATCH", path, document)
+    answer = await tenant.call("writer", "PATCH", path, document)
     assert answer.status_code == 422
-    assert await world.variables() == [before]
+    assert await tenant.variables() == [before]
 
 
 async def test_no_error_or_log_line_repeats_what_was_sent(
-    world: World, log_lines: list[EventDict]
+    tenant: Tenant, log_lines: list[EventDict]
 ) -> None:
     secret = "hunter2" * 40_000
     document = variable_document(
@@ -266,31 +270,33 @@ async def test_no_error_or_log_line_repeats_what_was_sent(
     document["data"]["type"] = "hunter2"
     document["data"]["id"] = "hunter2"
     document["filter"] = {"workspace": {"name": "hunter2"}}
-    answer = await world.call("writer", "POST", world.vars_path(), document)
+    answer = await tenant.call("writer", "POST", tenant.vars_path(), document)
     assert answer.status_code == 422
     assert len(faults(answer)) == 7
     assert "hunter2" not in answer.text
-    members = await world.call("owner", "POST", world.linkage_path(), linkage_document("hunter2"))
+    members = await tenant.call("owner", "POST", tenant.linkage_path(), linkage_document("hunter2"))
     assert "hunter2" not in members.text
     assert "hunter2" not in repr(log_lines)
 
 
-async def answer_to(house: House, handler: Callable[[Request], Awaitable[Response]]) -> Any:
+async def answer_to(
+    deployment: Deployment, handler: Callable[[Request], Awaitable[Response]]
+) -> Any:
     """What the application answers when a handler does that."""
     routes = [Route("GET", "/here", handler, {200: None}, public=True)]
-    application = Application(routes, house.services.sessions, ())
+    application = Application(routes, deployment.services.sessions, ())
     transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         return await client.get("http://teamvars.test/here")
 
 
 async def test_a_bug_is_answered_with_a_bare_500_and_logged_by_request_id(
-    house: House, log_lines: list[EventDict]
+    deployment: Deployment, log_lines: list[EventDict]
 ) -> None:
     async def fail(_: Request) -> Response:
         raise RuntimeError("the value is hunter2")
 
-    answer = await answer_to(house, fail)
+    answer = await answer_to(deployment, fail)
     assert answer.status_code == 500
     assert faults(answer) == [("500", "internal_error", None)]
     assert answer.headers["Content-Type"] == JSON_API
@@ -300,30 +306,30 @@ async def test_a_bug_is_answered_with_a_bare_500_and_logged_by_request_id(
     assert {line["request_id"] for line in log_lines} == {answer.headers["X-Request-Id"]}
 
 
-async def test_unreachable_storage_says_when_to_try_again(house: House) -> None:
+async def test_unreachable_storage_says_when_to_try_again(deployment: Deployment) -> None:
     async def refuse(_: Request) -> Response:
         raise storage_unavailable()
 
-    answer = await answer_to(house, refuse)
+    answer = await answer_to(deployment, refuse)
     assert answer.status_code == 503
     assert faults(answer) == [("503", "storage_unavailable", None)]
     assert answer.headers["Retry-After"].isdecimal()
 
 
-async def test_an_unknown_outcome_does_not_say_to_try_again(house: House) -> None:
+async def test_an_unknown_outcome_does_not_say_to_try_again(deployment: Deployment) -> None:
     async def refuse(_: Request) -> Response:
         raise outcome_unknown()
 
-    answer = await answer_to(house, refuse)
+    answer = await answer_to(deployment, refuse)
     assert answer.status_code == 503
     assert faults(answer) == [("503", "outcome_unknown", None)]
     assert "Retry-After" not in answer.headers
 
 
-async def test_numbers_that_belong_to_an_error_are_in_its_meta(house: House) -> None:
+async def test_numbers_that_belong_to_an_error_are_in_its_meta(deployment: Deployment) -> None:
     async def refuse(_: Request) -> Response:
         place = {"line": 1, "column": 2}
         raise Refusal(Fault(Code.INVALID_VALUE, "Not so.", pointer="/data", meta=place))
 
-    answer = await answer_to(house, refuse)
+    answer = await answer_to(deployment, refuse)
     assert answer.json()["errors"][0]["meta"] == {"line": 1, "column": 2}

@@ -23,8 +23,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.served import ServedHouse
-from tests.world import World
+from tests.support.served_deployment import ServedDeployment
+from tests.support.tenant import Tenant
 
 CHECKS = [
     not_a_server_error,
@@ -84,25 +84,25 @@ class Fuzzer:
 
 
 @pytest.fixture
-async def fuzzer(served: ServedHouse, served_world: World) -> Fuzzer:
-    """Knows every id of its world; some of another organization's are among them."""
-    world = served_world
-    made = [await world.make_variable(f"key-{number}") for number in range(5)]
-    hidden = await world.make_variable("secret", sensitive=True)
-    path = f"/team-workspaces?filter[workspace][id]={world.workspaces['network']}"
-    accesses = (await world.call("owner", "GET", path)).json()["data"]
-    own = f"/users/{world.users['owner']}/authentication-tokens"
-    tokens = (await world.call("owner", "GET", own)).json()["data"]
+async def fuzzer(served: ServedDeployment, served_tenant: Tenant) -> Fuzzer:
+    """Knows every id of its tenant; some of another organization's are among them."""
+    tenant = served_tenant
+    made = [await tenant.make_variable(f"key-{number}") for number in range(5)]
+    hidden = await tenant.make_variable("secret", sensitive=True)
+    path = f"/team-workspaces?filter[workspace][id]={tenant.workspaces['network']}"
+    accesses = (await tenant.call("owner", "GET", path)).json()["data"]
+    own = f"/users/{tenant.users['owner']}/authentication-tokens"
+    tokens = (await tenant.call("owner", "GET", own)).json()["data"]
     return Fuzzer(
         url=served.server.url,
-        tokens=[world.tokens[role] for role in ROLES],
+        tokens=[tenant.tokens[role] for role in ROLES],
         ids={
-            "workspace_id": [*world.workspaces.values(), world.other_workspace],
+            "workspace_id": [*tenant.workspaces.values(), tenant.other_workspace],
             "variable_id": [variable["id"] for variable in (*made, hidden)],
-            "team_id": [*world.teams.values(), world.other_team],
-            "organization": [world.organization, world.other_organization],
+            "team_id": [*tenant.teams.values(), tenant.other_team],
+            "organization": [tenant.organization, tenant.other_organization],
             "workspace": ["network", "payments", "elsewhere"],
-            "membership_id": [*world.memberships.values(), world.other_membership],
+            "membership_id": [*tenant.memberships.values(), tenant.other_membership],
             "team_workspace_id": [access["id"] for access in accesses],
             "token_id": [token["id"] for token in tokens],
         },
@@ -110,13 +110,13 @@ async def fuzzer(served: ServedHouse, served_world: World) -> Fuzzer:
     )
 
 
-def operations(served: ServedHouse) -> list[Any]:
+def operations(served: ServedDeployment) -> list[Any]:
     document = requests.get(f"{served.server.url}/openapi.json", timeout=10).json()
     found: Iterable[Any] = schemathesis.openapi.from_dict(document).get_all_operations()
     return [one.ok() for one in found]
 
 
-def hammer_all(served: ServedHouse, fuzzer: Fuzzer, examples: int) -> None:
+def hammer_all(served: ServedDeployment, fuzzer: Fuzzer, examples: int) -> None:
     before = len(served.server.log_lines())
     with fuzzer.session:
         for operation in operations(served):
@@ -125,13 +125,15 @@ def hammer_all(served: ServedHouse, fuzzer: Fuzzer, examples: int) -> None:
     assert [line for line in lines if line["level"] == "error"] == []
 
 
-def test_generated_requests_are_answered_as_documented(served: ServedHouse, fuzzer: Fuzzer) -> None:
+def test_generated_requests_are_answered_as_documented(
+    served: ServedDeployment, fuzzer: Fuzzer
+) -> None:
     hammer_all(served, fuzzer, examples=6)
 
 
 @pytest.mark.long
 def test_generated_requests_are_answered_as_documented_for_long_and_memory_stays(
-    served: ServedHouse, fuzzer: Fuzzer
+    served: ServedDeployment, fuzzer: Fuzzer
 ) -> None:
     hammer_all(served, fuzzer, examples=100)
     before = resident(served)
@@ -140,7 +142,7 @@ def test_generated_requests_are_answered_as_documented_for_long_and_memory_stays
 
 
 def test_a_server_that_breaks_its_document_is_found_out(
-    served: ServedHouse, fuzzer: Fuzzer
+    served: ServedDeployment, fuzzer: Fuzzer
 ) -> None:
     """The control: the same requests against a document that promises something else."""
     document = requests.get(f"{served.server.url}/openapi.json", timeout=10).json()
@@ -151,7 +153,7 @@ def test_a_server_that_breaks_its_document_is_found_out(
         fuzzer.hammer(operation, examples=50)
 
 
-def resident(served: ServedHouse) -> int:
+def resident(served: ServedDeployment) -> int:
     """The memory of the server's processes, in bytes."""
     main = psutil.Process(served.server.pid)
     size: int = sum(one.memory_info().rss for one in (main, *main.children()))

@@ -15,11 +15,11 @@ from teamvars import wiring
 from teamvars.services.tokens import OwnerName
 from teamvars.web.http.app import Application
 from teamvars.web.http.request import MAX_BODY_BYTES
-from tests.house import BASE, House, operator
-from tests.world import (
+from tests.support.deployment import BASE, Deployment, operator
+from tests.support.tenant import (
     JSON_API,
-    World,
-    build_world,
+    Tenant,
+    build_tenant,
     faults,
     linkage_document,
     variable_document,
@@ -29,9 +29,9 @@ OPEN, CLOSE = b"[", b"]"
 
 
 @pytest.fixture(scope="module")
-async def world(house: House) -> World:
+async def tenant(deployment: Deployment) -> Tenant:
     """One for all tests here: none looks at what another may have left."""
-    return await build_world(house)
+    return await build_tenant(deployment)
 
 
 def new_variable() -> dict[str, Any]:
@@ -40,13 +40,13 @@ def new_variable() -> dict[str, Any]:
 
 
 async def send(
-    world: World, body: bytes, content_type: str | None = JSON_API, **headers: str
+    tenant: Tenant, body: bytes, content_type: str | None = JSON_API, **headers: str
 ) -> httpx.Response:
     """Creates a variable as the writer, with a body of that very text."""
     if content_type is not None:
         headers["Content-Type"] = content_type
-    headers["Authorization"] = f"Bearer {world.tokens['writer']}"
-    return await world.house.client.post(world.vars_path(), content=body, headers=headers)
+    headers["Authorization"] = f"Bearer {tenant.tokens['writer']}"
+    return await tenant.deployment.client.post(tenant.vars_path(), content=body, headers=headers)
 
 
 def document_with(text: str) -> bytes:
@@ -56,14 +56,14 @@ def document_with(text: str) -> bytes:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])
-async def test_the_word_bearer_is_read_in_any_case(world: World, scheme: str) -> None:
-    headers = {"Authorization": f"{scheme} {world.tokens['reader']}"}
-    assert (await world.call(None, "GET", world.vars_path(), headers=headers)).status_code == 200
+async def test_the_word_bearer_is_read_in_any_case(tenant: Tenant, scheme: str) -> None:
+    headers = {"Authorization": f"{scheme} {tenant.tokens['reader']}"}
+    assert (await tenant.call(None, "GET", tenant.vars_path(), headers=headers)).status_code == 200
 
 
-async def test_more_than_one_space_before_the_token_is_fine(world: World) -> None:
-    headers = {"Authorization": f"Bearer   {world.tokens['reader']}  "}
-    assert (await world.call(None, "GET", world.vars_path(), headers=headers)).status_code == 200
+async def test_more_than_one_space_before_the_token_is_fine(tenant: Tenant) -> None:
+    headers = {"Authorization": f"Bearer   {tenant.tokens['reader']}  "}
+    assert (await tenant.call(None, "GET", tenant.vars_path(), headers=headers)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -86,35 +86,35 @@ async def test_more_than_one_space_before_the_token_is_fine(world: World) -> Non
     ],
 )
 async def test_whoever_shows_no_good_token_is_asked_for_one(
-    world: World, authorization: str | None
+    tenant: Tenant, authorization: str | None
 ) -> None:
     headers = {}
     if authorization is not None:
-        headers["Authorization"] = authorization.format(token=world.tokens["reader"])
-    answer = await world.call(None, "GET", world.vars_path(), headers=headers)
+        headers["Authorization"] = authorization.format(token=tenant.tokens["reader"])
+    answer = await tenant.call(None, "GET", tenant.vars_path(), headers=headers)
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == "Bearer"
     assert faults(answer) == [("401", "unauthenticated", None)]
 
 
 async def test_a_token_of_the_right_form_that_nobody_has_is_refused(
-    world: World, house: House
+    tenant: Tenant, deployment: Deployment
 ) -> None:
-    owner = OwnerName(organization=world.organization, team="readers")
-    made = await house.services.tokens.create(operator(), owner, None)
+    owner = OwnerName(organization=tenant.organization, team="readers")
+    made = await deployment.services.tokens.create(operator(), owner, None)
     headers = {"Authorization": f"Bearer {made.secret}"}
-    before = await world.call(None, "GET", world.vars_path(), headers=headers)
-    await house.services.issued_tokens.revoke(operator(), made.token.id)
-    after = await world.call(None, "GET", world.vars_path(), headers=headers)
+    before = await tenant.call(None, "GET", tenant.vars_path(), headers=headers)
+    await deployment.services.issued_tokens.revoke(operator(), made.token.id)
+    after = await tenant.call(None, "GET", tenant.vars_path(), headers=headers)
     assert (before.status_code, after.status_code) == (200, 401)
     assert after.headers["WWW-Authenticate"] == "Bearer"
 
 
-async def test_an_expired_token_is_refused(world: World, house: House) -> None:
-    owner = OwnerName(organization=world.organization, team="readers")
-    made = await house.services.tokens.create(operator(), owner, 1)
+async def test_an_expired_token_is_refused(tenant: Tenant, deployment: Deployment) -> None:
+    owner = OwnerName(organization=tenant.organization, team="readers")
+    made = await deployment.services.tokens.create(operator(), owner, 1)
     headers = {"Authorization": f"Bearer {made.secret}"}
-    answer = await world.call(None, "GET", world.vars_path(), headers=headers)
+    answer = await tenant.call(None, "GET", tenant.vars_path(), headers=headers)
     assert answer.status_code == 401
     assert faults(answer) == [("401", "unauthenticated", None)]
 
@@ -165,34 +165,34 @@ NOT_ACCEPTED = [
 
 @pytest.mark.parametrize("accept", ACCEPTED)
 async def test_an_accept_that_admits_the_media_type_is_answered(
-    world: World, accept: str | None
+    tenant: Tenant, accept: str | None
 ) -> None:
-    headers = {"Authorization": f"Bearer {world.tokens['reader']}"}
-    request = world.house.client.build_request("GET", world.vars_path(), headers=headers)
+    headers = {"Authorization": f"Bearer {tenant.tokens['reader']}"}
+    request = tenant.deployment.client.build_request("GET", tenant.vars_path(), headers=headers)
     del request.headers["Accept"]
     if accept is not None:
         request.headers["Accept"] = accept
-    answer = await world.house.client.send(request)
+    answer = await tenant.deployment.client.send(request)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == JSON_API
 
 
 @pytest.mark.parametrize("accept", NOT_ACCEPTED)
-async def test_an_accept_that_does_not_is_refused(world: World, accept: str) -> None:
-    answer = await world.call("reader", "GET", world.vars_path(), headers={"Accept": accept})
+async def test_an_accept_that_does_not_is_refused(tenant: Tenant, accept: str) -> None:
+    answer = await tenant.call("reader", "GET", tenant.vars_path(), headers={"Accept": accept})
     assert answer.status_code == 406
     assert faults(answer) == [("406", "not_acceptable", None)]
     assert answer.json()["errors"][0]["source"] == {"header": "Accept"}
     assert answer.headers["Content-Type"] == JSON_API
 
 
-async def test_repeated_accept_fields_make_up_one_list(world: World) -> None:
+async def test_repeated_accept_fields_make_up_one_list(tenant: Tenant) -> None:
     headers = [
-        ("Authorization", f"Bearer {world.tokens['reader']}"),
+        ("Authorization", f"Bearer {tenant.tokens['reader']}"),
         ("Accept", "text/html"),
         ("Accept", JSON_API),
     ]
-    answer = await world.house.client.get(world.vars_path(), headers=headers)
+    answer = await tenant.deployment.client.get(tenant.vars_path(), headers=headers)
     assert answer.status_code == 200
 
 
@@ -207,9 +207,9 @@ async def test_repeated_accept_fields_make_up_one_list(world: World) -> None:
         'application/vnd.api+json; ext=""',
     ],
 )
-async def test_a_body_is_taken_as_the_media_type(world: World, content_type: str) -> None:
+async def test_a_body_is_taken_as_the_media_type(tenant: Tenant, content_type: str) -> None:
     body = json.dumps(new_variable()).encode()
-    assert (await send(world, body, content_type)).status_code == 201
+    assert (await send(tenant, body, content_type)).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -230,43 +230,45 @@ async def test_a_body_is_taken_as_the_media_type(world: World, content_type: str
     ],
 )
 async def test_a_body_of_another_content_type_is_refused(
-    world: World, content_type: str | None
+    tenant: Tenant, content_type: str | None
 ) -> None:
-    answer = await send(world, json.dumps(new_variable()).encode(), content_type)
+    answer = await send(tenant, json.dumps(new_variable()).encode(), content_type)
     assert answer.status_code == 415
     assert faults(answer) == [("415", "unsupported_media_type", None)]
     assert answer.json()["errors"][0]["source"] == {"header": "Content-Type"}
 
 
-async def test_a_body_that_no_header_announces_needs_its_content_type_too(world: World) -> None:
-    path = world.vars_path()
-    headers = {"Authorization": f"Bearer {world.tokens['writer']}"}
-    request = world.house.client.build_request("POST", path, headers=headers, json=new_variable())
+async def test_a_body_that_no_header_announces_needs_its_content_type_too(tenant: Tenant) -> None:
+    path = tenant.vars_path()
+    headers = {"Authorization": f"Bearer {tenant.tokens['writer']}"}
+    request = tenant.deployment.client.build_request(
+        "POST", path, headers=headers, json=new_variable()
+    )
     del request.headers["Content-Length"]  # as HTTP/2 allows
     request.headers["Content-Type"] = "application/json"
-    assert (await world.house.client.send(request)).status_code == 415
+    assert (await tenant.deployment.client.send(request)).status_code == 415
     request.headers["Content-Type"] = JSON_API
-    assert (await world.house.client.send(request)).status_code == 201
+    assert (await tenant.deployment.client.send(request)).status_code == 201
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/json", "nonsense"])
 async def test_content_types_of_requests_without_a_body_are_ignored(
-    world: World, content_type: str
+    tenant: Tenant, content_type: str
 ) -> None:
     headers = {"Content-Type": content_type}
-    answer = await world.call("reader", "GET", world.vars_path(), headers=headers)
+    answer = await tenant.call("reader", "GET", tenant.vars_path(), headers=headers)
     assert answer.status_code == 200
 
 
-async def test_a_body_of_just_two_mebibytes_is_read(world: World) -> None:
+async def test_a_body_of_just_two_mebibytes_is_read(tenant: Tenant) -> None:
     good = json.dumps(new_variable()).encode()
-    answer = await send(world, good + b" " * (MAX_BODY_BYTES - len(good)))
+    answer = await send(tenant, good + b" " * (MAX_BODY_BYTES - len(good)))
     assert answer.status_code == 201
 
 
-async def test_a_body_of_one_byte_more_is_refused(world: World) -> None:
+async def test_a_body_of_one_byte_more_is_refused(tenant: Tenant) -> None:
     good = json.dumps(new_variable()).encode()
-    answer = await send(world, good + b" " * (MAX_BODY_BYTES - len(good) + 1))
+    answer = await send(tenant, good + b" " * (MAX_BODY_BYTES - len(good) + 1))
     assert answer.status_code == 413
     assert faults(answer) == [("413", "body_too_large", None)]
 
@@ -285,53 +287,55 @@ class Chunks:
             yield b" " * self._size
 
 
-async def send_chunks(world: World, method: str, path: str, chunks: Chunks) -> httpx.Response:
-    headers = {"Authorization": f"Bearer {world.tokens['owner']}", "Content-Type": JSON_API}
-    return await world.house.client.request(method, path, content=chunks, headers=headers)
+async def send_chunks(tenant: Tenant, method: str, path: str, chunks: Chunks) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {tenant.tokens['owner']}", "Content-Type": JSON_API}
+    return await tenant.deployment.client.request(method, path, content=chunks, headers=headers)
 
 
-async def test_a_chunked_body_is_read(world: World) -> None:
+async def test_a_chunked_body_is_read(tenant: Tenant) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         text = json.dumps(new_variable()).encode()
         for start in range(0, len(text), 7):
             yield text[start : start + 7]
 
-    headers = {"Authorization": f"Bearer {world.tokens['owner']}", "Content-Type": JSON_API}
-    answer = await world.house.client.post(world.vars_path(), content=pieces(), headers=headers)
+    headers = {"Authorization": f"Bearer {tenant.tokens['owner']}", "Content-Type": JSON_API}
+    answer = await tenant.deployment.client.post(
+        tenant.vars_path(), content=pieces(), headers=headers
+    )
     assert answer.status_code == 201
     assert "Content-Length" not in answer.request.headers
 
 
-async def test_a_chunked_body_is_refused_before_it_is_read_to_the_end(world: World) -> None:
+async def test_a_chunked_body_is_refused_before_it_is_read_to_the_end(tenant: Tenant) -> None:
     chunks = Chunks(count=1600)
-    answer = await send_chunks(world, "POST", world.vars_path(), chunks)
+    answer = await send_chunks(tenant, "POST", tenant.vars_path(), chunks)
     assert answer.status_code == 413
     assert answer.headers["Connection"] == "close"
     assert chunks.sent < 100
 
 
-async def test_a_chunked_body_of_just_the_limit_is_read(world: World) -> None:
+async def test_a_chunked_body_of_just_the_limit_is_read(tenant: Tenant) -> None:
     chunks = Chunks(count=32)
-    answer = await send_chunks(world, "POST", world.vars_path(), chunks)
+    answer = await send_chunks(tenant, "POST", tenant.vars_path(), chunks)
     assert answer.status_code == 400  # white space alone is no document
 
 
-async def test_the_size_limit_holds_where_a_body_is_ignored(world: World) -> None:
-    made = await world.make_variable(uuid4().hex)
-    path = f"{world.vars_path()}/{made['id']}"
+async def test_the_size_limit_holds_where_a_body_is_ignored(tenant: Tenant) -> None:
+    made = await tenant.make_variable(uuid4().hex)
+    path = f"{tenant.vars_path()}/{made['id']}"
     chunks = Chunks(count=1600)
-    answer = await send_chunks(world, "DELETE", path, chunks)
+    answer = await send_chunks(tenant, "DELETE", path, chunks)
     assert answer.status_code == 413
     assert chunks.sent < 100
-    assert (await world.call("reader", "GET", path)).status_code == 200
+    assert (await tenant.call("reader", "GET", path)).status_code == 200
 
 
 @pytest.mark.parametrize("kilobytes", [64, 4096])
 async def test_who_refuses_before_reading_drains_the_body_or_closes(
-    world: World, kilobytes: int
+    tenant: Tenant, kilobytes: int
 ) -> None:
     chunks = Chunks(count=kilobytes // 64)
-    answer = await world.house.client.post("/nowhere", content=chunks)
+    answer = await tenant.deployment.client.post("/nowhere", content=chunks)
     assert answer.status_code == 404
     if kilobytes == 64:
         assert chunks.sent == 1
@@ -342,21 +346,21 @@ async def test_who_refuses_before_reading_drains_the_body_or_closes(
 
 
 async def test_a_client_that_waits_to_be_asked_for_its_body_is_not_waited_for(
-    world: World,
+    tenant: Tenant,
 ) -> None:
     chunks = Chunks(count=1)
     headers = {"Expect": "100-continue"}
-    answer = await world.house.client.post("/nowhere", content=chunks, headers=headers)
+    answer = await tenant.deployment.client.post("/nowhere", content=chunks, headers=headers)
     assert answer.headers["Connection"] == "close"
     assert chunks.sent == 0
 
 
-async def test_a_content_length_in_strange_digits_breaks_nothing(world: World) -> None:
+async def test_a_content_length_in_strange_digits_breaks_nothing(tenant: Tenant) -> None:
     headers = {
-        b"Authorization": f"Bearer {world.tokens['owner']}".encode(),
+        b"Authorization": f"Bearer {tenant.tokens['owner']}".encode(),
         b"Content-Length": "²".encode("latin-1"),
     }
-    answer = await world.house.client.get(world.vars_path(), headers=headers)
+    answer = await tenant.deployment.client.get(tenant.vars_path(), headers=headers)
     assert answer.status_code == 200
 
 
@@ -401,8 +405,8 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED.keys())
-async def test_what_is_no_json_document_is_refused(world: World, body: bytes) -> None:
-    answer = await send(world, body)
+async def test_what_is_no_json_document_is_refused(tenant: Tenant, body: bytes) -> None:
+    answer = await send(tenant, body)
     assert answer.status_code == 400
     assert faults(answer) == [("400", "malformed_document", None)]
 
@@ -420,8 +424,8 @@ async def test_what_is_no_json_document_is_refused(world: World, body: bytes) ->
     ],
     ids=["32 levels", "huge", "huge negative", "huge power", "tiny", "surrogate pair", "unknown"],
 )
-async def test_what_means_nothing_but_is_json_is_ignored(world: World, member: str) -> None:
-    assert (await send(world, document_with(member))).status_code == 201
+async def test_what_means_nothing_but_is_json_is_ignored(tenant: Tenant, member: str) -> None:
+    assert (await send(tenant, document_with(member))).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -442,9 +446,9 @@ async def test_what_means_nothing_but_is_json_is_ignored(world: World, member: s
     ],
 )
 async def test_a_nul_in_any_string_is_invalid_where_it_stands(
-    world: World, body: bytes, pointers: list[str]
+    tenant: Tenant, body: bytes, pointers: list[str]
 ) -> None:
-    answer = await send(world, body)
+    answer = await send(tenant, body)
     assert answer.status_code == 422
     assert [pointer for _, _, pointer in faults(answer)] == pointers
     assert faults(answer)[0][1] == "invalid_value"
@@ -462,48 +466,48 @@ async def test_a_nul_in_any_string_is_invalid_where_it_stands(
         "/workspaces/" + "w" * 5000 + "/vars",
     ],
 )
-async def test_a_path_of_strange_characters_names_nothing(world: World, path: str) -> None:
-    answer = await world.call("owner", "GET", path)
+async def test_a_path_of_strange_characters_names_nothing(tenant: Tenant, path: str) -> None:
+    answer = await tenant.call("owner", "GET", path)
     assert answer.status_code == 404
     assert faults(answer) == [("404", "not_found", None)]
 
 
-async def test_a_line_feed_does_not_belong_to_a_path(world: World) -> None:
-    assert (await world.call("owner", "GET", world.vars_path() + "%0A")).status_code == 404
+async def test_a_line_feed_does_not_belong_to_a_path(tenant: Tenant) -> None:
+    assert (await tenant.call("owner", "GET", tenant.vars_path() + "%0A")).status_code == 404
 
 
 @pytest.mark.parametrize(
     "query", ["?page[size]=nonsense", "?include=", "?page%5Bnumber%5D=7", "?a&b=&&=c", "?%FF=%00"]
 )
-async def test_unknown_query_parameters_are_ignored(world: World, query: str) -> None:
-    made = await world.make_variable(uuid4().hex)
-    listed = await world.call("reader", "GET", world.vars_path() + query)
+async def test_unknown_query_parameters_are_ignored(tenant: Tenant, query: str) -> None:
+    made = await tenant.make_variable(uuid4().hex)
+    listed = await tenant.call("reader", "GET", tenant.vars_path() + query)
     assert made in listed.json()["data"]
-    path = f"{world.vars_path()}/{made['id']}{query}"
-    assert (await world.call("reader", "GET", path)).status_code == 200
-    assert (await world.call("writer", "DELETE", path)).status_code == 204
+    path = f"{tenant.vars_path()}/{made['id']}{query}"
+    assert (await tenant.call("reader", "GET", path)).status_code == 200
+    assert (await tenant.call("writer", "DELETE", path)).status_code == 204
 
 
-async def test_a_trailing_slash_is_treated_as_absent(world: World) -> None:
-    created = await world.call("writer", "POST", world.vars_path() + "/", new_variable())
+async def test_a_trailing_slash_is_treated_as_absent(tenant: Tenant) -> None:
+    created = await tenant.call("writer", "POST", tenant.vars_path() + "/", new_variable())
     assert created.status_code == 201
-    path = world.vars_path() + "/"
-    assert created.json()["data"] in (await world.call("reader", "GET", path)).json()["data"]
+    path = tenant.vars_path() + "/"
+    assert created.json()["data"] in (await tenant.call("reader", "GET", path)).json()["data"]
     one = f"{path}{created.json()['data']['id']}/"
-    assert (await world.call("reader", "GET", one)).status_code == 200
-    assert (await world.call("manager", "GET", world.linkage_path() + "/")).status_code == 200
-    healthy = await world.house.client.get("http://teamvars.test/healthz/")
+    assert (await tenant.call("reader", "GET", one)).status_code == 200
+    assert (await tenant.call("manager", "GET", tenant.linkage_path() + "/")).status_code == 200
+    healthy = await tenant.deployment.client.get("http://teamvars.test/healthz/")
     assert healthy.status_code == 200
 
 
-async def test_two_trailing_slashes_are_another_path(world: World) -> None:
-    assert (await world.call("reader", "GET", world.vars_path() + "//")).status_code == 404
+async def test_two_trailing_slashes_are_another_path(tenant: Tenant) -> None:
+    assert (await tenant.call("reader", "GET", tenant.vars_path() + "//")).status_code == 404
 
 
 @pytest.mark.parametrize("who", ["reader", "plain", None])
-async def test_head_answers_as_get_without_the_body(world: World, who: str | None) -> None:
-    got = await world.call(who, "GET", world.vars_path())
-    asked = await world.call(who, "HEAD", world.vars_path())
+async def test_head_answers_as_get_without_the_body(tenant: Tenant, who: str | None) -> None:
+    got = await tenant.call(who, "GET", tenant.vars_path())
+    asked = await tenant.call(who, "HEAD", tenant.vars_path())
     assert asked.content == b""
     assert asked.status_code == got.status_code
     named = ("Content-Type", "Content-Length", "ETag", "Cache-Control", "Vary", "WWW-Authenticate")
@@ -512,10 +516,10 @@ async def test_head_answers_as_get_without_the_body(world: World, who: str | Non
     }
 
 
-async def test_head_honours_if_none_match(world: World) -> None:
-    tag = (await world.call("reader", "HEAD", world.vars_path())).headers["ETag"]
+async def test_head_honours_if_none_match(tenant: Tenant) -> None:
+    tag = (await tenant.call("reader", "HEAD", tenant.vars_path())).headers["ETag"]
     headers = {"If-None-Match": tag}
-    answer = await world.call("reader", "HEAD", world.vars_path(), headers=headers)
+    answer = await tenant.call("reader", "HEAD", tenant.vars_path(), headers=headers)
     assert answer.status_code == 304
 
 
@@ -531,45 +535,45 @@ OPTIONS = {
 
 @pytest.mark.parametrize(("template", "allow"), OPTIONS.items())
 async def test_options_names_the_methods_to_whoever_shows_a_token(
-    world: World, template: str, allow: str
+    tenant: Tenant, template: str, allow: str
 ) -> None:
     path = template.format(
-        workspace=world.workspaces["network"],
-        team=world.teams["crew"],
-        organization=world.organization,
+        workspace=tenant.workspaces["network"],
+        team=tenant.teams["crew"],
+        organization=tenant.organization,
     )
-    answer = await world.call("outsider", "OPTIONS", path)
+    answer = await tenant.call("outsider", "OPTIONS", path)
     assert (answer.status_code, answer.content) == (204, b"")
     assert answer.headers["Allow"] == allow
-    assert (await world.call(None, "OPTIONS", path)).status_code == 401
-    unknown = await world.call("outsider", "PUT", path)
+    assert (await tenant.call(None, "OPTIONS", path)).status_code == 401
+    unknown = await tenant.call("outsider", "PUT", path)
     assert unknown.status_code == 405
     assert unknown.headers["Allow"] == allow
 
 
-async def test_options_needs_a_token_that_is_known(world: World, house: House) -> None:
-    owner = OwnerName(organization=world.organization)
-    made = await house.services.tokens.create(operator(), owner, None)
-    await house.services.issued_tokens.revoke(operator(), made.token.id)
+async def test_options_needs_a_token_that_is_known(tenant: Tenant, deployment: Deployment) -> None:
+    owner = OwnerName(organization=tenant.organization)
+    made = await deployment.services.tokens.create(operator(), owner, None)
+    await deployment.services.issued_tokens.revoke(operator(), made.token.id)
     headers = {"Authorization": f"Bearer {made.secret}"}
-    answer = await world.call(None, "OPTIONS", world.vars_path(), headers=headers)
+    answer = await tenant.call(None, "OPTIONS", tenant.vars_path(), headers=headers)
     assert answer.status_code == 401
 
 
 @pytest.mark.parametrize("given", ["a", "!~", "x" * 128, "0b8e7b0e-7d1d-4f3f-8f59-4f6d1f4a1f63"])
-async def test_a_request_id_of_the_callers_comes_back(world: World, given: str) -> None:
+async def test_a_request_id_of_the_callers_comes_back(tenant: Tenant, given: str) -> None:
     headers = {"X-Request-Id": given}
     for who in ("reader", None):
-        answer = await world.call(who, "GET", world.vars_path(), headers=headers)
+        answer = await tenant.call(who, "GET", tenant.vars_path(), headers=headers)
         assert answer.headers["X-Request-Id"] == given
 
 
 @pytest.mark.parametrize("given", [None, "", "x" * 129, "with space", "tab\tbed", "ümlaut"])
 async def test_without_a_usable_request_id_there_is_a_new_one(
-    world: World, given: str | None
+    tenant: Tenant, given: str | None
 ) -> None:
     headers = {} if given is None else {b"X-Request-Id": given.encode()}
-    client = world.house.client
+    client = tenant.deployment.client
     made = [(await client.get("/nowhere", headers=headers)).headers["X-Request-Id"] for _ in "12"]
     assert len({*made, given}) == 3
     assert all(id_.isalnum() and id_.isascii() for id_ in made)
@@ -586,18 +590,18 @@ async def test_without_a_usable_request_id_there_is_a_new_one(
     ],
 )
 async def test_answers_to_a_token_are_kept_out_of_shared_caches(
-    world: World, who: str, method: str, path: str, status: int
+    tenant: Tenant, who: str, method: str, path: str, status: int
 ) -> None:
-    path = path.format(workspace=world.workspaces["network"], team=world.teams["crew"])
-    answer = await world.call(who, method, path)
+    path = path.format(workspace=tenant.workspaces["network"], team=tenant.teams["crew"])
+    answer = await tenant.call(who, method, path)
     assert answer.status_code == status
     assert answer.headers["Cache-Control"] == "private, no-store"
     assert answer.headers["Vary"] == "Authorization, Accept"
     assert "X-Request-Id" in answer.headers
 
 
-async def test_a_304_says_how_it_may_be_cached_as_well(world: World) -> None:
-    answer = await world.call("reader", "GET", world.vars_path(), headers={"If-None-Match": "*"})
+async def test_a_304_says_how_it_may_be_cached_as_well(tenant: Tenant) -> None:
+    answer = await tenant.call("reader", "GET", tenant.vars_path(), headers={"If-None-Match": "*"})
     assert (answer.status_code, answer.content) == (304, b"")
     assert answer.headers["Cache-Control"] == "private, no-store"
     assert answer.headers["Vary"] == "Authorization, Accept"
@@ -613,10 +617,10 @@ async def test_a_304_says_how_it_may_be_cached_as_well(world: World) -> None:
     ],
 )
 async def test_health_and_openapi_are_json_for_everyone_and_whatever_they_accept(
-    world: World, path: str, content_type: str
+    tenant: Tenant, path: str, content_type: str
 ) -> None:
     headers = {"Accept": "text/html"}
-    answer = await world.house.client.get(f"http://teamvars.test{path}", headers=headers)
+    answer = await tenant.deployment.client.get(f"http://teamvars.test{path}", headers=headers)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == content_type
     assert "X-Request-Id" in answer.headers
@@ -634,9 +638,9 @@ async def test_health_and_openapi_are_json_for_everyone_and_whatever_they_accept
     ],
 )
 async def test_errors_are_json_api_everywhere(
-    house: House, method: str, url: str, status: int
+    deployment: Deployment, method: str, url: str, status: int
 ) -> None:
-    answer = await house.client.request(method, url)
+    answer = await deployment.client.request(method, url)
     assert answer.status_code == status
     assert answer.headers["Content-Type"] == JSON_API
     assert answer.json()["errors"][0]["status"] == str(status)
@@ -660,11 +664,17 @@ async def test_errors_are_json_api_everywhere(
     ],
 )
 async def test_only_a_trusted_proxy_is_believed_whom_it_forwards(
-    house: House, log_lines: list[EventDict], peer: str, forwarded: str | None, client: str
+    deployment: Deployment,
+    log_lines: list[EventDict],
+    peer: str,
+    forwarded: str | None,
+    client: str,
 ) -> None:
-    assert house.config.trusted_proxies == (ip_network("192.0.2.0/24"),)
-    routes = wiring.routes(house.services, house.keys)
-    application = Application(routes, house.services.sessions, house.config.trusted_proxies)
+    assert deployment.config.trusted_proxies == (ip_network("192.0.2.0/24"),)
+    routes = wiring.routes(deployment.services, deployment.keys)
+    application = Application(
+        routes, deployment.services.sessions, deployment.config.trusted_proxies
+    )
     transport = httpx.ASGITransport(application, client=(peer, 40000))
     headers = httpx.Headers({} if forwarded is None else {"X-Forwarded-For": forwarded}, "latin-1")
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as http:
@@ -673,33 +683,33 @@ async def test_only_a_trusted_proxy_is_believed_whom_it_forwards(
 
 
 async def test_a_log_line_says_who_asked_for_what_and_no_secret(
-    world: World, log_lines: list[EventDict]
+    tenant: Tenant, log_lines: list[EventDict]
 ) -> None:
     document = variable_document(key=uuid4().hex, value="very-private", description="untold")
     headers = {"X-Request-Id": "mine"}
-    answer = await world.call("writer", "POST", world.vars_path(), document, headers)
+    answer = await tenant.call("writer", "POST", tenant.vars_path(), document, headers)
     assert answer.status_code == 201
-    await world.call("manager", "POST", world.linkage_path(), linkage_document("someone"))
+    await tenant.call("manager", "POST", tenant.linkage_path(), linkage_document("someone"))
     created, refused = log_lines
     assert created["request_id"] == "mine"
-    assert created["actor"] == world.users["writer"]
+    assert created["actor"] == tenant.users["writer"]
     assert created["method"] == "POST"
     assert created["route"] == "/api/v2/workspaces/{workspace_id}/vars"
     assert (created["status"], refused["status"]) == (201, 404)
     text = repr(log_lines)
-    for secret in ("very-private", "untold", world.tokens["writer"], world.tokens["manager"]):
+    for secret in ("very-private", "untold", tenant.tokens["writer"], tenant.tokens["manager"]):
         assert secret not in text
 
 
 @pytest.mark.parametrize("unit", ['\\"', '"', ";", "a;q=", ';a="', ",", '"\\', "W/"])
-async def test_a_hostile_header_costs_no_more_than_its_length(world: World, unit: str) -> None:
-    made = await world.make_variable(uuid4().hex)
+async def test_a_hostile_header_costs_no_more_than_its_length(tenant: Tenant, unit: str) -> None:
+    made = await tenant.make_variable(uuid4().hex)
 
     async def seconds(characters: int) -> float:
         text = unit * (characters // len(unit))
         headers = {"Accept": f"*/*, {text}", "If-None-Match": text}
         begun = time.process_time()
-        await world.call("reader", "GET", f"{world.vars_path()}/{made['id']}", headers=headers)
+        await tenant.call("reader", "GET", f"{tenant.vars_path()}/{made['id']}", headers=headers)
         return time.process_time() - begun
 
     tries = [(await seconds(2_000), await seconds(20_000)) for _ in range(3)]

@@ -24,8 +24,8 @@ from teamvars.web.http import openapi
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
 from teamvars.web.http.request import MAX_BODY_BYTES
-from tests.served import ServedHouse
-from tests.world import JSON_API, World, build_world
+from tests.support.served_deployment import ServedDeployment
+from tests.support.tenant import JSON_API, Tenant, build_tenant
 
 # What servers add to any answer (RFC 9110, RFC 9112); a document of an API does not repeat them.
 OF_HTTP_ITSELF = {"connection", "content-length", "content-type", "date", "server"}
@@ -62,7 +62,7 @@ class Operation:
 
 
 @pytest.fixture(scope="session")
-async def document(served: ServedHouse) -> Any:
+async def document(served: ServedDeployment) -> Any:
     """The document of a real server."""
     answer = await served.client.get(f"{served.server.url}/openapi.json")
     assert answer.headers["Content-Type"] == "application/json"
@@ -114,7 +114,7 @@ def resolved(document: Any, part: Any) -> Any:
 
 
 def test_every_route_is_in_the_document_and_nothing_else(
-    document: Any, served: ServedHouse
+    document: Any, served: ServedDeployment
 ) -> None:
     routes = {(one.method, one.template) for one in wiring.routes(served.services, served.keys)}
     assert {(one.method, one.template) for one in operations(document)} == routes
@@ -232,16 +232,16 @@ def test_each_dialect_has_a_document_of_what_it_takes() -> None:
     }
 
 
-async def test_every_example_is_accepted(document: Any, served_world: World) -> None:
+async def test_every_example_is_accepted(document: Any, served_tenant: Tenant) -> None:
     tried = 0
     for operation in operations(document):
         if operation.example is None:
             assert operation.body is None
             continue
-        ids = await ids_for(served_world)
+        ids = await ids_for(served_tenant)
         if operation.method == "DELETE":  # of somebody who is there
-            await send(served_world, operation, ids, method="POST")
-        answer = await send(served_world, operation, ids)
+            await send(served_tenant, operation, ids, method="POST")
+        answer = await send(served_tenant, operation, ids)
         assert answer.is_success, f"{operation}: {answer.text}"
         assert str(answer.status_code) in operation.responses
         tried += 1
@@ -249,7 +249,7 @@ async def test_every_example_is_accepted(document: Any, served_world: World) -> 
 
 
 async def test_answers_match_what_the_document_says_of_them(
-    document: Any, served_world: World
+    document: Any, served_tenant: Tenant
 ) -> None:
     seen: dict[str, set[str]] = {}
     declared = {}
@@ -258,8 +258,8 @@ async def test_answers_match_what_the_document_says_of_them(
         if operation.body is None and not operation.has("page[number]"):
             required -= TO_DOCUMENTS_ALONE
         declared[str(operation)] = required
-        world = await build_world(served_world.house)  # some delete it
-        answers = [one async for one in every_kind_of_answer(world, operation)]
+        tenant = await build_tenant(served_tenant.deployment)  # some delete it
+        answers = [one async for one in every_kind_of_answer(tenant, operation)]
         for answer in answers:
             check_answer(document, operation, answer)
         seen[str(operation)] = {str(answer.status_code) for answer in answers}
@@ -267,12 +267,12 @@ async def test_answers_match_what_the_document_says_of_them(
 
 
 async def test_a_deprecated_filter_is_answered_with_the_headers_the_document_names(
-    document: Any, served_world: World
+    document: Any, served_tenant: Tenant
 ) -> None:
     operation = next(one for one in operations(document) if str(one).startswith("POST /api/v2/wor"))
-    ids = await ids_for(served_world)
+    ids = await ids_for(served_tenant)
     filtered = {**operation.example, "filter": {"workspace": {"name": "network"}}}
-    answer = await send(served_world, operation, ids, document=filtered)
+    answer = await send(served_tenant, operation, ids, document=filtered)
     assert {"deprecation", "link"} <= set(answer.headers)
     check_answer(document, operation, answer)
 
@@ -294,70 +294,70 @@ def check_answer(document: Any, operation: Operation, answer: httpx.Response) ->
         jsonschema_rs.validator_for(schema).validate(answer.json())
 
 
-async def every_kind_of_answer(world: World, operation: Operation) -> Any:
+async def every_kind_of_answer(tenant: Tenant, operation: Operation) -> Any:
     """Answers to a good request and to every mistake that can be made with any operation."""
-    ids = await ids_for(world)
+    ids = await ids_for(tenant)
     if operation.public:
-        yield await send(world, operation, ids)
+        yield await send(tenant, operation, ids)
         return
     too_large = b" " * (MAX_BODY_BYTES + 1)
-    yield await send(world, operation, ids, who=None)
-    yield await send(world, operation, dict.fromkeys(ids, "nothing"))
-    yield await send(world, operation, ids, accept="text/html")
-    yield await send(world, operation, ids, content=too_large)
+    yield await send(tenant, operation, ids, who=None)
+    yield await send(tenant, operation, dict.fromkeys(ids, "nothing"))
+    yield await send(tenant, operation, ids, accept="text/html")
+    yield await send(tenant, operation, ids, content=too_large)
     if "403" in operation.responses:
-        yield await send(world, operation, ids, who="reader")
+        yield await send(tenant, operation, ids, who="reader")
     if operation.has("If-None-Match"):
-        yield await send(world, operation, ids, if_none_match="*")
+        yield await send(tenant, operation, ids, if_none_match="*")
     if operation.has("If-Match"):
-        yield await send(world, operation, ids, if_match='"another"')
+        yield await send(tenant, operation, ids, if_match='"another"')
     if operation.has("page[number]"):
-        yield await send(world, operation, ids, query="?page[number]=x")
-        yield await send(world, operation, ids, query="?page[number]=2&page[size]=1")
+        yield await send(tenant, operation, ids, query="?page[number]=x")
+        yield await send(tenant, operation, ids, query="?page[number]=2&page[size]=1")
     for special in (with_bad_documents, of_owners, of_what_is_used, with_locks):
-        async for answer in special(world, operation, ids):
+        async for answer in special(tenant, operation, ids):
             yield answer
-    yield await send(world, operation, ids)
+    yield await send(tenant, operation, ids)
 
 
-async def with_bad_documents(world: World, operation: Operation, ids: Mapping[str, str]) -> Any:
+async def with_bad_documents(tenant: Tenant, operation: Operation, ids: Mapping[str, str]) -> Any:
     """Answers to what is no document, or not one of the operation's."""
     if operation.body is None:
         return
-    yield await send(world, operation, ids, content=b"{")
-    yield await send(world, operation, ids, content_type="text/plain")
-    yield await send(world, operation, ids, document={"data": {}})
-    yield await send(world, operation, ids, document=with_another_type(operation.example))
+    yield await send(tenant, operation, ids, content=b"{")
+    yield await send(tenant, operation, ids, content_type="text/plain")
+    yield await send(tenant, operation, ids, document={"data": {}})
+    yield await send(tenant, operation, ids, document=with_another_type(operation.example))
 
 
-async def of_owners(world: World, operation: Operation, ids: Mapping[str, str]) -> Any:
+async def of_owners(tenant: Tenant, operation: Operation, ids: Mapping[str, str]) -> Any:
     """The answer where the last owner, or their team, would go."""
     if "422" in operation.responses and operation.body is None:
-        owners = {"team_id": world.teams["owners"], "membership_id": world.memberships["owner"]}
-        yield await send(world, operation, {**ids, **owners})
+        owners = {"team_id": tenant.teams["owners"], "membership_id": tenant.memberships["owner"]}
+        yield await send(tenant, operation, {**ids, **owners})
 
 
-async def of_what_is_used(world: World, operation: Operation, ids: Mapping[str, str]) -> Any:
+async def of_what_is_used(tenant: Tenant, operation: Operation, ids: Mapping[str, str]) -> Any:
     """The answer where nobody has said that variables may go."""
     if operation.has("force"):
-        yield await send(world, operation, ids, query="?force=false")
+        yield await send(tenant, operation, ids, query="?force=false")
 
 
-async def with_locks(world: World, operation: Operation, ids: Mapping[str, str]) -> Any:
+async def with_locks(tenant: Tenant, operation: Operation, ids: Mapping[str, str]) -> Any:
     """Answers where another has locked the workspace, and where nobody has; then it is ready."""
     if "/actions/" not in operation.template or "409" not in operation.responses:
         return
     actions = f"/workspaces/{ids['workspace_id']}/actions"
-    await world.call("writer", "POST", f"{actions}/lock")
-    yield await send(world, operation, ids)
-    await world.call("owner", "POST", f"{actions}/force-unlock")
+    await tenant.call("writer", "POST", f"{actions}/lock")
+    yield await send(tenant, operation, ids)
+    await tenant.call("owner", "POST", f"{actions}/force-unlock")
     if operation.template.endswith("unlock"):
-        yield await send(world, operation, ids)
-        await world.call("owner", "POST", f"{actions}/lock")
+        yield await send(tenant, operation, ids)
+        await tenant.call("owner", "POST", f"{actions}/lock")
 
 
 async def send(
-    world: World,
+    tenant: Tenant,
     operation: Operation,
     ids: Mapping[str, str],
     *,
@@ -380,9 +380,9 @@ async def send(
     if who == "owner" and operation.template.endswith(FOR_ONESELF):
         who = "plain"
     if who is not None:
-        sent["authorization"] = f"Bearer {world.tokens[who]}"
-    origin = str(world.house.client.base_url).removesuffix("/api/v2/")
-    return await world.house.client.request(
+        sent["authorization"] = f"Bearer {tenant.tokens[who]}"
+    origin = str(tenant.deployment.client.base_url).removesuffix("/api/v2/")
+    return await tenant.deployment.client.request(
         method or operation.method,
         origin + filled(operation.template, ids) + (query or needed(operation, ids)),
         content=content,
@@ -412,27 +412,27 @@ def with_another_type(example: Any) -> Any:
     return json.loads(re.sub(r'"type": "[\w-]+"', '"type": "others"', json.dumps(example)))
 
 
-async def ids_for(world: World) -> dict[str, str]:
+async def ids_for(tenant: Tenant) -> dict[str, str]:
     """What every name in the document can stand for; the variable is a new one."""
-    variable = await world.make_variable(f"key-{uuid4()}")
-    for taken in await world.variables():  # the examples' own keys stay free
+    variable = await tenant.make_variable(f"key-{uuid4()}")
+    for taken in await tenant.variables():  # the examples' own keys stay free
         if taken["attributes"]["key"] in ("some_key", "OTHER_KEY"):
-            await world.call("owner", "DELETE", taken["links"]["self"].removeprefix("/api/v2"))
-    crew = f"/teams/{world.teams['crew']}/authentication-token"
-    await world.call("owner", "POST", crew)
-    own = f"/users/{world.users['owner']}/authentication-tokens"
-    token = (await world.call("owner", "POST", own)).json()["data"]
-    path = f"/team-workspaces?filter[workspace][id]={world.workspaces['network']}"
-    accesses = (await world.call("owner", "GET", path)).json()["data"]
+            await tenant.call("owner", "DELETE", taken["links"]["self"].removeprefix("/api/v2"))
+    crew = f"/teams/{tenant.teams['crew']}/authentication-token"
+    await tenant.call("owner", "POST", crew)
+    own = f"/users/{tenant.users['owner']}/authentication-tokens"
+    token = (await tenant.call("owner", "POST", own)).json()["data"]
+    path = f"/team-workspaces?filter[workspace][id]={tenant.workspaces['network']}"
+    accesses = (await tenant.call("owner", "GET", path)).json()["data"]
     return {
-        "membership_id": world.memberships["plain"],
+        "membership_id": tenant.memberships["plain"],
         "team_workspace_id": accesses[0]["id"],
         "token_id": token["id"],
-        "workspace_id": world.workspaces["network"],
+        "workspace_id": tenant.workspaces["network"],
         "variable_id": variable["id"],
-        "team_id": world.teams["crew"],
-        "user_id": world.users["plain"],
-        "organization": world.organization,
+        "team_id": tenant.teams["crew"],
+        "user_id": tenant.users["plain"],
+        "organization": tenant.organization,
         "workspace": "network",
         "new_name": f"new-{uuid4()}",
     }

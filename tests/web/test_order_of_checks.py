@@ -12,8 +12,15 @@ import pytest
 
 from teamvars.services.tokens import OwnerName
 from teamvars.web.http.request import MAX_BODY_BYTES
-from tests.house import House, operator
-from tests.world import JSON_API, World, build_world, faults, linkage_document, variable_document
+from tests.support.deployment import Deployment, operator
+from tests.support.tenant import (
+    JSON_API,
+    Tenant,
+    build_tenant,
+    faults,
+    linkage_document,
+    variable_document,
+)
 
 MISSING = "1111111111111111"
 TOO_LARGE = b" " * (MAX_BODY_BYTES + 1)
@@ -23,9 +30,9 @@ STALE = '"000000000000000000000000000000000000"'
 
 
 @pytest.fixture(scope="module")
-async def world(house: House) -> World:
+async def tenant(deployment: Deployment) -> Tenant:
     """One for all tests here: every request of theirs is refused."""
-    return await build_world(house)
+    return await build_tenant(deployment)
 
 
 @dataclass(frozen=True)
@@ -126,11 +133,11 @@ ROWS: list[tuple[str, Wrong, int]] = [
 ]
 
 
-async def send(world: World, wrong: Wrong) -> httpx.Response:
-    token = world.tokens.get(wrong.who or "", world.tokens["writer"])
+async def send(tenant: Tenant, wrong: Wrong) -> httpx.Response:
+    token = tenant.tokens.get(wrong.who or "", tenant.tokens["writer"])
     if wrong.who == "revoked":
-        services = world.house.services
-        owner = OwnerName(organization=world.organization)
+        services = tenant.deployment.services
+        owner = OwnerName(organization=tenant.organization)
         made = await services.tokens.create(operator(), owner, None)
         await services.issued_tokens.revoke(operator(), made.token.id)
         token = made.secret
@@ -139,29 +146,31 @@ async def send(world: World, wrong: Wrong) -> httpx.Response:
         headers["Authorization"] = f"Bearer {token}"
     path = wrong.path
     if "{one}" in path:
-        path = path.replace("{one}", f"{world.vars_path()}/{await one_variable(world)}")
+        path = path.replace("{one}", f"{tenant.vars_path()}/{await one_variable(tenant)}")
     path = path.format(
-        vars=world.vars_path(),
-        workspace=f"/workspaces/{world.workspaces['network']}",
-        payments=f"{world.vars_path('payments')}/{await one_variable(world)}",
-        crew=world.linkage_path(),
-        secret=world.linkage_path("secret"),
+        vars=tenant.vars_path(),
+        workspace=f"/workspaces/{tenant.workspaces['network']}",
+        payments=f"{tenant.vars_path('payments')}/{await one_variable(tenant)}",
+        crew=tenant.linkage_path(),
+        secret=tenant.linkage_path("secret"),
     )
-    return await world.house.client.request(wrong.method, path, content=wrong.body, headers=headers)
+    return await tenant.deployment.client.request(
+        wrong.method, path, content=wrong.body, headers=headers
+    )
 
 
-async def one_variable(world: World) -> str:
+async def one_variable(tenant: Tenant) -> str:
     """The id of the one variable of `network`."""
-    variables = await world.variables() or [await world.make_variable()]
+    variables = await tenant.variables() or [await tenant.make_variable()]
     id_: str = variables[0]["id"]
     return id_
 
 
 @pytest.mark.parametrize(("wrong", "status"), [row[1:] for row in ROWS], ids=[r[0] for r in ROWS])
 async def test_the_first_check_that_fails_is_the_one_that_is_told(
-    world: World, wrong: Wrong, status: int
+    tenant: Tenant, wrong: Wrong, status: int
 ) -> None:
-    answer = await send(world, wrong)
+    answer = await send(tenant, wrong)
     assert answer.status_code == status
     if status != 422:
         assert [fault[0] for fault in faults(answer)] == [str(status)]
@@ -169,15 +178,15 @@ async def test_the_first_check_that_fails_is_the_one_that_is_told(
 
 @pytest.mark.parametrize("who", ["reader", "plain", "outsider", "invited", "admin"])
 async def test_the_answer_to_a_good_body_and_to_a_bad_one_is_the_same_without_the_right(
-    world: World, who: str
+    tenant: Tenant, who: str
 ) -> None:
     """Else a caller could learn of keys and versions by trying."""
-    await one_variable(world)
+    await one_variable(tenant)
     taken = variable_document()
     free = variable_document(key="free")
     bad: dict[str, Any] = {"data": {"type": "vars", "id": "var-x", "attributes": {"sensitve": 1}}}
     bodies: list[object] = [taken, free, bad, {"filter": {"workspace": {"name": "network"}}}, []]
-    answers = [await world.call(who, "POST", world.vars_path(), body) for body in bodies]
+    answers = [await tenant.call(who, "POST", tenant.vars_path(), body) for body in bodies]
     assert len({answer.status_code for answer in answers}) == 1
     assert len({str(without_ids(answer)) for answer in answers}) == 1
     assert not any("Deprecation" in answer.headers for answer in answers)
@@ -185,16 +194,16 @@ async def test_the_answer_to_a_good_body_and_to_a_bad_one_is_the_same_without_th
 
 @pytest.mark.parametrize("who", ["plain", "reader", "writers-token"])
 async def test_the_answer_about_members_is_the_same_whoever_they_are_without_the_right(
-    world: World, who: str
+    tenant: Tenant, who: str
 ) -> None:
     documents: list[object] = [
-        linkage_document(world.users["plain"]),
-        linkage_document(world.users["invited"]),
-        linkage_document(world.users["outsider"]),
+        linkage_document(tenant.users["plain"]),
+        linkage_document(tenant.users["invited"]),
+        linkage_document(tenant.users["outsider"]),
         linkage_document("nobody", type_="organization-memberships"),
         {},
     ]
-    answers = [await world.call(who, "POST", world.linkage_path(), one) for one in documents]
+    answers = [await tenant.call(who, "POST", tenant.linkage_path(), one) for one in documents]
     assert {answer.status_code for answer in answers} == {403}
     assert len({str(without_ids(answer)) for answer in answers}) == 1
 

@@ -15,8 +15,8 @@ from teamvars.storage.engines import database_for
 from teamvars.web.dialects import TERRAFORM
 from teamvars.web.http.app import Application
 from teamvars.web.http.routes import Route
-from tests.house import BASE, House
-from tests.world import World, build_world
+from tests.support.deployment import BASE, Deployment
+from tests.support.tenant import Tenant, build_tenant
 
 LONG = "a" * 50_010  # more than SQLite takes for a pattern
 HOSTILE = [
@@ -56,35 +56,35 @@ SEARCHES = [(route.template, name) for route in reading() for name in parameters
 
 
 @pytest.fixture(scope="module")
-async def shared(house: House) -> World:
-    return await build_world(house)
+async def shared(deployment: Deployment) -> Tenant:
+    return await build_tenant(deployment)
 
 
-def path_to(world: World, template: str) -> str:
+def path_to(tenant: Tenant, template: str) -> str:
     """A path of the template at which something is."""
     return template.removeprefix("/api/v2").format(
-        organization=world.organization,
+        organization=tenant.organization,
         workspace="network",
-        workspace_id=world.workspaces["network"],
+        workspace_id=tenant.workspaces["network"],
         variable_id="var-1111111111111111",
-        team_id=world.teams["crew"],
-        user_id=world.users["owner"],
-        membership_id=world.memberships["plain"],
+        team_id=tenant.teams["crew"],
+        user_id=tenant.users["owner"],
+        membership_id=tenant.memberships["plain"],
         team_workspace_id="tws-1111111111111111",
         token_id="at-1111111111111111",
     )
 
 
-def search(world: World, template: str, *pairs: tuple[str, str]) -> str:
+def search(tenant: Tenant, template: str, *pairs: tuple[str, str]) -> str:
     """As `path_to`, with a query, and what the route cannot do without."""
     needed = ALWAYS.get(template)
     if needed is not None and needed not in dict(pairs):
-        pairs = (*pairs, (needed, world.workspaces["network"]))
-    return f"{path_to(world, template)}?{urlencode(pairs)}"
+        pairs = (*pairs, (needed, tenant.workspaces["network"]))
+    return f"{path_to(tenant, template)}?{urlencode(pairs)}"
 
 
-async def status(world: World, path: str) -> int:
-    answer = await world.call("owner", "GET", path)
+async def status(tenant: Tenant, path: str) -> int:
+    answer = await tenant.call("owner", "GET", path)
     if answer.status_code == 400:
         (error,) = answer.json()["errors"]
         assert error["code"] == "invalid_parameter", path[:200]
@@ -94,7 +94,7 @@ async def status(world: World, path: str) -> int:
 
 @pytest.mark.parametrize(("template", "name"), SEARCHES)
 async def test_a_long_text_is_refused_by_the_name_of_its_parameter(
-    shared: World, template: str, name: str
+    shared: Tenant, template: str, name: str
 ) -> None:
     for text in (LONG, "a" * 257):
         answer = await shared.call("owner", "GET", search(shared, template, (name, text)))
@@ -104,7 +104,7 @@ async def test_a_long_text_is_refused_by_the_name_of_its_parameter(
 
 
 @pytest.mark.parametrize(("template", "name"), SEARCHES)
-async def test_any_text_is_looked_for_or_refused(shared: World, template: str, name: str) -> None:
+async def test_any_text_is_looked_for_or_refused(shared: Tenant, template: str, name: str) -> None:
     for text in HOSTILE:
         found = await status(shared, search(shared, template, (name, text)))
         assert found in (200, 400, 404)
@@ -114,7 +114,7 @@ async def test_any_text_is_looked_for_or_refused(shared: World, template: str, n
 
 
 @pytest.mark.parametrize("route", reading(), ids=lambda route: route.template)
-async def test_any_query_and_any_path_are_answered(shared: World, route: Route) -> None:
+async def test_any_query_and_any_path_are_answered(shared: Tenant, route: Route) -> None:
     random.seed(route.template)
     path = path_to(shared, route.template)
     if route.template == path:  # of another root than the API's
@@ -142,7 +142,7 @@ def queries(names: list[str]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("route", reading(), ids=lambda route: route.template)
-async def test_any_header_is_answered(shared: World, route: Route) -> None:
+async def test_any_header_is_answered(shared: Tenant, route: Route) -> None:
     path = path_to(shared, route.template)
     names = ("Accept", "If-Match", "If-None-Match", "X-Request-Id", "X-Forwarded-For", "Range")
     for text in ("", ",", '"', "\\", "*", "9" * 5000, '"a",' * 5000, ";q=" * 3000):
@@ -153,7 +153,7 @@ async def test_any_header_is_answered(shared: World, route: Route) -> None:
 
 @pytest.mark.parametrize(("template", "name"), SEARCHES)
 async def test_what_stands_there_twice_is_honoured_or_refused_and_never_ignored(
-    shared: World, template: str, name: str
+    shared: Tenant, template: str, name: str
 ) -> None:
     path = search(shared, template, (name, "1"), (name, "2"))
     answer = await shared.call("owner", "GET", path)
@@ -164,7 +164,7 @@ async def test_what_stands_there_twice_is_honoured_or_refused_and_never_ignored(
         assert answer.json()["errors"][0]["source"] == {"parameter": name}
 
 
-async def test_a_list_of_words_may_be_long_but_not_endless(shared: World) -> None:
+async def test_a_list_of_words_may_be_long_but_not_endless(shared: Tenant) -> None:
     path = f"/organizations/{shared.organization}/teams?filter[names]="
     words = [f"crew-{n}" for n in range(99)]
     found = await shared.call("owner", "GET", path + ",".join([*words, "crew"]))
@@ -173,7 +173,7 @@ async def test_a_list_of_words_may_be_long_but_not_endless(shared: World) -> Non
     assert refused.json()["errors"][0]["source"] == {"parameter": "filter[names]"}
 
 
-async def test_the_links_of_a_page_ask_for_all_that_was_asked_for(shared: World) -> None:
+async def test_the_links_of_a_page_ask_for_all_that_was_asked_for(shared: Tenant) -> None:
     path = f"/organizations/{shared.organization}/teams?filter[names]=crew&filter[names]=readers"
     first = (await shared.call("owner", "GET", f"{path}&page[size]=1")).json()
     follow = first["links"]["next"].removeprefix("/api/v2")
@@ -182,7 +182,7 @@ async def test_the_links_of_a_page_ask_for_all_that_was_asked_for(shared: World)
     assert names == ["crew", "readers"]
 
 
-async def test_a_letter_that_only_looks_like_one_finds_nothing(shared: World) -> None:
+async def test_a_letter_that_only_looks_like_one_finds_nothing(shared: Tenant) -> None:
     for name in (shared.organization.replace("o", "º", 1), f"{shared.organization}\u017f"):
         assert await status(shared, f"/organizations/{quote(name)}") == 404
     assert (
@@ -196,7 +196,7 @@ OTHER_ANSWERS = ["include", "sort", "fields", "fields[teams]", "filter[x]", "sea
 
 @pytest.mark.parametrize("route", reading(), ids=lambda route: route.template)
 async def test_what_would_change_an_answer_is_read_or_refused_and_never_ignored(
-    shared: World, route: Route
+    shared: Tenant, route: Route
 ) -> None:
     if route.public:
         return
@@ -211,7 +211,7 @@ async def test_what_would_change_an_answer_is_read_or_refused_and_never_ignored(
 
 
 async def test_a_change_that_asks_for_what_there_is_not_is_refused_and_nothing_is_changed(
-    shared: World,
+    shared: Tenant,
 ) -> None:
     path = f"/teams/{shared.teams['readers']}"
     answer = await shared.call("owner", "DELETE", f"{path}?include=users")
@@ -221,9 +221,9 @@ async def test_a_change_that_asks_for_what_there_is_not_is_refused_and_nothing_i
 
 
 async def test_only_where_clients_send_it_an_include_that_there_is_not_is_ignored(
-    shared: World,
+    shared: Tenant,
 ) -> None:
-    services, keys = shared.house.services, shared.house.keys
+    services, keys = shared.deployment.services, shared.deployment.keys
     ignored = TERRAFORM.ignored_includes
     application = Application(
         wiring.routes(services, keys, TERRAFORM), services.sessions, (), ignored
@@ -241,13 +241,13 @@ async def test_only_where_clients_send_it_an_include_that_there_is_not_is_ignore
 
 
 @pytest.mark.parametrize("size", ["100", "101", "9" * 9, "9" * 11, "9" * 300, "0" * 300 + "500"])
-async def test_any_size_above_the_largest_counts_as_the_largest(shared: World, size: str) -> None:
+async def test_any_size_above_the_largest_counts_as_the_largest(shared: Tenant, size: str) -> None:
     path = f"/organizations/{shared.organization}/teams?page[size]={size}"
     answer = await shared.call("owner", "GET", path)
     assert answer.json()["meta"]["pagination"]["page-size"] == 100
 
 
-async def test_there_is_no_page_before_the_first(shared: World) -> None:
+async def test_there_is_no_page_before_the_first(shared: Tenant) -> None:
     path = f"/organizations/{shared.organization}/teams?page[size]=2"
     first = await shared.call("owner", "GET", f"{path}&page[number]=1")
     for number in ("0", "000"):

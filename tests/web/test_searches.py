@@ -4,9 +4,9 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.house import House
+from tests.support.deployment import Deployment
+from tests.support.tenant import Tenant, build_tenant
 from tests.web.test_parameters import path_to, reading, search
-from tests.world import World, build_world
 
 # What narrows lists at HCP Terraform, as its documentation and today's clients have it.
 NARROWING = (
@@ -39,16 +39,16 @@ LISTS = [route.template for route in reading() if not route.public]
 
 
 @pytest.fixture(scope="module")
-async def shared(house: House) -> World:
-    """A world in which no list is empty."""
-    world = await build_world(house)
-    await world.make_variable()
-    return world
+async def shared(deployment: Deployment) -> Tenant:
+    """A tenant in which no list is empty."""
+    tenant = await build_tenant(deployment)
+    await tenant.make_variable()
+    return tenant
 
 
 @pytest.mark.parametrize("template", LISTS)
 async def test_what_narrows_a_list_is_honoured_or_refused_and_never_ignored(
-    shared: World, template: str
+    shared: Tenant, template: str
 ) -> None:
     for name in NARROWING:
         path = search(shared, template, (name, NOTHING))
@@ -64,7 +64,7 @@ async def test_what_narrows_a_list_is_honoured_or_refused_and_never_ignored(
 
 @pytest.mark.parametrize("template", LISTS)
 async def test_an_empty_search_looks_for_nothing_and_is_let_be(
-    shared: World, template: str
+    shared: Tenant, template: str
 ) -> None:
     plain = await shared.call("owner", "GET", search(shared, template))
     empty = "&".join(f"{quote(name)}=" for name in NARROWING if name != "filter[workspace][id]")
@@ -74,14 +74,14 @@ async def test_an_empty_search_looks_for_nothing_and_is_let_be(
     assert answer.json().get("data") == plain.json().get("data")
 
 
-async def test_every_unknown_search_is_named(shared: World) -> None:
+async def test_every_unknown_search_is_named(shared: Tenant) -> None:
     path = f"{path_to(shared, LISTS[0])}?filter[a]=1&search[tags]=x&filter[a]=2&other=3"
     answer = await shared.call("owner", "GET", path)
     named = [one["source"]["parameter"] for one in answer.json()["errors"]]
     assert (answer.status_code, named) == (400, ["filter[a]", "search[tags]"])
 
 
-async def test_a_stranger_is_told_nothing_of_searches(shared: World) -> None:
+async def test_a_stranger_is_told_nothing_of_searches(shared: Tenant) -> None:
     path = f"{shared.vars_path()}?filter[a]=1"
     bad = {"Authorization": "Bearer tvu_nonsense"}
     for headers in (None, bad):

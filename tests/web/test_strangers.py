@@ -10,14 +10,14 @@ import asyncpg
 import pytest
 
 from teamvars.security.tokens import new_token
-from tests.house import House
-from tests.world import World, linkage_document, variable_document
+from tests.support.deployment import Deployment
+from tests.support.tenant import Tenant, linkage_document, variable_document
 
 
 @asynccontextmanager
-async def locked_by_another(house: House) -> AsyncIterator[None]:
+async def locked_by_another(deployment: Deployment) -> AsyncIterator[None]:
     """While this lasts another process writes: to all streams, or to the file that has them."""
-    url = house.config.url
+    url = deployment.config.url
     if url.startswith("sqlite"):
         file = apsw.Connection(url.removeprefix("sqlite:///"))
         file.execute("BEGIN IMMEDIATE")
@@ -39,9 +39,9 @@ async def locked_by_another(house: House) -> AsyncIterator[None]:
 ON_POSTGRES = pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="session")
 
 
-def with_forged(world: World) -> World:
+def with_forged(tenant: Tenant) -> Tenant:
     """The same, with a token that nobody has."""
-    return replace(world, tokens={**world.tokens, "forged": new_token("user")})
+    return replace(tenant, tokens={**tenant.tokens, "forged": new_token("user")})
 
 
 STATUSES = {"forged": 401, "outsider": 404, "plain": 404, "reader": 403}
@@ -49,19 +49,19 @@ STATUSES = {"forged": 401, "outsider": 404, "plain": 404, "reader": 403}
 
 @pytest.mark.parametrize("who", STATUSES)
 async def test_who_may_not_write_variables_is_refused_while_another_has_everything_locked(
-    world: World, who: str
+    tenant: Tenant, who: str
 ) -> None:
-    made = await world.make_variable()
-    world, path = with_forged(world), world.vars_path()
-    async with locked_by_another(world.house):
+    made = await tenant.make_variable()
+    tenant, path = with_forged(tenant), tenant.vars_path()
+    async with locked_by_another(tenant.deployment):
         waiting = asyncio.ensure_future(
-            world.call("writer", "POST", path, variable_document(key="of-the-writer"))
+            tenant.call("writer", "POST", path, variable_document(key="of-the-writer"))
         )
         answers = await asyncio.gather(
-            world.call(who, "POST", path, variable_document()),
-            world.call(who, "PATCH", f"{path}/{made['id']}", variable_document()),
-            world.call(who, "DELETE", f"{path}/{made['id']}"),
-            world.call(who, "DELETE", "/workspaces/ws-none/vars/var-none"),
+            tenant.call(who, "POST", path, variable_document()),
+            tenant.call(who, "PATCH", f"{path}/{made['id']}", variable_document()),
+            tenant.call(who, "DELETE", f"{path}/{made['id']}"),
+            tenant.call(who, "DELETE", "/workspaces/ws-none/vars/var-none"),
         )
         statuses = [answer.status_code for answer in answers]
         assert statuses == [STATUSES[who]] * 3 + [401 if who == "forged" else 404]
@@ -70,34 +70,34 @@ async def test_who_may_not_write_variables_is_refused_while_another_has_everythi
 
 
 @ON_POSTGRES
-async def test_who_might_write_until_just_now_waits_for_no_lock_either(world: World) -> None:
-    path = world.vars_path()
-    made = await world.call("writer", "POST", path, variable_document())
+async def test_who_might_write_until_just_now_waits_for_no_lock_either(tenant: Tenant) -> None:
+    path = tenant.vars_path()
+    made = await tenant.call("writer", "POST", path, variable_document())
     assert made.status_code == 201
-    team = f"/teams/{world.teams['writers']}/relationships/users"
-    gone = await world.call("owner", "DELETE", team, linkage_document(world.users["writer"]))
+    team = f"/teams/{tenant.teams['writers']}/relationships/users"
+    gone = await tenant.call("owner", "DELETE", team, linkage_document(tenant.users["writer"]))
     assert gone.status_code == 204
-    async with locked_by_another(world.house):
-        answer = await world.call("writer", "POST", path, variable_document(key="another"))
+    async with locked_by_another(tenant.deployment):
+        answer = await tenant.call("writer", "POST", path, variable_document(key="another"))
         assert answer.status_code == 404
 
 
 @ON_POSTGRES
-async def test_who_may_not_change_a_team_or_organization_waits_for_no_lock(world: World) -> None:
-    world = with_forged(world)
-    members, team = world.linkage_path(), {"data": {"type": "teams", "attributes": {"name": "x"}}}
+async def test_who_may_not_change_a_team_or_organization_waits_for_no_lock(tenant: Tenant) -> None:
+    tenant = with_forged(tenant)
+    members, team = tenant.linkage_path(), {"data": {"type": "teams", "attributes": {"name": "x"}}}
     workspace = {"data": {"type": "workspaces", "attributes": {"name": "x"}}}
-    of_organization = f"/organizations/{world.organization}"
-    async with locked_by_another(world.house):
+    of_organization = f"/organizations/{tenant.organization}"
+    async with locked_by_another(tenant.deployment):
         waiting = asyncio.ensure_future(
-            world.call("owner", "POST", members, linkage_document(world.users["plain"]))
+            tenant.call("owner", "POST", members, linkage_document(tenant.users["plain"]))
         )
         for who, status in {"forged": 401, "outsider": 404, "reader": 403}.items():
             answers = await asyncio.gather(
-                world.call(who, "POST", members, linkage_document(world.users["plain"])),
-                world.call(who, "POST", f"{of_organization}/teams", team),
-                world.call(who, "POST", f"{of_organization}/workspaces", workspace),
-                world.call(who, "DELETE", f"/teams/{world.teams['crew']}"),
+                tenant.call(who, "POST", members, linkage_document(tenant.users["plain"])),
+                tenant.call(who, "POST", f"{of_organization}/teams", team),
+                tenant.call(who, "POST", f"{of_organization}/workspaces", workspace),
+                tenant.call(who, "DELETE", f"/teams/{tenant.teams['crew']}"),
             )
             assert [answer.status_code for answer in answers] == [status] * 4
         assert not waiting.done(), "the control waits"
@@ -105,8 +105,8 @@ async def test_who_may_not_change_a_team_or_organization_waits_for_no_lock(world
 
 
 @ON_POSTGRES
-async def test_who_sees_anothers_invitation_waits_for_no_lock_to_accept_it(world: World) -> None:
-    path = f"/organization-memberships/{world.memberships['invited']}/actions/accept"
-    async with locked_by_another(world.house):
-        answer = await world.call("plain", "POST", path)
+async def test_who_sees_anothers_invitation_waits_for_no_lock_to_accept_it(tenant: Tenant) -> None:
+    path = f"/organization-memberships/{tenant.memberships['invited']}/actions/accept"
+    async with locked_by_another(tenant.deployment):
+        answer = await tenant.call("plain", "POST", path)
         assert answer.status_code == 403

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.world import World, faults, variable_document
+from tests.support.tenant import Tenant, faults, variable_document
 
 PATH = "/team-workspaces"
 ACCESS = "/data/attributes/access"
@@ -30,20 +30,20 @@ def changes(**attributes: object) -> dict[str, Any]:
     return {"data": {"type": "team-workspaces", "attributes": attributes}}
 
 
-async def make(world: World, team: str = "crew", **attributes: object) -> dict[str, Any]:
+async def make(tenant: Tenant, team: str = "crew", **attributes: object) -> dict[str, Any]:
     """An access to `payments`, made by the owner; returns its resource object."""
-    document = access_document(world.teams[team], world.workspaces["payments"], **attributes)
-    answer = await world.call("owner", "POST", PATH, document)
+    document = access_document(tenant.teams[team], tenant.workspaces["payments"], **attributes)
+    answer = await tenant.call("owner", "POST", PATH, document)
     assert answer.status_code == 201, answer.text
     data: dict[str, Any] = answer.json()["data"]
     return data
 
 
-async def rights(world: World, who: str = "writer") -> tuple[int, int]:
+async def rights(tenant: Tenant, who: str = "writer") -> tuple[int, int]:
     """What reading and writing the variables of `payments` is answered with."""
-    path = world.vars_path("payments")
-    read = await world.call(who, "GET", path)
-    write = await world.call(who, "POST", path, variable_document())
+    path = tenant.vars_path("payments")
+    read = await tenant.call(who, "GET", path)
+    write = await tenant.call(who, "POST", path, variable_document())
     return read.status_code, write.status_code
 
 
@@ -61,61 +61,61 @@ async def rights(world: World, who: str = "writer") -> tuple[int, int]:
     ],
 )
 async def test_an_access_does_to_variables_what_its_name_says(
-    world: World, attributes: dict[str, object], level: str, expected: tuple[int, int]
+    tenant: Tenant, attributes: dict[str, object], level: str, expected: tuple[int, int]
 ) -> None:
-    made = await make(world, "writers", **attributes)
+    made = await make(tenant, "writers", **attributes)
     assert made["attributes"]["access"] == attributes["access"]
     assert made["attributes"]["variables"] == level
-    assert await rights(world) == expected
-    assert await world.house.audit_holds()
+    assert await rights(tenant) == expected
+    assert await tenant.deployment.audit_holds()
 
 
-async def test_a_changed_access_counts_by_the_next_request(world: World) -> None:
-    path = f"{PATH}/{(await make(world, 'writers', access='read'))['id']}"
-    assert (await world.call("owner", "PATCH", path, changes(access="admin"))).is_success
-    assert await rights(world) == (200, 201)
-    kept = await world.call("owner", "PATCH", path, changes(access="custom"))
+async def test_a_changed_access_counts_by_the_next_request(tenant: Tenant) -> None:
+    path = f"{PATH}/{(await make(tenant, 'writers', access='read'))['id']}"
+    assert (await tenant.call("owner", "PATCH", path, changes(access="admin"))).is_success
+    assert await rights(tenant) == (200, 201)
+    kept = await tenant.call("owner", "PATCH", path, changes(access="custom"))
     assert kept.json()["data"]["attributes"]["variables"] == "write"
-    await world.call("owner", "PATCH", path, changes(variables="none"))
-    assert await rights(world) == (404, 404)
-    assert await world.house.audit_holds()
+    await tenant.call("owner", "PATCH", path, changes(variables="none"))
+    assert await rights(tenant) == (404, 404)
+    assert await tenant.deployment.audit_holds()
 
 
-async def test_an_access_is_deleted_once(world: World) -> None:
-    path = f"{PATH}/{(await make(world, 'writers', access='write'))['id']}"
-    assert (await world.call("owner", "DELETE", path)).status_code == 204
-    assert await rights(world) == (404, 404)
-    assert (await world.call("owner", "DELETE", path)).status_code == 404
-    assert (await world.call("owner", "PATCH", path, changes())).status_code == 404
-    assert await world.house.audit_holds()
+async def test_an_access_is_deleted_once(tenant: Tenant) -> None:
+    path = f"{PATH}/{(await make(tenant, 'writers', access='write'))['id']}"
+    assert (await tenant.call("owner", "DELETE", path)).status_code == 204
+    assert await rights(tenant) == (404, 404)
+    assert (await tenant.call("owner", "DELETE", path)).status_code == 404
+    assert (await tenant.call("owner", "PATCH", path, changes())).status_code == 404
+    assert await tenant.deployment.audit_holds()
 
 
-async def test_a_team_has_one_access_to_a_workspace(world: World) -> None:
-    await make(world, access="read")
-    document = access_document(world.teams["crew"], world.workspaces["payments"], access="write")
-    answer = await world.call("owner", "POST", PATH, document)
+async def test_a_team_has_one_access_to_a_workspace(tenant: Tenant) -> None:
+    await make(tenant, access="read")
+    document = access_document(tenant.teams["crew"], tenant.workspaces["payments"], access="write")
+    answer = await tenant.call("owner", "POST", PATH, document)
     assert faults(answer) == [("422", "grant_taken", TEAM)]
 
 
-async def test_owners_need_no_access(world: World) -> None:
-    document = access_document(world.teams["owners"], world.workspaces["payments"], access="x")
-    answer = await world.call("owner", "POST", PATH, document)
+async def test_owners_need_no_access(tenant: Tenant) -> None:
+    document = access_document(tenant.teams["owners"], tenant.workspaces["payments"], access="x")
+    answer = await tenant.call("owner", "POST", PATH, document)
     assert faults(answer) == [
         ("422", "invalid_value", ACCESS),
         ("422", "owners_is_permanent", TEAM),
     ]
 
 
-async def test_team_and_workspace_are_of_one_organization(world: World) -> None:
-    crew, payments = world.teams["crew"], world.workspaces["payments"]
+async def test_team_and_workspace_are_of_one_organization(tenant: Tenant) -> None:
+    crew, payments = tenant.teams["crew"], tenant.workspaces["payments"]
     for team, workspace, where in (
-        (crew, world.other_workspace, WORKSPACE),
-        (world.other_team, payments, TEAM),
+        (crew, tenant.other_workspace, WORKSPACE),
+        (tenant.other_team, payments, TEAM),
         (crew, "ws-1111111111111111", WORKSPACE),
         ("team-1111111111111111", payments, TEAM),
     ):
         document = access_document(team, workspace, access="read")
-        answer = await world.call("owner", "POST", PATH, document)
+        answer = await tenant.call("owner", "POST", PATH, document)
         assert (answer.status_code, faults(answer)) == (404, [("404", "not_found", where)])
 
 
@@ -136,16 +136,16 @@ async def test_team_and_workspace_are_of_one_organization(world: World) -> None:
     ],
 )
 async def test_every_fault_of_a_new_access_is_named_at_once(
-    world: World, document: object, expected: list[object]
+    tenant: Tenant, document: object, expected: list[object]
 ) -> None:
-    assert faults(await world.call("owner", "POST", PATH, document)) == expected
+    assert faults(await tenant.call("owner", "POST", PATH, document)) == expected
 
 
-async def test_every_fault_of_a_change_is_named_at_once(world: World) -> None:
-    path = f"{PATH}/{(await make(world, access='read'))['id']}"
+async def test_every_fault_of_a_change_is_named_at_once(tenant: Tenant) -> None:
+    path = f"{PATH}/{(await make(tenant, access='read'))['id']}"
     document = changes(access="all", variables="some")
     document["data"]["id"] = "tws-1111111111111111"
-    answer = await world.call("owner", "PATCH", path, document)
+    answer = await tenant.call("owner", "PATCH", path, document)
     assert sorted(faults(answer), key=str) == [
         ("409", "id_conflict", "/data/id"),
         ("422", "invalid_value", ACCESS),
@@ -154,16 +154,16 @@ async def test_every_fault_of_a_change_is_named_at_once(world: World) -> None:
 
 
 async def test_accesses_are_listed_by_workspace_to_whoever_reads_its_variables(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    path = f"{PATH}?filter[workspace][id]={world.workspaces['network']}"
-    secret = access_document(world.teams["secret"], world.workspaces["network"], access="read")
-    await world.call("owner", "POST", PATH, secret)
+    path = f"{PATH}?filter[workspace][id]={tenant.workspaces['network']}"
+    secret = access_document(tenant.teams["secret"], tenant.workspaces["network"], access="read")
+    await tenant.call("owner", "POST", PATH, secret)
     counts = {}
     for who in ("owner", "hidden", "reader"):
-        document = (await world.call(who, "GET", path)).json()
+        document = (await tenant.call(who, "GET", path)).json()
         counts[who] = (len(document["data"]), document["meta"]["pagination"]["total-count"])
     assert counts == {"owner": (3, 3), "hidden": (3, 3), "reader": (2, 2)}
-    answer = await world.call("owner", "GET", PATH)
+    answer = await tenant.call("owner", "GET", PATH)
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["source"] == {"parameter": "filter[workspace][id]"}

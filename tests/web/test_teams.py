@@ -10,8 +10,8 @@ from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, U
 from teamvars.domain.memberships import Status
 from teamvars.services import teams
 from teamvars.services.directory_files.files import Options
-from tests.house import operator
-from tests.world import World, faults
+from tests.support.deployment import operator
+from tests.support.tenant import Tenant, faults
 
 INVALID = "invalid_value"
 NAME = "/data/attributes/name"
@@ -22,34 +22,34 @@ def team_document(**attributes: object) -> dict[str, Any]:
     return {"data": {"type": "teams", "attributes": attributes}}
 
 
-def teams_path(world: World) -> str:
-    return f"/organizations/{world.organization}/teams"
+def teams_path(tenant: Tenant) -> str:
+    return f"/organizations/{tenant.organization}/teams"
 
 
-async def make(world: World, name: str = "new", **attributes: object) -> dict[str, Any]:
+async def make(tenant: Tenant, name: str = "new", **attributes: object) -> dict[str, Any]:
     """A new team, made by the owner; returns its resource object."""
     document = team_document(name=name, **attributes)
-    answer = await world.call("owner", "POST", teams_path(world), document)
+    answer = await tenant.call("owner", "POST", teams_path(tenant), document)
     assert answer.status_code == 201, answer.text
     data: dict[str, Any] = answer.json()["data"]
     return data
 
 
-async def names(world: World, who: str = "owner", query: str = "") -> list[str]:
+async def names(tenant: Tenant, who: str = "owner", query: str = "") -> list[str]:
     """The names of the teams a caller sees."""
-    answer = await world.call(who, "GET", teams_path(world) + query)
+    answer = await tenant.call(who, "GET", teams_path(tenant) + query)
     return [team["attributes"]["name"] for team in answer.json()["data"]]
 
 
 async def test_a_new_team_is_secret_and_empty_unless_the_request_says_otherwise(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    made = await make(world)
+    made = await make(tenant)
     attributes = made["attributes"]
     assert (attributes["visibility"], attributes["users-count"]) == ("secret", 0)
     assert attributes["organization-access"]["manage-membership"] is False
     other = await make(
-        world,
+        tenant,
         "other",
         visibility="organization",
         **{"organization-access": {"manage-membership": True, "manage-policies": True}},
@@ -57,14 +57,14 @@ async def test_a_new_team_is_secret_and_empty_unless_the_request_says_otherwise(
     assert other["attributes"]["visibility"] == "organization"
     assert other["attributes"]["organization-access"]["manage-membership"] is True
     assert other["attributes"]["organization-access"]["manage-policies"] is False
-    assert await world.house.audit_holds()
+    assert await tenant.deployment.audit_holds()
 
 
-async def test_location_leads_to_the_team_that_was_made(world: World) -> None:
+async def test_location_leads_to_the_team_that_was_made(tenant: Tenant) -> None:
     document = team_document(name="new", nonsense=1)
-    answer = await world.call("organization-token", "POST", teams_path(world), document)
+    answer = await tenant.call("organization-token", "POST", teams_path(tenant), document)
     location = answer.headers["Location"].removeprefix("/api/v2")
-    read = await world.call("owner", "GET", location)
+    read = await tenant.call("owner", "GET", location)
     assert read.json() == answer.json()
 
 
@@ -105,111 +105,111 @@ async def test_location_leads_to_the_team_that_was_made(world: World) -> None:
     ],
 )
 async def test_every_fault_of_a_new_team_is_named_at_once(
-    world: World, document: object, expected: list[object]
+    tenant: Tenant, document: object, expected: list[object]
 ) -> None:
-    before = await names(world)
-    answer = await world.call("owner", "POST", teams_path(world), document)
+    before = await names(tenant)
+    answer = await tenant.call("owner", "POST", teams_path(tenant), document)
     assert faults(answer) == expected
-    assert await names(world) == before
+    assert await names(tenant) == before
 
 
-async def test_a_team_can_be_renamed_and_shown_to_all(world: World) -> None:
-    path = f"/teams/{(await make(world))['id']}"
-    assert (await world.call("plain", "GET", path)).status_code == 404
+async def test_a_team_can_be_renamed_and_shown_to_all(tenant: Tenant) -> None:
+    path = f"/teams/{(await make(tenant))['id']}"
+    assert (await tenant.call("plain", "GET", path)).status_code == 404
     document = team_document(name="newer", visibility="organization")
-    answer = await world.call("owner", "PATCH", path, document)
+    answer = await tenant.call("owner", "PATCH", path, document)
     assert answer.json()["data"]["attributes"]["name"] == "newer"
-    read = await world.call("plain", "GET", path)
+    read = await tenant.call("plain", "GET", path)
     assert read.json()["data"]["attributes"]["name"] == "newer"
-    assert await world.house.audit_holds()
+    assert await tenant.deployment.audit_holds()
 
 
-async def test_an_update_that_says_nothing_new_writes_nothing(world: World) -> None:
-    path = f"/teams/{world.teams['crew']}"
+async def test_an_update_that_says_nothing_new_writes_nothing(tenant: Tenant) -> None:
+    path = f"/teams/{tenant.teams['crew']}"
     events = f"{path}/audit-events"
-    before = (await world.call("owner", "GET", events)).json()["meta"]
+    before = (await tenant.call("owner", "GET", events)).json()["meta"]
     for document in ({"data": {"type": "teams"}}, team_document(name="crew")):
-        assert (await world.call("owner", "PATCH", path, document)).status_code == 200
-    assert (await world.call("owner", "GET", events)).json()["meta"] == before
+        assert (await tenant.call("owner", "PATCH", path, document)).status_code == 200
+    assert (await tenant.call("owner", "GET", events)).json()["meta"] == before
 
 
-async def test_a_team_has_a_name_in_any_script_and_is_found_by_it(world: World) -> None:
+async def test_a_team_has_a_name_in_any_script_and_is_found_by_it(tenant: Tenant) -> None:
     for name in ("Plattform Süd 2.0", "команда", "टीम"):
-        made = await make(world, name)
+        made = await make(tenant, name)
         assert made["attributes"]["name"] == name
-        assert await names(world, query=f"?filter[names]={quote(name)}") == [name]
-        assert await names(world, query=f"?q={quote(name[1:-1])}") == [name]
-    again = await world.call("owner", "POST", teams_path(world), team_document(name="команда"))
+        assert await names(tenant, query=f"?filter[names]={quote(name)}") == [name]
+        assert await names(tenant, query=f"?q={quote(name[1:-1])}") == [name]
+    again = await tenant.call("owner", "POST", teams_path(tenant), team_document(name="команда"))
     assert faults(again) == [("422", "name_taken", NAME)]
-    await make(world, "Команда")  # A to Z alone have no case
+    await make(tenant, "Команда")  # A to Z alone have no case
 
 
-async def test_the_owners_team_is_neither_renamed_nor_deleted(world: World) -> None:
-    path = f"/teams/{world.teams['owners']}"
-    renamed = await world.call("owner", "PATCH", path, team_document(name="bosses"))
+async def test_the_owners_team_is_neither_renamed_nor_deleted(tenant: Tenant) -> None:
+    path = f"/teams/{tenant.teams['owners']}"
+    renamed = await tenant.call("owner", "PATCH", path, team_document(name="bosses"))
     assert faults(renamed) == [("422", "owners_is_permanent", NAME)]
-    deleted = await world.call("owner", "DELETE", path)
+    deleted = await tenant.call("owner", "DELETE", path)
     assert faults(deleted) == [("422", "owners_is_permanent", None)]
-    assert "owners" in await names(world)
+    assert "owners" in await names(tenant)
 
 
-async def test_another_id_than_the_paths_is_a_conflict(world: World) -> None:
-    document = {"data": {"type": "teams", "id": world.teams["owners"]}}
-    answer = await world.call("owner", "PATCH", f"/teams/{world.teams['crew']}", document)
+async def test_another_id_than_the_paths_is_a_conflict(tenant: Tenant) -> None:
+    document = {"data": {"type": "teams", "id": tenant.teams["owners"]}}
+    answer = await tenant.call("owner", "PATCH", f"/teams/{tenant.teams['crew']}", document)
     assert faults(answer) == [("409", "id_conflict", "/data/id")]
 
 
 async def test_a_deleted_team_takes_its_rights_with_it_and_leaves_its_members(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    path = f"/teams/{world.teams['writers']}"
-    assert (await world.call("owner", "DELETE", path)).status_code == 204
-    assert (await world.call("owner", "DELETE", path)).status_code == 404
-    assert (await world.call("writers-token", "GET", world.vars_path())).status_code == 401
-    assert (await world.call("writer", "GET", world.vars_path())).status_code == 404
-    assert (await world.call("writer", "GET", f"/users/{world.users['writer']}")).is_success
-    assert await world.house.audit_holds()
+    path = f"/teams/{tenant.teams['writers']}"
+    assert (await tenant.call("owner", "DELETE", path)).status_code == 204
+    assert (await tenant.call("owner", "DELETE", path)).status_code == 404
+    assert (await tenant.call("writers-token", "GET", tenant.vars_path())).status_code == 401
+    assert (await tenant.call("writer", "GET", tenant.vars_path())).status_code == 404
+    assert (await tenant.call("writer", "GET", f"/users/{tenant.users['writer']}")).is_success
+    assert await tenant.deployment.audit_holds()
 
 
-async def test_secret_teams_are_listed_to_their_members_and_owners_alone(world: World) -> None:
+async def test_secret_teams_are_listed_to_their_members_and_owners_alone(tenant: Tenant) -> None:
     everything = ["crew", "managers", "owners", "readers", "secret", "writers"]
-    assert await names(world) == await names(world, "hidden") == everything
+    assert await names(tenant) == await names(tenant, "hidden") == everything
     everything.remove("secret")
-    assert await names(world, "plain") == await names(world, "manager") == everything
-    assert await names(world, "writers-token") == everything
+    assert await names(tenant, "plain") == await names(tenant, "manager") == everything
+    assert await names(tenant, "writers-token") == everything
 
 
-async def test_teams_are_found_by_name_and_paged(world: World) -> None:
-    assert await names(world, query="?filter[names]=CREW,owners,nobody") == ["crew", "owners"]
+async def test_teams_are_found_by_name_and_paged(tenant: Tenant) -> None:
+    assert await names(tenant, query="?filter[names]=CREW,owners,nobody") == ["crew", "owners"]
     repeated = "?filter[names]=crew&filter[names]=owners"
-    assert await names(world, query=repeated) == ["crew", "owners"]
-    assert await names(world, query="?q=ER") == ["managers", "owners", "readers", "writers"]
-    assert await names(world, query="?page[size]=2&page[number]=2") == ["owners", "readers"]
-    answer = await world.call("owner", "GET", teams_path(world) + "?page[number]=99")
+    assert await names(tenant, query=repeated) == ["crew", "owners"]
+    assert await names(tenant, query="?q=ER") == ["managers", "owners", "readers", "writers"]
+    assert await names(tenant, query="?page[size]=2&page[number]=2") == ["owners", "readers"]
+    answer = await tenant.call("owner", "GET", teams_path(tenant) + "?page[number]=99")
     said = answer.json()["meta"]["pagination"]
     assert (answer.json()["data"], said["current-page"], said["total-count"]) == ([], 99, 6)
 
 
-async def test_members_come_with_a_team_when_they_are_asked_for(world: World) -> None:
-    path = f"/teams/{world.teams['writers']}"
-    bare = (await world.call("plain", "GET", f"{path}?include=")).json()
+async def test_members_come_with_a_team_when_they_are_asked_for(tenant: Tenant) -> None:
+    path = f"/teams/{tenant.teams['writers']}"
+    bare = (await tenant.call("plain", "GET", f"{path}?include=")).json()
     assert "included" not in bare
     assert "organization-memberships" not in bare["data"]["relationships"]
     assert bare["data"]["attributes"]["users-count"] == 2
-    full = await world.call("plain", "GET", f"{path}?include=users,organization-memberships")
+    full = await tenant.call("plain", "GET", f"{path}?include=users,organization-memberships")
     document = full.json()
     people = ("writer", "invited_writer")
     linkage = document["data"]["relationships"]
-    assert {one["id"] for one in linkage["users"]["data"]} == {world.users[who] for who in people}
+    assert {one["id"] for one in linkage["users"]["data"]} == {tenant.users[who] for who in people}
     assert {one["id"] for one in linkage["organization-memberships"]["data"]} == {
-        world.memberships[who] for who in people
+        tenant.memberships[who] for who in people
     }
     statuses = {
         one["id"]: one["attributes"]["status"]
         for one in document["included"]
         if one["type"] == "organization-memberships"
     }
-    assert statuses[world.memberships["invited_writer"]] == "invited"
+    assert statuses[tenant.memberships["invited_writer"]] == "invited"
     assert {
         one["attributes"]["username"].partition("-")[0]
         for one in document["included"]
@@ -217,7 +217,7 @@ async def test_members_come_with_a_team_when_they_are_asked_for(world: World) ->
     } == set(people)
 
 
-def users_of(world: World, team: dict[str, Any]) -> list[str] | None:
+def users_of(tenant: Tenant, team: dict[str, Any]) -> list[str] | None:
     """The ids of a team's users as its resource object has them; None where it has a link alone."""
     users = team["relationships"]["users"]
     assert users["links"]["related"].endswith(f"/teams/{team['id']}/relationships/users")
@@ -227,96 +227,96 @@ def users_of(world: World, team: dict[str, Any]) -> list[str] | None:
     return [one["id"] for one in users["data"]]
 
 
-async def test_a_team_names_its_users_wherever_it_is_shown(world: World) -> None:
-    path = f"/teams/{world.teams['writers']}"
-    people = sorted(world.users[who] for who in ("writer", "invited_writer"))
+async def test_a_team_names_its_users_wherever_it_is_shown(tenant: Tenant) -> None:
+    path = f"/teams/{tenant.teams['writers']}"
+    people = sorted(tenant.users[who] for who in ("writer", "invited_writer"))
     for query in ("", "?include=users", "?include=organization-memberships"):
-        read = (await world.call("plain", "GET", path + query)).json()["data"]
-        assert users_of(world, read) == people
-        listed = (await world.call("plain", "GET", teams_path(world) + query)).json()["data"]
+        read = (await tenant.call("plain", "GET", path + query)).json()["data"]
+        assert users_of(tenant, read) == people
+        listed = (await tenant.call("plain", "GET", teams_path(tenant) + query)).json()["data"]
         (found,) = [one for one in listed if one["id"] == read["id"]]
         assert found["relationships"] == read["relationships"]
-    linkage = await world.call("plain", "GET", f"{path}/relationships/users")
+    linkage = await tenant.call("plain", "GET", f"{path}/relationships/users")
     assert [one["id"] for one in linkage.json()["data"]] == people
-    renamed = await world.call("owner", "PATCH", path, team_document(name="authors"))
-    assert users_of(world, renamed.json()["data"]) == people
-    assert users_of(world, await make(world)) == []
+    renamed = await tenant.call("owner", "PATCH", path, team_document(name="authors"))
+    assert users_of(tenant, renamed.json()["data"]) == people
+    assert users_of(tenant, await make(tenant)) == []
 
 
 async def test_a_list_whose_teams_have_too_many_users_leads_to_them(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed = (await world.call("owner", "GET", teams_path(world))).json()["data"]
-    total = sum(len(users_of(world, team) or ()) for team in listed)
+    listed = (await tenant.call("owner", "GET", teams_path(tenant))).json()["data"]
+    total = sum(len(users_of(tenant, team) or ()) for team in listed)
     monkeypatch.setattr(teams, "MAX_LISTED_USERS", total)
-    again = (await world.call("owner", "GET", teams_path(world))).json()["data"]
+    again = (await tenant.call("owner", "GET", teams_path(tenant))).json()["data"]
     assert again == listed
     monkeypatch.setattr(teams, "MAX_LISTED_USERS", total - 1)
-    fewer = (await world.call("owner", "GET", teams_path(world))).json()["data"]
-    assert [users_of(world, team) for team in fewer] == [None] * len(listed)
-    one = await world.call("owner", "GET", f"/teams/{world.teams['writers']}")
-    assert len(users_of(world, one.json()["data"]) or ()) == 2
+    fewer = (await tenant.call("owner", "GET", teams_path(tenant))).json()["data"]
+    assert [users_of(tenant, team) for team in fewer] == [None] * len(listed)
+    one = await tenant.call("owner", "GET", f"/teams/{tenant.teams['writers']}")
+    assert len(users_of(tenant, one.json()["data"]) or ()) == 2
 
 
 async def test_who_manages_the_token_of_a_team_is_kept_and_only_owners_change_it(
-    world: World,
+    tenant: Tenant,
 ) -> None:
     word = "allow-member-token-management"
-    assert (await make(world, "quiet"))["attributes"][word] is False
-    made = await make(world, "open", visibility="organization", **{word: True})
+    assert (await make(tenant, "quiet"))["attributes"][word] is False
+    made = await make(tenant, "open", visibility="organization", **{word: True})
     assert made["attributes"][word] is True
     path = f"/teams/{made['id']}"
-    renamed = await world.call("owner", "PATCH", path, team_document(name="opened"))
+    renamed = await tenant.call("owner", "PATCH", path, team_document(name="opened"))
     assert renamed.json()["data"]["attributes"][word] is True
     closing = team_document(**{word: False})
     for who in ("plain", "manager"):
-        assert (await world.call(who, "PATCH", path, closing)).status_code == 403
-    assert (await world.call("owner", "PATCH", path, closing)).is_success
-    read = await world.call("plain", "GET", path)
+        assert (await tenant.call(who, "PATCH", path, closing)).status_code == 403
+    assert (await tenant.call("owner", "PATCH", path, closing)).is_success
+    read = await tenant.call("plain", "GET", path)
     assert read.json()["data"]["attributes"][word] is False
-    events = (await world.call("owner", "GET", f"{path}/audit-events")).json()["data"]
+    events = (await tenant.call("owner", "GET", f"{path}/audit-events")).json()["data"]
     assert events[0]["attributes"]["details"][word] is False
-    owners = await world.call("owner", "GET", f"/teams/{world.teams['owners']}")
+    owners = await tenant.call("owner", "GET", f"/teams/{tenant.teams['owners']}")
     assert owners.json()["data"]["attributes"][word] is True
-    assert await world.house.audit_holds()
+    assert await tenant.deployment.audit_holds()
 
 
-async def test_what_would_come_of_single_sign_on_is_refused_and_not_dropped(world: World) -> None:
+async def test_what_would_come_of_single_sign_on_is_refused_and_not_dropped(tenant: Tenant) -> None:
     pointer = "/data/attributes/sso-team-id"
-    path = f"/teams/{world.teams['crew']}"
+    path = f"/teams/{tenant.teams['crew']}"
     refused = team_document(name="new", **{"sso-team-id": "some-group"})
-    for method, where in (("POST", teams_path(world)), ("PATCH", path)):
-        answer = await world.call("owner", method, where, refused)
+    for method, where in (("POST", teams_path(tenant)), ("PATCH", path)):
+        answer = await tenant.call("owner", method, where, refused)
         assert faults(answer) == [("422", INVALID, pointer)]
     for none in (None, ""):
         document = team_document(**{"sso-team-id": none})
-        answer = await world.call("owner", "PATCH", path, document)
+        answer = await tenant.call("owner", "PATCH", path, document)
         assert answer.json()["data"]["attributes"]["sso-team-id"] is None
 
 
-async def test_an_unknown_include_is_refused(world: World) -> None:
-    answer = await world.call("plain", "GET", teams_path(world) + "?include=users,nonsense")
+async def test_an_unknown_include_is_refused(tenant: Tenant) -> None:
+    answer = await tenant.call("plain", "GET", teams_path(tenant) + "?include=users,nonsense")
     (error,) = answer.json()["errors"]
     assert (answer.status_code, error["source"]) == (400, {"parameter": "include"})
     assert "include parameter" in error["detail"]
 
 
 async def test_a_thousand_teams_with_their_members_cost_a_bounded_number_of_statements(
-    world: World, statements: list[str]
+    tenant: Tenant, statements: list[str]
 ) -> None:
     people = [f"{uuid4().hex}" for _ in range(40)]
     entry = OrganizationEntry(
-        world.organization,
+        tenant.organization,
         members=dict.fromkeys(people, Status.ACTIVE),
         teams=tuple(TeamEntry(f"team-{n}", members=tuple(people[: n % 40])) for n in range(1000)),
     )
     directory = Directory(tuple(UserEntry(name) for name in people), (entry,))
-    await world.house.services.directory.apply(operator(), directory, Options())
+    await tenant.deployment.services.directory.apply(operator(), directory, Options())
     costs = set()
     for query in ("?page[size]=1", "?page[size]=100", "?page[size]=100&page[number]=9"):
         statements.clear()
-        path = f"{teams_path(world)}{query}&include=users,organization-memberships"
-        answer = await world.call("owner", "GET", path)
+        path = f"{teams_path(tenant)}{query}&include=users,organization-memberships"
+        answer = await tenant.call("owner", "GET", path)
         assert answer.json()["meta"]["pagination"]["total-count"] == 1006
         costs.add(len(statements))
     assert len(costs) == 1

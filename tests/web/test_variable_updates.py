@@ -7,42 +7,42 @@ import httpx
 import pytest
 
 from teamvars.storage import variables as stored_variables
-from tests.house import House
-from tests.world import World, build_world, faults
+from tests.support.deployment import Deployment
+from tests.support.tenant import Tenant, build_tenant, faults
 
 
 @pytest.fixture(scope="module")
-async def shared(house: House) -> World:
-    """A world for tests that do not look at what another may have left."""
-    return await build_world(house)
+async def shared(deployment: Deployment) -> Tenant:
+    """A tenant for tests that do not look at what another may have left."""
+    return await build_tenant(deployment)
 
 
-async def make(world: World, **attributes: Any) -> dict[str, Any]:
+async def make(tenant: Tenant, **attributes: Any) -> dict[str, Any]:
     """A variable of a new key, unless one is given."""
-    return await world.make_variable(**{"key": uuid4().hex, **attributes})
+    return await tenant.make_variable(**{"key": uuid4().hex, **attributes})
 
 
-async def update(world: World, made: dict[str, Any], **attributes: Any) -> httpx.Response:
+async def update(tenant: Tenant, made: dict[str, Any], **attributes: Any) -> httpx.Response:
     """Updates as the writer."""
     document = {"data": {"type": "vars", "id": made["id"], "attributes": attributes}}
-    return await send(world, made, document)
+    return await send(tenant, made, document)
 
 
-async def send(world: World, made: dict[str, Any], document: object) -> httpx.Response:
-    return await world.call("writer", "PATCH", f"{world.vars_path()}/{made['id']}", document)
+async def send(tenant: Tenant, made: dict[str, Any], document: object) -> httpx.Response:
+    return await tenant.call("writer", "PATCH", f"{tenant.vars_path()}/{made['id']}", document)
 
 
-async def read(world: World, made: dict[str, Any]) -> dict[str, Any]:
+async def read(tenant: Tenant, made: dict[str, Any]) -> dict[str, Any]:
     """The variable as its readers see it now."""
-    answer = await world.call("reader", "GET", f"{world.vars_path()}/{made['id']}")
+    answer = await tenant.call("reader", "GET", f"{tenant.vars_path()}/{made['id']}")
     shown: dict[str, Any] = answer.json()["data"]
     return shown
 
 
-async def sealed(world: World, made: dict[str, Any]) -> bytes:
+async def sealed(tenant: Tenant, made: dict[str, Any]) -> bytes:
     """The bytes that are stored as its value."""
-    workspace_id = world.workspaces["network"]
-    stored = await world.house.services.database.read(
+    workspace_id = tenant.workspaces["network"]
+    stored = await tenant.deployment.services.database.read(
         lambda tx: stored_variables.get(tx, workspace_id, made["id"])
     )
     assert stored.sealed is not None
@@ -60,10 +60,10 @@ CHANGES = {
 
 @pytest.mark.parametrize(("name", "value"), CHANGES.items())
 async def test_an_update_changes_what_it_names_and_nothing_else(
-    world: World, name: str, value: object
+    tenant: Tenant, name: str, value: object
 ) -> None:
-    made = await make(world, key="region", value='"code"')
-    answer = await update(world, made, **{name: value})
+    made = await make(tenant, key="region", value='"code"')
+    answer = await update(tenant, made, **{name: value})
     assert answer.status_code == 200
     shown = answer.json()["data"]
     version = shown["attributes"]["version-id"]
@@ -72,18 +72,18 @@ async def test_an_update_changes_what_it_names_and_nothing_else(
         "attributes": {**made["attributes"], name: value, "version-id": version},
     }
     assert version != made["attributes"]["version-id"]
-    assert await read(world, made) == shown
+    assert await read(tenant, made) == shown
 
 
-async def test_all_attributes_may_change_at_once(world: World) -> None:
-    made = await make(world)
-    answer = await update(world, made, **CHANGES)
+async def test_all_attributes_may_change_at_once(tenant: Tenant) -> None:
+    made = await make(tenant)
+    answer = await update(tenant, made, **CHANGES)
     assert answer.status_code == 200
     shown = answer.json()["data"]["attributes"]
     assert {name: shown[name] for name in CHANGES} == CHANGES
 
 
-async def test_nothing_to_change_gives_a_new_version_all_the_same(shared: World) -> None:
+async def test_nothing_to_change_gives_a_new_version_all_the_same(shared: Tenant) -> None:
     made = await make(shared)
     versions = [made["attributes"]["version-id"]]
     for _ in "12":
@@ -95,7 +95,7 @@ async def test_nothing_to_change_gives_a_new_version_all_the_same(shared: World)
     assert len(set(versions)) == 3
 
 
-async def test_saying_what_is_so_already_gives_a_new_version(shared: World) -> None:
+async def test_saying_what_is_so_already_gives_a_new_version(shared: Tenant) -> None:
     made = await make(shared)
     same = {name: made["attributes"][name] for name in ("key", "value", "category", "sensitive")}
     answer = await update(shared, made, **same)
@@ -104,13 +104,13 @@ async def test_saying_what_is_so_already_gives_a_new_version(shared: World) -> N
     assert shown | {"version-id": None} == made["attributes"] | {"version-id": None}
 
 
-async def test_a_refused_update_leaves_the_version(shared: World) -> None:
+async def test_a_refused_update_leaves_the_version(shared: Tenant) -> None:
     made = await make(shared)
     assert (await update(shared, made, key="")).status_code == 422
     assert await read(shared, made) == made
 
 
-async def test_an_update_may_empty_value_and_description(shared: World) -> None:
+async def test_an_update_may_empty_value_and_description(shared: Tenant) -> None:
     made = await make(shared)
     shown = (await update(shared, made, value="", description="")).json()["data"]["attributes"]
     assert (shown["value"], shown["description"]) == ("", "")
@@ -167,7 +167,7 @@ async def test_an_update_may_empty_value_and_description(shared: World) -> None:
     ],
 )
 async def test_every_fault_of_an_update_is_told_where_it_is(
-    shared: World, data: dict[str, Any], expected: list[tuple[str, str, str]]
+    shared: Tenant, data: dict[str, Any], expected: list[tuple[str, str, str]]
 ) -> None:
     made = await make(shared)
     if data.get("id") == "{id}":
@@ -178,7 +178,7 @@ async def test_every_fault_of_an_update_is_told_where_it_is(
     assert await read(shared, made) == made
 
 
-async def test_attributes_that_the_service_assigns_are_ignored_in_updates(shared: World) -> None:
+async def test_attributes_that_the_service_assigns_are_ignored_in_updates(shared: Tenant) -> None:
     made = await make(shared)
     assigned = {"version-id": "0" * 36, "created-at": 5}
     answer = await update(shared, made, value="new", **assigned)
@@ -188,7 +188,7 @@ async def test_attributes_that_the_service_assigns_are_ignored_in_updates(shared
     assert shown["version-id"] not in ("0" * 36, made["attributes"]["version-id"])
 
 
-async def test_what_was_read_can_be_sent_back_whole(shared: World) -> None:
+async def test_what_was_read_can_be_sent_back_whole(shared: Tenant) -> None:
     made = await make(shared)
     answer = await send(shared, made, {"data": made})
     assert answer.status_code == 200
@@ -196,7 +196,7 @@ async def test_what_was_read_can_be_sent_back_whole(shared: World) -> None:
 
 @pytest.mark.parametrize("name", ["configurable", "workspace"])
 async def test_an_update_cannot_move_a_variable_to_another_workspace(
-    shared: World, name: str
+    shared: Tenant, name: str
 ) -> None:
     made = await make(shared)
     linkage = {"type": "workspaces", "id": shared.workspaces["payments"]}
@@ -208,7 +208,7 @@ async def test_an_update_cannot_move_a_variable_to_another_workspace(
     assert await read(shared, made) == made
 
 
-async def test_the_deprecated_filter_means_nothing_in_an_update(shared: World) -> None:
+async def test_the_deprecated_filter_means_nothing_in_an_update(shared: Tenant) -> None:
     made = await make(shared)
     document = {"data": made, "filter": {"workspace": {"name": "another"}}}
     answer = await send(shared, made, document)
@@ -216,48 +216,48 @@ async def test_the_deprecated_filter_means_nothing_in_an_update(shared: World) -
     assert "Deprecation" not in answer.headers
 
 
-async def test_a_key_that_is_taken_in_the_category_is_refused(world: World) -> None:
-    await world.make_variable("taken")
-    made = await world.make_variable("region")
-    answer = await update(world, made, key="taken")
+async def test_a_key_that_is_taken_in_the_category_is_refused(tenant: Tenant) -> None:
+    await tenant.make_variable("taken")
+    made = await tenant.make_variable("region")
+    answer = await update(tenant, made, key="taken")
     assert answer.status_code == 422
     assert faults(answer) == [("422", "key_taken", "/data/attributes/key")]
-    assert await read(world, made) == made
+    assert await read(tenant, made) == made
 
 
-async def test_moving_to_the_category_where_the_key_is_taken_is_refused(world: World) -> None:
-    await world.make_variable("region", category="env")
-    made = await world.make_variable("region", category="tool")
-    answer = await update(world, made, category="env")
+async def test_moving_to_the_category_where_the_key_is_taken_is_refused(tenant: Tenant) -> None:
+    await tenant.make_variable("region", category="env")
+    made = await tenant.make_variable("region", category="tool")
+    answer = await update(tenant, made, category="env")
     assert faults(answer) == [("422", "key_taken", "/data/attributes/key")]
-    assert (await update(world, made, category="env", key="free")).status_code == 200
+    assert (await update(tenant, made, category="env", key="free")).status_code == 200
 
 
-async def test_a_key_of_the_other_category_is_free(world: World) -> None:
-    await world.make_variable("region", category="env")
-    made = await world.make_variable("zone", category="tool")
-    assert (await update(world, made, key="region")).status_code == 200
+async def test_a_key_of_the_other_category_is_free(tenant: Tenant) -> None:
+    await tenant.make_variable("region", category="env")
+    made = await tenant.make_variable("zone", category="tool")
+    assert (await update(tenant, made, key="region")).status_code == 200
 
 
-async def test_a_renamed_variable_keeps_its_value_and_frees_its_key(world: World) -> None:
-    made = await world.make_variable("old", value="kept")
-    shown = (await update(world, made, key="new")).json()["data"]
+async def test_a_renamed_variable_keeps_its_value_and_frees_its_key(tenant: Tenant) -> None:
+    made = await tenant.make_variable("old", value="kept")
+    shown = (await update(tenant, made, key="new")).json()["data"]
     assert (shown["id"], shown["attributes"]["value"]) == (made["id"], "kept")
-    await world.make_variable("old")
-    assert [one["attributes"]["key"] for one in await world.variables()] == ["new", "old"]
+    await tenant.make_variable("old")
+    assert [one["attributes"]["key"] for one in await tenant.variables()] == ["new", "old"]
 
 
-async def test_making_a_variable_sensitive_hides_its_value_for_ever(world: World) -> None:
-    made = await world.make_variable("token", value="hunter2")
-    before = await sealed(world, made)
-    answer = await update(world, made, sensitive=True)
+async def test_making_a_variable_sensitive_hides_its_value_for_ever(tenant: Tenant) -> None:
+    made = await tenant.make_variable("token", value="hunter2")
+    before = await sealed(tenant, made)
+    answer = await update(tenant, made, sensitive=True)
     assert answer.status_code == 200
     assert answer.json()["data"]["attributes"]["value"] is None
-    assert (await read(world, made))["attributes"]["value"] is None
-    assert [one["attributes"]["value"] for one in await world.variables()] == [None]
-    assert await sealed(world, made) != before  # sealed to the flag, so that it cannot be put back
+    assert (await read(tenant, made))["attributes"]["value"] is None
+    assert [one["attributes"]["value"] for one in await tenant.variables()] == [None]
+    assert await sealed(tenant, made) != before  # sealed to the flag, so that it cannot be put back
     document = {"data": {"type": "vars", "id": made["id"], "attributes": {"sensitive": False}}}
-    owner = await world.call("owner", "PATCH", f"{world.vars_path()}/{made['id']}", document)
+    owner = await tenant.call("owner", "PATCH", f"{tenant.vars_path()}/{made['id']}", document)
     assert faults(owner) == [("422", "sensitive_is_permanent", "/data/attributes/sensitive")]
 
 
@@ -270,7 +270,7 @@ async def test_making_a_variable_sensitive_hides_its_value_for_ever(world: World
     ],
 )
 async def test_a_sensitive_variable_never_becomes_readable(
-    shared: World, attributes: dict[str, Any]
+    shared: Tenant, attributes: dict[str, Any]
 ) -> None:
     made = await make(shared, value="hunter2", sensitive=True)
     stored = await sealed(shared, made)
@@ -282,7 +282,7 @@ async def test_a_sensitive_variable_never_becomes_readable(
     assert await sealed(shared, made) == stored
 
 
-async def test_the_rule_of_sensitive_comes_with_the_other_faults(shared: World) -> None:
+async def test_the_rule_of_sensitive_comes_with_the_other_faults(shared: Tenant) -> None:
     made = await make(shared, sensitive=True)
     answer = await update(shared, made, hcl=None, sensitive=False, key="")
     assert faults(answer) == [
@@ -292,7 +292,7 @@ async def test_the_rule_of_sensitive_comes_with_the_other_faults(shared: World) 
     ]
 
 
-async def test_a_new_value_may_be_written_over_a_sensitive_one(shared: World) -> None:
+async def test_a_new_value_may_be_written_over_a_sensitive_one(shared: Tenant) -> None:
     made = await make(shared, value="hunter2", sensitive=True)
     before = await sealed(shared, made)
     for attributes in ({"value": "hunter3"}, {"value": "hunter4", "sensitive": True}):
@@ -305,7 +305,7 @@ async def test_a_new_value_may_be_written_over_a_sensitive_one(shared: World) ->
         before = after
 
 
-async def test_the_other_attributes_of_a_sensitive_variable_may_change(shared: World) -> None:
+async def test_the_other_attributes_of_a_sensitive_variable_may_change(shared: Tenant) -> None:
     made = await make(shared, value="hunter2", sensitive=True)
     before = await sealed(shared, made)
     changes = {"key": uuid4().hex, "description": "other", "category": "env", "sensitive": True}
@@ -317,12 +317,12 @@ async def test_the_other_attributes_of_a_sensitive_variable_may_change(shared: W
     assert await sealed(shared, made) == before
 
 
-async def test_a_readable_variable_may_be_told_that_it_is_not_sensitive(shared: World) -> None:
+async def test_a_readable_variable_may_be_told_that_it_is_not_sensitive(shared: Tenant) -> None:
     made = await make(shared)
     assert (await update(shared, made, sensitive=False)).status_code == 200
 
 
-async def test_a_value_and_the_flag_that_hides_it_may_come_together(shared: World) -> None:
+async def test_a_value_and_the_flag_that_hides_it_may_come_together(shared: Tenant) -> None:
     made = await make(shared, value="old")
     answer = await update(shared, made, value="hunter2", sensitive=True)
     assert answer.json()["data"]["attributes"]["value"] is None

@@ -10,38 +10,38 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from teamvars.storage import variables as stored_variables
-from tests.house import House
-from tests.world import JSON_API, World, build_world, faults, variable_document
+from tests.support.deployment import Deployment
+from tests.support.tenant import JSON_API, Tenant, build_tenant, faults, variable_document
 
 VALUE_BYTES = 256 * 1024
 
 
 @pytest.fixture(scope="module")
-async def shared(house: House) -> World:
-    """A world for tests that do not look at what another may have left."""
-    return await build_world(house)
+async def shared(deployment: Deployment) -> Tenant:
+    """A tenant for tests that do not look at what another may have left."""
+    return await build_tenant(deployment)
 
 
-async def create(world: World, **attributes: Any) -> dict[str, Any]:
+async def create(tenant: Tenant, **attributes: Any) -> dict[str, Any]:
     """A variable of a new key, unless one is given; returns its attributes."""
-    made = await world.make_variable(**{"key": uuid4().hex, **attributes})
+    made = await tenant.make_variable(**{"key": uuid4().hex, **attributes})
     shown: dict[str, Any] = made["attributes"]
     return shown
 
 
-async def refused(world: World, document: object) -> list[tuple[str, str, str | None]]:
+async def refused(tenant: Tenant, document: object) -> list[tuple[str, str, str | None]]:
     """The faults of a document that does not create a variable."""
-    answer = await world.call("writer", "POST", world.vars_path(), document)
+    answer = await tenant.call("writer", "POST", tenant.vars_path(), document)
     assert answer.status_code != 201
     return faults(answer)
 
 
-async def test_a_created_variable_is_shown_as_the_specification_says(world: World) -> None:
+async def test_a_created_variable_is_shown_as_the_specification_says(tenant: Tenant) -> None:
     document = variable_document(key="region", value="eu-central-1", description="where")
-    answer = await world.call("writer", "POST", world.vars_path(), document)
+    answer = await tenant.call("writer", "POST", tenant.vars_path(), document)
     assert answer.status_code == 201
     data = answer.json()["data"]
-    workspace_id = world.workspaces["network"]
+    workspace_id = tenant.workspaces["network"]
     assert data == {
         "id": data["id"],
         "type": "vars",
@@ -58,7 +58,7 @@ async def test_a_created_variable_is_shown_as_the_specification_says(world: Worl
             "configurable": {
                 "data": {"id": workspace_id, "type": "workspaces"},
                 "links": {
-                    "related": f"/api/v2/organizations/{world.organization}/workspaces/network"
+                    "related": f"/api/v2/organizations/{tenant.organization}/workspaces/network"
                 },
             }
         },
@@ -70,35 +70,35 @@ async def test_a_created_variable_is_shown_as_the_specification_says(world: Worl
     assert re.fullmatch(r"[0-9a-f]{36}", data["attributes"]["version-id"])
 
 
-async def test_create_list_and_read_show_the_same(world: World) -> None:
-    made = await world.make_variable("region")
-    listed = await world.call("reader", "GET", world.vars_path())
+async def test_create_list_and_read_show_the_same(tenant: Tenant) -> None:
+    made = await tenant.make_variable("region")
+    listed = await tenant.call("reader", "GET", tenant.vars_path())
     assert (listed.status_code, listed.json()) == (200, {"data": [made]})
-    read = await world.call("reader", "GET", made["links"]["self"].removeprefix("/api/v2"))
+    read = await tenant.call("reader", "GET", made["links"]["self"].removeprefix("/api/v2"))
     assert (read.status_code, read.json()) == (200, {"data": made})
 
 
-async def test_the_related_link_leads_to_the_workspace(world: World) -> None:
-    made = await world.make_variable()
+async def test_the_related_link_leads_to_the_workspace(tenant: Tenant) -> None:
+    made = await tenant.make_variable()
     related = made["relationships"]["configurable"]["links"]["related"]
-    answer = await world.call("reader", "GET", related.removeprefix("/api/v2"))
+    answer = await tenant.call("reader", "GET", related.removeprefix("/api/v2"))
     assert answer.status_code == 200
-    assert answer.json()["data"]["id"] == world.workspaces["network"]
+    assert answer.json()["data"]["id"] == tenant.workspaces["network"]
     assert answer.json()["data"]["links"]["self"] == related
 
 
-async def test_names_of_the_related_link_are_compared_without_case(world: World) -> None:
-    path = f"/organizations/{world.organization.upper()}/workspaces/NetWork"
-    answer = await world.call("reader", "GET", path)
+async def test_names_of_the_related_link_are_compared_without_case(tenant: Tenant) -> None:
+    path = f"/organizations/{tenant.organization.upper()}/workspaces/NetWork"
+    answer = await tenant.call("reader", "GET", path)
     assert answer.json()["data"]["attributes"]["name"] == "network"
 
 
-async def test_an_empty_workspace_has_an_empty_list(world: World) -> None:
-    answer = await world.call("owner", "GET", world.vars_path("payments"))
+async def test_an_empty_workspace_has_an_empty_list(tenant: Tenant) -> None:
+    answer = await tenant.call("owner", "GET", tenant.vars_path("payments"))
     assert (answer.status_code, answer.json()) == (200, {"data": []})
 
 
-async def test_the_defaults_are_those_of_the_specification(shared: World) -> None:
+async def test_the_defaults_are_those_of_the_specification(shared: Tenant) -> None:
     document = variable_document(key=uuid4().hex, category="env", description="")
     del document["data"]["attributes"]["value"]
     answer = await shared.call("writer", "POST", shared.vars_path(), document)
@@ -108,7 +108,7 @@ async def test_the_defaults_are_those_of_the_specification(shared: World) -> Non
 
 
 @pytest.mark.parametrize("name", ["key", "description", "category"])
-async def test_an_attribute_without_a_default_is_required(shared: World, name: str) -> None:
+async def test_an_attribute_without_a_default_is_required(shared: Tenant, name: str) -> None:
     document = variable_document(key=uuid4().hex)
     del document["data"]["attributes"][name]
     assert await refused(shared, document) == [
@@ -133,21 +133,21 @@ OF_ALL_TYPES: list[object] = [None, 5, 0, 1, [], {}, "true", True]
     ],
 )
 async def test_an_attribute_of_another_json_type_is_refused(
-    shared: World, name: str, value: object
+    shared: Tenant, name: str, value: object
 ) -> None:
     document = variable_document(**{"key": uuid4().hex, name: value})
     assert await refused(shared, document) == [("422", "wrong_type", f"/data/attributes/{name}")]
 
 
 @pytest.mark.parametrize("category", ["", "Tool", "terraform", "policy-set", "env ", "ENV"])
-async def test_a_category_is_one_of_the_two(shared: World, category: str) -> None:
+async def test_a_category_is_one_of_the_two(shared: Tenant, category: str) -> None:
     document = variable_document(key=uuid4().hex, category=category)
     assert await refused(shared, document) == [
         ("422", "invalid_value", "/data/attributes/category")
     ]
 
 
-async def test_all_faults_come_at_once_in_the_documents_order(shared: World) -> None:
+async def test_all_faults_come_at_once_in_the_documents_order(shared: Tenant) -> None:
     document = {
         "data": {
             "attributes": {
@@ -177,7 +177,7 @@ async def test_all_faults_come_at_once_in_the_documents_order(shared: World) -> 
     ("name", "pointer"),
     [("sensitve", "sensitve"), ("Key", "Key"), ("", ""), ("a/b~c", "a~1b~0c"), ("id", "id")],
 )
-async def test_an_unknown_attribute_is_refused(shared: World, name: str, pointer: str) -> None:
+async def test_an_unknown_attribute_is_refused(shared: Tenant, name: str, pointer: str) -> None:
     document = variable_document(**{"key": uuid4().hex, name: True})
     assert await refused(shared, document) == [
         ("422", "unknown_attribute", f"/data/attributes/{pointer}")
@@ -186,14 +186,14 @@ async def test_an_unknown_attribute_is_refused(shared: World, name: str, pointer
 
 @pytest.mark.parametrize("value", ["x", None, 5, ["\t"]])
 async def test_attributes_that_the_service_assigns_are_ignored(
-    shared: World, value: object
+    shared: Tenant, value: object
 ) -> None:
     shown = await create(shared, **{"version-id": value, "created-at": value})
     assert re.fullmatch(r"[0-9a-f]{36}", shown["version-id"])
     assert "created-at" not in shown
 
 
-async def test_unknown_members_outside_attributes_are_ignored(shared: World) -> None:
+async def test_unknown_members_outside_attributes_are_ignored(shared: Tenant) -> None:
     document = variable_document(key=uuid4().hex)
     document |= {"jsonapi": {"version": "9"}, "meta": {"a": 1}, "links": 5}
     document["data"] |= {"lid": "x", "meta": None, "links": [], "relationships": {"other": 5}}
@@ -201,7 +201,7 @@ async def test_unknown_members_outside_attributes_are_ignored(shared: World) -> 
     assert answer.status_code == 201
 
 
-async def test_ids_given_by_clients_are_not_supported(shared: World) -> None:
+async def test_ids_given_by_clients_are_not_supported(shared: Tenant) -> None:
     document = variable_document(key=uuid4().hex)
     document["data"]["id"] = "var-1111111111111111"
     answer = await shared.call("writer", "POST", shared.vars_path(), document)
@@ -210,7 +210,7 @@ async def test_ids_given_by_clients_are_not_supported(shared: World) -> None:
 
 
 @pytest.mark.parametrize("id_", ["", None])
-async def test_an_empty_id_counts_as_absent(shared: World, id_: str | None) -> None:
+async def test_an_empty_id_counts_as_absent(shared: Tenant, id_: str | None) -> None:
     document = variable_document(key=uuid4().hex)
     document["data"]["id"] = id_
     answer = await shared.call("writer", "POST", shared.vars_path(), document)
@@ -219,21 +219,21 @@ async def test_an_empty_id_counts_as_absent(shared: World, id_: str | None) -> N
 
 
 @pytest.mark.parametrize("id_", [5, [], {}, False])
-async def test_an_id_of_another_json_type_is_refused(shared: World, id_: object) -> None:
+async def test_an_id_of_another_json_type_is_refused(shared: Tenant, id_: object) -> None:
     document = variable_document(key=uuid4().hex)
     document["data"]["id"] = id_
     assert await refused(shared, document) == [("422", "wrong_type", "/data/id")]
 
 
 @pytest.mark.parametrize("type_", ["var", "Vars", "workspaces", ""])
-async def test_another_type_than_vars_is_a_conflict(shared: World, type_: str) -> None:
+async def test_another_type_than_vars_is_a_conflict(shared: Tenant, type_: str) -> None:
     document = variable_document(key=uuid4().hex)
     document["data"]["type"] = type_
     assert await refused(shared, document) == [("409", "type_conflict", "/data/type")]
 
 
 @pytest.mark.parametrize("name", ["configurable", "workspace"])
-async def test_a_relationship_may_name_the_workspace_of_the_path(shared: World, name: str) -> None:
+async def test_a_relationship_may_name_the_workspace_of_the_path(shared: Tenant, name: str) -> None:
     document = variable_document(key=uuid4().hex)
     linkage = {"type": "workspaces", "id": shared.workspaces["network"]}
     document["data"]["relationships"] = {name: {"data": linkage}}
@@ -266,7 +266,7 @@ async def test_a_relationship_may_name_the_workspace_of_the_path(shared: World, 
     ],
 )
 async def test_a_relationship_to_anything_else_is_refused(
-    shared: World, name: str, linkage: object, expected: list[tuple[str, str, str]]
+    shared: Tenant, name: str, linkage: object, expected: list[tuple[str, str, str]]
 ) -> None:
     document = variable_document(key=uuid4().hex)
     document["data"]["relationships"] = {name: {"data": linkage}}
@@ -275,7 +275,7 @@ async def test_a_relationship_to_anything_else_is_refused(
 
 
 async def test_a_relationship_to_a_workspace_that_is_there_but_another_is_refused_alike(
-    shared: World,
+    shared: Tenant,
 ) -> None:
     document = variable_document(key=uuid4().hex)
     linkage = {"type": "workspaces", "id": shared.workspaces["payments"]}
@@ -290,7 +290,7 @@ async def test_a_relationship_to_a_workspace_that_is_there_but_another_is_refuse
     ids=lambda names: "+".join(names) or "none",
 )
 async def test_the_deprecated_filter_is_taken_and_announced(
-    shared: World, names: tuple[str, ...]
+    shared: Tenant, names: tuple[str, ...]
 ) -> None:
     actual = {"workspace": "NETWORK", "organization": shared.organization.upper()}
     document = variable_document(key=uuid4().hex)
@@ -300,7 +300,7 @@ async def test_the_deprecated_filter_is_taken_and_announced(
     assert re.fullmatch(r"@\d+", answer.headers["Deprecation"])
     link = re.fullmatch(r'<([^>]+)>; rel="deprecation"(;.*)?', answer.headers["Link"])
     assert link
-    page = await shared.house.client.get(f"http://teamvars.test{link[1]}")
+    page = await shared.deployment.client.get(f"http://teamvars.test{link[1]}")
     assert page.status_code == 200
     assert "filter.workspace.name" in page.text
 
@@ -326,7 +326,7 @@ async def test_the_deprecated_filter_is_taken_and_announced(
     ],
 )
 async def test_a_deprecated_filter_that_names_something_else_is_refused(
-    shared: World, given_filter: object, expected: list[tuple[str, str, str]]
+    shared: Tenant, given_filter: object, expected: list[tuple[str, str, str]]
 ) -> None:
     document = {**variable_document(key=uuid4().hex), "filter": given_filter}
     assert await refused(shared, document) == expected
@@ -363,46 +363,48 @@ BAD_KEYS = {
 
 
 @pytest.mark.parametrize("key", GOOD_KEYS)
-async def test_a_key_has_any_other_characters_and_is_kept_as_it_is(world: World, key: str) -> None:
-    await world.make_variable(key)
-    assert [one["attributes"]["key"] for one in await world.variables()] == [key]
+async def test_a_key_has_any_other_characters_and_is_kept_as_it_is(
+    tenant: Tenant, key: str
+) -> None:
+    await tenant.make_variable(key)
+    assert [one["attributes"]["key"] for one in await tenant.variables()] == [key]
 
 
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS.keys())
-async def test_a_key_is_refused_that_breaks_a_rule(shared: World, key: str) -> None:
+async def test_a_key_is_refused_that_breaks_a_rule(shared: Tenant, key: str) -> None:
     expected = ("422", "invalid_value", "/data/attributes/key")
     assert await refused(shared, variable_document(key=key)) == [expected]
 
 
-async def test_a_key_is_compared_as_it_is_stored(world: World) -> None:
+async def test_a_key_is_compared_as_it_is_stored(tenant: Tenant) -> None:
     for key in ("region", "Region", "REGION", "é", "e\N{COMBINING ACUTE ACCENT}"):
-        await world.make_variable(key)
-    assert len(await world.variables()) == 5
+        await tenant.make_variable(key)
+    assert len(await tenant.variables()) == 5
 
 
-async def test_a_taken_key_is_refused_alone_and_names_the_key(world: World) -> None:
-    await world.make_variable("region")
-    answer = await world.call("owner", "POST", world.vars_path(), variable_document(key="region"))
+async def test_a_taken_key_is_refused_alone_and_names_the_key(tenant: Tenant) -> None:
+    await tenant.make_variable("region")
+    answer = await tenant.call("owner", "POST", tenant.vars_path(), variable_document(key="region"))
     assert answer.status_code == 422
     assert faults(answer) == [("422", "key_taken", "/data/attributes/key")]
 
 
 async def test_the_same_key_is_free_in_the_other_category_and_the_other_workspace(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    await world.make_variable("region", category="tool")
-    await world.make_variable("region", category="env")
-    path = world.vars_path("payments")
-    answer = await world.call("owner", "POST", path, variable_document(key="region"))
+    await tenant.make_variable("region", category="tool")
+    await tenant.make_variable("region", category="env")
+    path = tenant.vars_path("payments")
+    answer = await tenant.call("owner", "POST", path, variable_document(key="region"))
     assert answer.status_code == 201
     taken = variable_document(key="region", category="env")
-    assert await refused(world, taken) == [("422", "key_taken", "/data/attributes/key")]
+    assert await refused(tenant, taken) == [("422", "key_taken", "/data/attributes/key")]
 
 
-async def test_a_deleted_key_is_free_again(world: World) -> None:
-    made = await world.make_variable("region")
-    await world.call("writer", "DELETE", f"{world.vars_path()}/{made['id']}")
-    again = await world.make_variable("region")
+async def test_a_deleted_key_is_free_again(tenant: Tenant) -> None:
+    made = await tenant.make_variable("region")
+    await tenant.call("writer", "DELETE", f"{tenant.vars_path()}/{made['id']}")
+    again = await tenant.make_variable("region")
     assert again["id"] != made["id"]
 
 
@@ -425,7 +427,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
-async def test_a_value_is_kept_byte_for_byte(shared: World, value: str) -> None:
+async def test_a_value_is_kept_byte_for_byte(shared: Tenant, value: str) -> None:
     made = await shared.make_variable(uuid4().hex, value=value)
     read = await shared.call("reader", "GET", f"{shared.vars_path()}/{made['id']}")
     assert made["attributes"]["value"] == value
@@ -438,7 +440,7 @@ async def test_a_value_is_kept_byte_for_byte(shared: World, value: str) -> None:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-async def test_any_text_is_kept_as_value_and_description(shared: World, text: str) -> None:
+async def test_any_text_is_kept_as_value_and_description(shared: Tenant, text: str) -> None:
     made = await shared.make_variable(uuid4().hex, value=text, description=text)
     kept = await shared.call("reader", "GET", f"{shared.vars_path()}/{made['id']}")
     assert kept.json()["data"] == made
@@ -455,12 +457,12 @@ async def test_any_text_is_kept_as_value_and_description(shared: World, text: st
     ],
     ids=["narrow", "wide", "accents"],
 )
-async def test_a_value_of_one_byte_too_many_is_refused(shared: World, value: str) -> None:
+async def test_a_value_of_one_byte_too_many_is_refused(shared: Tenant, value: str) -> None:
     document = variable_document(key=uuid4().hex, value=value)
     assert await refused(shared, document) == [("422", "invalid_value", "/data/attributes/value")]
 
 
-async def test_a_description_has_at_most_512_characters(shared: World) -> None:
+async def test_a_description_has_at_most_512_characters(shared: Tenant) -> None:
     longest = "\N{GRINNING FACE}" * 512
     assert (await create(shared, description=longest))["description"] == longest
     document = variable_document(key=uuid4().hex, description=longest + "x")
@@ -468,58 +470,58 @@ async def test_a_description_has_at_most_512_characters(shared: World) -> None:
     assert await refused(shared, document) == [expected]
 
 
-async def test_a_list_is_in_order_of_keys_by_code_points_then_of_categories(world: World) -> None:
+async def test_a_list_is_in_order_of_keys_by_code_points_then_of_categories(tenant: Tenant) -> None:
     keys = ["b", "a", "A", "Z", "_", "é", "\uffff", "\U00010000", "aa", "a-", "10", "9", "ß", "ss"]
     for key in keys:
-        await world.make_variable(key, category="tool")
-        await world.make_variable(key, category="env")
-    attributes = [one["attributes"] for one in await world.variables()]
+        await tenant.make_variable(key, category="tool")
+        await tenant.make_variable(key, category="env")
+    attributes = [one["attributes"] for one in await tenant.variables()]
     expected = [(key, category) for key in sorted(keys) for category in ("env", "tool")]
     assert [(one["key"], one["category"]) for one in attributes] == expected
 
 
-async def test_a_list_is_always_whole(world: World) -> None:
+async def test_a_list_is_always_whole(tenant: Tenant) -> None:
     for number in range(120):
-        await world.make_variable(f"key-{number}")
-    answer = await world.call("reader", "GET", f"{world.vars_path()}?page[size]=1")
+        await tenant.make_variable(f"key-{number}")
+    answer = await tenant.call("reader", "GET", f"{tenant.vars_path()}?page[size]=1")
     assert len(answer.json()["data"]) == 120
     assert answer.json().keys() == {"data"}
 
 
-async def test_a_variable_created_sensitive_is_never_shown(world: World) -> None:
-    made = await world.make_variable("token", value="hunter2", sensitive=True)
+async def test_a_variable_created_sensitive_is_never_shown(tenant: Tenant) -> None:
+    made = await tenant.make_variable("token", value="hunter2", sensitive=True)
     assert made["attributes"]["value"] is None
     assert made["attributes"]["sensitive"] is True
-    for path in (world.vars_path(), f"{world.vars_path()}/{made['id']}"):
-        answer = await world.call("owner", "GET", path)
+    for path in (tenant.vars_path(), f"{tenant.vars_path()}/{made['id']}"):
+        answer = await tenant.call("owner", "GET", path)
         assert "hunter2" not in answer.text
         assert '"value":null' in answer.text
-    events = await world.call(
-        "owner", "GET", f"/workspaces/{world.workspaces['network']}/audit-events"
+    events = await tenant.call(
+        "owner", "GET", f"/workspaces/{tenant.workspaces['network']}/audit-events"
     )
     assert "hunter2" not in events.text
 
 
 @pytest.mark.parametrize("sensitive", [True, False])
-async def test_no_value_is_stored_in_the_open(world: World, sensitive: bool) -> None:
-    made = await world.make_variable("token", value="hunter2" * 9, sensitive=sensitive)
-    stored = await world.house.services.database.read(
-        lambda tx: stored_variables.get(tx, world.workspaces["network"], made["id"])
+async def test_no_value_is_stored_in_the_open(tenant: Tenant, sensitive: bool) -> None:
+    made = await tenant.make_variable("token", value="hunter2" * 9, sensitive=sensitive)
+    stored = await tenant.deployment.services.database.read(
+        lambda tx: stored_variables.get(tx, tenant.workspaces["network"], made["id"])
     )
     assert stored.sealed is not None
     assert b"hunter2" not in stored.sealed
     assert stored.value_bytes == 63
 
 
-async def test_a_deleted_variable_is_gone(world: World) -> None:
-    made = await world.make_variable("region")
-    kept = await world.make_variable("kept")
-    path = f"{world.vars_path()}/{made['id']}"
-    answer = await world.call("writer", "DELETE", path)
+async def test_a_deleted_variable_is_gone(tenant: Tenant) -> None:
+    made = await tenant.make_variable("region")
+    kept = await tenant.make_variable("kept")
+    path = f"{tenant.vars_path()}/{made['id']}"
+    answer = await tenant.call("writer", "DELETE", path)
     assert (answer.status_code, answer.content) == (204, b"")
-    assert await world.variables() == [kept]
-    assert (await world.call("writer", "GET", path)).status_code == 404
-    assert (await world.call("writer", "DELETE", path)).status_code == 404
+    assert await tenant.variables() == [kept]
+    assert (await tenant.call("writer", "GET", path)).status_code == 404
+    assert (await tenant.call("writer", "DELETE", path)).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -527,21 +529,21 @@ async def test_a_deleted_variable_is_gone(world: World) -> None:
 )
 @pytest.mark.parametrize("content_type", [JSON_API, "text/plain", "nonsense", None])
 async def test_deleting_ignores_any_body(
-    shared: World, body: bytes, content_type: str | None
+    shared: Tenant, body: bytes, content_type: str | None
 ) -> None:
     made = await shared.make_variable(uuid4().hex)
     headers = {"Authorization": f"Bearer {shared.tokens['writer']}"}
     if content_type is not None:
         headers["Content-Type"] = content_type
     path = f"{shared.vars_path()}/{made['id']}"
-    answer = await shared.house.client.request("DELETE", path, content=body, headers=headers)
+    answer = await shared.deployment.client.request("DELETE", path, content=body, headers=headers)
     assert answer.status_code == 204
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 @pytest.mark.parametrize("who", ["owner", "reader"])
 async def test_the_workspace_of_the_path_must_own_the_variable(
-    shared: World, method: str, who: str
+    shared: Tenant, method: str, who: str
 ) -> None:
     made = await shared.make_variable(uuid4().hex)
     elsewhere = await shared.call(
@@ -557,12 +559,12 @@ async def test_the_workspace_of_the_path_must_own_the_variable(
     assert faults(missing) == faults(foreign) == faults(swapped)
 
 
-async def test_of_racing_creations_of_one_key_exactly_one_wins(world: World) -> None:
+async def test_of_racing_creations_of_one_key_exactly_one_wins(tenant: Tenant) -> None:
     document = variable_document(key="region")
     answers = await asyncio.gather(
-        *(world.call("writer", "POST", world.vars_path(), document) for _ in range(8))
+        *(tenant.call("writer", "POST", tenant.vars_path(), document) for _ in range(8))
     )
     assert sorted(answer.status_code for answer in answers) == [201] + [422] * 7
     refused_ones = [faults(answer) for answer in answers if answer.status_code == 422]
     assert refused_ones == [[("422", "key_taken", "/data/attributes/key")]] * 7
-    assert len(await world.variables()) == 1
+    assert len(await tenant.variables()) == 1

@@ -5,40 +5,42 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.world import JSON_API, World, faults, variable_document
+from tests.support.tenant import JSON_API, Tenant, faults, variable_document
 
 
 async def raw(
-    world: World, method: str, path: str, headers: dict[str, str], content: bytes | None = None
+    tenant: Tenant, method: str, path: str, headers: dict[str, str], content: bytes | None = None
 ) -> httpx.Response:
     """A request with exactly these headers and that body."""
-    sent = {"Authorization": f"Bearer {world.tokens['owner']}", **headers}
-    return await world.house.client.request(method, path, headers=sent, content=content)
+    sent = {"Authorization": f"Bearer {tenant.tokens['owner']}", **headers}
+    return await tenant.deployment.client.request(method, path, headers=sent, content=content)
 
 
-def workspace(world: World) -> str:
-    return f"/workspaces/{world.workspaces['network']}"
+def workspace(tenant: Tenant) -> str:
+    return f"/workspaces/{tenant.workspaces['network']}"
 
 
 @pytest.mark.parametrize("content_type", [JSON_API, "application/json", "text/plain"])
-async def test_a_content_type_without_a_body_says_nothing(world: World, content_type: str) -> None:
+async def test_a_content_type_without_a_body_says_nothing(
+    tenant: Tenant, content_type: str
+) -> None:
     headers = {"Content-Type": content_type}
-    assert (await raw(world, "GET", workspace(world), headers)).status_code == 200
-    lock = await raw(world, "POST", f"{workspace(world)}/actions/lock", headers)
+    assert (await raw(tenant, "GET", workspace(tenant), headers)).status_code == 200
+    lock = await raw(tenant, "POST", f"{workspace(tenant)}/actions/lock", headers)
     assert lock.status_code == 200
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/json", "application/*", JSON_API])
-async def test_these_accept_headers_admit_the_answer(world: World, accept: str) -> None:
-    answer = await raw(world, "GET", "/organizations", {"Accept": accept})
+async def test_these_accept_headers_admit_the_answer(tenant: Tenant, accept: str) -> None:
+    answer = await raw(tenant, "GET", "/organizations", {"Accept": accept})
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == JSON_API
 
 
-async def test_a_trailing_slash_is_as_none(world: World) -> None:
-    for path in (workspace(world), f"/organizations/{world.organization}", "/ping"):
-        with_slash = await raw(world, "GET", f"{path}/", {})
-        without = await raw(world, "GET", path, {})
+async def test_a_trailing_slash_is_as_none(tenant: Tenant) -> None:
+    for path in (workspace(tenant), f"/organizations/{tenant.organization}", "/ping"):
+        with_slash = await raw(tenant, "GET", f"{path}/", {})
+        without = await raw(tenant, "GET", path, {})
         assert without.is_success
         assert (with_slash.status_code, with_slash.content) == (
             without.status_code,
@@ -47,33 +49,37 @@ async def test_a_trailing_slash_is_as_none(world: World) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"null"])
-async def test_a_delete_may_have_an_empty_body_or_null(world: World, content: bytes | None) -> None:
-    made = await world.make_variable()
+async def test_a_delete_may_have_an_empty_body_or_null(
+    tenant: Tenant, content: bytes | None
+) -> None:
+    made = await tenant.make_variable()
     headers = {"Content-Type": JSON_API}
     if not content:
         headers["Content-Length"] = "0"
-    for path in (made["links"]["self"].removeprefix("/api/v2"), workspace(world)):
-        answer = await raw(world, "DELETE", path, headers, content)
+    for path in (made["links"]["self"].removeprefix("/api/v2"), workspace(tenant)):
+        answer = await raw(tenant, "DELETE", path, headers, content)
         assert answer.status_code == 204
 
 
-async def test_a_patch_of_a_workspace_may_have_neither_id_nor_attributes(world: World) -> None:
-    answer = await world.call("owner", "PATCH", workspace(world), {"data": {"type": "workspaces"}})
+async def test_a_patch_of_a_workspace_may_have_neither_id_nor_attributes(tenant: Tenant) -> None:
+    answer = await tenant.call(
+        "owner", "PATCH", workspace(tenant), {"data": {"type": "workspaces"}}
+    )
     assert answer.status_code == 200
 
 
 @pytest.mark.parametrize("text", ["false", "true", ""])
 @pytest.mark.parametrize("attribute", ["hcl", "sensitive"])
-async def test_a_string_is_no_boolean(world: World, attribute: str, text: str) -> None:
+async def test_a_string_is_no_boolean(tenant: Tenant, attribute: str, text: str) -> None:
     document = variable_document(**{attribute: text})
-    answer = await world.call("owner", "POST", world.vars_path(), document)
+    answer = await tenant.call("owner", "POST", tenant.vars_path(), document)
     assert faults(answer) == [("422", "wrong_type", f"/data/attributes/{attribute}")]
 
 
-async def test_a_user_without_an_id_is_the_clients_fault(world: World) -> None:
+async def test_a_user_without_an_id_is_the_clients_fault(tenant: Tenant) -> None:
     """Clients repeat a request that was answered 5xx for minutes."""
     document = {"data": [{"type": "users"}]}
-    answer = await world.call("owner", "POST", world.linkage_path(), document)
+    answer = await tenant.call("owner", "POST", tenant.linkage_path(), document)
     assert faults(answer) == [("422", "missing_member", "/data/0/id")]
 
 
@@ -88,19 +94,19 @@ async def test_a_user_without_an_id_is_the_clients_fault(world: World) -> None:
     ],
 )
 async def test_every_error_has_a_json_body_and_its_status_is_a_string(
-    world: World, method: str, path: str, document: Any
+    tenant: Tenant, method: str, path: str, document: Any
 ) -> None:
-    answer = await world.call("admin", method, path, document)
+    answer = await tenant.call("admin", method, path, document)
     errors = answer.json()["errors"]
     assert answer.headers["Content-Type"] == JSON_API
     assert {type(one["status"]) for one in errors} == {str}
     assert {one["status"] for one in errors} == {str(answer.status_code)}
 
 
-async def test_headers_that_clients_read_as_numbers_are_numbers(world: World) -> None:
+async def test_headers_that_clients_read_as_numbers_are_numbers(tenant: Tenant) -> None:
     """A word there ends go-tfe; a limit of 3 or less stalls it."""
     answers = [
-        await raw(world, "GET", path, {}) for path in ("/ping", "/organizations", "/nothing")
+        await raw(tenant, "GET", path, {}) for path in ("/ping", "/organizations", "/nothing")
     ]
     for answer in answers:
         for name, value in answer.headers.items():
@@ -110,17 +116,17 @@ async def test_headers_that_clients_read_as_numbers_are_numbers(world: World) ->
 
 
 async def test_the_ping_says_which_version_of_the_api_this_is_and_needs_no_token(
-    world: World,
+    tenant: Tenant,
 ) -> None:
-    answer = await world.call(None, "GET", "/ping")
+    answer = await tenant.call(None, "GET", "/ping")
     assert (answer.status_code, answer.content) == (204, b"")
     assert answer.headers["TFP-API-Version"] == "2.6"
     assert answer.headers["TFP-AppName"] == "teamvars"
 
 
-async def test_discovery_needs_no_token_and_every_path_ends_in_a_slash(world: World) -> None:
-    origin = str(world.house.client.base_url).removesuffix("/api/v2/")
-    answer = await world.house.client.get(f"{origin}/.well-known/terraform.json")
+async def test_discovery_needs_no_token_and_every_path_ends_in_a_slash(tenant: Tenant) -> None:
+    origin = str(tenant.deployment.client.base_url).removesuffix("/api/v2/")
+    answer = await tenant.deployment.client.get(f"{origin}/.well-known/terraform.json")
     assert answer.headers["Content-Type"] == "application/json"
     found = answer.json()
     assert found.keys() == {"tfe.v2", "tfe.v2.1", "tfe.v2.2", "modules.v1"}

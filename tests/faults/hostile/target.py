@@ -11,11 +11,11 @@ from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, U
 from teamvars.security.tokens import new_token
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
-from tests.commands import Host
 from tests.faults.hostile.bystander import Bystander, Pulse, bystander
-from tests.house import operator
-from tests.served import ServedHouse, serve_house
-from tests.world import ACTIVE, JSON_API, World, build_world, variable_document
+from tests.support.commands import Host
+from tests.support.deployment import operator
+from tests.support.served_deployment import ServedDeployment, serve_deployment
+from tests.support.tenant import ACTIVE, JSON_API, Tenant, build_tenant, variable_document
 
 LISTED = 20
 """Variables in the list that the bystander reads."""
@@ -44,8 +44,8 @@ class Target:
     """
 
     engine: str
-    served: ServedHouse
-    world: World
+    served: ServedDeployment
+    tenant: Tenant
     bystander: Bystander
     quiet: Pulse
     variable: str
@@ -60,17 +60,17 @@ class Target:
     @property
     def vars(self) -> str:
         """The list that the bystander reads."""
-        return f"/api/v2{self.world.vars_path()}"
+        return f"/api/v2{self.tenant.vars_path()}"
 
     @property
     def owner(self) -> str:
         """A token that may do everything here."""
-        return self.world.tokens["owner"]
+        return self.tenant.tokens["owner"]
 
     @property
     def foreigner(self) -> str:
         """A token of another organization."""
-        return self.world.tokens["other-organization-token"]
+        return self.tenant.tokens["other-organization-token"]
 
     def request(
         self, method: str, path: str, token: str | None, body: bytes = b"", announced: int = 0
@@ -94,30 +94,30 @@ def forged() -> str:
 @asynccontextmanager
 async def target(host: Host, engine: str) -> AsyncIterator[Target]:
     """Makes the installation of the host, serves it and fills it."""
-    async with serve_house(host.having(log_format="json")) as served:
-        world = await build_world(served)
-        made = [await world.make_variable(f"key_{n:02}") for n in range(LISTED)]
-        await _fill(world, "payments")
+    async with serve_deployment(host.having(log_format="json")) as served:
+        tenant = await build_tenant(served)
+        made = [await tenant.make_variable(f"key_{n:02}") for n in range(LISTED)]
+        await _fill(tenant, "payments")
         crowd = await _crowd(served)
-        listed, heavy = (f"/api/v2{world.vars_path(name)}" for name in ("network", "payments"))
+        listed, heavy = (f"/api/v2{tenant.vars_path(name)}" for name in ("network", "payments"))
         variable = f"{listed}/{made[0]['id']}"
-        with bystander(served.server.port, world.tokens["owner"], listed, variable) as beside:
+        with bystander(served.server.port, tenant.tokens["owner"], listed, variable) as beside:
             await asyncio.sleep(_TO_SETTLE_SECONDS)
             beside.pulse()
             await asyncio.sleep(_QUIET_SECONDS)
             quiet = beside.pulse()
-            yield Target(engine, served, world, beside, quiet, variable, heavy, crowd)
+            yield Target(engine, served, tenant, beside, quiet, variable, heavy, crowd)
 
 
-async def _fill(world: World, workspace: str) -> None:
+async def _fill(tenant: Tenant, workspace: str) -> None:
     """As many bytes of values as a workspace may hold, and of those that are longest in JSON."""
     for n in range(_HEAVY_VALUES):
         document = variable_document(key=f"key_{n:02}", value=_HEAVY_VALUE)
-        answer = await world.call("owner", "POST", world.vars_path(workspace), document)
+        answer = await tenant.call("owner", "POST", tenant.vars_path(workspace), document)
         assert answer.status_code == 201, answer.text
 
 
-async def _crowd(served: ServedHouse) -> Crowd:
+async def _crowd(served: ServedDeployment) -> Crowd:
     mark = secrets.token_hex(6)
     name, username = f"crowd-{mark}", f"foreman-{mark}"
     organization = OrganizationEntry(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.server import Server
+from tests.support.server import Server
 
 _FORGET_PEAK = "5"  # proc_pid_clear_refs(5)
 

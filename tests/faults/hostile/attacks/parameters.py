@@ -34,12 +34,12 @@ def _paths(target: Target) -> Iterator[str]:
 
 def _path(route: Route, target: Target) -> str:
     """The route's path for things that there are."""
-    world = target.world
+    tenant = target.tenant
     known = {
-        "organization": world.organization,
-        "workspace_id": world.workspaces["network"],
-        "team_id": world.teams["crew"],
-        "membership_id": world.memberships["owner"],
+        "organization": tenant.organization,
+        "workspace_id": tenant.workspaces["network"],
+        "team_id": tenant.teams["crew"],
+        "membership_id": tenant.memberships["owner"],
     }
     return re.sub(
         r"\{(\w+)\}", lambda found: known.get(found[1], "nothing-of-the-kind"), route.template

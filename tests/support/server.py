@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import httpx
 
-from tests.commands import Host
+from tests.support.commands import Host
 
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0

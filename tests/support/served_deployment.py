@@ -1,4 +1,4 @@
-"""A house that is served for real: its HTTP goes through a socket to `teamvars serve`."""
+"""A deployment that is served for real: its HTTP goes through a socket to `teamvars serve`."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,13 +9,13 @@ import httpx
 from teamvars import settings, wiring
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
-from tests.commands import Host
-from tests.house import House
-from tests.server import Server
+from tests.support.commands import Host
+from tests.support.deployment import Deployment
+from tests.support.server import Server
 
 
 @dataclass(frozen=True)
-class ServedHouse(House):
+class ServedDeployment(Deployment):
     """`services` work on the server's own store, from this process; `client` speaks to `server`."""
 
     host: Host
@@ -23,7 +23,7 @@ class ServedHouse(House):
 
 
 @asynccontextmanager
-async def serve_house(host: Host, *options: object) -> AsyncIterator[ServedHouse]:
+async def serve_deployment(host: Host, *options: object) -> AsyncIterator[ServedDeployment]:
     """Makes an installation on the host and serves it, with the options of `serve`."""
     host.succeed("init")
     keys = keyring.load(host.data / "keyring.json")
@@ -35,4 +35,4 @@ async def serve_house(host: Host, *options: object) -> AsyncIterator[ServedHouse
         with Server(host, *options) as server:
             async with httpx.AsyncClient(base_url=f"{server.url}/api/v2", timeout=30) as client:
                 services = wiring.services(database, keys, config.quota)
-                yield ServedHouse(config, keys, services, client, host, server)
+                yield ServedDeployment(config, keys, services, client, host, server)

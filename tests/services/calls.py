@@ -1,4 +1,4 @@
-"""Calls to the services of a node as the people of a world."""
+"""Calls to the services of a node as the people of a tenant."""
 
 import re
 from collections.abc import Awaitable, Mapping, Sequence
@@ -17,9 +17,9 @@ from teamvars.services.directory_files.files import Options
 from teamvars.services.team_members import Change
 from teamvars.storage import migrations
 from teamvars.storage.database import Database, Transaction
-from tests.house import House, operator
 from tests.storage.stores import words
-from tests.world import World
+from tests.support.deployment import Deployment, operator
+from tests.support.tenant import Tenant
 
 AS_WRITTEN = Options()
 TABLES = re.findall(r"CREATE TABLE (\w+)", "".join(m.sql for m in migrations.known()))
@@ -30,9 +30,9 @@ def caller_with(secret: str) -> Caller:
     return Caller(hash_token(secret), new_id("req"))
 
 
-def caller(world: World, who: str) -> Caller:
+def caller(tenant: Tenant, who: str) -> Caller:
     """The sender of one request: a fresh one for each, as over HTTP."""
-    return caller_with(world.tokens[who])
+    return caller_with(tenant.tokens[who])
 
 
 def draft(key: str = "region", value: str = "eu", **attributes: Any) -> VariableDraft:
@@ -41,30 +41,30 @@ def draft(key: str = "region", value: str = "eu", **attributes: Any) -> Variable
     return VariableDraft(key=key, value=value, **{**defaults, **attributes})
 
 
-class Desk:
-    """One node, called in one world."""
+class Calls:
+    """One node, called in one tenant."""
 
-    def __init__(self, world: World, node: House | None = None) -> None:
-        self.world = world
-        self.node = node or world.house
+    def __init__(self, tenant: Tenant, node: Deployment | None = None) -> None:
+        self.tenant = tenant
+        self.node = node or tenant.deployment
         self.services = self.node.services
 
     async def create(
         self, who: str = "owner", workspace: str = "network", **attributes: Any
     ) -> Variable:
         """Makes a variable."""
-        place = caller(self.world, who), self.world.workspaces[workspace]
+        place = caller(self.tenant, who), self.tenant.workspaces[workspace]
         made = await self.services.variables.create(*place, draft(**attributes), WorkspaceFilter())
         return made.variable
 
     async def list(self, who: str = "owner", workspace: str = "network") -> dict[str, str | None]:
         """The values by key."""
-        return await self.list_with(self.world.tokens[who], workspace)
+        return await self.list_with(self.tenant.tokens[who], workspace)
 
     async def list_with(self, secret: str, workspace: str = "network") -> dict[str, str | None]:
         """The same for whoever has the token; over HTTP, so that what is kept for it is asked."""
         headers = {"Authorization": f"Bearer {secret}"}
-        answer = await self.node.client.get(self.world.vars_path(workspace), headers=headers)
+        answer = await self.node.client.get(self.tenant.vars_path(workspace), headers=headers)
         document = answer.json()
         if answer.status_code != 200:
             said = [error["code"] for error in document["errors"]]
@@ -78,7 +78,7 @@ class Desk:
         async def body(tx: Transaction) -> list[str]:
             rows = await tx.fetch(
                 "SELECT id FROM variables WHERE workspace_id = $1 ORDER BY key, category",
-                self.world.workspaces[workspace],
+                self.tenant.workspaces[workspace],
             )
             return [row[0] for row in rows]
 
@@ -89,25 +89,25 @@ class Desk:
     ) -> None:
         """Adds or removes members, by membership."""
         await self.services.members.change(
-            caller(self.world, who),
-            self.world.teams[team],
+            caller(self.tenant, who),
+            self.tenant.teams[team],
             LinkageType.ORGANIZATION_MEMBERSHIPS,
             change,
-            MembersDraft([self.world.memberships[person] for person in people]),
+            MembersDraft([self.tenant.memberships[person] for person in people]),
         )
 
     async def apply(
         self, *teams: TeamEntry, options: Options = AS_WRITTEN, **entry: Any
     ) -> tuple[str, ...]:
-        """Applies a file that names this world's organization; returns the changes."""
-        organization = OrganizationEntry(self.world.organization, teams=teams, **entry)
+        """Applies a file that names this tenant's organization; returns the changes."""
+        organization = OrganizationEntry(self.tenant.organization, teams=teams, **entry)
         directory = Directory(organizations=(organization,))
         applied = await self.services.directory.apply(operator(), directory, options)
         return applied.changes
 
     def named(self, *people: str) -> tuple[str, ...]:
         """Their usernames."""
-        mark = self.world.organization.removeprefix("org-")
+        mark = self.tenant.organization.removeprefix("org-")
         return tuple(f"{person}-{mark}" for person in people)
 
 

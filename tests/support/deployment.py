@@ -21,7 +21,7 @@ BASE = "http://teamvars.test/api/v2"
 
 
 @dataclass(frozen=True)
-class House:
+class Deployment:
     """A running installation. `client` speaks HTTP to its application in this process."""
 
     config: Settings
@@ -36,9 +36,9 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(
+async def open_deployment(
     url: str, *, quota: Quota | None = None, keys: Keyring | None = None
-) -> AsyncIterator[House]:
+) -> AsyncIterator[Deployment]:
     """Migrates and initialises the store and serves it, with a new keyring unless one is given."""
     config = settings.load(database_url=url, trusted_proxies="192.0.2.0/24")
     keys = keys or keyring.generate()
@@ -51,7 +51,7 @@ async def open_house(
         )
         transport = httpx.ASGITransport(application, raise_app_exceptions=True)
         async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
-            yield House(config, keys, services, client)
+            yield Deployment(config, keys, services, client)
         await services.code.close()
 
 

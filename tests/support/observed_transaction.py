@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from teamvars.storage.database import Row, Transaction
 
 
-class NotingTransaction(Transaction):
+class ObservedTransaction(Transaction):
     """Passes every statement on, and notes its text and its parameters first."""
 
     def __init__(self, tx: Transaction, note: Callable[[str, tuple[object, ...]], None]) -> None:

@@ -19,14 +19,14 @@ from teamvars.domain.teams import Visibility
 from teamvars.services.accounts import Disabling
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
-from tests.house import House, operator
+from tests.support.deployment import Deployment, operator
 
 JSON_API = "application/vnd.api+json"
 ACTIVE, INVITED = Status.ACTIVE, Status.INVITED
 
 
 @dataclass(frozen=True)
-class World:
+class Tenant:
     """Ids by plain names, and callers.
 
     Users: `owner`, `writer` (grant write on `network`), `reader` (grant read on it), `manager`
@@ -38,7 +38,7 @@ class World:
     Workspaces: `network`, `payments` (nobody's but the owners').
     """
 
-    house: House
+    deployment: Deployment
     organization: str
     other_organization: str
     users: Mapping[str, str]
@@ -64,9 +64,9 @@ class World:
         if who is not None:
             sent.setdefault("Authorization", f"Bearer {self.tokens[who]}")
         if document is None:
-            return await self.house.client.request(method, path, headers=sent)
+            return await self.deployment.client.request(method, path, headers=sent)
         sent.setdefault("Content-Type", JSON_API)
-        return await self.house.client.request(method, path, headers=sent, json=document)
+        return await self.deployment.client.request(method, path, headers=sent, json=document)
 
     def vars_path(self, workspace: str = "network") -> str:
         """The path of a workspace's variables."""
@@ -116,7 +116,7 @@ def faults(answer: httpx.Response) -> list[tuple[str, str, str | None]]:
     ]
 
 
-async def build_world(house: House) -> World:
+async def build_tenant(deployment: Deployment) -> Tenant:
     """Two fresh organizations in the installation."""
     mark = uuid4().hex[:12]
     name, other = f"org-{mark}", f"other-{mark}"
@@ -124,7 +124,7 @@ async def build_world(house: House) -> World:
     invited = ("invited", "invited_writer")
     inside = dict.fromkeys(active, ACTIVE) | dict.fromkeys(invited, INVITED)
     usernames = {person: f"{person}-{mark}" for person in (*inside, "outsider", "admin")}
-    applied = await house.services.directory.apply(
+    applied = await deployment.services.directory.apply(
         operator(), _directory(name, other, usernames, inside), Options()
     )
     mine, beside = applied.organizations[name], applied.organizations[other]
@@ -136,12 +136,12 @@ async def build_world(house: House) -> World:
         "other-organization-token": OwnerName(organization=other),
     }
     tokens = {
-        who: (await house.services.tokens.create(operator(), owner, None)).secret
+        who: (await deployment.services.tokens.create(operator(), owner, None)).secret
         for who, owner in owners.items()
     }
-    await house.services.accounts.disable(operator(), usernames["disabled"], Disabling())
-    return World(
-        house=house,
+    await deployment.services.accounts.disable(operator(), usernames["disabled"], Disabling())
+    return Tenant(
+        deployment=deployment,
         organization=name,
         other_organization=other,
         users={person: applied.users[username] for person, username in usernames.items()},

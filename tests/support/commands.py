@@ -110,8 +110,8 @@ class Host:
 def _loaded() -> subprocess.Popen[str]:
     """The process that has the program loaded; it ends with this one, when its input does."""
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.commands"],
-        cwd=Path(__file__).parent.parent,
+        [sys.executable, "-m", "tests.support.commands"],
+        cwd=Path(__file__).parents[2],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -5,24 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
-from tests.commands import Host
 from tests.faults.journal import losses
 from tests.faults.writers import Writers
-from tests.postgres import LocalPostgres
-from tests.server import Server
-
-DIRECTORY = """\
-users: [{username: alice}]
-organizations:
-  - name: acme
-    members: {alice: active}
-    workspaces: [network]
-    teams: [{name: owners, members: [alice]}]
-"""
+from tests.support.commands import Host
+from tests.support.directory_files import ONE_WORKSPACE
+from tests.support.postgres import LocalPostgres
+from tests.support.server import Server
 
 
 @dataclass(frozen=True)
-class Site:
+class ServerUnderLoad:
     """A server on a store with one workspace, and writers who never rest."""
 
     server: Server
@@ -42,16 +34,16 @@ class Site:
         return found if verified.code == 0 else [*found, verified.out]
 
 
-def site(host: Host, workers: int = 1) -> Site:
+def server_under_load(host: Host, workers: int = 1) -> ServerUnderLoad:
     """An initialised store and its server, not yet started."""
     host = replace(host, settings={**host.settings, "MAX_VARIABLES": "0"})
     host.succeed("init")
-    (host.folder / "directory.yaml").write_text(DIRECTORY)
+    (host.folder / "directory.yaml").write_text(ONE_WORKSPACE)
     applied = host.succeed("directory", "apply", "directory.yaml", "--json").json
     token = host.succeed("token", "create", "--user", "alice").out.strip()
     path = f"/api/v2/workspaces/{applied['organizations']['acme']['workspaces']['network']}/vars"
     server = Server(host, workers=workers)
-    return Site(server, path, token, Writers(server.url, path, token))
+    return ServerUnderLoad(server, path, token, Writers(server.url, path, token))
 
 
 def on_postgres(server: LocalPostgres, folder: Path) -> Host:

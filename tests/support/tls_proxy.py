@@ -10,7 +10,7 @@ _REQUEST_BYTES = 8  # SSLRequest (PostgreSQL, Message Formats)
 
 
 @contextmanager
-def tls_front(context: ssl.SSLContext, host: str, port: int) -> Iterator[int]:
+def tls_proxy(context: ssl.SSLContext, host: str, port: int) -> Iterator[int]:
     """The port of a front that asks for TLS and hands on what it hears to the server."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

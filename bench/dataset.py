@@ -1,6 +1,6 @@
 """What the benchmark's store holds, and how it gets there: all of it valid, to the last audit link.
 
-A world is made once, on SQLite, by the service's own functions; PostgreSQL gets a copy of every
+A dataset is made once, on SQLite, by the service's own functions; PostgreSQL gets a copy of every
 row. So both engines hold the same ids, tokens and sealed values.
 """
 
@@ -22,8 +22,8 @@ from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import database_for
-from tests.commands import Host
-from tests.postgres import Postgres
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
 
 GROWTH = (20, 100, 500, 1000, 2000, 5000)
 SPREAD = [f"spread-{n:02}" for n in range(64)]
@@ -50,7 +50,7 @@ FULL = Size(workspaces=50_000, tokens=100_000, members=1000)
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Dataset:
     """Workspaces by name, one variable of each by the workspace's id, and who and with whom."""
 
     token: str
@@ -60,7 +60,7 @@ class World:
     recruits: Sequence[str]
 
 
-async def build(host: Host, size: Size) -> World:
+async def build(host: Host, size: Size) -> Dataset:
     """Makes the store of the host, on SQLite, and fills it."""
     host.succeed("init")
     config = settings.load(data_dir=host.data)
@@ -82,7 +82,7 @@ async def build(host: Host, size: Size) -> World:
 
         variables = await database.write(fill)
         token = await services.tokens.create(_operator(), OwnerName(user=_CALLER), None)
-    return World(
+    return Dataset(
         token=token.secret,
         workspaces=made.workspaces,
         variables=variables,
@@ -92,7 +92,7 @@ async def build(host: Host, size: Size) -> World:
 
 
 async def copy(host: Host, server: Postgres, database: str) -> Host:
-    """Puts the same world into a new database; returns the host as it is with that one."""
+    """Puts the same dataset into a new database; returns the host as it is with that one."""
     server.create_database(database)
     with_postgres = host.having(database_url=server.url(database))
     with_postgres.succeed("migrate", "up")
