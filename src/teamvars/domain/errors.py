@@ -7,7 +7,7 @@ import msgspec
 
 
 class Kind(Enum):
-    """The few ways of saying no. `web/http/errors.py` gives each its status, `cli` its exit code."""
+    """The few ways of saying no. `web/http/errors.py` has each status, `cli` each exit code."""
 
     MALFORMED = "malformed"
     UNAUTHENTICATED = "unauthenticated"
