@@ -7,7 +7,7 @@ import msgspec
 
 
 class Kind(Enum):
-    """Few ways of saying no. `web/http/errors.py` has their statuses, `cli` its exit codes."""
+    """The few ways of saying no. `web/http/errors.py` has each status, `cli` each exit code."""
 
     MALFORMED = "malformed"
     UNAUTHENTICATED = "unauthenticated"

@@ -66,5 +66,5 @@ class Endpoint:
             return
         if body:  # HTTP/2 need not announce it
             require_document_type(request.header("content-type"))
-        if body or not route.may_lack:
+        if body or not route.takes.optional:
             request.document = await self._parser.parse(body)

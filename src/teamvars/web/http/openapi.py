@@ -17,7 +17,7 @@ from teamvars.web.http.errors import STATUS, ErrorDocument
 from teamvars.web.http.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
-from teamvars.web.http.routes import Handler, Route
+from teamvars.web.http.routes import Handler, RequestBody, Route
 
 PATH = "/openapi.json"
 
@@ -90,11 +90,13 @@ def _operation(one: Route) -> dict[str, Any]:
     if one.public:
         operation["security"] = []
     if one.takes is not None:
-        content: dict[str, Any] = {"schema": schemas.reference(one.takes)}
-        if one.example is not None:
-            content["example"] = one.example
-        operation["requestBody"] = {"required": not one.may_lack, "content": {MEDIA_TYPE: content}}
+        operation["requestBody"] = _request_body(one.takes)
     return operation
+
+
+def _request_body(body: RequestBody) -> dict[str, Any]:
+    content = {"schema": schemas.reference(body.type), "example": body.example}
+    return {"required": not body.optional, "content": {MEDIA_TYPE: content}}
 
 
 def _responses(one: Route) -> dict[str, Any]:

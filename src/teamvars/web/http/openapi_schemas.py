@@ -20,7 +20,7 @@ def components(routes: Iterable[Route], amend: Amend) -> Schemas:
     types = {ErrorDocument: None} | {
         type_: None
         for one in routes
-        for type_ in (one.takes, *one.responses.values())
+        for type_ in (one.takes and one.takes.type, *one.responses.values())
         if type_ is not None
     }
     _, schemas = msgspec.json.schema_components(types, ref_template=_REF)

@@ -13,6 +13,14 @@ from teamvars.web.http.response import Response
 Handler = Callable[[Request], Awaitable[Response]]
 
 
+class RequestBody(msgspec.Struct, frozen=True):
+    """A document that a route takes: its type, an example, and whether it may be left out."""
+
+    type: type[msgspec.Struct]
+    example: Mapping[str, Any]
+    optional: bool = False
+
+
 class Route(msgspec.Struct, frozen=True):
     """One operation on the path `template`, in which `{name}` stands for a parameter.
 
@@ -21,10 +29,9 @@ class Route(msgspec.Struct, frozen=True):
     prefers one. `sends` names the headers of its own, each with a word on when it is sent; those
     that `has_entity_tag` send an ETag as well.
 
-    A request's body is ignored unless the route `takes` a document, such as `example`, which it
-    `may_lack`. `reads` are the query parameters its handler looks at: what would change the
-    response and is not among them is refused. `precondition` is the conditional header it
-    evaluates, If-Match or If-None-Match.
+    A request's body is ignored unless the route `takes` one. `reads` are the query parameters its
+    handler looks at: what would change the response and is not among them is refused.
+    `precondition` is the conditional header it evaluates, If-Match or If-None-Match.
 
     `may_forbid` says that some who see the target may not do this, `refuses` which other statuses
     there are besides those of every route. A `public` route asks for no token.
@@ -37,9 +44,7 @@ class Route(msgspec.Struct, frozen=True):
     template: str
     handler: Handler
     responses: Mapping[int, type | None]
-    takes: type[msgspec.Struct] | None = None
-    example: Mapping[str, Any] | None = None
-    may_lack: bool = False
+    takes: RequestBody | None = None
     reads: tuple[Parameter, ...] = ()
     precondition: str | None = None
     sends: Mapping[str, str] = {}

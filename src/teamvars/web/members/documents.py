@@ -7,8 +7,10 @@ import msgspec
 from msgspec import Meta
 
 from teamvars.domain.team_members import MAX_ITEMS, LinkageType, MembersDraft
+from teamvars.web.examples import IDS
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import Identifier
+from teamvars.web.http.routes import RequestBody
 
 
 class UserIdentifier(msgspec.Struct):
@@ -41,6 +43,17 @@ class LinkageDocument(msgspec.Struct):
     """The members of a team."""
 
     data: list[Identifier]
+
+
+MEMBERS = {
+    LinkageType.USERS: RequestBody(
+        UsersDocument, {"data": [{"type": "users", "id": IDS["user_id"]}]}
+    ),
+    LinkageType.ORGANIZATION_MEMBERSHIPS: RequestBody(
+        MembershipsDocument,
+        {"data": [{"type": "organization-memberships", "id": IDS["membership_id"]}]},
+    ),
+}
 
 
 def draft(document: object, linkage: LinkageType) -> MembersDraft:

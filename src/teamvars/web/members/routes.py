@@ -2,26 +2,15 @@
 
 from functools import partial
 
-import msgspec
-
 from teamvars.domain.team_members import LinkageType
 from teamvars.services.team_members import Change, TeamMembers
-from teamvars.web.examples import IDS
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.members import documents
-from teamvars.web.members.documents import LinkageDocument, MembershipsDocument, UsersDocument
+from teamvars.web.members.documents import LinkageDocument
 
-_TAKES: dict[LinkageType, type[msgspec.Struct]] = {
-    LinkageType.USERS: UsersDocument,
-    LinkageType.ORGANIZATION_MEMBERSHIPS: MembershipsDocument,
-}
 _NAMES = {LinkageType.USERS: "Users", LinkageType.ORGANIZATION_MEMBERSHIPS: "Memberships"}
-_IDS = {
-    LinkageType.USERS: IDS["user_id"],
-    LinkageType.ORGANIZATION_MEMBERSHIPS: IDS["membership_id"],
-}
 
 
 class MemberRoutes:
@@ -41,7 +30,6 @@ class MemberRoutes:
             path = f"/api/v2/teams/{{team_id}}/relationships/{linkage}"
             add = partial(self.add, linkage=linkage)
             remove = partial(self.remove, linkage=linkage)
-            example = {"data": [{"type": linkage, "id": _IDS[linkage]}]}
             for method, handler, verb in (("POST", add, "add"), ("DELETE", remove, "remove")):
                 rows.append(
                     Route(
@@ -49,8 +37,7 @@ class MemberRoutes:
                         path,
                         handler,
                         {204: None},
-                        takes=_TAKES[linkage],
-                        example=example,
+                        takes=documents.MEMBERS[linkage],
                         may_forbid=True,
                         name=f"{verb}Team{_NAMES[linkage]}",
                     )

@@ -15,6 +15,7 @@ from teamvars.web.http import paging
 from teamvars.web.http.formats import Email, Time, timestamp
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import Identifier
+from teamvars.web.http.routes import RequestBody
 from teamvars.web.organizations.documents import OrganizationLinkage
 from teamvars.web.users.documents import UserAttributes, UserResource
 
@@ -130,13 +131,16 @@ class MembershipListDocument(msgspec.Struct):
     meta: paging.PageMeta | UnsetType = UNSET
 
 
-EXAMPLE = {
-    "data": {
-        "type": TYPE,
-        "attributes": {"email": f"{NEW_NAME}@example.com"},
-        "relationships": {"teams": {"data": [{"type": "teams", "id": IDS["team_id"]}]}},
-    }
-}
+INVITATION = RequestBody(
+    InvitationDocument,
+    {
+        "data": {
+            "type": TYPE,
+            "attributes": {"email": f"{NEW_NAME}@example.com"},
+            "relationships": {"teams": {"data": [{"type": "teams", "id": IDS["team_id"]}]}},
+        }
+    },
+)
 
 
 def invitation(document: object) -> InvitationDraft:

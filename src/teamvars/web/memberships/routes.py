@@ -18,7 +18,6 @@ from teamvars.web.http.routes import Route
 from teamvars.web.memberships import documents
 from teamvars.web.memberships.documents import (
     INCLUDES,
-    InvitationDocument,
     MembershipDocument,
     MembershipListDocument,
 )
@@ -50,32 +49,29 @@ class MembershipRoutes:
         one, page = {200: MembershipDocument}, {200: MembershipListDocument}
         reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _EMAILS, _STATUS)
         own = (*paging.PARAMETERS, INCLUDE)
-        invite = Route(
-            "POST",
-            _ALL,
-            self.invite,
-            {201: MembershipDocument},
-            takes=InvitationDocument,
-            example=documents.EXAMPLE,
-            may_forbid=True,
-            name="inviteMember",
-        )
-        remove = Route(
-            "DELETE",
-            _ONE,
-            self.remove,
-            {204: None},
-            may_forbid=True,
-            refuses=(422,),
-            name="deleteMembership",
-        )
         accept = f"{_ONE}/actions/accept"
         return [
             Route("GET", _ALL, self.list, page, reads=reads, name="listMemberships"),
-            invite,
+            Route(
+                "POST",
+                _ALL,
+                self.invite,
+                {201: MembershipDocument},
+                takes=documents.INVITATION,
+                may_forbid=True,
+                name="inviteMember",
+            ),
             Route("GET", _OWN, self.list_of_caller, page, reads=own, name="listOwnMemberships"),
             Route("GET", _ONE, self.read, one, reads=(INCLUDE,), name="readMembership"),
-            remove,
+            Route(
+                "DELETE",
+                _ONE,
+                self.remove,
+                {204: None},
+                may_forbid=True,
+                refuses=(422,),
+                name="deleteMembership",
+            ),
             Route("POST", accept, self.accept, one, may_forbid=True, name="acceptInvitation"),
         ]
 

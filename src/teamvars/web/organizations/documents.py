@@ -13,6 +13,7 @@ from teamvars.web.http import paging
 from teamvars.web.http.formats import Email, Time, timestamp
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import Identifier, SelfLink
+from teamvars.web.http.routes import RequestBody
 
 NAME = Meta(pattern="^[A-Za-z0-9_-]{1,90}$", description="Letters, digits, '-' and '_'.")
 
@@ -143,13 +144,19 @@ class OrganizationLinkage(msgspec.Struct):
     data: Identifier
 
 
-NEW_EXAMPLE = {
-    "data": {
-        "type": "organizations",
-        "attributes": {"name": NEW_NAME, "email": "admin@example.com"},
-    }
-}
-CHANGE_EXAMPLE = {"data": {"type": "organizations", "attributes": {"email": "admin@example.com"}}}
+NEW = RequestBody(
+    NewOrganizationDocument,
+    {
+        "data": {
+            "type": "organizations",
+            "attributes": {"name": NEW_NAME, "email": "admin@example.com"},
+        }
+    },
+)
+CHANGED = RequestBody(
+    ChangedOrganizationDocument,
+    {"data": {"type": "organizations", "attributes": {"email": "admin@example.com"}}},
+)
 
 
 def new_draft(document: object) -> OrganizationDraft:

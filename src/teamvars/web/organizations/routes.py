@@ -9,9 +9,7 @@ from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.organizations import documents
 from teamvars.web.organizations.documents import (
-    ChangedOrganizationDocument,
     EntitlementSetDocument,
-    NewOrganizationDocument,
     OrganizationDocument,
     OrganizationListDocument,
 )
@@ -35,32 +33,14 @@ class OrganizationRoutes:
         """One row an operation."""
         one, page = {200: OrganizationDocument}, {200: OrganizationListDocument}
         reads = (*paging.PARAMETERS, _SEARCH, _SEARCH_NAME)
-        delete = Route(
-            "DELETE",
-            _ONE,
-            self.delete,
-            {204: None},
-            reads=(_FORCE,),
-            may_forbid=True,
-            refuses=(409,),
-            name="deleteOrganization",
-        )
         return [
-            Route(
-                "GET",
-                _ALL,
-                self.list,
-                page,
-                reads=reads,
-                name="listOrganizations",
-            ),
+            Route("GET", _ALL, self.list, page, reads=reads, name="listOrganizations"),
             Route(
                 "POST",
                 _ALL,
                 self.create,
                 {201: OrganizationDocument},
-                takes=NewOrganizationDocument,
-                example=documents.NEW_EXAMPLE,
+                takes=documents.NEW,
                 may_forbid=True,
                 name="createOrganization",
             ),
@@ -70,12 +50,20 @@ class OrganizationRoutes:
                 _ONE,
                 self.update,
                 one,
-                takes=ChangedOrganizationDocument,
-                example=documents.CHANGE_EXAMPLE,
+                takes=documents.CHANGED,
                 may_forbid=True,
                 name="updateOrganization",
             ),
-            delete,
+            Route(
+                "DELETE",
+                _ONE,
+                self.delete,
+                {204: None},
+                reads=(_FORCE,),
+                may_forbid=True,
+                refuses=(409,),
+                name="deleteOrganization",
+            ),
             Route(
                 "GET",
                 _ENTITLEMENTS,

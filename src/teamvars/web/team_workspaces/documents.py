@@ -12,6 +12,7 @@ from teamvars.web.examples import IDS
 from teamvars.web.http import paging
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import Identifier, SelfLink
+from teamvars.web.http.routes import RequestBody
 
 TYPE = "team-workspaces"
 _VARIABLES = Meta(description="Counts where the access is 'custom', and nowhere else.")
@@ -117,17 +118,23 @@ class TeamWorkspaceListDocument(msgspec.Struct):
     meta: paging.PageMeta
 
 
-NEW_EXAMPLE = {
-    "data": {
-        "type": TYPE,
-        "attributes": {"access": "custom", "variables": "read"},
-        "relationships": {
-            "team": {"data": {"type": "teams", "id": IDS["team_id"]}},
-            "workspace": {"data": {"type": "workspaces", "id": IDS["workspace_id"]}},
-        },
-    }
-}
-CHANGE_EXAMPLE = {"data": {"type": TYPE, "attributes": {"access": "write"}}}
+NEW = RequestBody(
+    NewTeamWorkspaceDocument,
+    {
+        "data": {
+            "type": TYPE,
+            "attributes": {"access": "custom", "variables": "read"},
+            "relationships": {
+                "team": {"data": {"type": "teams", "id": IDS["team_id"]}},
+                "workspace": {"data": {"type": "workspaces", "id": IDS["workspace_id"]}},
+            },
+        }
+    },
+)
+CHANGED = RequestBody(
+    ChangedTeamWorkspaceDocument,
+    {"data": {"type": TYPE, "attributes": {"access": "write"}}},
+)
 
 
 def new_draft(document: object) -> GrantDraft:

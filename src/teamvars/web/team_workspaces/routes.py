@@ -9,8 +9,6 @@ from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.team_workspaces import documents
 from teamvars.web.team_workspaces.documents import (
-    ChangedTeamWorkspaceDocument,
-    NewTeamWorkspaceDocument,
     TeamWorkspaceDocument,
     TeamWorkspaceListDocument,
 )
@@ -29,50 +27,44 @@ class TeamWorkspaceRoutes:
     def routes(self) -> list[Route]:
         """One row an operation."""
         one, page = {200: TeamWorkspaceDocument}, {200: TeamWorkspaceListDocument}
-        create = Route(
-            "POST",
-            _ALL,
-            self.create,
-            {201: TeamWorkspaceDocument},
-            takes=NewTeamWorkspaceDocument,
-            example=documents.NEW_EXAMPLE,
-            may_forbid=True,
-            refuses=(404,),
-            name="createTeamWorkspace",
-        )
-        list_ = Route(
-            "GET",
-            _ALL,
-            self.list,
-            page,
-            reads=(*paging.PARAMETERS, _WORKSPACE),
-            refuses=(404,),
-            name="listTeamWorkspaces",
-        )
-        update = Route(
-            "PATCH",
-            _ONE,
-            self.update,
-            one,
-            takes=ChangedTeamWorkspaceDocument,
-            example=documents.CHANGE_EXAMPLE,
-            may_forbid=True,
-            name="updateTeamWorkspace",
-        )
-        delete = Route(
-            "DELETE",
-            _ONE,
-            self.delete,
-            {204: None},
-            may_forbid=True,
-            name="deleteTeamWorkspace",
-        )
         return [
-            list_,
-            create,
+            Route(
+                "GET",
+                _ALL,
+                self.list,
+                page,
+                reads=(*paging.PARAMETERS, _WORKSPACE),
+                refuses=(404,),
+                name="listTeamWorkspaces",
+            ),
+            Route(
+                "POST",
+                _ALL,
+                self.create,
+                {201: TeamWorkspaceDocument},
+                takes=documents.NEW,
+                may_forbid=True,
+                refuses=(404,),
+                name="createTeamWorkspace",
+            ),
             Route("GET", _ONE, self.read, one, name="readTeamWorkspace"),
-            update,
-            delete,
+            Route(
+                "PATCH",
+                _ONE,
+                self.update,
+                one,
+                takes=documents.CHANGED,
+                may_forbid=True,
+                name="updateTeamWorkspace",
+            ),
+            Route(
+                "DELETE",
+                _ONE,
+                self.delete,
+                {204: None},
+                may_forbid=True,
+                name="deleteTeamWorkspace",
+            ),
         ]
 
     async def list(self, request: Request) -> Response:

@@ -12,6 +12,7 @@ from teamvars.web.examples import NEW_NAME
 from teamvars.web.http import paging
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import Identifier, RelatedLink, SelfLink
+from teamvars.web.http.routes import RequestBody
 from teamvars.web.memberships import documents as membership_documents
 from teamvars.web.memberships.documents import MembershipResource
 from teamvars.web.organizations.documents import OrganizationLinkage
@@ -174,17 +175,23 @@ class TeamListDocument(msgspec.Struct, kw_only=True):
     meta: paging.PageMeta
 
 
-NEW_EXAMPLE = {
-    "data": {
-        "type": "teams",
-        "attributes": {
-            "name": NEW_NAME,
-            "visibility": "organization",
-            "organization-access": {"manage-membership": False},
-        },
-    }
-}
-CHANGE_EXAMPLE = {"data": {"type": "teams", "attributes": {"visibility": "organization"}}}
+NEW = RequestBody(
+    NewTeamDocument,
+    {
+        "data": {
+            "type": "teams",
+            "attributes": {
+                "name": NEW_NAME,
+                "visibility": "organization",
+                "organization-access": {"manage-membership": False},
+            },
+        }
+    },
+)
+CHANGED = RequestBody(
+    ChangedTeamDocument,
+    {"data": {"type": "teams", "attributes": {"visibility": "organization"}}},
+)
 
 
 def new_draft(document: object) -> TeamDraft:

@@ -10,8 +10,6 @@ from teamvars.web.http.routes import Route
 from teamvars.web.teams import documents
 from teamvars.web.teams.documents import (
     INCLUDES,
-    ChangedTeamDocument,
-    NewTeamDocument,
     TeamDocument,
     TeamListDocument,
 )
@@ -32,41 +30,36 @@ class TeamRoutes:
         """One row an operation."""
         one, page = {200: TeamDocument}, {200: TeamListDocument}
         reads = (*paging.PARAMETERS, INCLUDE, _NAMES, _SEARCH)
-        create = Route(
-            "POST",
-            _ALL,
-            self.create,
-            {201: TeamDocument},
-            takes=NewTeamDocument,
-            example=documents.NEW_EXAMPLE,
-            may_forbid=True,
-            name="createTeam",
-        )
-        update = Route(
-            "PATCH",
-            _ONE,
-            self.update,
-            one,
-            takes=ChangedTeamDocument,
-            example=documents.CHANGE_EXAMPLE,
-            may_forbid=True,
-            name="updateTeam",
-        )
-        delete = Route(
-            "DELETE",
-            _ONE,
-            self.delete,
-            {204: None},
-            may_forbid=True,
-            refuses=(422,),
-            name="deleteTeam",
-        )
         return [
             Route("GET", _ALL, self.list, page, reads=reads, name="listTeams"),
-            create,
+            Route(
+                "POST",
+                _ALL,
+                self.create,
+                {201: TeamDocument},
+                takes=documents.NEW,
+                may_forbid=True,
+                name="createTeam",
+            ),
             Route("GET", _ONE, self.read, one, reads=(INCLUDE,), name="readTeam"),
-            update,
-            delete,
+            Route(
+                "PATCH",
+                _ONE,
+                self.update,
+                one,
+                takes=documents.CHANGED,
+                may_forbid=True,
+                name="updateTeam",
+            ),
+            Route(
+                "DELETE",
+                _ONE,
+                self.delete,
+                {204: None},
+                may_forbid=True,
+                refuses=(422,),
+                name="deleteTeam",
+            ),
         ]
 
     async def list(self, request: Request) -> Response:

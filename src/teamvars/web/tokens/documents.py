@@ -12,6 +12,7 @@ from teamvars.web.http import paging
 from teamvars.web.http.formats import Time, timestamp
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import Identifier
+from teamvars.web.http.routes import RequestBody
 
 TYPE = "authentication-tokens"
 _OTHER_TYPES = ("authentication-token", "")
@@ -95,7 +96,11 @@ class TokenListDocument(msgspec.Struct):
     meta: paging.PageMeta
 
 
-EXAMPLE = {"data": {"type": TYPE, "attributes": {"description": "for a robot"}}}
+NEW = RequestBody(
+    NewTokenDocument,
+    {"data": {"type": TYPE, "attributes": {"description": "for a robot"}}},
+    optional=True,
+)
 
 
 def draft(document: object) -> TokenDraft:

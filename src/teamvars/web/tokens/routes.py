@@ -10,7 +10,7 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.tokens import documents
-from teamvars.web.tokens.documents import NewTokenDocument, TokenDocument, TokenListDocument
+from teamvars.web.tokens.documents import TokenDocument, TokenListDocument
 
 _OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
 _OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"
@@ -64,9 +64,7 @@ class TokenRoutes:
             path,
             partial(self.create, whose=whose),
             {201: TokenDocument},
-            takes=NewTokenDocument,
-            example=documents.EXAMPLE,
-            may_lack=True,
+            takes=documents.NEW,
             reads=reads,
             may_forbid=may_forbid,
             name=name,

@@ -1,6 +1,5 @@
 """The documents of value checks: what the service takes and what it answers with."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -9,6 +8,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.variables import ValueDraft
 from teamvars.services.code.examination import CodeError, Examination
 from teamvars.web.http.reader import Reader
+from teamvars.web.http.routes import RequestBody
 from teamvars.web.variables.requests import HCL, VALUE
 
 
@@ -65,12 +65,15 @@ class ValueCheckAnswerDocument(msgspec.Struct):
     data: ValueCheckAnswerResource
 
 
-EXAMPLE: Mapping[str, Any] = {
-    "data": {
-        "type": "value-checks",
-        "attributes": {"value": '{ size = 2 * 3, name = "a" }', "hcl": True},
-    }
-}
+VALUE_CHECK = RequestBody(
+    ValueCheckDocument,
+    {
+        "data": {
+            "type": "value-checks",
+            "attributes": {"value": '{ size = 2 * 3, name = "a" }', "hcl": True},
+        }
+    },
+)
 
 
 def draft(document: object) -> ValueDraft:

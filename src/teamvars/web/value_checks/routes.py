@@ -6,9 +6,7 @@ from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.value_checks import documents
 from teamvars.web.value_checks.documents import (
-    EXAMPLE,
     ValueCheckAnswerDocument,
-    ValueCheckDocument,
 )
 
 _PATH = "/api/v2/workspaces/{workspace_id}/actions/check-value"
@@ -28,8 +26,7 @@ class ValueCheckRoutes:
                 _PATH,
                 self.check,
                 {200: ValueCheckAnswerDocument},
-                takes=ValueCheckDocument,
-                example=EXAMPLE,
+                takes=documents.VALUE_CHECK,
                 may_forbid=True,
                 name="checkValue",
             )

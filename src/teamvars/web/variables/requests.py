@@ -25,6 +25,7 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import Identifier
+from teamvars.web.http.routes import RequestBody
 
 _KEY = Meta(
     min_length=1,
@@ -123,7 +124,7 @@ _ATTRIBUTES: Mapping[str, type] = get_type_hints(NewVariableAttributes)
 _KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the service assigns
 
 
-def new_example(dialect: Dialect) -> dict[str, Any]:
+def new_body(dialect: Dialect) -> RequestBody:
     """A document that creates a variable."""
     attributes = {
         "key": "some_key",
@@ -133,10 +134,11 @@ def new_example(dialect: Dialect) -> dict[str, Any]:
         "hcl": False,
         "sensitive": False,
     }
-    return {"data": {"type": "vars", "attributes": attributes}}
+    example = {"data": {"type": "vars", "attributes": attributes}}
+    return RequestBody(NewVariableDocument, example)
 
 
-def change_example(dialect: Dialect) -> dict[str, Any]:
+def changed_body(dialect: Dialect) -> RequestBody:
     """A document that updates a variable."""
     changes = {
         "key": "OTHER_KEY",
@@ -144,7 +146,8 @@ def change_example(dialect: Dialect) -> dict[str, Any]:
         "category": dialect.categories[Category.ENV],
         "sensitive": True,
     }
-    return {"data": {"id": IDS["variable_id"], "type": "vars", "attributes": changes}}
+    example = {"data": {"id": IDS["variable_id"], "type": "vars", "attributes": changes}}
+    return RequestBody(ChangedVariableDocument, example)
 
 
 def create_draft(

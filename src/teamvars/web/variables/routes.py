@@ -23,7 +23,6 @@ from teamvars.web.http.routes import Route
 from teamvars.web.variables import documents, requests
 from teamvars.web.variables.deprecations import DEPRECATED_FILTER
 from teamvars.web.variables.documents import VariableDocument, VariableListDocument
-from teamvars.web.variables.requests import ChangedVariableDocument, NewVariableDocument
 
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
 _ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
@@ -47,8 +46,7 @@ class VariableRoutes:
                 _LIST,
                 self.create,
                 {201: VariableDocument},
-                takes=NewVariableDocument,
-                example=requests.new_example(self._dialect),
+                takes=requests.new_body(self._dialect),
                 has_entity_tag=True,
                 sends=dict.fromkeys(
                     DEPRECATED_FILTER, "Sent when the request has the deprecated filter."
@@ -70,8 +68,7 @@ class VariableRoutes:
                 _ONE,
                 self.update,
                 _VARIABLE,
-                takes=ChangedVariableDocument,
-                example=requests.change_example(self._dialect),
+                takes=requests.changed_body(self._dialect),
                 precondition=IF_MATCH,
                 has_entity_tag=True,
                 may_forbid=True,

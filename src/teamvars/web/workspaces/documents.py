@@ -15,6 +15,7 @@ from teamvars.web.http import paging
 from teamvars.web.http.formats import Time, timestamp
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import Identifier, RelatedLink
+from teamvars.web.http.routes import RequestBody
 from teamvars.web.organizations import documents as organization_documents
 from teamvars.web.organizations.documents import NAME, OrganizationLinkage, OrganizationResource
 
@@ -191,8 +192,14 @@ class WorkspaceListDocument(msgspec.Struct, kw_only=True):
     meta: paging.PageMeta
 
 
-NEW_EXAMPLE = {"data": {"type": "workspaces", "attributes": {"name": NEW_NAME}}}
-CHANGE_EXAMPLE = {"data": {"type": "workspaces", "attributes": {"terraform-version": "1.11.4"}}}
+NEW = RequestBody(
+    NewWorkspaceDocument,
+    {"data": {"type": "workspaces", "attributes": {"name": NEW_NAME}}},
+)
+CHANGED = RequestBody(
+    ChangedWorkspaceDocument,
+    {"data": {"type": "workspaces", "attributes": {"terraform-version": "1.11.4"}}},
+)
 
 
 def new_draft(document: object) -> WorkspaceDraft:

@@ -14,8 +14,6 @@ from teamvars.web.http.routes import Handler, Route
 from teamvars.web.workspaces import documents
 from teamvars.web.workspaces.documents import (
     INCLUDES,
-    ChangedWorkspaceDocument,
-    NewWorkspaceDocument,
     WorkspaceDocument,
     WorkspaceListDocument,
     workspace_path,
@@ -47,19 +45,17 @@ class WorkspaceRoutes:
         reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _WILDCARD)
         current, states = f"{_BY_ID}/current-state-version", f"{_BY_ID}/state-versions"
         force = partial(self.unlock, force=True)
-        create = Route(
-            "POST",
-            _ALL,
-            self.create,
-            {201: WorkspaceDocument},
-            takes=NewWorkspaceDocument,
-            example=documents.NEW_EXAMPLE,
-            may_forbid=True,
-            name="createWorkspace",
-        )
         return [
             Route("GET", _ALL, self.list, page, reads=reads, name="listWorkspaces"),
-            create,
+            Route(
+                "POST",
+                _ALL,
+                self.create,
+                {201: WorkspaceDocument},
+                takes=documents.NEW,
+                may_forbid=True,
+                name="createWorkspace",
+            ),
             Route("GET", _BY_ID, self.read, _ONE, reads=(INCLUDE,), name="readWorkspace"),
             *self._changes(_BY_NAME, "WorkspaceByName"),
             *self._changes(_BY_ID, "Workspace"),
@@ -73,7 +69,7 @@ class WorkspaceRoutes:
         ]
 
     def _changes(self, path: str, noun: str) -> list[Route]:
-        takes, safely = ChangedWorkspaceDocument, partial(self.delete, only_unlocked=True)
+        safely = partial(self.delete, only_unlocked=True)
         update, delete = f"update{noun}", f"delete{noun}"
         return [
             Route(
@@ -81,8 +77,7 @@ class WorkspaceRoutes:
                 path,
                 self.update,
                 _ONE,
-                takes=takes,
-                example=documents.CHANGE_EXAMPLE,
+                takes=documents.CHANGED,
                 may_forbid=True,
                 name=update,
             ),
