@@ -40,15 +40,15 @@ from teamvars.storage.outages import WatchedDatabase
 from teamvars.web.audit.routes import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.examples import IDS
+from teamvars.web.grants.routes import GrantRoutes
 from teamvars.web.http import openapi
 from teamvars.web.http.app import Application, ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
-from teamvars.web.members.routes import MemberRoutes
 from teamvars.web.memberships.routes import MembershipRoutes
 from teamvars.web.organizations.routes import OrganizationRoutes
 from teamvars.web.service import discovery, index
 from teamvars.web.service.health import HealthRoutes
-from teamvars.web.team_workspaces.routes import TeamWorkspaceRoutes
+from teamvars.web.team_members.routes import TeamMemberRoutes
 from teamvars.web.teams.routes import TeamRoutes
 from teamvars.web.tokens.routes import TokenRoutes
 from teamvars.web.users.routes import UserRoutes
@@ -69,7 +69,7 @@ class Services(msgspec.Struct, frozen=True):
     installation: Installation
     sessions: Sessions
     variables: Variables
-    members: TeamMembers
+    team_members: TeamMembers
     memberships: Memberships
     teams: Teams
     grants: Grants
@@ -100,7 +100,7 @@ def services(
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
         variables=Variables(database, sealer, chain, clock, Rules(quota, code)),
-        members=TeamMembers(database, chain, clock, usernames=dialect.usernames),
+        team_members=TeamMembers(database, chain, clock, usernames=dialect.usernames),
         memberships=Memberships(database, chain, clock),
         teams=Teams(database, chain, clock),
         grants=Grants(database, chain, clock),
@@ -127,7 +127,7 @@ def routes(
     """Every route of the service."""
     listed = [
         *VariableRoutes(all_services.variables, dialect).routes(),
-        *MemberRoutes(all_services.members).routes(),
+        *TeamMemberRoutes(all_services.team_members).routes(),
         *MembershipRoutes(all_services.memberships).routes(),
         *WorkspaceRoutes(all_services.workspaces).routes(),
         *ValueCheckRoutes(all_services.value_checks).routes(),
@@ -150,7 +150,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *UserRoutes(all_services.users).routes(),
         *TeamRoutes(all_services.teams).routes(),
         *MembershipRoutes(all_services.memberships).directory_routes(),
-        *TeamWorkspaceRoutes(all_services.grants).routes(),
+        *GrantRoutes(all_services.grants).routes(),
         *TokenRoutes(all_services.tokens).routes(),
     ]
 

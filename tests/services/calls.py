@@ -88,7 +88,7 @@ class Calls:
         self, change: Change, *people: str, team: str = "crew", who: str = "owner"
     ) -> None:
         """Adds or removes members, by membership."""
-        await self.services.members.change(
+        await self.services.team_members.change(
             caller(self.tenant, who),
             self.tenant.teams[team],
             LinkageType.ORGANIZATION_MEMBERSHIPS,

@@ -49,7 +49,7 @@ async def test_a_disabled_user_is_nobody_on_every_node_until_enabled(
             calls.change("add", "plain", who="writer"),
             calls.services.sessions.authenticate(asking),
             calls.services.organizations.read(asking, calls.tenant.organization),
-            calls.services.members.list(asking, team, LinkageType.USERS),
+            calls.services.team_members.list(asking, team, LinkageType.USERS),
         ):
             assert await refusal_of(refused) == "unauthenticated"
         # Those who ask at the same time share a statement, and not its answer.
@@ -153,7 +153,7 @@ async def test_a_team_that_becomes_secret_is_hidden_from_those_outside(
 
     def look() -> Awaitable[list[str]]:
         asking = caller(other.tenant, "plain")
-        return other.services.members.list(asking, team, LinkageType.USERS)
+        return other.services.team_members.list(asking, team, LinkageType.USERS)
 
     assert await look() == []
     await one.apply(TeamEntry("crew", visibility=Visibility.SECRET))

@@ -1,0 +1,1 @@
+"""Grants: teams' access to workspaces, `team-workspaces` on the wire."""

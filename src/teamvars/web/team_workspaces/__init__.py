@@ -1,1 +1,0 @@
-"""Teams' access to workspaces."""
