@@ -3,8 +3,8 @@
 import asyncio
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -118,6 +118,22 @@ class _Queries(Transaction):
         raise NotImplementedError("a script is for a transaction")
 
 
+class _InRequest:
+    """The block has this deadline; a generator would cost every request two microseconds more."""
+
+    __slots__ = ("_deadline", "_token", "_variable")
+
+    def __init__(self, variable: ContextVar[Deadline | None], deadline: Deadline) -> None:
+        self._variable = variable
+        self._deadline = deadline
+
+    def __enter__(self) -> None:
+        self._token = self._variable.set(self._deadline)
+
+    def __exit__(self, *_: object) -> None:
+        self._variable.reset(self._token)
+
+
 class PostgresDatabase(Database):
     """A `Database` on a PostgreSQL server, or on the primary of several."""
 
@@ -148,13 +164,8 @@ class PostgresDatabase(Database):
         require_authority(self._query)
         await self._connections.open()
 
-    @contextmanager
-    def in_request(self) -> Iterator[None]:
-        token = self._request.set(Deadline.after(self._seconds))
-        try:
-            yield
-        finally:
-            self._request.reset(token)
+    def in_request(self) -> AbstractContextManager[None]:
+        return _InRequest(self._request, Deadline.after(self._seconds))
 
     async def read(self, body: Body[T]) -> T:
         begin, deadline = _READ + self._timeouts, self.deadline()
