@@ -40,15 +40,15 @@ from teamvars.storage.outages import WatchedDatabase
 from teamvars.web.audit.routes import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.examples import IDS
-from teamvars.web.grants.routes import GrantRoutes
 from teamvars.web.http import openapi
 from teamvars.web.http.app import Application, ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
+from teamvars.web.members.routes import MemberRoutes
 from teamvars.web.memberships.routes import MembershipRoutes
 from teamvars.web.organizations.routes import OrganizationRoutes
 from teamvars.web.service import discovery, index
 from teamvars.web.service.health import HealthRoutes
-from teamvars.web.team_members.routes import TeamMemberRoutes
+from teamvars.web.team_workspaces.routes import TeamWorkspaceRoutes
 from teamvars.web.teams.routes import TeamRoutes
 from teamvars.web.tokens.routes import TokenRoutes
 from teamvars.web.users.routes import UserRoutes
@@ -127,7 +127,7 @@ def routes(
     """Every route of the service."""
     listed = [
         *VariableRoutes(all_services.variables, dialect).routes(),
-        *TeamMemberRoutes(all_services.team_members).routes(),
+        *MemberRoutes(all_services.team_members).routes(),
         *MembershipRoutes(all_services.memberships).routes(),
         *WorkspaceRoutes(all_services.workspaces).routes(),
         *ValueCheckRoutes(all_services.value_checks).routes(),
@@ -150,7 +150,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *UserRoutes(all_services.users).routes(),
         *TeamRoutes(all_services.teams).routes(),
         *MembershipRoutes(all_services.memberships).directory_routes(),
-        *GrantRoutes(all_services.grants).routes(),
+        *TeamWorkspaceRoutes(all_services.grants).routes(),
         *TokenRoutes(all_services.tokens).routes(),
     ]
 

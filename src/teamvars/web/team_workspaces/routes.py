@@ -2,23 +2,23 @@
 
 from teamvars.domain.grants import Grant
 from teamvars.services.grants import Grants
-from teamvars.web.grants import documents
-from teamvars.web.grants.documents import (
-    TeamWorkspaceDocument,
-    TeamWorkspaceListDocument,
-)
 from teamvars.web.http import paging
 from teamvars.web.http.parameters import Parameter, invalid, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
+from teamvars.web.team_workspaces import documents
+from teamvars.web.team_workspaces.documents import (
+    TeamWorkspaceDocument,
+    TeamWorkspaceListDocument,
+)
 
 _ALL = "/api/v2/team-workspaces"
 _ONE = "/api/v2/team-workspaces/{team_workspace_id}"
 _WORKSPACE = Parameter("filter[workspace][id]", required=True)
 
 
-class GrantRoutes:
+class TeamWorkspaceRoutes:
     """Which team may do what with the variables of which workspace."""
 
     def __init__(self, grants: Grants) -> None:

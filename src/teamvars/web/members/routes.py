@@ -7,13 +7,13 @@ from teamvars.services.team_members import Change, TeamMembers
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
-from teamvars.web.team_members import documents
-from teamvars.web.team_members.documents import LinkageDocument
+from teamvars.web.members import documents
+from teamvars.web.members.documents import LinkageDocument
 
 _NAMES = {LinkageType.USERS: "Users", LinkageType.ORGANIZATION_MEMBERSHIPS: "Memberships"}
 
 
-class TeamMemberRoutes:
+class MemberRoutes:
     """The four operations on team membership (contract §5), and the reading of users' linkage.
 
     That of memberships is read as full resources: `web/memberships`.
