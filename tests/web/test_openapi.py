@@ -436,3 +436,16 @@ async def ids_for(tenant: Tenant) -> dict[str, str]:
         "workspace": "network",
         "new_name": f"new-{uuid4()}",
     }
+
+
+def test_every_query_parameter_says_what_it_does_and_those_with_few_values_which() -> None:
+    few = {}
+    for path in document_in(STANDARD)["paths"].values():
+        for method, operation in path.items():
+            for one in [] if method == "parameters" else operation["parameters"]:
+                if one["in"] == "query":
+                    assert one.get("description") or "enum" in one["schema"], one["name"]
+                    few[one["name"]] = one["schema"].get("enum")
+    assert few["force"] == ["true", "false"]
+    assert few["token"] == [""]
+    assert few["filter[status]"] == ["invited", "active"]

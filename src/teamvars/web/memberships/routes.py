@@ -26,9 +26,9 @@ _ALL = "/api/v2/organizations/{organization}/organization-memberships"
 _OWN = "/api/v2/organization-memberships"
 _ONE = "/api/v2/organization-memberships/{membership_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
-_SEARCH = Parameter("q")
+_SEARCH = Parameter("q", "A part of the username or of the e-mail address.")
 _STATUS = Parameter("filter[status]", schema={"type": "string", "enum": list(Status)})
-_EMAILS = Parameter("filter[email]", is_list=True)
+_EMAILS = Parameter("filter[email]", "Whole addresses, with commas.", is_list=True)
 
 
 class MembershipRoutes:

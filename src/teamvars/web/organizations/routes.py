@@ -17,9 +17,13 @@ from teamvars.web.organizations.documents import (
 _ALL = "/api/v2/organizations"
 _ONE = "/api/v2/organizations/{organization}"
 _ENTITLEMENTS = "/api/v2/organizations/{organization}/entitlement-set"
-_SEARCH = Parameter("q")
-_SEARCH_NAME = Parameter("q[name]")
-_FORCE = Parameter("force")
+_SEARCH = Parameter("q", "A part of the name.")
+_SEARCH_NAME = Parameter("q[name]", "A part of the name.")
+_FORCE = Parameter(
+    "force",
+    "Delete it although its workspaces still have variables.",
+    {"type": "string", "enum": ["true", "false"]},
+)
 
 
 class OrganizationRoutes:

@@ -15,7 +15,9 @@ from teamvars.web.team_workspaces.documents import (
 
 _ALL = "/api/v2/team-workspaces"
 _ONE = "/api/v2/team-workspaces/{team_workspace_id}"
-_WORKSPACE = Parameter("filter[workspace][id]", required=True)
+_WORKSPACE = Parameter(
+    "filter[workspace][id]", "The workspace whose accesses are listed.", required=True
+)
 
 
 class TeamWorkspaceRoutes:

@@ -16,8 +16,8 @@ from teamvars.web.teams.documents import (
 
 _ALL = "/api/v2/organizations/{organization}/teams"
 _ONE = "/api/v2/teams/{team_id}"
-_SEARCH = Parameter("q")
-_NAMES = Parameter("filter[names]", is_list=True)
+_SEARCH = Parameter("q", "A part of the name.")
+_NAMES = Parameter("filter[names]", "Whole names, with commas.", is_list=True)
 
 
 class TeamRoutes:

@@ -16,7 +16,11 @@ _OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
 _OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"
 _OF_USER = "/api/v2/users/{user_id}/authentication-tokens"
 _ONE = "/api/v2/authentication-tokens/{token_id}"
-_KIND = Parameter("token")
+_KIND = Parameter(
+    "token",
+    "Empty: an organization has one token, and none of another kind.",
+    {"type": "string", "enum": [""]},
+)
 
 Named = Callable[[Request], Whose]
 

@@ -22,8 +22,8 @@ from teamvars.web.workspaces.documents import (
 _ALL = "/api/v2/organizations/{organization}/workspaces"
 _BY_NAME = "/api/v2/organizations/{organization}/workspaces/{workspace}"
 _BY_ID = "/api/v2/workspaces/{workspace_id}"
-_SEARCH = Parameter("search[name]")
-_WILDCARD = Parameter("search[wildcard-name]")
+_SEARCH = Parameter("search[name]", "A part of the name.")
+_WILDCARD = Parameter("search[wildcard-name]", "A name in which * stands for any characters.")
 _ONE = {200: WorkspaceDocument}
 
 
