@@ -85,8 +85,8 @@ class Server:
 
     @property
     def log(self) -> str:
-        """Everything it has written so far."""
-        return self._log.read_text()
+        """The whole lines it has written so far: a line can be seen while it is being written."""
+        return "".join(self._log.read_text(errors="replace").rpartition("\n")[:2])
 
     def log_lines(self) -> list[dict[str, Any]]:
         """Its log, when that is JSON."""
