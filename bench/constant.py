@@ -6,12 +6,12 @@ list of variables asks no service.
 
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from msgspec.structs import replace
-from starlette.routing import Router
 
 from teamvars import logs, settings, wiring
 from teamvars.cli.operator import serve
@@ -19,7 +19,8 @@ from teamvars.cli.operator.server import Server
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
-from teamvars.web.http.app import Application, ASGIApp
+from teamvars.web.http.app import Application
+from teamvars.web.http.asgi import ASGIApp, with_lifespan
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -47,7 +48,8 @@ def worker() -> ASGIApp:
         else route
         for route in wiring.routes(services, keys)
     ]
-    return Router(default=Application(routes, services.sessions, config.trusted_proxies))
+    application = Application(routes, services.sessions, config.trusted_proxies)
+    return with_lifespan(application, nullcontext)
 
 
 def main(port: str, workers: str, body: str) -> None:

@@ -5,13 +5,14 @@ import atexit
 import logging
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import BinaryIO
 
 import msgspec
 import structlog
-from structlog.typing import EventDict, Processor
+from structlog.typing import EventDict
 
 from teamvars.origins import origin
 
@@ -59,25 +60,81 @@ _COLORS = {
     "critical": "\x1b[31m",
 }
 
+_LEVELS = {name.lower(): number for name, number in logging.getLevelNamesMapping().items()}
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 _TRACE = "Traceback (most recent call last)"
 
 
+def _now() -> datetime:
+    """The time of a line, in UTC, for ISO 8601: structlog's `TimeStamper` takes four times that."""
+    return datetime.now(UTC)
+
+
+class RequestLine(msgspec.Struct):
+    """What is logged of one request, as collectors see it. `ms` is how long it took."""
+
+    request_id: str
+    client: str | None
+    actor: str | None
+    method: str
+    route: str | None
+    status: int
+    ms: float
+    event: str = "request"
+    level: str = "info"
+    timestamp: datetime = msgspec.field(default_factory=_now)
+
+
+Line = EventDict | RequestLine
+
+
+class RequestLog:
+    """`write` writes the line of a request, once `configure` has said where to.
+
+    It goes past structlog's processors, which cost a list in memory a tenth of its time.
+    """
+
+    def __init__(self) -> None:
+        self.write: Callable[[RequestLine], None] = lambda _: None
+
+    def configure(
+        self, lines: "_Lines", render: Callable[[RequestLine], bytes], level: LogLevel
+    ) -> None:
+        """From now on they go where structlog's go, if their level is written."""
+        least = _LEVELS[level]
+
+        def write(line: RequestLine) -> None:
+            if _LEVELS[line.level] >= least:
+                lines.msg(render(line))
+
+        self.write = write
+
+
+REQUESTS = RequestLog()
+
+
 def configure(log_format: LogFormat, level: LogLevel = LogLevel.INFO) -> None:
     """Sets up structlog for this process, and Python's own logging to write through it."""
-    render: Processor = _to_json
+    render: Callable[[Line], bytes] = _ENCODER.encode
     if log_format.decided is LogFormat.CONSOLE:
         has_colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         render = _Console(has_colors=has_colors)
+    lines = _Lines(sys.stderr.buffer)
     structlog.configure(
-        processors=[structlog.processors.add_log_level, _stamp, _name_error, render],
+        processors=[
+            structlog.processors.add_log_level,
+            _stamp,
+            _name_error,
+            lambda _, __, event: render(event),
+        ],
         wrapper_class=structlog.make_filtering_bound_logger(level.value),
-        logger_factory=_Lines(sys.stderr.buffer),
+        logger_factory=lines,
         cache_logger_on_first_use=True,
     )
+    REQUESTS.configure(lines, render, level)
     # Libraries log warnings and errors alone, whatever our own level is.
-    theirs = max(logging.WARNING, logging.getLevelNamesMapping()[level.upper()])
+    theirs = max(logging.WARNING, _LEVELS[level])
     logging.basicConfig(level=theirs, handlers=[_Relay()], force=True)
 
 
@@ -136,14 +193,13 @@ class _Relay(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         more = {} if error is None else {"exc_info": error}
         text = record.getMessage()
-        if _TRACE in text:  # the server logs the traceback that Starlette has formatted
+        if _TRACE in text:
             text = "a stack trace was left out"
         structlog.get_logger().log(level, text, logger=record.name, **more)
 
 
 def _stamp(_: object, __: str, event: EventDict) -> EventDict:
-    """Adds the time, in UTC, for ISO 8601: structlog's `TimeStamper` takes four times as long."""
-    event["timestamp"] = datetime.now(UTC)
+    event["timestamp"] = _now()
     return event
 
 
@@ -154,10 +210,6 @@ def _name_error(_: object, __: str, event: EventDict) -> EventDict:
     if error is not None:
         event["error"] = origin(error)
     return event
-
-
-def _to_json(_: object, __: str, event: EventDict) -> bytes:
-    return _ENCODER.encode(event)
 
 
 class _Console:
@@ -175,14 +227,15 @@ class _Console:
         }
         self._end, self._key, self._equals = end, f" {cyan}", f"{end}="
 
-    def __call__(self, _: object, __: str, event: EventDict) -> bytes:
+    def __call__(self, line: Line) -> bytes:
+        event = msgspec.structs.asdict(line) if isinstance(line, RequestLine) else line
         at = event.pop("timestamp").isoformat(timespec="microseconds")[:-6]
         said = str(event.pop("event"))
-        line = f"{at}{self._heads[event.pop('level')]}{_printable(said)}{self._end}"
+        text = f"{at}{self._heads[event.pop('level')]}{_printable(said)}{self._end}"
         key, equals = self._key, self._equals
         for name, value in event.items():
-            line += f"{key}{name}{equals}{_word(value)}"
-        return line.encode(errors="backslashreplace")
+            text += f"{key}{name}{equals}{_word(value)}"
+        return text.encode(errors="backslashreplace")
 
 
 def _printable(text: str) -> str:

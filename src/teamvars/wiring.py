@@ -41,7 +41,8 @@ from teamvars.web.audit.routes import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http import openapi
-from teamvars.web.http.app import Application, ASGIApp, with_lifespan
+from teamvars.web.http.app import Application
+from teamvars.web.http.asgi import ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
 from teamvars.web.members.routes import MemberRoutes
 from teamvars.web.memberships.routes import MembershipRoutes
@@ -170,7 +171,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     )
 
     @asynccontextmanager
-    async def lifespan(_: object) -> AsyncIterator[None]:
+    async def lifespan() -> AsyncIterator[None]:
         with suppress(Refusal):  # was there when the server started; each request asks again
             await database.open()
         # What is there now stays. Going through all of it in search of garbage took 20 ms each

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 import structlog
+from msgspec.structs import asdict
 from structlog.testing import LogCapture
 from structlog.typing import EventDict
 
+from teamvars import logs
 from teamvars.storage.database import Body, Transaction
 from teamvars.web.http import app
 from tests.support.deployment import Deployment
@@ -18,6 +20,7 @@ def log_lines(monkeypatch: pytest.MonkeyPatch) -> list[EventDict]:
     """The lines the application logs of its requests during the test, as they come."""
     capture = LogCapture()
     monkeypatch.setattr(app, "log", structlog.wrap_logger(None, processors=[capture]))
+    monkeypatch.setattr(logs.REQUESTS, "write", lambda line: capture.entries.append(asdict(line)))
     return capture.entries
 
 

@@ -4,11 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from starlette.types import Message, Receive
 
 from teamvars.domain.errors import Refusal
 from teamvars.services.rendered import Rendered
 from teamvars.web.http import sending
+from teamvars.web.http.asgi import Message, Receive
 from teamvars.web.http.budgets import Bodies
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import PIECE_BYTES, Response

@@ -23,9 +23,14 @@ def new_token(owner_kind: str) -> str:
     return body + _checksum(body)
 
 
+def has_token_form(text: str) -> bool:
+    """Whether it may be a token; enough where storage is asked for it in any case."""
+    return _TOKEN.fullmatch(text) is not None
+
+
 def is_token(text: str) -> bool:
     """Whether it has the form of a token and its checksum holds; it need not be a known one."""
-    if _TOKEN.fullmatch(text) is None:
+    if not has_token_form(text):
         return False
     return _checksum(text[:-_CHECKSUM_CHARACTERS]) == text[-_CHECKSUM_CHARACTERS:]
 

@@ -1,19 +1,18 @@
 """The ASGI application: routing, request ids, the access log, and error responses."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
 import structlog
-from starlette.routing import Router
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from teamvars.domain.errors import Code, Fault, Refusal, not_found
+from teamvars.logs import REQUESTS, RequestLine
 from teamvars.security.sealing import SealBroken
 from teamvars.services.sessions import Sessions
 from teamvars.web.http import errors
+from teamvars.web.http.asgi import Receive, Scope, Send
 from teamvars.web.http.budgets import Bodies
 from teamvars.web.http.endpoints import Endpoint
 from teamvars.web.http.json_body import Parser
@@ -24,14 +23,9 @@ from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Sender
 from teamvars.web.http.time_limits import TimeLimits
 
-__all__ = ["ASGIApp", "Application", "with_lifespan"]
-
-_PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Authorization, Accept"}
 _CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
 _SERVER_ERROR = 500
 _CACHED_ADDRESSES = 1024
-
-Lifespan = Callable[[object], AbstractAsyncContextManager[None]]
 
 log = structlog.get_logger("teamvars.requests")
 
@@ -80,7 +74,7 @@ class Application:
             try:
                 is_sent = await self._sender.send(send, request, response)
             except Refusal as refusal:  # no room in the budget; nothing has been sent
-                response = await _completed(_refused(refusal, request, None), request)
+                response = _refused(refusal, request, None)
                 is_sent = await self._sender.send(send, request, response)
             status = response.status if is_sent else _CLIENT_CLOSED_REQUEST
         finally:
@@ -93,19 +87,18 @@ class Application:
         endpoint: Endpoint | None = None
         try:
             endpoint = self._find(scope, request)
-            response = await endpoint.respond(request)
+            return await endpoint.respond(request)
         except Refusal as refusal:
-            response = _refused(refusal, request, endpoint)
+            return _refused(refusal, request, endpoint)
         except SealBroken as broken:
             # What is stored was changed behind our back: no mistake of the caller's.
             log.error(str(broken), request_id=request.request_id, route=request.template)
             fault = Fault(Code.INTERNAL_ERROR, "What is stored does not open. The log says what.")
-            response = _refused(Refusal(fault), request, endpoint)
+            return _refused(Refusal(fault), request, endpoint)
         except Exception:
             log.exception("bug", request_id=request.request_id, route=request.template)
             fault = Fault(Code.INTERNAL_ERROR, "This is a bug. The log has it by request id.")
-            response = _refused(Refusal(fault), request, endpoint)
-        return await _completed(response, request)
+            return _refused(Refusal(fault), request, endpoint)
 
     def _find(self, scope: Scope, request: Request) -> Endpoint:
         """The endpoint of the path, with a trailing slash or without. Refuses an unknown path."""
@@ -121,16 +114,17 @@ class Application:
 
     def _log(self, request: Request, client: str | None, status: int, begun: float) -> None:
         actor = request.caller.actor if request.caller is not None else None
-        write = log.error if status >= _SERVER_ERROR else log.info
-        write(
-            "request",
-            request_id=request.request_id,
-            client=client,
-            actor=None if actor is None else actor.id,
-            method=request.method,
-            route=request.template,
-            status=status,
-            ms=round((time.perf_counter() - begun) * 1000, 2),
+        REQUESTS.write(
+            RequestLine(
+                request_id=request.request_id,
+                client=client,
+                actor=None if actor is None else actor.id,
+                method=request.method,
+                route=request.template,
+                status=status,
+                ms=round((time.perf_counter() - begun) * 1000, 2),
+                level="error" if status >= _SERVER_ERROR else "info",
+            )
         )
 
     def _client(self, scope: Scope, request: Request) -> str | None:
@@ -164,21 +158,3 @@ def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> R
     if status == 405 and endpoint is not None:
         headers["Allow"] = endpoint.allow
     return Response.document(status, errors.document(refusal, request.document), headers)
-
-
-async def _completed(response: Response, request: Request) -> Response:
-    """The response with the headers of every response, once the body is read or given up.
-
-    Where the rest of a body stays unread, the connection is not kept alive.
-    """
-    headers = {"X-Request-Id": request.request_id, **response.headers}
-    if request.caller is not None:
-        headers.update(_PRIVATE)
-    if not await request.drain():
-        headers["Connection"] = "close"
-    return Response(response.status, response.body, headers)
-
-
-def with_lifespan(application: Application, lifespan: Lifespan) -> ASGIApp:
-    """The application with a lifespan, entered before the first request and left after the last."""
-    return Router(default=application, redirect_slashes=False, lifespan=lifespan)

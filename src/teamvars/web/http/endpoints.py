@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
 from teamvars.web.http.json_body import Parser
@@ -34,22 +35,26 @@ class Endpoint:
         caller = request.require_caller()
         try:
             require_acceptable(request.header("accept"))
-            if route is not None:
-                if method != "GET":
-                    await self._sessions.admit(caller)
-                await self._read(request, route)
-                require_read(request, route.reads)
-                with self._sessions.in_request():
-                    return await route.handler(request)
-        except Refusal as refusal:
-            if refusal.kind is Kind.UNAUTHENTICATED:
-                self._sessions.forget(caller)
-            # 401 precedes every other error, though the token is only looked up once there is one.
-            elif caller.actor is None and refusal.kind is not Kind.UNAVAILABLE:
+            if route is None:
                 await self._sessions.authenticate(caller)
+                return Response(204, headers={"Allow": self.allow})
+            if method != "GET":
+                await self._sessions.admit(caller)
+            if request.has_body or route.takes is not None:
+                await self._read(request, route)
+            require_read(request, route.reads)
+            with self._sessions.in_request():
+                return await route.handler(request)
+        except Refusal as refusal:
+            await self._authenticate_first(caller, refusal)
             raise
-        await self._sessions.authenticate(caller)
-        return Response(204, headers={"Allow": self.allow})
+
+    async def _authenticate_first(self, caller: Caller, refusal: Refusal) -> None:
+        """401 precedes every other error, though a token is only looked up once there is one."""
+        if refusal.kind is Kind.UNAUTHENTICATED:
+            self._sessions.forget(caller)
+        elif caller.actor is None and refusal.kind is not Kind.UNAVAILABLE:
+            await self._sessions.authenticate(caller)
 
     async def _read(self, request: Request, route: Route) -> None:
         """Reads the body; where the route takes none, only to apply the size limit."""
@@ -59,8 +64,6 @@ class Endpoint:
             if not request.has_room_unauthenticated():
                 await self._sessions.authenticate(request.require_caller())
                 request.require_room()
-        elif route.takes is None:
-            return
         body = await request.read_body()
         if route.takes is None:
             return

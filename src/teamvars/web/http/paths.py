@@ -1,13 +1,17 @@
 """Routing by path in a tree of segments: the time does not grow with the number of routes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
 class Paths(Generic[T]):
-    """Things by path template. A `{name}` stands for one segment that is not empty."""
+    """Things by path template. A `{name}` stands for one segment that is not empty.
+
+    No template has a literal segment where another that begins alike has a parameter, so that a
+    path has one way through the tree.
+    """
 
     def __init__(self) -> None:
         self._root: _Node[T] = _Node()
@@ -17,21 +21,32 @@ class Paths(Generic[T]):
         node = self._root
         names = []
         for segment in template.removesuffix("/").split("/")[1:]:
+            before = node
             if segment.startswith("{"):
                 names.append(segment[1:-1])
                 node.any_segment = node.any_segment or _Node()
                 node = node.any_segment
             else:
                 node = node.segments.setdefault(segment, _Node())
+            if before.segments and before.any_segment:
+                raise ValueError(f"{template}: {segment} may also stand for something else")
         node.found = (template, tuple(names), thing)
 
     def find(self, path: str) -> tuple[str, Mapping[str, str], T] | None:
         """The template, the parameters by name and the thing; None when nothing is there."""
+        node = self._root
         values: list[str] = []
-        found = self._root.find(path.split("/")[1:], 0, values)
-        if found is None:
+        for segment in path.split("/")[1:]:
+            following = node.segments.get(segment)
+            if following is None and segment:
+                following = node.any_segment
+                values.append(segment)
+            if following is None:
+                return None
+            node = following
+        if node.found is None:
             return None
-        template, names, thing = found
+        template, names, thing = node.found
         return template, dict(zip(names, values, strict=True)), thing
 
 
@@ -44,22 +59,3 @@ class _Node(Generic[T]):
         self.segments: dict[str, _Node[T]] = {}
         self.any_segment: _Node[T] | None = None
         self.found: tuple[str, tuple[str, ...], T] | None = None
-
-    def find(
-        self, segments: Sequence[str], at: int, values: list[str]
-    ) -> tuple[str, tuple[str, ...], T] | None:
-        """What the rest of the segments leads to; a literal segment goes before a parameter."""
-        if at == len(segments):
-            return self.found
-        segment = segments[at]
-        if (exact := self.segments.get(segment)) is not None:
-            found = exact.find(segments, at + 1, values)
-            if found is not None:
-                return found
-        if self.any_segment is None or not segment:
-            return None
-        values.append(segment)
-        found = self.any_segment.find(segments, at + 1, values)
-        if found is None:
-            values.pop()
-        return found

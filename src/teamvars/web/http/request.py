@@ -2,16 +2,15 @@
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
-from starlette.types import Receive, Scope
-
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Refusal, unauthenticated
-from teamvars.security.tokens import hash_token, is_token
+from teamvars.security.tokens import has_token_form, hash_token
+from teamvars.web.http.asgi import Receive, Scope
 from teamvars.web.http.budgets import (
     UNAUTHENTICATED,
     UNAUTHENTICATED_BODY_BYTES,
@@ -61,20 +60,18 @@ class Request:
         self._time_limits = time_limits
         self._bodies = bodies
         self._release: Release | None = None
-        self._headers: dict[str, str] = {}
-        for name, value in scope["headers"]:
-            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-            # Of a repeated field the values make up one list (RFC 9110, 5.3).
-            self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
-        given = self._headers.get("x-request-id", "")
-        self.request_id = given if _REQUEST_ID.fullmatch(given) else _new_request_id()
+        self._headers = _by_name(scope["headers"])
+        given = self.header("x-request-id")
+        self.request_id = given if given and _REQUEST_ID.fullmatch(given) else _new_request_id()
         self._announced = self._announced_bytes()
         self._received = 0
-        self._body_pending = self.has_body
+        self.body_pending = self.has_body
+        """Whether some of the body is yet to be received."""
 
     def header(self, name: str) -> str | None:
         """A request header by lower-case name."""
-        return self._headers.get(name)
+        value = self._headers.get(name.encode())
+        return None if value is None else value.decode("latin-1")
 
     @cached_property
     def query(self) -> list[tuple[str, str]]:
@@ -113,7 +110,8 @@ class Request:
     @property
     def _is_coded(self) -> bool:
         """Whether the transfer coding is one that we and a proxy might read differently."""
-        return self._headers.get("transfer-encoding", "chunked").strip().lower() != "chunked"
+        coding = self.header("transfer-encoding")
+        return coding is not None and coding.strip().lower() != "chunked"
 
     def require_caller(self) -> Caller:
         """The sender, by its bearer token, which storage has still to look up.
@@ -124,7 +122,7 @@ class Request:
             return self.caller
         scheme, _, token = (self.header("authorization") or "").strip().partition(" ")
         token = token.strip()
-        if scheme.lower() != "bearer" or not is_token(token):
+        if scheme.lower() != "bearer" or not has_token_form(token):
             raise unauthenticated()
         self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
         return self.caller
@@ -166,7 +164,7 @@ class Request:
         chunks: list[bytes] = []
         try:
             with self._time_limits.of(BODY_SECONDS):
-                while self._body_pending or not chunks:
+                while self.body_pending or not chunks:
                     chunks.append(await self._next_chunk())
                     if self._received > most:
                         raise _too_large()
@@ -177,19 +175,18 @@ class Request:
 
     async def drain(self) -> bool:
         """Whether the connection can be kept alive: discards the rest of the body, if it is short.
+        To be called while `body_pending`.
 
         A client that still sends when its connection is closed may never see the response (RFC
         9112, 9.6). One that waits for `100 Continue` sends nothing.
         """
-        if not self._body_pending:
-            return True
         most = self._received + self._room_to_drain()
         try:
             with self._time_limits.of(DRAIN_SECONDS):
                 while self._received < most:
                     with self._time_limits.of(DRAIN_SILENCE_SECONDS):
                         await self._next_chunk()
-                    if not self._body_pending:
+                    if not self.body_pending:
                         return True
         except (TimeoutError, Refusal):
             pass
@@ -226,7 +223,7 @@ class Request:
         # A body as long as its Content-Length is complete. The server would say so in a message of
         # its own, which costs two thread switches.
         is_whole = 0 < self._received == self._announced
-        self._body_pending = message.get("more_body", False) and not is_whole
+        self.body_pending = message.get("more_body", False) and not is_whole
         return chunk
 
     def _announced_bytes(self) -> int | None:
@@ -234,10 +231,25 @@ class Request:
 
         None where they do not say, or say it in more digits than a length needs.
         """
-        if "transfer-encoding" in self._headers:
+        if b"transfer-encoding" in self._headers:
             return None
-        length = self._headers.get("content-length", "0").strip()
+        if b"content-length" not in self._headers:
+            return 0
+        length = self._headers[b"content-length"].strip().decode("latin-1")
         return int(length) if length.isdecimal() and len(length) <= _LENGTH_DIGITS else None
+
+
+def _by_name(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
+    """Header fields by their names, which ASGI has in lower case.
+
+    Of a repeated field the values make up one list (RFC 9110, 5.3).
+    """
+    found = dict(headers)
+    if len(found) < len(headers):
+        found.clear()
+        for name, value in headers:
+            found[name] = b"%b, %b" % (found[name], value) if name in found else value
+    return found
 
 
 def _new_request_id() -> str:

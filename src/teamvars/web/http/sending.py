@@ -2,8 +2,8 @@
 
 import asyncio
 
-from starlette.types import Message, Send
-
+from teamvars.services.rendered import Rendered
+from teamvars.web.http.asgi import Message, Send
 from teamvars.web.http.budgets import Responses
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import PIECE_BYTES, Response
@@ -16,7 +16,11 @@ BYTES_A_SECOND = 64 * 1024
 PIECES_A_SECOND = 4000
 """Of several long responses together. Copying one into fresh memory takes some 100 µs."""
 
-_SHORT_BYTES = 64 * 1024
+_PRIVATE = [
+    (b"Cache-Control", b"private, no-store"),
+    (b"Vary", b"Authorization, Accept"),
+]
+"""Of every response to an authenticated caller."""
 
 
 class Sender:
@@ -33,20 +37,11 @@ class Sender:
         Refuses, before anything was sent, a long one that the budget has no room for: too many
         requests, busy.
         """
-        body = b"" if response.body is None else response.body
-        pieces = (body,) if isinstance(body, bytes) else body.pieces
-        size = len(body) if isinstance(body, bytes) else body.size
-        headers = [
-            (name.encode(), text.encode("latin-1")) for name, text in response.headers.items()
-        ]
-        if response.status not in (204, 304):
-            headers.append((b"Content-Length", str(size).encode()))
-        start: Message = {
-            "type": "http.response.start",
-            "status": response.status,
-            "headers": headers,
-        }
-        if size <= _SHORT_BYTES or request.method == "HEAD":
+        body = response.body
+        pieces = body.pieces if isinstance(body, Rendered) else (body or b"",)
+        size = sum(map(len, pieces))
+        start = await _start(request, response, size)
+        if size <= PIECE_BYTES or request.method == "HEAD":
             await send(start)
             content = b"" if request.method == "HEAD" else b"".join(pieces)
             await send({"type": "http.response.body", "body": content})
@@ -86,3 +81,20 @@ class Sender:
             disconnect.cancel()
         await send({"type": "http.response.body", "body": b""})
         return True
+
+
+async def _start(request: Request, response: Response, size: int) -> Message:
+    """The status and the header fields, once the body is read or given up.
+
+    Where the rest of a body stays unread, the connection is not kept alive.
+    """
+    headers = [(b"X-Request-Id", request.request_id.encode())]
+    if request.caller is not None:
+        headers += _PRIVATE
+    for name, text in response.headers.items():
+        headers.append((name.encode(), text.encode("latin-1")))
+    if response.status not in (204, 304):
+        headers.append((b"Content-Length", b"%d" % size))
+    if request.body_pending and not await request.drain():
+        headers.append((b"Connection", b"close"))
+    return {"type": "http.response.start", "status": response.status, "headers": headers}
