@@ -1,15 +1,21 @@
 -- Sends the requests of a file, one after the other and again from the first.
--- A line is METHOD, path and body with tabs between; ########## in a body becomes a number that is
--- never sent twice. Arguments: the file, the first number, then headers as pairs.
+-- Headers come first, name and value with a tab between, then an empty line. Of the rest a line is
+-- METHOD, path and body with tabs between; ########## in a body becomes a number that is never sent
+-- twice. Arguments: the file, the first number.
 
 local requests, next_request, number = {}, 0, 0
 
 function init(args)
   number = tonumber(args[2])
-  for i = 3, #args, 2 do
-    wrk.headers[args[i]] = args[i + 1]
+  local lines = io.lines(args[1])
+  for line in lines do
+    if line == "" then
+      break
+    end
+    local name, value = line:match("^([^\t]+)\t(.*)$")
+    wrk.headers[name] = value
   end
-  for line in io.lines(args[1]) do
+  for line in lines do
     local method, path, body = line:match("^(%u+)\t([^\t]+)\t(.*)$")
     wrk.headers["Content-Type"] = body ~= "" and "application/vnd.api+json" or nil
     local whole = wrk.format(method, path, nil, body ~= "" and body or nil)
