@@ -52,11 +52,10 @@ def _turns(on: Stage) -> Iterator[tuple[str, Sequence[Pair]]]:
     for work in WORKS:
         pairs: list[Pair] = [(work, server) for server in on.servers]
         if work is LIST:
-            alone: list[Pair] = [(work, reference) for reference in on.for_lists]
             both = [(each, server) for server in on.servers for each in (LIST, LIST_WRITTEN)]
-            yield work.name, [*alone, *both]
+            yield work.name, [*on.for_lists, *both]
         elif work is CREATE:
-            yield work.name, [*((work, reference) for reference in on.for_creates), *pairs]
+            yield work.name, [*on.for_creates, *pairs]
         elif work is MIXED:
             full = [server for server in on.servers if server.name.endswith(FILLED)]
             yield work.name, [*pairs, *((MIXED_WIDE, server) for server in full)]

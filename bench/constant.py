@@ -1,9 +1,10 @@
-"""Our own application with one answer given from memory: what HTTP alone costs.
+"""Applications with one answer given from memory: what HTTP alone costs, and granian alone.
 
-The server's command, settings, routes, checks, headers and log lines are the real ones; only the
-list of variables asks no service.
+Both are served as `teamvars serve` serves. Of ours, `worker` has the real settings, routes,
+checks, headers and log lines, and only the list of variables asks no service; `bare` has nothing.
 """
 
+import json
 import os
 import sys
 from contextlib import nullcontext
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from teamvars import logs, settings, wiring
 from teamvars.cli.operator import serve
-from teamvars.cli.operator.server import Server
+from teamvars.cli.operator.server import Message, Receive, Send, Server
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
@@ -25,7 +26,10 @@ from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 
-_BODY = "BENCH_BODY"
+BODY, HEADERS = "body", "headers.json"
+"""The files of a folder that say what is answered; ours has headers of its own."""
+
+_ANSWER = "BENCH_ANSWER"
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
 
 
@@ -33,7 +37,7 @@ def worker() -> ASGIApp:
     """What each worker process runs in the place of `wiring.worker`."""
     config = settings.load()
     logs.configure(config.log_format)
-    body = Path(os.environ[_BODY]).read_bytes()
+    body = (_folder() / BODY).read_bytes()
     headers = {"Content-Type": MEDIA_TYPE, "ETag": f'"{"0" * 64}.{"0" * 8}"'}
 
     async def answer(request: Request) -> Response:
@@ -52,15 +56,37 @@ def worker() -> ASGIApp:
     return with_lifespan(application, nullcontext)
 
 
-def main(port: str, workers: str, body: str) -> None:
-    """Serves the file until it is told to stop, as `teamvars serve` sets granian up."""
-    os.environ[_BODY] = body
+def bare() -> ASGIApp:
+    """The least an application can do: the same status, headers and body to whatever is asked."""
+    headers = json.loads((_folder() / HEADERS).read_text())
+    start = {
+        "type": "http.response.start",
+        "status": 200,
+        "headers": [(name.encode(), value.encode()) for name, value in headers],
+    }
+    body = {"type": "http.response.body", "body": (_folder() / BODY).read_bytes()}
+
+    async def answer(scope: Message, _: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await send(start)
+            await send(body)
+
+    return answer
+
+
+def main(application: str, port: str, workers: str, folder: str) -> None:
+    """Serves one of them until it is told to stop, as `teamvars serve` sets granian up."""
+    os.environ[_ANSWER] = folder
 
     def server(_: str, **options: Any) -> Any:
-        return Server("bench.constant:worker", **options)
+        return Server(f"bench.constant:{application}", **options)
 
     with mock.patch.object(serve, "Server", server):
         serve.listen(settings.load(port=int(port), workers=int(workers)))
+
+
+def _folder() -> Path:
+    return Path(os.environ[_ANSWER])
 
 
 if __name__ == "__main__":

@@ -1,16 +1,21 @@
 """The programs the benchmark runs and that no Python package brings."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 from tests.support.postgres import PACKAGES, PROGRAMS
 
 PGBENCH = str(PACKAGES / PROGRAMS / "pgbench")
+POSTGRES = str(PACKAGES / PROGRAMS / "postgres")
 PSQL = str(PACKAGES / PROGRAMS / "psql")
+BAO = str(Path(sys.executable).with_name("bao"))
 PY_SPY = str(Path(sys.executable).with_name("py-spy"))
+OPENBAO = "OpenBao"
 _FROM_DEBIAN = ("wrk", "nginx")
 # Debian's nginx is where ordinary users do not look for programs.
 _PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
@@ -39,6 +44,28 @@ def path(name: str) -> str:
     found = shutil.which(name, path=_PATH)
     assert found is not None, f"{name} was required at the start"
     return found
+
+
+def versions() -> dict[str, str]:
+    """What is measured and what it is measured against, as far as it can be had here, by name."""
+    commands = {
+        "nginx": ["nginx", "-v"],
+        "PostgreSQL": [POSTGRES, "--version"],
+        OPENBAO: [BAO, "version"],
+    }
+    found = {name: _version(command) for name, command in commands.items()}
+    known = {name: version for name, version in found.items() if version is not None}
+    return {"granian": metadata.version("granian"), **known}
+
+
+def _version(command: list[str]) -> str | None:
+    """The first number with points in what it says; None when it cannot be run."""
+    program = shutil.which(command[0], path=_PATH)
+    if program is None:
+        return None
+    done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+    number = re.search(r"\d+(\.\d+)+", done.stdout + done.stderr)
+    return number[0] if number and not done.returncode else None
 
 
 def python(module: str, *arguments: object) -> list[str]:

@@ -1,5 +1,6 @@
 """What the service is measured against, started in the same run on the same machine."""
 
+import json
 import os
 import re
 import socket
@@ -11,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from bench import programs
+from bench.constant import BODY, HEADERS
 from bench.dataset import Dataset
 from bench.subjects import Program, Served
 from bench.works import LIST
@@ -23,7 +25,7 @@ from teamvars.storage.database import Row, Transaction
 from teamvars.storage.postgres import FRAGMENTS
 from tests.support.server import START_SECONDS, end_group, free_port
 
-NGINX, HTTP_ALONE = "nginx", "HTTP alone"
+NGINX, HTTP_ALONE, GRANIAN_ALONE = "nginx", "HTTP alone", "granian alone"
 COMMITS, SELECT, INSERT = "raw commits", "pgbench SELECT", "pgbench INSERT"
 
 # It logs each request, as we do, and keeps the file at hand.
@@ -44,7 +46,11 @@ http {{
     }}
 }}
 """
+_SENT_BY_GRANIAN_ITSELF = {"date", "server"}
 _SENT_BY_NGINX_ITSELF = {"content-type", "content-length", "date", "server", "etag"}
+_APPLICATIONS = {HTTP_ALONE: "worker", GRANIAN_ALONE: "bare"}
+# A setting of whoever measures must not become one of what is measured.
+_SETTINGS = ("TEAMVARS_", "BAO_", "VAULT_")
 
 
 @contextmanager
@@ -72,19 +78,24 @@ def nginx(folder: Path, workers: int, like: Served, dataset: Dataset) -> Iterato
     config.write_text(text)
     name = f"{NGINX} x{workers}"
     command = [programs.path("nginx"), "-e", str(folder / "error.log"), "-c", str(config)]
-    with _running(command, port, folder / "log") as pid:
+    with running(command, port, folder / "log") as pid:
         yield Served(name, f"http://127.0.0.1:{port}", pid, dataset)
 
 
 @contextmanager
-def http_alone(folder: Path, workers: int, like: Served, dataset: Dataset) -> Iterator[Served]:
-    """Our application that gives the same bytes without asking a service."""
+def constant(
+    name: str, folder: Path, workers: int, like: Served, dataset: Dataset
+) -> Iterator[Served]:
+    """HTTP alone or granian alone: the same bytes as the server's list, from memory."""
+    answer = LIST.ask(like.url, dataset)
     folder.mkdir()
-    (folder / "body").write_bytes(LIST.ask(like.url, dataset).content)
+    (folder / BODY).write_bytes(answer.content)
+    headers = [pair for pair in answer.headers.items() if pair[0] not in _SENT_BY_GRANIAN_ITSELF]
+    (folder / HEADERS).write_text(json.dumps(headers))
     port = free_port()
-    command = programs.python("bench.constant", port, workers, folder / "body")
-    with _running(command, port, folder / "log") as pid:
-        yield Served(f"{HTTP_ALONE} x{workers}", f"http://127.0.0.1:{port}", pid, dataset)
+    command = programs.python("bench.constant", _APPLICATIONS[name], port, workers, folder)
+    with running(command, port, folder / "log") as pid:
+        yield Served(f"{name} x{workers}", f"http://127.0.0.1:{port}", pid, dataset)
 
 
 def commits(folder: Path) -> Program:
@@ -159,9 +170,9 @@ class _Recorder(Transaction):
 
 
 @contextmanager
-def _running(command: list[str], port: int, log: Path) -> Iterator[int]:
+def running(command: list[str], port: int, log: Path) -> Iterator[int]:
     """A server while it is needed; yields its process once it accepts connections."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith("TEAMVARS_")}
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(_SETTINGS)}
     with log.open("w") as out:
         process = subprocess.Popen(
             command,

@@ -9,10 +9,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import dataset, programs, references
+from bench import dataset, openbao, programs, references
 from bench.dataset import EMPTY, FULL, Dataset, Size
 from bench.machine import resident_mib
-from bench.subjects import Served, Subject
+from bench.references import GRANIAN_ALONE, HTTP_ALONE
+from bench.rounds import Pair
+from bench.subjects import Served
+from bench.works import CREATE, LIST
 from tests.support.commands import Host
 from tests.support.postgres import LocalPostgres
 from tests.support.server import Server
@@ -30,8 +33,8 @@ class Stage:
     """What can be measured. `started` has the seconds until each server was ready."""
 
     servers: list[Served] = field(default_factory=list)
-    for_lists: list[Subject] = field(default_factory=list)
-    for_creates: list[Subject] = field(default_factory=list)
+    for_lists: list[Pair] = field(default_factory=list)
+    for_creates: list[Pair] = field(default_factory=list)
     started: dict[str, float] = field(default_factory=dict)
 
     def memory(self) -> dict[str, float]:
@@ -49,16 +52,13 @@ def ratios() -> Iterator[Stage]:
         for engine, where in ((SQLITE, host), (POSTGRES, with_postgres)):
             for workers in WORKERS:
                 _serve(stage, stack, Server(where, workers=workers), f"{engine} x{workers}", made)
-        like = stage.servers[0]
-        for workers in WORKERS:
-            nginx = references.nginx(folder / f"nginx-{workers}", workers, like, made)
-            alone = references.http_alone(folder / f"alone-{workers}", workers, like, made)
-            stage.for_lists += [stack.enter_context(nginx), stack.enter_context(alone)]
+        _add_references(stage, stack, folder, made)
+        add_openbao(stage, stack, folder / "openbao", made)
         url = postgres.url("empty")
-        stage.for_lists.append(references.pgbench_select(url, made, folder))
+        stage.for_lists.append((LIST, references.pgbench_select(url, made, folder)))
         stage.for_creates += [
-            references.commits(folder),
-            references.pgbench_insert(url, folder),
+            (CREATE, references.commits(folder)),
+            (CREATE, references.pgbench_insert(url, folder)),
         ]
         yield stage
 
@@ -105,3 +105,24 @@ def _serve(stage: Stage, stack: ExitStack, server: Server, name: str, made: Data
     stack.enter_context(server)
     stage.started[name] = time.monotonic() - begun
     stage.servers.append(Served(name, server.url, server.pid, made))
+
+
+def _add_references(stage: Stage, stack: ExitStack, folder: Path, made: Dataset) -> None:
+    """The servers that give the bytes of our list and do less for it."""
+    like = stage.servers[0]
+    for workers in WORKERS:
+        nginx = references.nginx(folder / f"nginx-{workers}", workers, like, made)
+        alone = references.constant(HTTP_ALONE, folder / f"http-{workers}", workers, like, made)
+        stage.for_lists += [(LIST, stack.enter_context(server)) for server in (nginx, alone)]
+    granian = references.constant(GRANIAN_ALONE, folder / "granian-1", 1, like, made)
+    stage.for_lists.append((LIST, stack.enter_context(granian)))
+
+
+def add_openbao(stage: Stage, stack: ExitStack, folder: Path, made: Dataset) -> None:
+    """OpenBao; says in a sentence what will be missing when it cannot be run here."""
+    if programs.OPENBAO not in programs.versions():
+        print("  OpenBao cannot be run here: its rows and the figures taken from them are missing.")
+        return
+    server = stack.enter_context(openbao.openbao(folder, made))
+    stage.for_lists.append((openbao.READ, server))
+    stage.for_creates.append((openbao.WRITE, server))

@@ -51,7 +51,7 @@ class Served:
         self.name = name
         self.url = url
         self.pid = pid
-        self._dataset = dataset
+        self.dataset = dataset
         self._plan: Callable[[Work], Plan] = cache(lambda work: work.plan(dataset, url))
 
     def measure(self, work: Work, seconds: int) -> Sample:
@@ -65,7 +65,7 @@ class Served:
         written = None
         if work.written:
             path = plan.requests[0].path.split("/")
-            request = update(self._dataset, path[path.index("workspaces") + 1])
+            request = update(self.dataset, path[path.index("workspaces") + 1])
             with Writer(self.url, request, plan.headers) as writer:
                 load = wrk.run(self.url, plan, seconds, connections)
             written = writer.per_second

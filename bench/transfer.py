@@ -39,8 +39,10 @@ class Bulk:
             "SELECT organization_id, version, master_key_id, wrapped FROM data_keys"
         )
         assert row is not None
-        key = self._sealer.data_key(WrappedKey(*row))
-        return {id_: await self._fill(id_, count, key) for id_, count in counts.items() if count}
+        data_key = self._sealer.data_key(WrappedKey(*row))
+        return {
+            id_: await self._fill(id_, count, data_key) for id_, count in counts.items() if count
+        }
 
     async def add_tokens(self, organization_id: str, count: int) -> None:
         """So many tokens of the organization, which nobody will ever show."""
@@ -53,14 +55,14 @@ class Bulk:
             entry, stream = self._chain.extend(stream, event)
             await streams.append(self._tx, entry, stream)
 
-    async def _fill(self, workspace_id: str, count: int, key: DataKey) -> str:
+    async def _fill(self, workspace_id: str, count: int, data_key: DataKey) -> str:
         stream = (await streams.lock(self._tx, [workspace_id]))[workspace_id]
         first = ""
         for n in range(count):
             variable = _variable(workspace_id, n, self._now)
-            value = f"value number {n} of {workspace_id}"
-            sealed = key.seal(value, variable)
-            size = value_size(value)
+            plain = value(workspace_id, n)
+            sealed = data_key.seal(plain, variable)
+            size = value_size(plain)
             await variables.insert(self._tx, StoredVariable(variable, sealed, size))
             details = {
                 "key": variable.key,
@@ -73,6 +75,16 @@ class Bulk:
             await streams.append(self._tx, entry, stream)
             first = first or variable.id
         return first
+
+
+def key(n: int) -> str:
+    """The key of a workspace's variable, counted from 0."""
+    return f"variable_{n:04}"
+
+
+def value(workspace_id: str, n: int) -> str:
+    """Its value."""
+    return f"value number {n} of {workspace_id}"
 
 
 async def copy(file: Path, url: str) -> None:
@@ -105,7 +117,7 @@ def _variable(workspace_id: str, n: int, now: int) -> Variable:
     return Variable(
         id=new_id("var"),
         workspace_id=workspace_id,
-        key=f"variable_{n:04}",
+        key=key(n),
         value=None,
         description=f"What runs need to know, part {n}",
         category=Category.ENV if n % 3 == 0 else Category.TOOL,

@@ -3,13 +3,17 @@
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 
-from bench import dataset, references
+from bench import dataset, openbao, programs, references, stage
 from bench.core import POSTGRES_URL
-from bench.dataset import EMPTY
+from bench.dataset import EMPTY, SPREAD, Dataset
+from bench.references import GRANIAN_ALONE, HTTP_ALONE
+from bench.stage import Stage
 from bench.subjects import Served
 from bench.works import LIST, WORKS
 from tests.support.commands import Host
@@ -62,8 +66,12 @@ async def test_everything_the_benchmark_measures_answers(
         for work in WORKS:
             assert work.plan(made, server.url).requests, "it answers with the status it must"
         like = Served("PostgreSQL", server.url, server.pid, made)
-        with references.http_alone(tmp_path / "alone", 1, like, made) as alone:
-            assert LIST.ask(alone.url, made).content == LIST.ask(server.url, made).content
+        listed = LIST.ask(server.url, made)
+        for name in (HTTP_ALONE, GRANIAN_ALONE):
+            with references.constant(name, tmp_path / name, 1, like, made) as alone:
+                answer = LIST.ask(alone.url, made)
+                assert answer.content == listed.content
+                assert answer.headers.keys() == listed.headers.keys()
     url = postgres.url("benchmark")
     for program in (
         references.commits(tmp_path),
@@ -72,3 +80,29 @@ async def test_everything_the_benchmark_measures_answers(
     ):
         assert program.measure(LIST, 1).per_second > 0
     postgres.drop_database("benchmark")
+
+
+def test_without_openbao_a_run_says_what_is_missing_and_has_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(programs, "BAO", str(tmp_path / "bao"))
+    assert programs.versions().keys() >= {"granian", "PostgreSQL"}
+    with ExitStack() as stack:
+        on = Stage()
+        stage.add_openbao(on, stack, tmp_path, Dataset("", {}, {}, [], []))
+    assert (on.for_lists, on.for_creates) == ([], [])
+    assert capsys.readouterr().out.count("OpenBao cannot be run here") == 1
+
+
+def test_openbao_is_set_up_to_be_read_and_written(tmp_path: Path) -> None:
+    if programs.OPENBAO not in programs.versions():
+        pytest.skip("only the benchmark installs OpenBao")
+    made = Dataset("", {"list-20": "ws-1"}, {}, [], [])
+    with openbao.openbao(tmp_path, made) as server:
+        assert len(openbao.READ.ask(server.url, server.dataset).json()["data"]["data"]) == 20
+        writes = openbao.WRITE.plan(server.dataset, server.url).requests
+        assert len({request.path for request in writes}) == len(SPREAD)
+        assert psutil.Process(server.pid).is_running()
+        assert server.dataset.token not in " ".join(psutil.Process(server.pid).cmdline())
+        assert server.dataset.token not in (tmp_path / "log").read_text()
+    assert not psutil.pid_exists(server.pid)
