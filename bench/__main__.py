@@ -40,7 +40,8 @@ def main() -> None:
         if GROWTH in wanted.only and not wanted.scale:
             print(f"{GROWTH} ({time.monotonic() - begun:.0f} s)", flush=True)
             times = growth.measure([s for s in on.servers if s.name.endswith("x1")], effort)
-        outcome = Outcome(effort, results, on.started, on.memory(), times)
+        versions = programs.versions()
+        outcome = Outcome(effort, versions, results, on.started, on.memory(), times)
     name = "scale" if wanted.scale else "ratios"
     # Less than everything, or less thoroughly, is not what the published figures are.
     partly = "-partly" if set(wanted.only) < set(NAMES) else ""

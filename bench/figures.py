@@ -5,10 +5,20 @@ from dataclasses import dataclass
 
 from bench import growth
 from bench.outcome import Outcome
-from bench.references import COMMITS, HTTP_ALONE, INSERT, NGINX, SELECT
-from bench.rounds import Results, middle
+from bench.programs import OPENBAO
+from bench.references import COMMITS, GRANIAN_ALONE, HTTP_ALONE, INSERT, NGINX, SELECT
+from bench.rounds import WRK_IS_FULL, Results, middle
 from bench.stage import EMPTIED, FILLED, POSTGRES, SQLITE
-from bench.works import CREATE, CREATE_HOT, LIST, LIST_WRITTEN, MIXED, MIXED_WIDE, WORKS
+from bench.works import (
+    CREATE,
+    CREATE_HOT,
+    LIST,
+    LIST_WRITTEN,
+    MEMBERS,
+    MIXED,
+    MIXED_WIDE,
+    WORKS,
+)
 from bench.writer import ENOUGH
 
 Side = tuple[str, str]
@@ -56,14 +66,25 @@ _ENGINES = (SQLITE, POSTGRES)
 _SERVERS = _ON_SQLITE, _ON_POSTGRES = f"{SQLITE} x", f"{POSTGRES} x"
 _SCALE = Bars(0.8, 0.95)
 _RATIOS: tuple[tuple[str, Side, Side, Bars], ...] = (
-    ("list of 20 / nginx", (LIST.name, _ON_SQLITE), (LIST.name, NGINX), Bars(0.15, 0.30)),
-    ("list of 20 / nginx", (LIST.name, _ON_POSTGRES), (LIST.name, NGINX), Bars(0.08, 0.20)),
+    ("list of 20 / nginx", (LIST.name, _ON_SQLITE), (LIST.name, NGINX), Bars(0.25, 0.35)),
+    ("list of 20 / nginx", (LIST.name, _ON_POSTGRES), (LIST.name, NGINX), Bars(0.18, 0.25)),
+    ("list of 20 / OpenBao", (LIST.name, _ON_SQLITE), (LIST.name, OPENBAO), Bars(5, 7)),
+    ("list of 20 / OpenBao", (LIST.name, _ON_POSTGRES), (LIST.name, OPENBAO), Bars(4, 5.5)),
     *(
         ("list written / unwritten", (LIST_WRITTEN.name, e), (LIST.name, e), Bars(0.6, 0.85))
         for e in _SERVERS
     ),
     ("create / raw commits", (CREATE.name, _ON_SQLITE), (CREATE.name, COMMITS), Bars(0.8, 1.3)),
     ("create / one INSERT", (CREATE.name, _ON_POSTGRES), (CREATE.name, INSERT), Bars(0.18, 0.40)),
+    ("create / OpenBao", (CREATE.name, _ON_SQLITE), (CREATE.name, OPENBAO), Bars(4, 5)),
+    ("create / OpenBao", (CREATE.name, _ON_POSTGRES), (CREATE.name, OPENBAO), Bars(3, 4)),
+    ("members / create", (MEMBERS.name, _ON_POSTGRES), (CREATE.name, _ON_POSTGRES), Bars(0.5, 0.8)),
+    (
+        "HTTP alone / granian alone",
+        (LIST.name, f"{HTTP_ALONE} x1"),
+        (LIST.name, f"{GRANIAN_ALONE} x1"),
+        Bars(0.45, 0.6),
+    ),
     ("list / HTTP alone", (LIST.name, _ON_SQLITE), (LIST.name, HTTP_ALONE), Bars(0.5, 0.8)),
     ("list / HTTP alone", (LIST.name, _ON_POSTGRES), (LIST.name, HTTP_ALONE), Bars()),
     ("list / access SELECT", (LIST.name, _ON_POSTGRES), (LIST.name, SELECT), Bars()),
@@ -79,7 +100,7 @@ _RATIOS: tuple[tuple[str, Side, Side, Bars], ...] = (
             "full: mixed day over all / 64",
             (MIXED_WIDE.name, f"{e} {FILLED}"),
             (MIXED.name, f"{e} {FILLED}"),
-            Bars(),
+            Bars(0.6, 0.8),
         )
         for e in _ENGINES
     ),
@@ -109,6 +130,8 @@ def _ratio(results: Results, text: str, sides: tuple[Side, Side], bars: Bars) ->
     if one is not None and other is not None:
         ratio = results.ratio(one, other)
         how = f"{one[1]} / {other[1]}, {ratio.low:.2f}–{ratio.high:.2f}"  # noqa: RUF001
+        if any(map(results.wrk_is_full, (one, other))):
+            how += f", {WRK_IS_FULL}"
         written = middle(sample.written for sample in results.rows[one])
         short = written is not None and written < ENOUGH
         if short:

@@ -9,9 +9,12 @@ from bench.rounds import Effort, Results
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The samples, and for each server the seconds until it was ready and the MiB of a worker."""
+    """The samples, and for each server the seconds until it was ready and the MiB of a worker.
+
+    `versions` are those of the programs that were there to be measured."""
 
     effort: Effort
+    versions: Mapping[str, str]
     results: Results
     started: Mapping[str, float]
     memory: Mapping[str, float]
@@ -26,6 +29,7 @@ class Outcome:
         return {
             "machine": machine.describe(),
             "effort": asdict(self.effort),
+            "versions": dict(self.versions),
             "started": dict(self.started),
             "memory": dict(self.memory),
             "growth": dict(self.growth),

@@ -5,17 +5,17 @@ from collections.abc import Iterable, Sequence
 from bench import machine
 from bench.figures import figures
 from bench.outcome import Outcome
-from bench.rounds import Key, Results, middle
+from bench.rounds import WRK_IS_FULL, Key, Results, middle
 from bench.writer import ENOUGH
 
-_WRK_IS_FULL = 0.9
 _LOUD = 0.15
 
 
 def markdown(outcome: Outcome) -> str:
     """What a run is told by."""
     effort = f"{outcome.effort.rounds} rounds of {outcome.effort.seconds} s, medians"
-    described = ", ".join(f"{name} {value}" for name, value in machine.describe().items())
+    known = {**machine.describe(), **outcome.versions}
+    described = ", ".join(f"{name} {value}" for name, value in known.items())
     parts = [f"{effort}; {described}.", _figures(outcome), _rows(outcome.results)]
     if outcome.growth:
         parts.append(_growth(outcome))
@@ -41,7 +41,7 @@ def _row(key: Key, results: Results) -> tuple[str, ...]:
     cores, others = middle(s.load_cpu for s in samples), middle(s.others for s in samples)
     written = middle(s.written for s in samples)
     remarks = [
-        *(["wrk is the bottleneck"] if (cores or 0) > _WRK_IS_FULL else []),
+        *([WRK_IS_FULL] if results.wrk_is_full(key) else []),
         *(["others are loud"] if (others or 0) > _LOUD else []),
         *([f"written only {written:.0f} times"] if (written or ENOUGH) < ENOUGH else []),
     ]

@@ -11,6 +11,9 @@ Pair = tuple[Work, Subject]
 Key = tuple[str, str]
 """A row: the name of the work and the name of the subject."""
 
+WRK_IS_FULL = "wrk is the bottleneck"
+_WRK_CORES = 0.9
+
 
 @dataclass(frozen=True, slots=True)
 class Effort:
@@ -66,6 +69,10 @@ class Results:
         rounds = zip(self.rows[one], self.rows[other], strict=True)
         quotients = [a.per_second / b.per_second for a, b in rounds]
         return Ratio(statistics.median(quotients), min(quotients), max(quotients))
+
+    def wrk_is_full(self, key: Key) -> bool:
+        """Whether it was the load that could do no more: the subject could have done better."""
+        return (middle(sample.load_cpu for sample in self.rows[key]) or 0) > _WRK_CORES
 
     def tails(self, subjects: tuple[str, ...]) -> dict[Key, float]:
         """p99 / median of every row of those whose names begin so."""

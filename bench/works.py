@@ -140,6 +140,7 @@ CREATE = Work("create", "create over 64 workspaces", _creates(*SPREAD), 201)
 CREATE_HOT = Work("create-hot", "create, all in one workspace", _creates("hot"), 201)
 MIXED = Work("mixed", "mixed day: 90 % list, 8 % read, 2 % write", _mixed)
 MIXED_WIDE = Work("mixed-wide", "mixed day over every workspace", _mixed_wide)
+MEMBERS = Work("members", "add 10 members (and remove them)", _members, 204)
 WORKS = (
     LIST,
     LIST_WRITTEN,
@@ -151,5 +152,5 @@ WORKS = (
     CREATE,
     CREATE_HOT,
     Work("update", "update over 64 workspaces", _updates),
-    Work("members", "add 10 members (and remove them)", _members, 204),
+    MEMBERS,
 )

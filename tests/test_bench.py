@@ -3,18 +3,21 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 import pytest
 
-from bench import dataset, openbao, programs, references, stage
+from bench import dataset, openbao, programs, references, report, stage
 from bench.core import POSTGRES_URL
 from bench.dataset import EMPTY, SPREAD, Dataset
+from bench.outcome import Outcome
 from bench.references import GRANIAN_ALONE, HTTP_ALONE
+from bench.rounds import QUICK, Results
 from bench.stage import Stage
-from bench.subjects import Served
+from bench.subjects import Sample, Served
 from bench.works import LIST, WORKS
 from tests.support.commands import Host
 from tests.support.postgres import Postgres
@@ -82,6 +85,58 @@ async def test_everything_the_benchmark_measures_answers(
     postgres.drop_database("benchmark")
 
 
+# What each subject does a second, so that each figure is between its first bar and its goal.
+MEASURED = {
+    ("list-20", "nginx x1"): 20_000,
+    ("list-20", "HTTP alone x1"): 5000,
+    ("list-20", "HTTP alone x2"): 9000,
+    ("list-20", "granian alone x1"): 10_000,
+    ("list-20", "OpenBao"): 1000,
+    ("list-20", "SQLite x1"): 6000,
+    ("list-20", "PostgreSQL x1"): 4000,
+    ("list-20", "PostgreSQL x2"): 4500,
+    ("create", "OpenBao"): 1000,
+    ("create", "SQLite x1"): 4500,
+    ("create", "PostgreSQL x1"): 3500,
+    ("members", "PostgreSQL x1"): 2100,
+    ("mixed", "SQLite full"): 1000,
+    ("mixed-wide", "SQLite full"): 700,
+    ("mixed", "PostgreSQL full"): 1000,
+    ("mixed-wide", "PostgreSQL full"): 500,
+}
+
+
+def told(rows: Mapping[tuple[str, str], float], load_cpu: float = 0.5) -> str:
+    """The report of a run that came to that."""
+    samples = {key: [Sample(n, 0.0, load_cpu=load_cpu)] * 3 for key, n in rows.items()}
+    return report.markdown(Outcome(QUICK, {"granian": "2.8.7"}, Results(samples), {}, {}, {}))
+
+
+def test_each_figure_is_told_with_its_bars_and_what_it_was_taken_from() -> None:
+    expected = """
+| list of 20 / nginx | 0.25 | 0.35 | 0.3 | first bar | SQLite x1 / nginx x1, 0.30
+| list of 20 / nginx | 0.18 | 0.25 | 0.225 | first bar | PostgreSQL x2 / nginx x1, 0.23
+| list of 20 / OpenBao | 5 | 7 | 6 | first bar | SQLite x1 / OpenBao, 6.00
+| list of 20 / OpenBao | 4 | 5.5 | 4.5 | first bar | PostgreSQL x2 / OpenBao, 4.50
+| create / OpenBao | 4 | 5 | 4.5 | first bar | SQLite x1 / OpenBao, 4.50
+| create / OpenBao | 3 | 4 | 3.5 | first bar | PostgreSQL x1 / OpenBao, 3.50
+| members / create | 0.5 | 0.8 | 0.6 | first bar | PostgreSQL x1 / PostgreSQL x1, 0.60
+| HTTP alone / granian alone | 0.45 | 0.6 | 0.5 | first bar | HTTP alone x1 / granian alone x1, 0.50
+| full: mixed day over all / 64 | 0.6 | 0.8 | 0.7 | first bar | SQLite full / SQLite full, 0.70
+| full: mixed day over all / 64 | 0.6 | 0.8 | 0.5 | below | PostgreSQL full / PostgreSQL full, 0.50
+"""
+    text = told(MEASURED)
+    for line in expected.strip().splitlines():
+        assert line in text
+    assert "granian 2.8.7" in text.splitlines()[0]
+
+
+def test_a_figure_says_when_the_load_was_the_bottleneck() -> None:
+    row = next(x for x in told(MEASURED, 0.95).splitlines() if "granian alone | 0.45" in x)
+    assert row.endswith(", wrk is the bottleneck |")
+    assert "bottleneck" not in told(MEASURED, 0.85)
+
+
 def test_without_openbao_a_run_says_what_is_missing_and_has_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,6 +147,9 @@ def test_without_openbao_a_run_says_what_is_missing_and_has_the_rest(
         stage.add_openbao(on, stack, tmp_path, Dataset("", {}, {}, [], []))
     assert (on.for_lists, on.for_creates) == ([], [])
     assert capsys.readouterr().out.count("OpenBao cannot be run here") == 1
+    others = {key: n for key, n in MEASURED.items() if key[1] != "OpenBao"}
+    expected = [line for line in told(MEASURED).splitlines() if "OpenBao" not in line]
+    assert told(others).splitlines() == expected
 
 
 def test_openbao_is_set_up_to_be_read_and_written(tmp_path: Path) -> None:
