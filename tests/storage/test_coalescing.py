@@ -33,8 +33,8 @@ class Runs:
             else:
                 waiter.set_result(2 * waiter.item)
 
-    def submit(self, *items: int) -> "list[asyncio.Task[int]]":
-        return [asyncio.create_task(self.coalescer.submit(item)) for item in items]
+    def submit(self, *items: int) -> "list[asyncio.Future[int]]":
+        return [self.coalescer.submit(item) for item in items]
 
     async def reach(self, count: int) -> None:
         """Waits until that many batches have begun."""

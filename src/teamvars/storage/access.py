@@ -147,13 +147,16 @@ async def workspace(
     is as of then or later. Nothing is locked for who may not. An owner's level is then WRITE.
     """
     args = (caller.token_hash, now, workspace_id)
-    row = await _find(
+    if not lock:
+        row = await tx.look_up(READ_WORKSPACE, *args)
+        return _workspace(caller, None if row is None else WorkspaceRow(*row))
+    found = await _find(
         WorkspaceRow,
         lambda: tx.look_up(READ_WORKSPACE, *args),
-        (lambda: tx.look_up(LOCK_WORKSPACE, *args)) if lock else None,
+        lambda: tx.look_up(LOCK_WORKSPACE, *args),
         lambda row: row.level >= Level.WRITE,
     )
-    return _workspace(caller, row)
+    return _workspace(caller, found)
 
 
 async def workspace_by_name(

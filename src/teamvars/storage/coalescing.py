@@ -101,12 +101,12 @@ class Coalescer(Generic[I, R]):
         self._queue = queue
         self._leader: asyncio.Task[None] | None = None
 
-    async def submit(self, item: I) -> R:
-        """The result of the item, once its batch has run."""
+    def submit(self, item: I) -> asyncio.Future[R]:
+        """The result of the item, once its batch has run. Whoever cancels it waits no longer."""
         waiter: Waiter[I, R] = Waiter(item)
         self._queue.put(waiter)
         self.wake()
-        return await waiter.future
+        return waiter.future
 
     def wake(self) -> None:
         """Starts the leader unless it runs; for a queue that has something to take again."""

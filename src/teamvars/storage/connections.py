@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -125,8 +125,11 @@ class Connections:
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                async with self._connection(lane, deadline) as connection:
+                connection = await self._acquire(lane, deadline)
+                try:
                     return await run(connection)
+                finally:
+                    await self._release(lane, connection)
             except RUN_AGAIN as error:
                 failure: Exception = error
             except _BUSY_OR_BROKEN as error:  # before _LOST: TimeoutError is an OSError
@@ -141,20 +144,22 @@ class Connections:
             await asyncio.sleep(pause)
         raise AssertionError("unreachable")
 
-    @asynccontextmanager
-    async def _connection(self, lane: Lane, deadline: Deadline) -> AsyncIterator[Connection]:
+    async def _acquire(self, lane: Lane, deadline: Deadline) -> Connection:
         """A connection of the lane. Raises TimeoutError when none becomes free in time."""
-        limit = Deadline.after(min(self._acquire_seconds, deadline.left))
-        async with asyncio.timeout_at(limit.at):
+        async with asyncio.timeout(min(self._acquire_seconds, deadline.left)):
             await self._free[lane].acquire()
-        try:
-            connection = await self._pool.acquire(timeout=limit.left)
             try:
-                yield connection
-            finally:
-                # The transaction has ended: an error on release must not replace its outcome.
-                with suppress(*UNUSABLE, asyncpg.InterfaceError):
-                    await self._pool.release(connection)
+                # Not with the pool's own timeout, which runs a task for each.
+                return await self._pool.acquire()
+            except BaseException:
+                self._free[lane].release()
+                raise
+
+    async def _release(self, lane: Lane, connection: Connection) -> None:
+        try:
+            # The transaction has ended: an error on release must not replace its outcome.
+            with suppress(*UNUSABLE, asyncpg.InterfaceError):
+                await self._pool.release(connection)
         finally:
             self._free[lane].release()
 

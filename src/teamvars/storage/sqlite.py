@@ -7,7 +7,7 @@ process is polled for, and a COMMIT, which calls fsync(), runs in a thread.
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -18,7 +18,7 @@ import apsw
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
-from teamvars.storage.database import Body, Database, Row, Statement, T, Transaction
+from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.sqlite_connection import UNUSABLE, SqliteConnection
 from teamvars.storage.sqlite_settlement import (
     LostCommit,
@@ -52,7 +52,14 @@ class _Queries(Transaction):
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         statement = Statement(sql, args)
-        return await _retry_while_busy(lambda: self._statements.submit(statement))
+        try:
+            return await self._statements.submit(statement)
+        except apsw.BusyError:
+            return await _retry_while_busy(lambda: self._statements.submit(statement))
+
+    async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
+        rows = await self.fetch(lookup.single, *args)
+        return rows[0] if rows else None
 
     async def script(self, sql: str) -> None:
         raise NotImplementedError("a script is for a transaction")
@@ -151,8 +158,8 @@ class SqliteDatabase(Database):
     async def read(self, body: Body[T]) -> T:
         return await _retry_while_busy(lambda: self._read_once(body))
 
-    async def query(self, body: Body[T]) -> T:
-        return await body(self._queries)
+    def query(self, body: Body[T]) -> Coroutine[Any, Any, T]:
+        return body(self._queries)
 
     async def _connect(self) -> None:
         # The writer first: it sets the journal mode of a new file to WAL.
