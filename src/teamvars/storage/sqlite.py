@@ -33,6 +33,7 @@ LOCK_WAIT_SECONDS = 5.0
 """How long a write waits for another process before it is refused."""
 
 _POLL_SECONDS = 0.002
+_WORTH_A_TRANSACTION = 3
 _NO_DEADLINE = nullcontext()
 
 
@@ -69,12 +70,19 @@ class _Queries(Transaction):
         await self._statements.close()
 
     async def _run(self, batch: list[Waiter[Statement, Sequence[Row]]]) -> None:
-        transaction = SqliteTransaction(self._reader.connection())
+        connection = self._reader.connection()
+        transaction = SqliteTransaction(connection)
+        # On one snapshot: each would else lock the log for itself, at a quarter of its time.
+        is_shared = len(batch) >= _WORTH_A_TRANSACTION
+        if is_shared:
+            connection.execute("BEGIN")
         for waiter in batch:
             try:
                 waiter.set_result(transaction.run(waiter.item.sql, waiter.item.args))
             except Exception as error:
                 waiter.set_exception(self._reader.translate(error))
+        if is_shared:
+            self._reader.roll_back()
 
 
 class _Write(Generic[T]):
