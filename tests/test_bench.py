@@ -152,6 +152,7 @@ def test_without_openbao_a_run_says_what_is_missing_and_has_the_rest(
     assert told(others).splitlines() == expected
 
 
+@pytest.mark.long
 def test_openbao_is_set_up_to_be_read_and_written(tmp_path: Path) -> None:
     if programs.OPENBAO not in programs.versions():
         pytest.skip("only the benchmark installs OpenBao")
