@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -182,6 +182,11 @@ class Listening(ObservedTransaction):
         if self._has_many:
             self._see(lookup.batched, tuple([arg] * 32 for arg in args))
         return await super().look_up(lookup, *args)
+
+    async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
+        if self._has_many:
+            self._see(lookup.batched, tuple([arg] * 32 for arg in args))
+        return await super().look_up_all(lookup, *args)
 
 
 class Large(NamedTuple):

@@ -40,8 +40,8 @@ ROWS = [
     (statements.LOCK_WORKSPACE.single, WorkspaceRow._fields),
     (statements.READ_ORGANIZATION, OrganizationRow._fields),
     (statements.LOCK_ORGANIZATION, OrganizationRow._fields),
-    (statements.READ_TEAM, TeamRow._fields),
-    (statements.LOCK_TEAM, TeamRow._fields),
+    (statements.READ_TEAM.single, TeamRow._fields),
+    (statements.LOCK_TEAM.single, TeamRow._fields),
 ]
 
 

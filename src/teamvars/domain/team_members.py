@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault
-from teamvars.domain.memberships import Membership
+from teamvars.domain.memberships import Status
 
 MAX_ITEMS = 1000
 """Of a document that names several resources."""
@@ -19,9 +19,14 @@ class LinkageType(StrEnum):
     USERS = "users"
     ORGANIZATION_MEMBERSHIPS = "organization-memberships"
 
-    def id_of(self, membership: Membership) -> str:
-        """A membership's id in a linkage object of this type."""
-        return membership.user.id if self is LinkageType.USERS else membership.id
+
+class Linked(msgspec.Struct, frozen=True):
+    """A membership that a request names, by which id, and whether it is in the team."""
+
+    id: str
+    membership_id: str
+    status: Status
+    in_team: bool
 
 
 class MembersDraft(msgspec.Struct, frozen=True):

@@ -1,20 +1,22 @@
 """The members of a team: show, add and remove them, by user or by organization membership."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from teamvars.domain.access import Caller, TeamAccess
 from teamvars.domain.errors import Fault, refuse_all
-from teamvars.domain.memberships import Membership, Status
-from teamvars.domain.team_members import LinkageType, MembersDraft, owners_lost
+from teamvars.domain.memberships import Status
+from teamvars.domain.team_members import LinkageType, Linked, MembersDraft, owners_lost
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
+from teamvars.services.changes import Changes
 from teamvars.services.directory import memberships as membership_changes
-from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import access, memberships
+from teamvars.storage import access, memberships, streams
 from teamvars.storage.database import Database, Transaction
 
 Change = Literal["add", "remove"]
+
+_WRITE = {"add": memberships.add_to_team, "remove": memberships.remove_from_team}
 
 
 class TeamMembers:
@@ -26,6 +28,7 @@ class TeamMembers:
         """`usernames`: whether a username stands for a user's id."""
         self._usernames = usernames
         self._database = database
+        self._changes = Changes(database)
         self._chain = chain
         self._clock = clock
 
@@ -54,34 +57,37 @@ class TeamMembers:
         """
 
         async def body(tx: Transaction) -> None:
-            ledger = Ledger(tx, caller, self._chain, self._clock())
-            granted = await access.team(tx, caller, ledger.now, team_id, lock=True)
+            now = self._clock()
+            granted = await access.team(tx, caller, now, team_id, lock=True)
             granted.require_manage_membership()
             asked, found = await self._find(tx, granted, linkage, draft)
-            missing = asked.missing(map(linkage.id_of, found))
+            missing = asked.missing(one.id for one in found)
             broken = await _rules_broken(tx, granted, linkage, change, (asked, found))
             refuse_all([*asked.faults, *missing, *broken])
-            concerned = [m.id for m in found if (team_id in m.team_ids) is (change == "remove")]
+            concerned = sorted(o.membership_id for o in found if o.in_team is (change == "remove"))
             if not concerned:
                 return
-            ledger.adopt(granted.stream)
-            if change == "add":
-                await membership_changes.add_to_teams(ledger, [(granted.team, concerned)])
-            else:
-                await membership_changes.remove_from_team(ledger, granted.team, concerned)
+            details = membership_changes.members_details(concerned)
+            event = caller.event(f"member.{change}", team_id, details, now)
+            record = streams.appending(*self._chain.extend(granted.stream, event))
+            await _WRITE[change](tx, team_id, concerned, *record)
 
-        await self._database.write(body)
+        async def look(tx: Transaction) -> None:
+            granted = await access.team(tx, caller, self._clock(), team_id)
+            granted.require_manage_membership()
+
+        await self._changes.make(caller, team_id, look, body)
 
     async def _find(
         self, tx: Transaction, granted: TeamAccess, linkage: LinkageType, draft: MembersDraft
-    ) -> tuple[MembersDraft, Sequence[Membership]]:
+    ) -> tuple[MembersDraft, Sequence[Linked]]:
         """The memberships a draft names, and the draft with ids where it had usernames.
 
         What is somebody's id is never taken for a username.
         """
         team = granted.team
         found = await memberships.find_linked(tx, team, linkage, draft.wanted())
-        strangers = set(draft.wanted()) - set(map(linkage.id_of, found))
+        strangers = set(draft.wanted()) - {one.id for one in found}
         if not (strangers and self._usernames and linkage is LinkageType.USERS):
             return draft, found
         named = await memberships.find_user_ids(tx, team.organization_id, strangers)
@@ -94,15 +100,15 @@ async def _rules_broken(
     granted: TeamAccess,
     linkage: LinkageType,
     change: Change,
-    asked: tuple[MembersDraft, Collection[Membership]],
+    asked: tuple[MembersDraft, Sequence[Linked]],
 ) -> list[Fault]:
     draft, found = asked
     if change == "add":
-        invited = [m.user.id for m in found if m.status is Status.INVITED]
+        invited = [one.id for one in found if one.status is Status.INVITED]
         return draft.not_accepted(invited) if linkage is LinkageType.USERS else []
     if not granted.team.is_owners:
         return []
     members = (await memberships.of_teams(tx, [granted.team.id]))[granted.team.id]
-    active = {m.id: m for m in members if m.counts_as_owner}
-    lost = owners_lost(active, (m.id for m in found))
-    return draft.last_owners(linkage.id_of(active[id_]) for id_ in lost)
+    active = [member.id for member in members if member.counts_as_owner]
+    lost = owners_lost(active, (one.membership_id for one in found))
+    return draft.last_owners(one.id for one in found if one.membership_id in lost)

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
-from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.preconditions import Versions
 from teamvars.domain.variables import (
     Variable,
@@ -20,12 +19,12 @@ from teamvars.domain.workspaces import Quota, Workspace
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock
+from teamvars.services.changes import Changes
 from teamvars.services.code.checker import CodeChecker
-from teamvars.services.known_callers import KnownCallers
 from teamvars.services.rendered import Rendered, RenderedLists
 from teamvars.services.syntax import Verdicts, with_verdicts
 from teamvars.storage import access, streams, variables
-from teamvars.storage.database import Body, Database, T, Transaction
+from teamvars.storage.database import Body, Database, Transaction
 from teamvars.storage.variables import StoredVariable
 
 
@@ -58,8 +57,6 @@ _BATCH_BYTES = 64 * 1024
 _ROW_BYTES = 512
 """What a variable counts beside its value: it costs some 10 µs, as a value of that size does."""
 
-_LACKS_RIGHT = {Kind.UNAUTHENTICATED, Kind.NOT_FOUND, Kind.FORBIDDEN}
-
 
 class Rules(msgspec.Struct, frozen=True):
     """What values are held to: how many and how large they are, and that code parses."""
@@ -82,7 +79,7 @@ class Variables:
         self._code = rules.code
         self._lists = RenderedLists(_LISTS_BYTES)
         self._one_large = asyncio.Lock()
-        self._writers = KnownCallers()
+        self._changes = Changes(database)
 
     async def list(self, caller: Caller, workspace_id: str, render: Render) -> Rendered:
         """All variables of a workspace, rendered, or cached at the same head and names."""
@@ -200,7 +197,7 @@ class Variables:
         async def look(tx: Transaction) -> None:
             await self._writable(tx, caller, (workspace_id, variable_id), self._clock(), lock=False)
 
-        await self._change(caller, workspace_id, look, body)
+        await self._changes.make(caller, workspace_id, look, body)
 
     async def _readable(
         self, tx: Transaction, caller: Caller, workspace_id: str
@@ -237,24 +234,10 @@ class Variables:
         return await with_verdicts(
             self._code,
             caller,
-            lambda verdicts: self._change(
+            lambda verdicts: self._changes.make(
                 caller, workspace_id, look, lambda tx: body(tx, verdicts)
             ),
         )
-
-    async def _change(
-        self, caller: Caller, workspace_id: str, look: Body[None], body: Body[T]
-    ) -> T:
-        """Makes the change. `look` keeps callers without the right out of the queue of writers."""
-        if not self._writers.knows(caller, workspace_id):
-            await self._database.query(look)
-            self._writers.note(caller, workspace_id)
-        try:
-            return await self._database.change(workspace_id, body)
-        except Refusal as refusal:
-            if refusal.kind in _LACKS_RIGHT:
-                self._writers.forget(caller, workspace_id)
-            raise
 
     async def _writable(
         self,

@@ -206,8 +206,8 @@ async def team(
     args = (caller.token_hash, now, team_id)
     found = await _find(
         TeamRow,
-        lambda: tx.fetch_one(READ_TEAM, *args),
-        (lambda: tx.fetch_one(LOCK_TEAM, *args)) if lock else None,
+        lambda: tx.look_up(READ_TEAM, *args),
+        (lambda: tx.look_up(LOCK_TEAM, *args)) if lock else None,
         lambda row: bool(row.changes_members),
     )
     row = _existing(caller, found)

@@ -253,15 +253,21 @@ _TEAM_COLUMNS = f"""{_CALLER_COLUMNS},
     {_STREAM_COLUMNS}"""
 
 # $3: the team's id.
-READ_TEAM = f"""{_CALLER_WITH_TEAMS}
+READ_TEAM = Lookup.of(
+    f"""{_CALLER_WITH_TEAMS}
 SELECT {_TEAM_COLUMNS}
 FROM caller
 LEFT JOIN teams ON teams.id = $3
 LEFT JOIN organizations ON organizations.id = teams.organization_id
 LEFT JOIN streams ON streams.id = teams.id
-"""
+""",
+    "BYTEA",
+    "BIGINT",
+    "TEXT",
+)
 
-LOCK_TEAM = f"""{_CALLER_WITH_TEAMS}
+LOCK_TEAM = Lookup.of(
+    f"""{_CALLER_WITH_TEAMS}
 SELECT {_TEAM_COLUMNS},
     unlocked.sequence AS unlocked_sequence
 FROM caller
@@ -271,4 +277,8 @@ JOIN streams AS unlocked ON unlocked.id = teams.id
 JOIN streams ON streams.id = teams.id
 WHERE {_CHANGES_MEMBERS}
 {_LOCK_STREAM}
-"""
+""",
+    "BYTEA",
+    "BIGINT",
+    "TEXT",
+)

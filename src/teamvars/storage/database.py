@@ -28,14 +28,34 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Lookup(msgspec.Struct, frozen=True, eq=False):
-    """A statement with at most one row, for one call and, on PostgreSQL, for many calls at once.
+    """A statement for one call and, on PostgreSQL, for many calls at once.
 
     `batched` takes each parameter as an array with an element for each call. Its first column is
-    the number of the call, from 1; the others are those of `single`.
+    the number of the call, from 1; the others are those of `single`. It waits for nobody: a row
+    that `single` would lock, and that another transaction has locked, is left out.
     """
 
     single: str
     batched: str
+
+    @classmethod
+    def of(cls, single: str, *types: str) -> Self:
+        """The lookup of a statement whose parameters have these types on PostgreSQL."""
+        arrays = ", ".join(f"CAST(${n} AS {type_}[])" for n, type_ in enumerate(types, start=1))
+        names = ", ".join(f"of_{n}" for n in range(1, len(types) + 1))
+        of_call = re.sub(r"\$(\d+)", r"lookup.of_\1", single).strip()
+        of_call = re.sub(r"(\{lock \w+\})", r"\1 SKIP LOCKED", of_call)
+        return cls(
+            single,
+            f"""
+SELECT lookup.number, found.*
+FROM unnest({arrays})
+    WITH ORDINALITY AS lookup ({names}, number)
+CROSS JOIN LATERAL (
+{of_call}
+) AS found
+""",
+        )
 
 
 class Transaction(Protocol):
@@ -55,12 +75,16 @@ class Transaction(Protocol):
         return rows[0] if rows else None
 
     async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
-        """The row of a lookup, None when there is none.
+        """The first row of a lookup, None when there is none.
 
         In a `query`, calls that wait at the same time may be coalesced into one statement, which
         begins after the last of them was made.
         """
         return await self.fetch_one(lookup.single, *args)
+
+    async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
+        """All rows of a lookup."""
+        return await self.fetch(lookup.single, *args)
 
     async def execute(self, sql: str, *args: object) -> None:
         """Runs a statement and ignores its rows."""
@@ -186,7 +210,7 @@ class Fragments:
             (re.compile(r"\{text\}"), text),
             (re.compile(r"\{bytes\}"), bytes_),
             (re.compile(r"\{lock (\w+)\}"), lock),
-            (re.compile(r"IN \{each (\$\d+)\}"), each),
+            (re.compile(r"IN \{each ([$\w.]+)\}"), each),
         )
         self.render = lru_cache(maxsize=None)(self._render)
 

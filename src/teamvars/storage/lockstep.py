@@ -49,7 +49,7 @@ class _Read(msgspec.Struct, frozen=True):
     lookup: Lookup
     args: tuple[object, ...]
 
-    def __await__(self) -> Generator["_Read", Row | None, Row | None]:
+    def __await__(self) -> Generator["_Read", Sequence[Row], Sequence[Row]]:
         return (yield self)
 
 
@@ -91,18 +91,22 @@ class Member(Transaction):
         raise _NotBatchable
 
     async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
+        rows = await _Read(lookup, args)
+        return rows[0] if rows else None
+
+    async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
         return await _Read(lookup, args)
 
     async def execute_all(self, *statements: Statement) -> None:
         await _Write(statements)
 
-    def resume(self, outcome: Row | None) -> None:
-        """Runs the function up to its next step, or to its end."""
-        if isinstance(self.step, _Read) and outcome is None:
+    def resume(self, found: Sequence[Row] | None) -> None:
+        """Runs the function up to its next step, or to its end. `found` are a lookup's rows."""
+        if isinstance(self.step, _Read) and not found:
             self._missed = self.step.lookup
         self.step = None
         try:
-            step = self._coroutine.send(outcome)
+            step = self._coroutine.send(found)
         except StopIteration as end:
             self._result = end.value
         except _NotBatchable:
@@ -189,7 +193,7 @@ async def _look_up(
     """Looks up for all with one statement, which waits for no lock."""
     rows = await find_all(tx.fetch, lookup, [step.args for _, step in readers])
     for number, (member, _) in enumerate(readers, start=1):
-        member.resume(rows.get(number))
+        member.resume(rows.get(number, ()))
 
 
 async def _look_up_each(
@@ -197,7 +201,7 @@ async def _look_up_each(
 ) -> None:
     """Looks up for each with a statement that waits for locks: `single` has no SKIP LOCKED."""
     for member, step in readers:
-        member.resume(await tx.look_up(lookup, *step.args))
+        member.resume(await tx.look_up_all(lookup, *step.args))
 
 
 async def _write(

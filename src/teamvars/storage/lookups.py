@@ -1,8 +1,9 @@
 """Lookups of callers that wait at the same time, in one statement."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import Lookup, Row
@@ -45,18 +46,21 @@ class Lookups:
         # The statement may take no longer than the caller that has waited longest can.
         fetch = partial(self._fetch, earliest(call.deadline for call in calls))
         if len(calls) == 1:
-            rows = dict(enumerate(await fetch(lookup.single, *calls[0].args), start=1))
+            rows: Mapping[int, Sequence[Row]] = {1: await fetch(lookup.single, *calls[0].args)}
         else:
             rows = await find_all(fetch, lookup, [call.args for call in calls])
         for number, waiter in enumerate(batch, start=1):
-            waiter.set_result(rows.get(number))
+            found = rows.get(number)
+            waiter.set_result(found[0] if found else None)
 
 
 async def find_all(
     fetch: Fetch, lookup: Lookup, calls: Sequence[tuple[object, ...]]
-) -> dict[int, Any]:
+) -> Mapping[int, Sequence[Row]]:
     """The rows of many calls in one statement, by the number of the call, from 1; a call without a
     row is left out.
     """
-    rows = await fetch(lookup.batched, *map(list, zip(*calls, strict=True)))
-    return {row[0]: row[1:] for row in rows}
+    found: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in await fetch(lookup.batched, *map(list, zip(*calls, strict=True))):
+        found[row[0]].append(row[1:])
+    return found

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from teamvars.domain.memberships import Membership, MembershipFilter, Status
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.team_members import LinkageType
+from teamvars.domain.team_members import LinkageType, Linked
 from teamvars.domain.teams import Team
 from teamvars.domain.users import User
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Lookup, Row, Statement, Transaction
 from teamvars.storage.pages import Listing
 from teamvars.storage.patterns import containing
 
@@ -35,6 +35,34 @@ _LINKED_BY = {
     LinkageType.USERS: "memberships.user_id",
     LinkageType.ORGANIZATION_MEMBERSHIPS: "memberships.id",
 }
+# $1: the team's id, $2: that of its organization, $3: the ids as a JSON array.
+_FIND_LINKED = {
+    linkage: Lookup.of(
+        f"""
+SELECT {id_} AS linked_id, memberships.id, memberships.status,
+    CASE WHEN team_members.team_id IS NULL THEN 0 ELSE 1 END AS in_team
+FROM memberships
+LEFT JOIN team_members ON team_members.membership_id = memberships.id
+    AND team_members.team_id = $1
+WHERE memberships.organization_id = $2 AND {id_} IN {{each $3}}
+""",
+        "TEXT",
+        "TEXT",
+        "TEXT",
+    )
+    for linkage, id_ in _LINKED_BY.items()
+}
+# The organization of a membership cannot change, and is the team's: a foreign key says so.
+_ADD_TO_TEAM = """
+INSERT INTO team_members (team_id, membership_id, organization_id)
+SELECT $1, memberships.id, memberships.organization_id
+FROM memberships
+WHERE memberships.id IN {each $2}
+"""
+_REMOVE_FROM_TEAM = """
+DELETE FROM team_members WHERE team_id = $1 AND membership_id IN {each $2}
+"""
+_STATUSES = {status.value: status for status in Status}
 
 
 class Within(msgspec.Struct, frozen=True):
@@ -66,21 +94,15 @@ async def find_of_user(tx: Transaction, organization_id: str, user_id: str) -> M
 
 async def find_linked(
     tx: Transaction, team: Team, linkage: LinkageType, ids: Sequence[str]
-) -> list[Membership]:
-    """The memberships of a team's organization that the ids name, by id.
-
-    The team is among their teams where they are in it; no other is.
-    """
-    rows = await tx.fetch(
-        f"SELECT team_members.team_id, {_COLUMNS} FROM {_TABLES} LEFT JOIN team_members "
-        "ON team_members.membership_id = memberships.id AND team_members.team_id = $1 "
-        f"WHERE memberships.organization_id = $2 AND {_LINKED_BY[linkage]} IN {{each $3}} "
-        "ORDER BY memberships.id",
-        team.id,
-        team.organization_id,
-        json.dumps(ids),
-    )
-    return [_membership(row[1:], () if row[0] is None else (row[0],)) for row in rows]
+) -> list[Linked]:
+    """The memberships of a team's organization that the ids name."""
+    args = team.id, team.organization_id, json.dumps(ids)
+    return [
+        Linked(id_, membership_id, _STATUSES[status], bool(in_team))
+        for id_, membership_id, status, in_team in await tx.look_up_all(
+            _FIND_LINKED[linkage], *args
+        )
+    ]
 
 
 async def find_user_ids(
@@ -217,19 +239,24 @@ async def delete(tx: Transaction, membership_ids: Sequence[str]) -> None:
 
 async def add_to_teams(tx: Transaction, added: Iterable[tuple[Team, Sequence[str]]]) -> None:
     """Adds to each team the memberships with these ids, none of which is in it."""
-    await tx.execute_many(
-        "INSERT INTO team_members (team_id, membership_id, organization_id) VALUES ($1, $2, $3)",
-        [(team.id, id_, team.organization_id) for team, ids in added for id_ in ids],
-    )
+    await tx.execute_many(_ADD_TO_TEAM, [(team.id, json.dumps(ids)) for team, ids in added])
 
 
-async def remove_from_team(tx: Transaction, team_id: str, membership_ids: Sequence[str]) -> None:
-    """Removes memberships from the team; nothing else of them."""
-    await tx.execute(
-        "DELETE FROM team_members WHERE team_id = $1 AND membership_id IN {each $2}",
-        team_id,
-        json.dumps(membership_ids),
-    )
+async def add_to_team(
+    tx: Transaction, team_id: str, membership_ids: Sequence[str], *record: Statement
+) -> None:
+    """As `add_to_teams`, and runs the statements that record it."""
+    await tx.execute_all(Statement(_ADD_TO_TEAM, (team_id, json.dumps(membership_ids))), *record)
+
+
+async def remove_from_team(
+    tx: Transaction, team_id: str, membership_ids: Sequence[str], *record: Statement
+) -> None:
+    """Removes memberships from the team, nothing else of them; and runs the statements that record
+    it.
+    """
+    removal = Statement(_REMOVE_FROM_TEAM, (team_id, json.dumps(membership_ids)))
+    await tx.execute_all(removal, *record)
 
 
 def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[object]]:
@@ -258,7 +285,7 @@ def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[obj
     return " AND ".join(conditions), args
 
 
-def _membership(row: Row, team_ids: Sequence[str] = ()) -> Membership:
+def _membership(row: Row) -> Membership:
     id_, organization_id, organization, status, created_at, invited_as, *user = row
     return Membership(
         id=id_,
@@ -268,5 +295,4 @@ def _membership(row: Row, team_ids: Sequence[str] = ()) -> Membership:
         status=Status(status),
         created_at=created_at,
         invited_as=invited_as,
-        team_ids=team_ids,
     )

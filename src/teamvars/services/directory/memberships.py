@@ -41,6 +41,11 @@ async def remove_from_team(ledger: Ledger, team: Team, membership_ids: Sequence[
     await _record_members(ledger, team, "remove", membership_ids)
 
 
+def members_details(membership_ids: Sequence[str]) -> dict[str, object]:
+    """What the entry of a change to a team's members says of it."""
+    return {"organization-memberships": list(membership_ids)}
+
+
 async def _record(
     ledger: Ledger,
     verb: str,
@@ -57,5 +62,4 @@ async def _record(
 async def _record_members(
     ledger: Ledger, team: Team, verb: str, membership_ids: Sequence[str]
 ) -> None:
-    details = {"organization-memberships": list(membership_ids)}
-    await ledger.record(team.id, f"member.{verb}", team.id, details)
+    await ledger.record(team.id, f"member.{verb}", team.id, members_details(membership_ids))
