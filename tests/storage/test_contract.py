@@ -218,7 +218,7 @@ async def test_a_list_does_not_fetch_the_sealed_value_of_a_sensitive_variable(
 
 async def test_a_taken_key_is_refused_on_insert_and_on_update(schema: Database) -> None:
     async def rename(tx: Transaction) -> None:
-        await variables.update(tx, stored("a", id="var-b"))
+        await variables.update(tx, stored("b", id="var-b").variable, stored("a", id="var-b"))
 
     await insert(schema, stored("a"), stored("b"), stored("a", id="e", category=Category.ENV))
     for write in (insert(schema, stored("a", id="other")), schema.write(rename)):

@@ -170,7 +170,7 @@ class Variables:
             event = caller.event("variable.update", variable.id, details, now)
             usage = granted.stream.usage.plus(0, updated.value_bytes - stored.value_bytes)
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
-            await variables.update(tx, updated, *record)
+            await variables.update(tx, stored.variable, updated, *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
         async def look(tx: Transaction) -> None:

@@ -30,6 +30,7 @@ from teamvars.storage.access_statements import (
     READ_TEAM,
     READ_WORKSPACE,
     READ_WORKSPACE_BY_NAME,
+    TeamRight,
 )
 from teamvars.storage.database import Row, Transaction
 
@@ -104,12 +105,7 @@ class TeamRow(NamedTuple):
     organization_name: str
     visibility: str
     is_owners: int
-    is_owner: int
-    is_member: int
-    in_team: int
-    manages_membership: int
-    changes_members: int
-    manages_token: int
+    rights: int
     manage_membership: int
     members_manage_token: int
     stream_id: str | None
@@ -208,9 +204,11 @@ async def team(
         TeamRow,
         lambda: tx.look_up(READ_TEAM, *args),
         (lambda: tx.look_up(LOCK_TEAM, *args)) if lock else None,
-        lambda row: bool(row.changes_members),
+        lambda row: bool(row.rights & TeamRight.CHANGES_MEMBERS),
     )
     row = _existing(caller, found)
+    is_owner = bool(row.rights & TeamRight.OWNER)
+    in_team = bool(row.rights & TeamRight.IN_TEAM)
     return TeamAccess(
         team=Team(
             id=row.team_id,
@@ -222,11 +220,13 @@ async def team(
             members_manage_token=bool(row.members_manage_token),
         ),
         organization_name=row.organization_name,
-        is_owner=bool(row.is_owner),
-        in_organization=bool(row.is_member),
-        in_team=bool(row.in_team),
-        manages_membership=bool(row.manages_membership),
-        manages_token=bool(row.manages_token),
+        is_owner=is_owner,
+        in_organization=bool(row.rights & TeamRight.IN_ORGANIZATION),
+        in_team=in_team,
+        manages_membership=bool(row.rights & TeamRight.MANAGES_MEMBERSHIP),
+        # By its users alone: what a team's own token could make would outlive it.
+        manages_token=is_owner
+        or bool(row.members_manage_token and in_team and row.user_id is not None),
         stream=_stream(row),
     )
 

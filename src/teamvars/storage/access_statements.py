@@ -9,6 +9,8 @@ side of an outer join, and demands the right in its WHERE: who has not the right
 waits for nobody's lock.
 """
 
+from enum import IntEnum
+
 from teamvars.domain.access import Level
 from teamvars.storage.database import Lookup
 
@@ -159,7 +161,7 @@ WHERE {_IS_VALID_BATCHED}
 """,
 )
 
-# Organizations and teams
+# Organizations
 
 # `acting`: every team whose rights the caller has. CROSS JOIN fixes the order of the joins on
 # SQLite, which would else look for the caller among all members of a team.
@@ -189,23 +191,6 @@ _IS_MEMBER = """(
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
             AND memberships.organization_id = organizations.id AND memberships.status = 'active')
-    )"""
-
-_IN_TEAM = "EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id)"
-
-_MANAGES_MEMBERSHIP = """EXISTS (SELECT 1 FROM acting
-        WHERE acting.organization_id = organizations.id AND acting.manage_membership = 1)"""
-
-# As `TeamAccess.require_manage_membership` has it.
-_CHANGES_MEMBERS = f"""(
-    {_IS_OWNER}
-    OR teams.is_owners = 0 AND {_MANAGES_MEMBERSHIP}
-        AND (teams.visibility <> 'secret' OR {_IN_TEAM})
-)"""
-
-# By its users alone: what a team's own token could make would outlive it.
-_MANAGES_TOKEN = f"""(
-        teams.members_manage_token = 1 AND caller.user_id IS NOT NULL AND {_IN_TEAM}
     )"""
 
 _ORGANIZATION_COLUMNS = f"""{_CALLER_COLUMNS},
@@ -239,27 +224,72 @@ FIND_ACTING_TEAMS = f"""{_CALLER_WITH_TEAMS}
 SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
 """
 
+
+# Teams
+
+
+class TeamRight(IntEnum):
+    """What a caller is to a team or may do with it: one bit each of `rights`."""
+
+    IN_ORGANIZATION = 1
+    IN_TEAM = 2
+    MANAGES_MEMBERSHIP = 4
+    OWNER = 8
+    CHANGES_MEMBERS = 16
+
+
+_IS_SAME = "CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END"
+
+# Of a caller that acts with the rights of the teams `acting`. The last is as
+# `TeamAccess.require_manage_membership` has it.
+_RIGHTS_OF_TEAMS = f"""
+            CASE WHEN count(*) > 0 THEN {TeamRight.IN_ORGANIZATION:d} ELSE 0 END
+            + CASE WHEN max({_IS_SAME}) = 1 THEN {TeamRight.IN_TEAM:d} ELSE 0 END
+            + CASE WHEN max(acting.manage_membership) = 1
+                THEN {TeamRight.MANAGES_MEMBERSHIP:d} ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1 THEN {TeamRight.OWNER:d} ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1
+                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
+                        AND (teams.visibility <> 'secret' OR max({_IS_SAME}) = 1)
+                THEN {TeamRight.CHANGES_MEMBERS:d} ELSE 0 END"""
+
+# As `_LEVEL`: no common table expression, and the joins in an order that SQLite cannot change, as
+# it would else look for the caller among all members of a team.
+_RIGHTS = f"""CASE
+        WHEN caller.organization_id = organizations.id
+            THEN {TeamRight.OWNER + TeamRight.CHANGES_MEMBERS:d}
+        WHEN caller.user_id IS NOT NULL THEN (
+            SELECT {_RIGHTS_OF_TEAMS}
+            FROM memberships
+            LEFT JOIN team_members ON team_members.membership_id = memberships.id
+            LEFT JOIN teams AS acting ON acting.id = team_members.team_id
+            WHERE memberships.organization_id = organizations.id
+                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        )
+        ELSE (
+            SELECT {_RIGHTS_OF_TEAMS}
+            FROM teams AS acting
+            WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
+        )
+    END"""
+
 _TEAM_COLUMNS = f"""{_CALLER_COLUMNS},
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     teams.visibility, teams.is_owners,
-    CASE WHEN {_IS_OWNER} THEN 1 ELSE 0 END AS is_owner,
-    CASE WHEN {_IS_MEMBER} THEN 1 ELSE 0 END AS is_member,
-    CASE WHEN {_IN_TEAM} THEN 1 ELSE 0 END AS in_team,
-    CASE WHEN {_MANAGES_MEMBERSHIP} THEN 1 ELSE 0 END AS manages_membership,
-    CASE WHEN {_CHANGES_MEMBERS} THEN 1 ELSE 0 END AS changes_members,
-    CASE WHEN {_IS_OWNER} OR {_MANAGES_TOKEN} THEN 1 ELSE 0 END AS manages_token,
+    {_RIGHTS} AS rights,
     teams.manage_membership, teams.members_manage_token,
     {_STREAM_COLUMNS}"""
 
 # $3: the team's id.
 READ_TEAM = Lookup.of(
-    f"""{_CALLER_WITH_TEAMS}
+    f"""
 SELECT {_TEAM_COLUMNS}
-FROM caller
+FROM tokens AS caller
 LEFT JOIN teams ON teams.id = $3
 LEFT JOIN organizations ON organizations.id = teams.organization_id
 LEFT JOIN streams ON streams.id = teams.id
+WHERE {_IS_VALID}
 """,
     "BYTEA",
     "BIGINT",
@@ -267,15 +297,16 @@ LEFT JOIN streams ON streams.id = teams.id
 )
 
 LOCK_TEAM = Lookup.of(
-    f"""{_CALLER_WITH_TEAMS}
+    f"""
 SELECT {_TEAM_COLUMNS},
     unlocked.sequence AS unlocked_sequence
-FROM caller
+FROM tokens AS caller
 JOIN teams ON teams.id = $3
 JOIN organizations ON organizations.id = teams.organization_id
 JOIN streams AS unlocked ON unlocked.id = teams.id
 JOIN streams ON streams.id = teams.id
-WHERE {_CHANGES_MEMBERS}
+WHERE {_IS_VALID}
+    AND {_RIGHTS} >= {TeamRight.CHANGES_MEMBERS:d}
 {_LOCK_STREAM}
 """,
     "BYTEA",

@@ -43,8 +43,16 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 _UPDATE = """
 UPDATE variables
-SET key = $2, description = $3, category = $4, hcl = $5, sensitive = $6, version_id = $7,
-    value_bytes = $8, sealed_value = $9
+SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
+    sealed_value = $7
+WHERE id = $1
+"""
+
+# SQLite rewrites an index whenever a column of it is set, be it to the same value.
+_UPDATE_WITH_KEY = """
+UPDATE variables
+SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
+    sealed_value = $7, key = $8, category = $9
 WHERE id = $1
 """
 
@@ -104,21 +112,25 @@ async def insert(tx: Transaction, stored: StoredVariable, *record: Statement) ->
     await _change(tx, Statement(_INSERT, args), *record)
 
 
-async def update(tx: Transaction, stored: StoredVariable, *record: Statement) -> None:
+async def update(
+    tx: Transaction, before: Variable, stored: StoredVariable, *record: Statement
+) -> None:
     """Updates a variable, and runs the statements that record it. Refuses: key_taken."""
     variable = stored.variable
     args = (
         variable.id,
-        variable.key,
         variable.description,
-        variable.category,
         int(variable.hcl),
         int(variable.sensitive),
         variable.version_id,
         stored.value_bytes,
         stored.sealed,
     )
-    await _change(tx, Statement(_UPDATE, args), *record)
+    if (variable.key, variable.category) == (before.key, before.category):
+        await tx.execute_all(Statement(_UPDATE, args), *record)
+    else:
+        with_key = (*args, variable.key, variable.category)
+        await _change(tx, Statement(_UPDATE_WITH_KEY, with_key), *record)
 
 
 async def delete(tx: Transaction, variable_id: str, *record: Statement) -> None:
