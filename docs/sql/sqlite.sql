@@ -18,13 +18,13 @@
 -- DELETE /workspaces/{id}/vars/{id}
 --     BEGIN IMMEDIATE; #4; #8; #10; #6; #7; COMMIT
 -- POST /teams/{id}/relationships/users
---     #3; BEGIN IMMEDIATE; SAVEPOINT member; #11; #12; #13; #6; #7; RELEASE member; COMMIT
+--     #3; #11; BEGIN IMMEDIATE; #12; #13; #14; #6; #7; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN IMMEDIATE; SAVEPOINT member; #11; #12; #14; #6; #7; RELEASE member; COMMIT
+--     BEGIN IMMEDIATE; #12; #13; #15; #6; #7; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; SAVEPOINT member; #11; #15; #13; #6; #7; RELEASE member; COMMIT
+--     BEGIN IMMEDIATE; #12; #16; #14; #6; #7; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; SAVEPOINT member; #11; #15; #14; #6; #7; RELEASE member; COMMIT
+--     BEGIN IMMEDIATE; #12; #16; #15; #6; #7; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -182,8 +182,8 @@ WHERE id = ?1 AND workspace_id = ?2;
 -- #9: variables.py, _UPDATE
 -- PATCH /workspaces/{id}/vars/{id}
 UPDATE variables
-SET key = ?2, description = ?3, category = ?4, hcl = ?5, sensitive = ?6, version_id = ?7,
-    value_bytes = ?8, sealed_value = ?9
+SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
+    sealed_value = ?7
 WHERE id = ?1;
 
 
@@ -192,101 +192,186 @@ WHERE id = ?1;
 DELETE FROM variables WHERE id = ?1;
 
 
--- #11: access_statements.py, LOCK_TEAM
+-- #11: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
--- DELETE /teams/{id}/relationships/users
--- POST /teams/{id}/relationships/organization-memberships
--- DELETE /teams/{id}/relationships/organization-memberships
-WITH caller AS (
-    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
-    WHERE caller.hash = ?1
-    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
-), acting AS (
-    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
-    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
-    WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
-        AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
-    UNION ALL
-    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
-    FROM caller
-    JOIN teams ON teams.id = caller.team_id
-)
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     teams.visibility, teams.is_owners,
-    CASE WHEN (
-        caller.organization_id = organizations.id
-        OR EXISTS (SELECT 1 FROM acting
-            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
-    ) THEN 1 ELSE 0 END AS is_owner,
-    CASE WHEN (
-        EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
-        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
-            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
-    ) THEN 1 ELSE 0 END AS is_member,
-    CASE WHEN EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id) THEN 1 ELSE 0 END AS in_team,
-    CASE WHEN EXISTS (SELECT 1 FROM acting
-        WHERE acting.organization_id = organizations.id AND acting.manage_membership = 1) THEN 1 ELSE 0 END AS manages_membership,
-    CASE WHEN (
-    (
-        caller.organization_id = organizations.id
-        OR EXISTS (SELECT 1 FROM acting
-            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
-    )
-    OR teams.is_owners = 0 AND EXISTS (SELECT 1 FROM acting
-        WHERE acting.organization_id = organizations.id AND acting.manage_membership = 1)
-        AND (teams.visibility <> 'secret' OR EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id))
-) THEN 1 ELSE 0 END AS changes_members,
-    CASE WHEN (
-        caller.organization_id = organizations.id
-        OR EXISTS (SELECT 1 FROM acting
-            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
-    ) OR (
-        teams.members_manage_token = 1 AND caller.user_id IS NOT NULL AND EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id)
-    ) THEN 1 ELSE 0 END AS manages_token,
+    CASE
+        WHEN caller.organization_id = organizations.id
+            THEN 24
+        WHEN caller.user_id IS NOT NULL THEN (
+            SELECT 
+            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
+            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
+            + CASE WHEN max(acting.manage_membership) = 1
+                THEN 4 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1
+                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
+                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
+                THEN 16 ELSE 0 END
+            FROM memberships
+            LEFT JOIN team_members ON team_members.membership_id = memberships.id
+            LEFT JOIN teams AS acting ON acting.id = team_members.team_id
+            WHERE memberships.organization_id = organizations.id
+                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        )
+        ELSE (
+            SELECT 
+            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
+            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
+            + CASE WHEN max(acting.manage_membership) = 1
+                THEN 4 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1
+                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
+                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
+                THEN 16 ELSE 0 END
+            FROM teams AS acting
+            WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
+        )
+    END AS rights,
+    teams.manage_membership, teams.members_manage_token,
+    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
+    streams.variables, streams.value_bytes
+FROM tokens AS caller
+LEFT JOIN teams ON teams.id = ?3
+LEFT JOIN organizations ON organizations.id = teams.organization_id
+LEFT JOIN streams ON streams.id = teams.id
+WHERE caller.hash = ?1
+    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
+
+
+-- #12: access_statements.py, LOCK_TEAM.single
+-- POST /teams/{id}/relationships/users
+-- DELETE /teams/{id}/relationships/users
+-- POST /teams/{id}/relationships/organization-memberships
+-- DELETE /teams/{id}/relationships/organization-memberships
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    teams.id AS team_id, teams.name AS team_name,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    teams.visibility, teams.is_owners,
+    CASE
+        WHEN caller.organization_id = organizations.id
+            THEN 24
+        WHEN caller.user_id IS NOT NULL THEN (
+            SELECT 
+            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
+            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
+            + CASE WHEN max(acting.manage_membership) = 1
+                THEN 4 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1
+                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
+                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
+                THEN 16 ELSE 0 END
+            FROM memberships
+            LEFT JOIN team_members ON team_members.membership_id = memberships.id
+            LEFT JOIN teams AS acting ON acting.id = team_members.team_id
+            WHERE memberships.organization_id = organizations.id
+                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        )
+        ELSE (
+            SELECT 
+            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
+            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
+            + CASE WHEN max(acting.manage_membership) = 1
+                THEN 4 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1
+                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
+                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
+                THEN 16 ELSE 0 END
+            FROM teams AS acting
+            WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
+        )
+    END AS rights,
     teams.manage_membership, teams.members_manage_token,
     streams.id AS stream_id, streams.sequence, streams.link, streams.head,
     streams.variables, streams.value_bytes,
     unlocked.sequence AS unlocked_sequence
-FROM caller
+FROM tokens AS caller
 JOIN teams ON teams.id = ?3
 JOIN organizations ON organizations.id = teams.organization_id
 JOIN streams AS unlocked ON unlocked.id = teams.id
 JOIN streams ON streams.id = teams.id
-WHERE (
-    (
-        caller.organization_id = organizations.id
-        OR EXISTS (SELECT 1 FROM acting
-            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
-    )
-    OR teams.is_owners = 0 AND EXISTS (SELECT 1 FROM acting
-        WHERE acting.organization_id = organizations.id AND acting.manage_membership = 1)
-        AND (teams.visibility <> 'secret' OR EXISTS (SELECT 1 FROM acting WHERE acting.id = teams.id))
-);
-
-
--- #12
--- POST /teams/{id}/relationships/users
--- DELETE /teams/{id}/relationships/users
-SELECT team_members.team_id, memberships.id, organizations.id, organizations.name, memberships.status, memberships.created_at, memberships.invited_as, users.id, users.username, users.email, users.site_admin, users.placeholder, users.disabled FROM memberships JOIN users ON users.id = memberships.user_id JOIN organizations ON organizations.id = memberships.organization_id LEFT JOIN team_members ON team_members.membership_id = memberships.id AND team_members.team_id = ?1 WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3)) ORDER BY memberships.id;
+WHERE caller.hash = ?1
+    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
+    AND CASE
+        WHEN caller.organization_id = organizations.id
+            THEN 24
+        WHEN caller.user_id IS NOT NULL THEN (
+            SELECT 
+            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
+            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
+            + CASE WHEN max(acting.manage_membership) = 1
+                THEN 4 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1
+                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
+                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
+                THEN 16 ELSE 0 END
+            FROM memberships
+            LEFT JOIN team_members ON team_members.membership_id = memberships.id
+            LEFT JOIN teams AS acting ON acting.id = team_members.team_id
+            WHERE memberships.organization_id = organizations.id
+                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        )
+        ELSE (
+            SELECT 
+            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
+            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
+            + CASE WHEN max(acting.manage_membership) = 1
+                THEN 4 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
+            + CASE WHEN max(acting.is_owners) = 1
+                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
+                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
+                THEN 16 ELSE 0 END
+            FROM teams AS acting
+            WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
+        )
+    END >= 16;
 
 
 -- #13
 -- POST /teams/{id}/relationships/users
--- POST /teams/{id}/relationships/organization-memberships
-INSERT INTO team_members (team_id, membership_id, organization_id) VALUES (?1, ?2, ?3);
+-- DELETE /teams/{id}/relationships/users
+SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
+    CASE WHEN team_members.team_id IS NULL THEN 0 ELSE 1 END AS in_team
+FROM memberships
+LEFT JOIN team_members ON team_members.membership_id = memberships.id
+    AND team_members.team_id = ?1
+WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3));
 
 
 -- #14
+-- POST /teams/{id}/relationships/users
+-- POST /teams/{id}/relationships/organization-memberships
+INSERT INTO team_members (team_id, membership_id, organization_id)
+SELECT ?1, memberships.id, memberships.organization_id
+FROM memberships
+WHERE memberships.id IN (SELECT value FROM json_each(?2));
+
+
+-- #15
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 DELETE FROM team_members WHERE team_id = ?1 AND membership_id IN (SELECT value FROM json_each(?2));
 
 
--- #15
+-- #16
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
-SELECT team_members.team_id, memberships.id, organizations.id, organizations.name, memberships.status, memberships.created_at, memberships.invited_as, users.id, users.username, users.email, users.site_admin, users.placeholder, users.disabled FROM memberships JOIN users ON users.id = memberships.user_id JOIN organizations ON organizations.id = memberships.organization_id LEFT JOIN team_members ON team_members.membership_id = memberships.id AND team_members.team_id = ?1 WHERE memberships.organization_id = ?2 AND memberships.id IN (SELECT value FROM json_each(?3)) ORDER BY memberships.id;
+SELECT memberships.id AS linked_id, memberships.id, memberships.status,
+    CASE WHEN team_members.team_id IS NULL THEN 0 ELSE 1 END AS in_team
+FROM memberships
+LEFT JOIN team_members ON team_members.membership_id = memberships.id
+    AND team_members.team_id = ?1
+WHERE memberships.organization_id = ?2 AND memberships.id IN (SELECT value FROM json_each(?3));

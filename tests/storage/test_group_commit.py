@@ -32,6 +32,7 @@ LOOK = Lookup(
     "FROM unnest(CAST($1 AS TEXT[])) WITH ORDINALITY AS lookup (id, number) "
     "JOIN things ON things.id = lookup.id",
 )
+THOSE_OF = Lookup.of("SELECT id FROM things WHERE id LIKE $1 || '%'", "TEXT")
 APPEND = "UPDATE things SET note = note || $2 WHERE id = $1"
 ADD = "INSERT INTO things (id, note) VALUES ($1, $2)"
 
@@ -165,6 +166,26 @@ async def test_a_refusal_is_one_functions_own_and_nothing_of_it_stays(
     assert words(refusal) == ["not_found"]
     assert words(*others) == ["done"] * 7
     assert await store.read(notes) == dict.fromkeys(SUBJECTS[1:], "x")
+
+
+async def test_each_gets_all_rows_that_are_its_own(store: Database) -> None:
+    for id_ in ("s0-b", "s0-a", "s1-a"):
+        await store.write(adding(id_))
+
+    def counting(subject: str) -> Body[tuple[int, str]]:
+        async def body(tx: Transaction) -> tuple[int, str]:
+            row = await tx.look_up(LOCK, subject)
+            assert row is not None
+            rows = await tx.look_up_all(THOSE_OF, f"{subject}-")
+            await tx.execute_all(Statement(APPEND, (subject, "".join(sorted(r[0] for r in rows)))))
+            return len(rows), row[1]
+
+        return body
+
+    found = await asyncio.gather(*(store.change(each, counting(each)) for each in SUBJECTS[:3]))
+    assert [number for number, _ in found] == [2, 1, 0]
+    assert len({transaction for _, transaction in found}) == 1
+    assert await store.read(notes) == {"s0": "s0-as0-b", "s1": "s1-a"}
 
 
 async def test_what_cannot_be_shared_is_done_alone(store: Database) -> None:

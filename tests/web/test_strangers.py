@@ -83,6 +83,21 @@ async def test_who_might_write_until_just_now_waits_for_no_lock_either(tenant: T
 
 
 @ON_POSTGRES
+async def test_who_could_change_a_team_until_just_now_waits_for_no_lock_either(
+    tenant: Tenant,
+) -> None:
+    added = linkage_document(tenant.users["plain"])
+    made = await tenant.call("manager", "POST", tenant.linkage_path(), added)
+    assert made.status_code == 204
+    managers = tenant.linkage_path("managers")
+    gone = await tenant.call("owner", "DELETE", managers, linkage_document(tenant.users["manager"]))
+    assert gone.status_code == 204
+    async with locked_by_another(tenant.deployment):
+        answer = await tenant.call("manager", "DELETE", tenant.linkage_path(), added)
+        assert answer.status_code == 403
+
+
+@ON_POSTGRES
 async def test_who_may_not_change_a_team_or_organization_waits_for_no_lock(tenant: Tenant) -> None:
     tenant = with_forged(tenant)
     members, team = tenant.linkage_path(), {"data": {"type": "teams", "attributes": {"name": "x"}}}
