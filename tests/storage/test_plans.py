@@ -12,12 +12,14 @@ import httpx
 import pytest
 
 from teamvars import wiring
+from teamvars.storage import access_statements
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from teamvars.web.http.app import Application
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.support.deployment import BASE, Deployment, open_deployment
 from tests.support.observed_transaction import ObservedTransaction
+from tests.support.postgres import Postgres
 from tests.support.tenant import Tenant, build_tenant, linkage_document, variable_document
 
 ORGANIZATIONS, WORKSPACES, TEAMS, USERS = 1_000, 5_000, 5_000, 5_000
@@ -309,6 +311,29 @@ async def test_no_statement_of_a_hot_route_goes_through_a_table(large: Large) ->
         if names := await scanned(large, statement):
             found[statement.sql] = names
     assert found == {}
+
+
+async def test_while_serving_no_access_statement_goes_through_a_table_however_small(
+    postgres: Postgres,
+) -> None:
+    asked = (access_statements.LOCK_WORKSPACE, access_statements.LOCK_TEAM)
+
+    async def plans(tx: Transaction) -> str:
+        found = [
+            row[0]
+            for lookup in asked
+            for row in await tx.fetch(f"EXPLAIN {lookup.batched}", [b"hash"], [0], ["id"])
+        ]
+        return "\n".join(found)
+
+    with fresh_postgres(postgres) as url:
+        async with open_deployment(url) as deployment:
+            await build_tenant(deployment)
+            await deployment.services.database.write(lambda tx: tx.script("ANALYZE"))
+        async with PostgresDatabase(url, statement_seconds=5.0) as serving:
+            found = await serving.write(plans)
+    assert "Index Scan" in found
+    assert "Seq Scan" not in found
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,9 @@ _TIMEOUTS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "15s"}
 # Every statement looks up keys. For a batch of them the planner would else scan whole tables.
 _PLANNING = {"jit": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 _SERVER_SETTINGS = {"application_name": "teamvars", **_PLANNING, **_TIMEOUTS}
+# A table that was small when a statement was planned may be large when it runs, be it of rows that
+# are deleted. Commands of the operator do go through whole tables.
+_WHILE_SERVING = {"enable_seqscan": "off"}
 _IN_EACH_TRANSACTION = "".join(
     f"; SET LOCAL {name} = '{value}'" for name, value in _TIMEOUTS.items()
 )
@@ -151,7 +154,7 @@ class PostgresDatabase(Database):
         self._connections = Connections(
             Servers(parts._replace(query=urlencode(query))),
             statement_cache_size=0 if pooled else 200,
-            server_settings=None if pooled else _SERVER_SETTINGS,
+            server_settings=None if pooled else _server_settings(statement_seconds),
         )
         self._seconds = math.inf if statement_seconds is None else statement_seconds
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
@@ -240,6 +243,10 @@ class PostgresDatabase(Database):
         self._writes.discard(task)
         if not task.cancelled():
             task.exception()  # marks it as retrieved: the caller may have been cancelled
+
+
+def _server_settings(statement_seconds: float | None) -> dict[str, str]:
+    return _SERVER_SETTINGS | ({} if statement_seconds is None else _WHILE_SERVING)
 
 
 async def _engine(tx: Transaction) -> Engine:
