@@ -46,7 +46,7 @@ class RenderedLists:
         self._bytes = 0
         self._lists: OrderedDict[str, tuple[ListKey, Rendered]] = OrderedDict()
         self._too_large: WeakValueDictionary[tuple[str, ListKey], Rendered] = WeakValueDictionary()
-        self._under_way: dict[tuple[str, ListKey], asyncio.Task[Rendered | None]] = {}
+        self._under_way: dict[tuple[str, ListKey], asyncio.Future[Rendered | None]] = {}
 
     def find(self, workspace_id: str, key: ListKey) -> Rendered | None:
         """The list rendered at that key, if it is cached."""
@@ -60,20 +60,24 @@ class RenderedLists:
         """Renders and caches the list at that key; None when the stream has moved on.
 
         Single-flight: concurrent callers for one (workspace, key) share a render, or each write
-        would have all readers render. Cancelling a caller does not cancel it.
+        would have all readers render. When the one that renders is cancelled, the next does.
         """
-        task = self._under_way.get((workspace_id, key))
-        if task is None:
-            task = asyncio.ensure_future(self._make(workspace_id, key, render))
-            self._under_way[workspace_id, key] = task
-            task.add_done_callback(_retrieve)
-        return await asyncio.shield(task)
-
-    async def _make(self, workspace_id: str, key: ListKey, render: Render) -> Rendered | None:
+        flight = workspace_id, key
+        while (others := self._under_way.get(flight)) is not None:
+            await asyncio.wait([others])
+            if not others.cancelled():
+                return others.result()
+        shared = self._under_way[flight] = asyncio.get_running_loop().create_future()
         try:
             rendered = await render()
+            shared.set_result(rendered)
+        except Exception as error:
+            shared.set_exception(error)
+            shared.exception()  # marks it as retrieved: there may be no others
+            raise
         finally:
-            del self._under_way[workspace_id, key]
+            shared.cancel()  # does nothing once there is an outcome
+            del self._under_way[flight]
         if rendered is not None:
             self._keep(workspace_id, key, rendered)
         return rendered
@@ -93,9 +97,3 @@ class RenderedLists:
         kept = self._lists.pop(workspace_id, None)
         if kept is not None:
             self._bytes -= kept[1].size
-
-
-def _retrieve(task: asyncio.Task[Rendered | None]) -> None:
-    """Retrieves the exception, which asyncio would log if all callers were cancelled."""
-    if not task.cancelled():
-        task.exception()
