@@ -1,4 +1,4 @@
-"""Lookups in one statement: each caller has its own row, and none an old one."""
+"""Lookups in one statement: each caller has its own rows, and none old ones."""
 
 import asyncio
 import math
@@ -10,13 +10,13 @@ from teamvars.storage.coalescing import BATCH_LIMIT
 from teamvars.storage.database import Lookup, Row
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.lookups import Lookups
-from tests.support.tenant import Tenant
+from tests.support.tenant import Tenant, variable_document
 
 LOOKUP = Lookup("one", "many")
 
 
 class Slow:
-    """A store of doubles that answers when it is told to, and notes what it was asked."""
+    """A store that answers when it is told to, and notes what it was asked."""
 
     def __init__(self) -> None:
         self.statements: list[str] = []
@@ -29,10 +29,16 @@ class Slow:
         if self.failure is not None:
             raise self.failure
         if sql == "one":
-            return [] if args[0] == 0 else [(args[0], "doubled")]
+            return found(args[0])
         (asked,) = args
         assert isinstance(asked, list)
-        return [(n, number, "doubled") for n, number in enumerate(asked, start=1) if number]
+        return [(n, *row) for n, number in enumerate(asked, start=1) for row in found(number)]
+
+
+def found(number: object) -> list[Row]:
+    """As many rows as the number says."""
+    assert isinstance(number, int)
+    return [(number, nth) for nth in range(number)]
 
 
 def never() -> Deadline:
@@ -53,9 +59,8 @@ async def test_everybody_who_waits_shares_the_next_statement() -> None:
     others = [asyncio.ensure_future(lookups.find(LOOKUP, (n,))) for n in range(20)]
     await asyncio.sleep(0)
     store.go.set()
-    assert await first == (7, "doubled")
-    answers = await asyncio.gather(*others)
-    assert answers == [None, *((n, "doubled") for n in range(1, 20))]
+    assert await first == found(7)
+    assert await asyncio.gather(*others) == [(), *map(found, range(1, 20))]
     assert store.statements == ["one", "many"]
 
 
@@ -81,7 +86,7 @@ async def test_a_statement_that_fails_fails_its_callers_and_no_others() -> None:
         with pytest.raises(ConnectionResetError):
             await caller
     store.failure = None
-    assert await lookups.find(LOOKUP, (5,)) == (5, "doubled")
+    assert await lookups.find(LOOKUP, (5,)) == found(5)
 
 
 async def test_a_caller_who_goes_away_leaves_the_others_their_answers() -> None:
@@ -92,7 +97,7 @@ async def test_a_caller_who_goes_away_leaves_the_others_their_answers() -> None:
     callers[0].cancel()
     callers[1].cancel()
     store.go.set()
-    assert await callers[2] == (3, "doubled")
+    assert await callers[2] == found(3)
 
 
 async def test_nobody_asks_for_those_who_went_away_while_they_waited() -> None:
@@ -107,7 +112,7 @@ async def test_nobody_asks_for_those_who_went_away_while_they_waited() -> None:
         caller.cancel()
     await asyncio.sleep(0)
     store.go.set()
-    assert [await first, await last] == [(1, "doubled"), (2, "doubled")]
+    assert [await first, await last] == [found(1), found(2)]
     assert store.statements == ["one", "one"]
 
 
@@ -117,7 +122,7 @@ async def test_more_callers_than_fit_go_into_several_statements() -> None:
     lookups = Lookups(store.fetch, never)
     many = 2 * BATCH_LIMIT + 1
     answers = await asyncio.gather(*(lookups.find(LOOKUP, (n,)) for n in range(1, many + 1)))
-    assert answers == [(n, "doubled") for n in range(1, many + 1)]
+    assert answers == [found(n) for n in range(1, many + 1)]
     assert store.statements == ["many", "many", "one"]
 
 
@@ -136,3 +141,23 @@ async def test_callers_who_list_at_the_same_time_each_get_what_they_may_see(tena
         )
     )
     assert [answer.status_code for answer in mixed] == [404, 200, 404] * 20
+
+
+async def test_lists_that_are_asked_for_at_the_same_time_are_each_their_own(
+    tenant: Tenant,
+) -> None:
+    await tenant.make_variable("a-region")
+    await tenant.make_variable("secret", value="hidden", sensitive=True)
+    path = tenant.vars_path("payments")
+    long = [variable_document(key=f"key-{n}", value="v" * 2000) for n in range(60)]
+    answers = await asyncio.gather(*(tenant.call("owner", "POST", path, one) for one in long))
+    assert {answer.status_code for answer in answers} == {201}
+    elsewhere = f"/workspaces/{tenant.other_workspace}/vars"
+    asked = [("owner", tenant.vars_path()), ("owner", path), ("outsider", elsewhere)]
+    at_once = await asyncio.gather(*(tenant.call(who, "GET", path) for who, path in asked))
+    found = [
+        [(one["attributes"]["key"], one["attributes"]["value"]) for one in answer.json()["data"]]
+        for answer in at_once
+    ]
+    ordered = sorted((f"key-{n}", "v" * 2000) for n in range(60))
+    assert found == [[("a-region", "eu"), ("secret", None)], ordered, []]

@@ -180,11 +180,6 @@ class Listening(ObservedTransaction):
     def _see(self, sql: str, args: tuple[object, ...]) -> None:
         self._seen[sql] = Statement(sql, args)
 
-    async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
-        if self._has_many:
-            self._see(lookup.batched, tuple([arg] * 32 for arg in args))
-        return await super().look_up(lookup, *args)
-
     async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
         if self._has_many:
             self._see(lookup.batched, tuple([arg] * 32 for arg in args))

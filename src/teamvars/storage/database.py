@@ -31,8 +31,9 @@ class Lookup(msgspec.Struct, frozen=True, eq=False):
     """A statement for one call and, on PostgreSQL, for many calls at once.
 
     `batched` takes each parameter as an array with an element for each call. Its first column is
-    the number of the call, from 1; the others are those of `single`. It waits for nobody: a row
-    that `single` would lock, and that another transaction has locked, is left out.
+    the number of the call, from 1; the others are those of `single`, and so is the order of each
+    call's rows. It waits for nobody: a row that `single` would lock, and that another transaction
+    has locked, is left out.
     """
 
     single: str
@@ -75,15 +76,16 @@ class Transaction(Protocol):
         return rows[0] if rows else None
 
     async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
-        """The first row of a lookup, None when there is none.
+        """The first row of a lookup, None when there is none; see `look_up_all`."""
+        rows = await self.look_up_all(lookup, *args)
+        return rows[0] if rows else None
+
+    async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
+        """All rows of a lookup.
 
         In a `query`, calls that wait at the same time may be coalesced into one statement, which
         begins after the last of them was made.
         """
-        return await self.fetch_one(lookup.single, *args)
-
-    async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
-        """All rows of a lookup."""
         return await self.fetch(lookup.single, *args)
 
     async def execute(self, sql: str, *args: object) -> None:

@@ -90,10 +90,6 @@ class Member(Transaction):
     async def script(self, sql: str) -> None:
         raise _NotBatchable
 
-    async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
-        rows = await _Read(lookup, args)
-        return rows[0] if rows else None
-
     async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
         return await _Read(lookup, args)
 

@@ -31,27 +31,26 @@ class Lookups:
         """`fetch` takes a deadline first; `deadline` is that of a call that begins now."""
         self._fetch = fetch
         self._deadline = deadline
-        self._coalescers: dict[Lookup, Coalescer[_Call, Row | None]] = {}
+        self._coalescers: dict[Lookup, Coalescer[_Call, Sequence[Row]]] = {}
 
-    async def find(self, lookup: Lookup, args: tuple[object, ...]) -> Row | None:
-        """The row of the lookup for these parameters, None when there is none."""
+    async def find(self, lookup: Lookup, args: tuple[object, ...]) -> Sequence[Row]:
+        """The rows of the lookup for these parameters."""
         coalescer = self._coalescers.get(lookup)
         if coalescer is None:
             coalescer = Coalescer(partial(self._run, lookup), Fifo(skip_cancelled=True))
             self._coalescers[lookup] = coalescer
         return await coalescer.submit(_Call(args, self._deadline()))
 
-    async def _run(self, lookup: Lookup, batch: list[Waiter[_Call, Row | None]]) -> None:
+    async def _run(self, lookup: Lookup, batch: list[Waiter[_Call, Sequence[Row]]]) -> None:
         calls = [waiter.item for waiter in batch]
         # The statement may take no longer than the caller that has waited longest can.
         fetch = partial(self._fetch, earliest(call.deadline for call in calls))
         if len(calls) == 1:
-            rows: Mapping[int, Sequence[Row]] = {1: await fetch(lookup.single, *calls[0].args)}
-        else:
-            rows = await find_all(fetch, lookup, [call.args for call in calls])
+            batch[0].set_result(await fetch(lookup.single, *calls[0].args))
+            return
+        rows = await find_all(fetch, lookup, [call.args for call in calls])
         for number, waiter in enumerate(batch, start=1):
-            found = rows.get(number)
-            waiter.set_result(found[0] if found else None)
+            waiter.set_result(rows.get(number, ()))
 
 
 async def find_all(

@@ -114,7 +114,7 @@ class _Queries(Transaction):
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         return await self._database.statement(self._database.deadline(), sql, *args)
 
-    async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
+    async def look_up_all(self, lookup: Lookup, *args: object) -> Sequence[Row]:
         return await self._lookups.find(lookup, args)
 
     async def script(self, sql: str) -> None:
