@@ -29,8 +29,10 @@
 --     #16; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 --     #16; #7
+-- GET /workspaces/{id}/vars, of several workspaces at the same time
+--     #16; #17
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #16; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #17; #6; #8; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #16; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #18; #6; #8; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -74,11 +76,11 @@ WHERE caller.hash = $1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #2: variables.py, _LIST
+-- #2: variables.py, _LIST.single
 -- GET /workspaces/{id}/vars
 -- GET /workspaces/{id}/vars, several callers at the same time
-SELECT variables.id, workspace_id, key, description, category, hcl, sensitive, version_id,
-    created_at, variables.value_bytes, CASE WHEN sensitive = 0 THEN sealed_value END
+SELECT variables.id, key, description, category, hcl, sensitive, version_id, created_at,
+    CASE WHEN sensitive = 0 THEN sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1 AND streams.head = $2
@@ -435,6 +437,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 -- #16: access_statements.py, READ_WORKSPACE.batched
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
+-- GET /workspaces/{id}/vars, of several workspaces at the same time
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT lookup.number, caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -474,7 +477,18 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #17: access_statements.py, LOCK_WORKSPACE.single
+-- #17: variables.py, _LIST.batched
+-- GET /workspaces/{id}/vars, of several workspaces at the same time
+SELECT lookup.number, variables.id, key, description, category, hcl, sensitive, version_id,
+    created_at, CASE WHEN sensitive = 0 THEN sealed_value END
+FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS BYTEA[]))
+    WITH ORDINALITY AS lookup (id, head, number)
+JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
+LEFT JOIN variables ON variables.workspace_id = streams.id
+ORDER BY number, key, category;
+
+
+-- #18: access_statements.py, LOCK_WORKSPACE.single
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,

@@ -68,10 +68,10 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #2: variables.py, _LIST
+-- #2: variables.py, _LIST.single
 -- GET /workspaces/{id}/vars
-SELECT variables.id, workspace_id, key, description, category, hcl, sensitive, version_id,
-    created_at, variables.value_bytes, CASE WHEN sensitive = 0 THEN sealed_value END
+SELECT variables.id, key, description, category, hcl, sensitive, version_id, created_at,
+    CASE WHEN sensitive = 0 THEN sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = ?1 AND streams.head = ?2

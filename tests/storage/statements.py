@@ -112,6 +112,10 @@ async def use_at_once(routes: Routes, url: str) -> None:
     ):
         async with routes.use(f"{name}, several callers at the same time"):
             await asyncio.gather(*(routes.call(who, "GET", each) for who in ("owner", "writer")))
+    await routes.tenant.make_variable("fourth")  # no list of its head is rendered yet
+    paths = path, routes.tenant.vars_path("payments")
+    async with routes.use("GET /workspaces/{id}/vars, of several workspaces at the same time"):
+        await asyncio.gather(*(routes.call("owner", "GET", each) for each in paths))
     workspace = routes.tenant.workspaces["network"]
     admin = await asyncpg.connect(url)
     async with routes.use("PATCH /workspaces/{id}/vars/{id}, the stream is locked by another"):

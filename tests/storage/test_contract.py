@@ -113,9 +113,14 @@ async def insert(database: Database, *rows: StoredVariable) -> None:
     await database.write(body)
 
 
-async def list_(database: Database) -> list[StoredVariable]:
-    async def body(tx: Transaction) -> list[StoredVariable]:
-        found = await variables.find_all(tx, "ws-1", HEAD)
+async def list_(database: Database) -> list[Variable]:
+    """The list, alone; its values are opened to the sealed text and the id that they are of."""
+
+    async def body(tx: Transaction) -> list[Variable]:
+        def opened(sealed: bytes, id_: str) -> str:
+            return f"{sealed.decode()} {id_}"
+
+        found = await variables.find_all(tx, "ws-1", HEAD, opened, few=False)
         assert found is not None
         return list(found)
 
@@ -190,7 +195,7 @@ async def test_variables_are_listed_by_key_and_then_category(schema: Database) -
         for category in Category
     ]
     await insert(schema, *rows)
-    found = [(one.variable.key, one.variable.category) for one in await list_(schema)]
+    found = [(one.key, one.category) for one in await list_(schema)]
     assert found == [(key, c) for key in sorted(keys) for c in (Category.ENV, Category.TOOL)]
 
 
@@ -202,7 +207,8 @@ async def test_a_variable_comes_back_as_it_was_stored(schema: Database) -> None:
         )
     ):
         await insert(schema, row)
-        assert (await list_(schema))[number] == row
+        shown = row.variable.with_value(f"sealed {row.variable.id}")
+        assert (await list_(schema))[number] == shown
 
 
 async def test_a_list_does_not_fetch_the_sealed_value_of_a_sensitive_variable(
@@ -212,7 +218,7 @@ async def test_a_list_does_not_fetch_the_sealed_value_of_a_sensitive_variable(
         return await variables.get(tx, "ws-1", "var-a")
 
     await insert(schema, stored("a", sensitive=True), stored("b"))
-    assert [row.sealed for row in await list_(schema)] == [None, b"sealed"]
+    assert [one.value for one in await list_(schema)] == [None, "sealed var-b"]
     assert (await schema.read(one)).sealed == b"sealed"
 
 

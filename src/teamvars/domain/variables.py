@@ -31,7 +31,7 @@ class Category(StrEnum):
     ENV = "env"
 
 
-class Variable(Discreet, frozen=True):
+class Variable(Discreet, frozen=True, gc=False):
     """A variable as its readers see it: `value` is None when it is sensitive. Times in µs UTC."""
 
     id: str

@@ -1,5 +1,15 @@
 """Unambiguous bytes for what is authenticated: every field behind its length."""
 
+from struct import Struct
+
+_KIND_AND_LENGTH = Struct(">cQ").pack
+
+
+def text_field(text: str) -> bytes:
+    """What `length_prefixed` makes of one text; a field may be appended to others."""
+    content = text.encode()
+    return _KIND_AND_LENGTH(b"t", len(content)) + content
+
 
 def length_prefixed(*fields: str | bytes | int | None) -> bytes:
     """One byte string from which the fields could be read back, so no two lists share one.
@@ -19,5 +29,5 @@ def length_prefixed(*fields: str | bytes | int | None) -> bytes:
             kind, content = b"n", b""
         else:
             raise TypeError(type(value).__name__)
-        parts += (kind, len(content).to_bytes(8), content)
+        parts += (_KIND_AND_LENGTH(kind, len(content)), content)
     return b"".join(parts)

@@ -5,6 +5,7 @@ A sealed value is a 96-bit random nonce, the ciphertext and the 128-bit tag. One
 """
 
 import os
+from collections.abc import Callable
 from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
@@ -12,12 +13,15 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.variables import Variable
-from teamvars.security.encoding import length_prefixed
+from teamvars.security.encoding import length_prefixed, text_field
 from teamvars.security.keyring import KEY_BYTES, Keyring
 
 _NONCE_BYTES = 12
 _OPENED_KEYS = 4096
 _REMEMBERED_PLACES = 64
+
+Opener = Callable[[bytes, str], str]
+"""Takes a sealed value and the id of its variable, and gives the value."""
 
 
 class SealBroken(Exception):
@@ -42,15 +46,25 @@ class DataKey:
 
     def open(self, sealed: bytes, variable: Variable) -> str:
         """The value. Raises SealBroken unless it was sealed to exactly this row and flag."""
-        nonce, ciphertext = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
-        try:
-            return self._cipher.decrypt(nonce, ciphertext, self._place(variable)).decode()
-        except (InvalidTag, ValueError):
-            raise SealBroken(f"The value of {variable.id} does not open.") from None
+        return self.opener(variable.workspace_id, variable.sensitive)(sealed, variable.id)
+
+    def opener(self, workspace_id: str, sensitive: bool) -> Opener:
+        """`open` for many variables of one workspace that have the same flag."""
+        decrypt = self._cipher.decrypt
+        workspace = self._workspace_places(workspace_id, sensitive)
+
+        def opened(sealed: bytes, id_: str) -> str:
+            nonce, ciphertext = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+            try:
+                return decrypt(nonce, ciphertext, workspace + text_field(id_)).decode()
+            except (InvalidTag, ValueError):
+                raise SealBroken(f"The value of {id_} does not open.") from None
+
+        return opened
 
     def _place(self, variable: Variable) -> bytes:
         workspace = self._workspace_places(variable.workspace_id, variable.sensitive)
-        return workspace + length_prefixed(variable.id)
+        return workspace + text_field(variable.id)
 
     def _workspace_place(self, workspace_id: str, sensitive: bool) -> bytes:
         """All but the variable's id, which is the same for most of a list."""

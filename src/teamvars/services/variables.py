@@ -15,7 +15,7 @@ from teamvars.domain.variables import (
     WorkspaceFilter,
     value_size,
 )
-from teamvars.domain.workspaces import Quota, Workspace
+from teamvars.domain.workspaces import Quota, Usage, Workspace
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock
@@ -218,11 +218,15 @@ class Variables:
 
     async def _rendered_now(self, granted: WorkspaceAccess, render: Render) -> Rendered | None:
         workspace, head = granted.workspace, granted.stream.head
-        stored = await self._database.query(lambda tx: variables.find_all(tx, workspace.id, head))
-        if stored is None:
+        open_value = self._sealer.data_key(granted.key).opener(workspace.id, sensitive=False)
+        few = _is_one_batch(granted.stream.usage)
+        found = await self._database.query(
+            lambda tx: variables.find_all(tx, workspace.id, head, open_value, few=few)
+        )
+        if found is None:
             return None
-        key = self._sealer.data_key(granted.key)
-        return await render(VariableList(workspace, _batches(stored, key), head))
+        batches = iter((list(found),)) if few else _batches(found)
+        return await render(VariableList(workspace, batches, head))
 
     async def _write(
         self,
@@ -290,13 +294,17 @@ def _shown(stored: StoredVariable, key: DataKey) -> Variable:
     return stored.variable.with_value(key.open(stored.sealed, stored.variable))
 
 
-def _batches(stored: Iterable[StoredVariable], key: DataKey) -> Iterator[Sequence[Variable]]:
-    """The variables with those of their values that may be shown, opened as they are needed."""
+def _is_one_batch(usage: Usage) -> bool:
+    return usage.variables * _ROW_BYTES + usage.value_bytes <= _BATCH_BYTES
+
+
+def _batches(found: Iterable[Variable]) -> Iterator[Sequence[Variable]]:
+    """The variables in batches, whose values are opened when their batch is asked for."""
     batch: list[Variable] = []
     room = _BATCH_BYTES
-    for one in stored:
-        batch.append(_shown(one, key))
-        room -= _ROW_BYTES + one.value_bytes
+    for variable in found:
+        batch.append(variable)
+        room -= _ROW_BYTES + len(variable.value or "")
         if room <= 0:
             yield batch
             batch, room = [], _BATCH_BYTES

@@ -1,6 +1,6 @@
 """Variables as rows. Values are stored sealed; a list does not even fetch sensitive ones."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -26,14 +26,25 @@ JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.w
 )
 
 # A row without a variable says that the stream is at that head and the workspace empty.
-_LIST = """
-SELECT variables.id, workspace_id, key, description, category, hcl, sensitive, version_id,
-    created_at, variables.value_bytes, CASE WHEN sensitive = 0 THEN sealed_value END
+_LIST = Lookup(
+    single="""
+SELECT variables.id, key, description, category, hcl, sensitive, version_id, created_at,
+    CASE WHEN sensitive = 0 THEN sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
 WHERE streams.id = $1 AND streams.head = $2
 ORDER BY key, category
-"""
+""",
+    batched="""
+SELECT lookup.number, variables.id, key, description, category, hcl, sensitive, version_id,
+    created_at, CASE WHEN sensitive = 0 THEN sealed_value END
+FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS {bytes}[]))
+    WITH ORDINALITY AS lookup (id, head, number)
+JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
+LEFT JOIN variables ON variables.workspace_id = streams.id
+ORDER BY number, key, category
+""",
+)
 
 _INSERT = """
 INSERT INTO variables (id, workspace_id, key, description, category, hcl, sensitive, version_id,
@@ -60,6 +71,9 @@ _DELETE = "DELETE FROM variables WHERE id = $1"
 
 _CATEGORIES = {category.value: category for category in Category}
 
+OpenValue = Callable[[bytes, str], str]
+"""Takes a sealed value and the id of its variable, and gives the value."""
+
 
 class StoredVariable(msgspec.Struct, frozen=True):
     """A variable whose value is still sealed (`variable.value` is None); `value_bytes` counts it.
@@ -73,16 +87,19 @@ class StoredVariable(msgspec.Struct, frozen=True):
 
 
 async def find_all(
-    tx: Transaction, workspace_id: str, head: bytes
-) -> Iterator[StoredVariable] | None:
+    tx: Transaction, workspace_id: str, head: bytes, open_value: OpenValue, *, few: bool
+) -> Iterator[Variable] | None:
     """A workspace's variables by key (code points), then category, as they are at that head.
 
-    None when the head is another by now, or the workspace deleted.
+    Their values, but for sensitive ones, are opened one by one as they are asked for. None when
+    the head is another by now, or the workspace deleted. `few`: they are so few and small that
+    lists that are asked for at the same time may come with one statement.
     """
-    rows = await tx.fetch(_LIST, workspace_id, head)
-    if not rows:
-        return None
-    return (_stored(row) for row in rows if row[0] is not None)
+    if few:
+        rows = await tx.look_up_all(_LIST, workspace_id, head)
+    else:
+        rows = await tx.fetch(_LIST.single, workspace_id, head)
+    return _listed(rows, workspace_id, open_value) if rows else None
 
 
 async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVariable:
@@ -143,6 +160,24 @@ async def _change(tx: Transaction, *statements: Statement) -> None:
         await tx.execute_all(*statements)
     except Taken:
         raise Refusal(key_taken()) from None
+
+
+def _listed(rows: Sequence[Row], workspace_id: str, open_value: OpenValue) -> Iterator[Variable]:
+    """In one pass, by position and without a `StoredVariable`: lists are rendered all day."""
+    for id_, key, description, category, hcl, sensitive, version_id, created_at, sealed in rows:
+        if id_ is not None:
+            yield Variable(
+                id_,
+                workspace_id,
+                key,
+                None if sensitive else open_value(sealed, id_),
+                description,
+                _CATEGORIES[category],
+                hcl == 1,
+                sensitive == 1,
+                version_id,
+                created_at,
+            )
 
 
 def _stored(row: Row) -> StoredVariable:

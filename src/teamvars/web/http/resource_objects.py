@@ -18,7 +18,7 @@ class RelatedLink(msgspec.Struct):
     related: Path
 
 
-class SelfLink(msgspec.Struct):
+class SelfLink(msgspec.Struct, gc=False):
     """The path of the resource itself."""
 
     self: Path

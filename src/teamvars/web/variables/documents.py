@@ -12,7 +12,7 @@ from teamvars.web.http.resource_objects import Identifier, RelatedLink, SelfLink
 from teamvars.web.workspaces.documents import workspace_path
 
 
-class VariableAttributes(msgspec.Struct, rename="kebab"):
+class VariableAttributes(msgspec.Struct, rename="kebab", gc=False):
     """A variable (contract §4); `value` is null when the variable is sensitive.
 
     `created-at` is the `terraform` dialect's own.
@@ -41,7 +41,7 @@ class VariableRelationships(msgspec.Struct):
     configurable: Configurable
 
 
-class VariableResource(msgspec.Struct):
+class VariableResource(msgspec.Struct, gc=False):
     """A variable."""
 
     id: str
@@ -65,43 +65,43 @@ class VariableListDocument(msgspec.Struct):
 
 def variable_path(variable: Variable) -> str:
     """`links.self` of a variable."""
-    return f"/api/v2/workspaces/{variable.workspace_id}/vars/{variable.id}"
+    return _variables_path(variable.workspace_id) + variable.id
 
 
 def variable(variable: Variable, workspace: Workspace, dialect: Dialect) -> VariableDocument:
     """The document of one variable."""
-    return VariableDocument(_variable(variable, _configurable(workspace), dialect))
+    return VariableDocument(variables([variable], workspace, dialect)[0])
 
 
 def variables(
     variables: Sequence[Variable], workspace: Workspace, dialect: Dialect
 ) -> list[VariableResource]:
     """The resources of some of a workspace's variables."""
-    configurable = _configurable(workspace)
-    return [_variable(one, configurable, dialect) for one in variables]
-
-
-def _variable(
-    variable: Variable, configurable: VariableRelationships, dialect: Dialect
-) -> VariableResource:
-    return VariableResource(
-        id=variable.id,
-        type="vars",
-        attributes=VariableAttributes(
-            key=variable.key,
-            value=variable.value,
-            description=variable.description,
-            category=dialect.categories[variable.category],
-            hcl=variable.hcl,
-            sensitive=variable.sensitive,
-            version_id=variable.version_id,
-            created_at=dialect.created_at(variable),
-        ),
-        relationships=configurable,
-        links=SelfLink(variable_path(variable)),
-    )
-
-
-def _configurable(workspace: Workspace) -> VariableRelationships:
     owner = Identifier(workspace.id, "workspaces")
-    return VariableRelationships(Configurable(owner, RelatedLink(workspace_path(workspace))))
+    related = RelatedLink(workspace_path(workspace))
+    configurable = VariableRelationships(Configurable(owner, related))
+    categories, created_at = dialect.categories, dialect.created_at
+    path = _variables_path(workspace.id)
+    return [
+        VariableResource(
+            id=one.id,
+            type="vars",
+            attributes=VariableAttributes(
+                one.key,
+                one.value,
+                one.description,
+                categories[one.category],
+                one.hcl,
+                one.sensitive,
+                one.version_id,
+                created_at(one),
+            ),
+            relationships=configurable,
+            links=SelfLink(path + one.id),
+        )
+        for one in variables
+    ]
+
+
+def _variables_path(workspace_id: str) -> str:
+    return f"/api/v2/workspaces/{workspace_id}/vars/"
