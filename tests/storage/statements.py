@@ -5,6 +5,7 @@
 
 import asyncio
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -139,8 +140,10 @@ def sqlite_told(note: Note) -> Iterator[None]:
     """Notes what connections that are opened meanwhile are asked."""
     connect = sqlite_connection._connect
 
-    def told(path: Path) -> apsw.Connection:
-        connection = connect(path)
+    def told(path: Path, cache_kib: int) -> apsw.Connection:
+        connection = connect(path, cache_kib)
+        if threading.current_thread() is not threading.main_thread():
+            return connection  # for prefetches, which come and go with the disk's speed
 
         def trace(_: apsw.Cursor, sql: str, __: object) -> bool:
             note(sql)

@@ -88,6 +88,10 @@ class Transaction(Protocol):
         """
         return await self.fetch(lookup.single, *args)
 
+    async def prefetch(self, sql: str, *args: object) -> None:
+        """May run a statement to have in memory what the next one needs; never fails."""
+        return  # without a body it would be abstract
+
     async def execute(self, sql: str, *args: object) -> None:
         """Runs a statement and ignores its rows."""
         await self.fetch(sql, *args)

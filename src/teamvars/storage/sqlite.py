@@ -7,6 +7,7 @@ process is polled for, and a COMMIT, which calls fsync(), runs in a thread.
 import asyncio
 import os
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -20,6 +21,7 @@ from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.sqlite_connection import UNUSABLE, SqliteConnection
+from teamvars.storage.sqlite_prefetch import Prefetcher
 from teamvars.storage.sqlite_settlement import (
     LostCommit,
     Settlement,
@@ -34,6 +36,8 @@ LOCK_WAIT_SECONDS = 5.0
 
 _POLL_SECONDS = 0.002
 _WORTH_A_TRANSACTION = 3
+_TURN_SECONDS = 0.001
+"""How long statements run before the event loop has another turn, unless one alone takes longer."""
 _NO_DEADLINE = nullcontext()
 
 
@@ -45,22 +49,26 @@ class _Queries(Transaction):
     all statements but the first find it uncontended.
     """
 
-    def __init__(self, reader: SqliteConnection) -> None:
+    def __init__(self, reader: SqliteConnection, prefetcher: Prefetcher) -> None:
         self._reader = reader
+        self._prefetcher = prefetcher
         self._statements: Coalescer[Statement, Sequence[Row]] = Coalescer(
             self._run, Fifo(skip_cancelled=True)
         )
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        statement = Statement(sql, args)
-        try:
-            return await self._statements.submit(statement)
-        except apsw.BusyError:
-            return await _retry_while_busy(lambda: self._statements.submit(statement))
+        return await self._ask(Statement(sql, args))
 
     async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
-        rows = await self.fetch(lookup.single, *args)
+        statement = Statement(lookup.single, args)
+        if self._prefetcher.is_wanted:
+            # In a thread each row waits for the interpreter, and this is but one.
+            await self._prefetcher.run(statement)
+        rows = await self._ask(statement)
         return rows[0] if rows else None
+
+    async def prefetch(self, sql: str, *args: object) -> None:
+        await self._prefetcher.run(Statement(sql, args))
 
     async def script(self, sql: str) -> None:
         raise NotImplementedError("a script is for a transaction")
@@ -68,19 +76,39 @@ class _Queries(Transaction):
     async def close(self) -> None:
         """Waits for the statements that are queued."""
         await self._statements.close()
+        await self._prefetcher.close()
+
+    async def _ask(self, statement: Statement) -> Sequence[Row]:
+        try:
+            return await self._statements.submit(statement)
+        except apsw.BusyError:
+            return await _retry_while_busy(lambda: self._statements.submit(statement))
 
     async def _run(self, batch: list[Waiter[Statement, Sequence[Row]]]) -> None:
+        waiting = deque(batch)
+        self._run_some(waiting)
+        while waiting:
+            await asyncio.sleep(0)
+            self._run_some(waiting)
+
+    def _run_some(self, waiting: deque[Waiter[Statement, Sequence[Row]]]) -> None:
+        """Runs the next statements, until the event loop should have a turn."""
         connection = self._reader.connection()
         transaction = SqliteTransaction(connection)
         # On one snapshot: each would else lock the log for itself, at a quarter of its time.
-        is_shared = len(batch) >= _WORTH_A_TRANSACTION
+        is_shared = len(waiting) >= _WORTH_A_TRANSACTION
         if is_shared:
             connection.execute("BEGIN")
-        for waiter in batch:
+        begun = before = time.monotonic()
+        while waiting and before - begun < _TURN_SECONDS:
+            waiter = waiting.popleft()
             try:
                 waiter.set_result(transaction.run(waiter.item.sql, waiter.item.args))
             except Exception as error:
                 waiter.set_exception(self._reader.translate(error))
+            now = time.monotonic()
+            self._prefetcher.note(now - before)
+            before = now
         if is_shared:
             self._reader.roll_back()
 
@@ -141,7 +169,7 @@ class SqliteDatabase(Database):
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         self._writer = SqliteConnection(path)
         self._reader = SqliteConnection(path)
-        self._queries = _Queries(self._reader)
+        self._queries = _Queries(self._reader, Prefetcher(path))
         # Writes run also when their caller was cancelled in the queue: a client that has
         # disconnected may have relied on that.
         self._writes: Coalescer[_Write[Any], Any] = Coalescer(

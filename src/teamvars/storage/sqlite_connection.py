@@ -13,8 +13,8 @@ _PRAGMAS = {
     "foreign_keys": 1,
     "trusted_schema": 0,
     "secure_delete": 1,
-    "cache_size": -16384,  # KiB: the paths into the indexes of a million variables
 }
+_CACHE_KIB = 16384  # the paths into the indexes of a million variables
 UNUSABLE = (
     apsw.CantOpenError,
     apsw.ConnectionClosedError,
@@ -31,12 +31,14 @@ UNUSABLE = (
 class SqliteConnection:
     """A connection that is opened on first use, and again after it was closed or the file replaced.
 
-    It belongs to the event loop's thread; only a COMMIT runs in another, and nothing meanwhile.
+    It belongs to one thread; only a COMMIT runs in another, and nothing meanwhile.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cache_kib: int = _CACHE_KIB) -> None:
+        """`cache_kib`: how much of the file it keeps in memory by itself."""
         self.is_suspended = False
         self._path = path
+        self._cache_kib = cache_kib
         self._connection: apsw.Connection | None = None
         self._inode = (0, 0)
 
@@ -52,7 +54,7 @@ class SqliteConnection:
             inode = (status.st_dev, status.st_ino)
             if self._connection is None or inode != self._inode:
                 self.close()
-                self._connection, self._inode = _connect(self._path), inode
+                self._connection, self._inode = _connect(self._path, self._cache_kib), inode
         except (OSError, *UNUSABLE) as error:
             raise storage_unavailable() from error
         return self._connection
@@ -84,12 +86,12 @@ class SqliteConnection:
             self._connection = None
 
 
-def _connect(path: Path) -> apsw.Connection:
+def _connect(path: Path, cache_kib: int) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     # Query planner stability: without it a statement is prepared again whenever its parameters
     # change, which costs the access statement eight times as much as running it.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-    for pragma, wanted in _PRAGMAS.items():
+    for pragma, wanted in (*_PRAGMAS.items(), ("cache_size", -cache_kib)):
         connection.pragma(pragma, wanted)
         if connection.pragma(pragma) != wanted:
             raise StorageMisconfigured(f"{path}: SQLite does not grant PRAGMA {pragma}={wanted}.")

@@ -1,0 +1,84 @@
+"""Reads from the disk in a thread what a statement on the event loop is about to need.
+
+A list whose pages are not in memory is a read for each of its rows, for all of which the event loop
+would stand still (decision 011).
+"""
+
+import asyncio
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import apsw
+
+from teamvars.domain.errors import Refusal
+from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
+from teamvars.storage.database import Statement
+from teamvars.storage.sqlite_connection import SqliteConnection
+from teamvars.storage.sqlite_transaction import render
+
+if sys.platform == "linux":
+    import resource
+
+_SLOW_SECONDS = 0.001
+_WANTED_SECONDS = 10.0
+_CACHE_KIB = 256  # what is read is for the kernel to keep
+
+
+class Prefetcher:
+    """Prefetches for some seconds after a statement has waited for the disk; else it costs nothing.
+
+    Its statements have a connection of their own, and what they return or raise is for nobody.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._connection = SqliteConnection(path, _CACHE_KIB)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-prefetch")
+        self._statements: Coalescer[Statement, None] = Coalescer(
+            self._run, Fifo(skip_cancelled=True)
+        )
+        self._wanted_until = 0.0
+        self._blocks = _blocks_read()
+
+    def note(self, seconds: float) -> None:
+        """A statement has taken so long on the event loop, whose thread this is.
+
+        Time alone does not tell: a busy host takes the processor away for longer than that.
+        """
+        if seconds > _SLOW_SECONDS and self._blocks != (blocks := _blocks_read()):
+            self._blocks = blocks
+            self._wanted_until = time.monotonic() + _WANTED_SECONDS
+
+    async def run(self, statement: Statement) -> None:
+        """Runs the statement in the thread, if one has waited for the disk lately."""
+        if time.monotonic() < self._wanted_until:
+            await self._statements.submit(statement)
+
+    async def close(self) -> None:
+        """Waits for what is queued."""
+        await self._statements.close()
+        self._thread.shutdown()
+        self._connection.close()
+
+    async def _run(self, batch: list[Waiter[Statement, None]]) -> None:
+        statements = [waiter.item for waiter in batch]
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self._read, statements)
+        for waiter in batch:
+            waiter.set_result(None)
+
+    def _read(self, statements: list[Statement]) -> None:
+        # The statement proper will fail as well, and say so.
+        with suppress(Refusal, apsw.Error):
+            connection = self._connection.connection()
+            for statement in statements:
+                connection.execute(render(statement.sql), statement.args).fetchall()
+
+
+def _blocks_read() -> int:
+    """How many blocks this thread has read from disks; on systems that do not count that, 0."""
+    if sys.platform != "linux":
+        return 0
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_inblock
