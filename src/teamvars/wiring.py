@@ -33,7 +33,7 @@ from teamvars.services.users import Users
 from teamvars.services.value_checks import ValueChecks
 from teamvars.services.variables import Rules, Variables
 from teamvars.services.workspaces import Workspaces
-from teamvars.settings import Settings
+from teamvars.settings import CACHE_MIB, Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
 from teamvars.storage.outages import WatchedDatabase
@@ -92,15 +92,21 @@ def clock() -> int:
 
 
 def services(
-    database: Database, keys: Keyring, quota: Quota, dialect: Dialect = STANDARD
+    database: Database,
+    keys: Keyring,
+    quota: Quota,
+    dialect: Dialect = STANDARD,
+    *,
+    cache_mib: int = CACHE_MIB,
 ) -> Services:
     """The services, each with what it needs."""
     sealer, chain, code = Sealer(keys), Chain(keys), CodeChecker()
+    rules = Rules(quota, code, cache_mib * 1024 * 1024)
     return Services(
         database=database,
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
-        variables=Variables(database, sealer, chain, clock, Rules(quota, code)),
+        variables=Variables(database, sealer, chain, clock, rules),
         team_members=TeamMembers(database, chain, clock, usernames=dialect.usernames),
         memberships=Memberships(database, chain, clock),
         teams=Teams(database, chain, clock),
@@ -160,7 +166,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     """The application over a store of its own, opened when the server starts it."""
     database = WatchedDatabase(database_for(config.url, statement_seconds=config.statement_seconds))
     dialect = DIALECTS[config.dialect]
-    all_services = services(database, keys, config.quota, dialect)
+    all_services = services(database, keys, config.quota, dialect, cache_mib=config.cache_mib)
     listed = routes(all_services, keys, dialect, directory_api=config.directory_api)
     application = Application(
         listed,

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from teamvars.services.rendered import ListKey, Rendered, RenderedLists
+from teamvars.services.rendered import ENTRY_BYTES, ListKey, Rendered, RenderedLists
 
+ROOM = 100 * ENTRY_BYTES
 KEY = b"head", "acme", "network"
 NEXT_KEY = b"next", "acme", "network"
 
@@ -45,7 +46,7 @@ async def waiting_for(
 
 
 async def test_those_who_want_a_list_at_the_same_head_render_it_once() -> None:
-    lists, render = RenderedLists(100), Renderer(of(10))
+    lists, render = RenderedLists(ROOM), Renderer(of(10))
     callers = await waiting_for(lists, render, 5)
     render.done.set()
     assert await asyncio.gather(*callers) == [of(10)] * 5
@@ -54,7 +55,7 @@ async def test_those_who_want_a_list_at_the_same_head_render_it_once() -> None:
 
 
 async def test_a_list_at_another_head_is_another_list() -> None:
-    lists, old, new = RenderedLists(100), Renderer(of(10)), Renderer(of(20))
+    lists, old, new = RenderedLists(ROOM), Renderer(of(10)), Renderer(of(20))
     (caller,) = await waiting_for(lists, old, 1)
     new.done.set()
     assert await lists.make("ws-1", NEXT_KEY, new) == of(20)
@@ -65,14 +66,14 @@ async def test_a_list_at_another_head_is_another_list() -> None:
 
 @pytest.mark.parametrize("renamed", [(b"head", "new", "network"), (b"head", "acme", "new")])
 async def test_a_list_with_another_name_in_it_is_another_list(renamed: ListKey) -> None:
-    lists = RenderedLists(100)
+    lists = RenderedLists(ROOM)
     await keep(lists, "ws-1", 10)
     assert lists.find("ws-1", KEY)
     assert lists.find("ws-1", renamed) is None
 
 
 async def test_one_who_goes_away_takes_nobody_along() -> None:
-    lists, render = RenderedLists(100), Renderer(of(10))
+    lists, render = RenderedLists(ROOM), Renderer(of(10))
     first, second, third, fourth = await waiting_for(lists, render, 4)
     first.cancel()
     third.cancel()
@@ -83,7 +84,7 @@ async def test_one_who_goes_away_takes_nobody_along() -> None:
 
 
 async def test_a_failure_is_everybodys_and_is_not_kept() -> None:
-    lists, broken, whole = RenderedLists(100), Renderer(OSError("down")), Renderer(of(10))
+    lists, broken, whole = RenderedLists(ROOM), Renderer(OSError("down")), Renderer(of(10))
     callers = await waiting_for(lists, broken, 3)
     broken.done.set()
     whole.done.set()
@@ -93,7 +94,7 @@ async def test_a_failure_is_everybodys_and_is_not_kept() -> None:
 
 
 async def test_a_failure_nobody_waits_for_any_more_is_not_complained_of() -> None:
-    lists, broken = RenderedLists(100), Renderer(OSError("down"))
+    lists, broken = RenderedLists(ROOM), Renderer(OSError("down"))
     (caller,) = await waiting_for(lists, broken, 1)
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -104,7 +105,7 @@ async def test_a_failure_nobody_waits_for_any_more_is_not_complained_of() -> Non
 
 
 async def test_a_list_of_a_stream_that_has_moved_is_not_kept() -> None:
-    lists, moved = RenderedLists(100), Renderer(None)
+    lists, moved = RenderedLists(ROOM), Renderer(None)
     moved.done.set()
     assert await lists.make("ws-1", KEY, moved) is None
     assert lists.find("ws-1", KEY) is None
@@ -117,7 +118,7 @@ async def keep(lists: RenderedLists, name: str, size: int) -> None:
 
 
 async def test_when_full_it_forgets_the_list_that_was_not_used_for_longest() -> None:
-    lists = RenderedLists(100)
+    lists = RenderedLists(100 + 2 * ENTRY_BYTES)
     await keep(lists, "ws-1", 50)
     await keep(lists, "ws-2", 50)
     assert lists.find("ws-1", KEY)
@@ -127,7 +128,7 @@ async def test_when_full_it_forgets_the_list_that_was_not_used_for_longest() -> 
 
 
 async def test_a_workspace_takes_the_room_of_its_newest_list_alone() -> None:
-    lists = RenderedLists(100)
+    lists = RenderedLists(100 + 2 * ENTRY_BYTES)
     await keep(lists, "ws-1", 50)
     for size in (10, 20, 30, 40, 50):
         await keep(lists, "ws-2", size)
@@ -138,7 +139,7 @@ async def test_a_workspace_takes_the_room_of_its_newest_list_alone() -> None:
 async def test_a_list_larger_than_all_room_displaces_nothing_and_is_shared_while_it_is_sent() -> (
     None
 ):
-    lists, render = RenderedLists(100), Renderer(of(101))
+    lists, render = RenderedLists(100 + 2 * ENTRY_BYTES), Renderer(of(101 + ENTRY_BYTES))
     await keep(lists, "ws-1", 50)
     render.done.set()
     sent = await lists.make("ws-2", KEY, render)
@@ -148,3 +149,11 @@ async def test_a_list_larger_than_all_room_displaces_nothing_and_is_shared_while
     del sent
     await asyncio.sleep(0)
     assert lists.find("ws-2", KEY) is None
+
+
+async def test_empty_lists_are_bounded_as_well() -> None:
+    lists = RenderedLists(ROOM)
+    for number in range(1000):
+        await keep(lists, f"ws-{number}", 0)
+    kept = [number for number in range(1000) if lists.find(f"ws-{number}", KEY)]
+    assert kept == list(range(900, 1000))

@@ -26,6 +26,9 @@ class Rendered(Discreet, frozen=True, weakref=True):
         return sum(map(len, self.pieces))
 
 
+ENTRY_BYTES = 1024
+"""What a cached list counts beside its body: key, names and Python's own need take 500 to 1,000."""
+
 ListKey = tuple[bytes, str, str]
 """The head that a list was rendered at, and the names of the organization and of the workspace:
 renaming an organization moves none of its workspaces' heads."""
@@ -85,15 +88,19 @@ class RenderedLists:
     def _keep(self, workspace_id: str, key: ListKey, rendered: Rendered) -> None:
         """Caches a list in place of the workspace's former one, and evicts down to the limit."""
         self._evict(workspace_id)
-        if rendered.size > self._max_bytes:
+        if _cost(rendered) > self._max_bytes:
             self._too_large[workspace_id, key] = rendered
             return
         self._lists[workspace_id] = (key, rendered)
-        self._bytes += rendered.size
+        self._bytes += _cost(rendered)
         while self._bytes > self._max_bytes:
             self._evict(next(iter(self._lists)))
 
     def _evict(self, workspace_id: str) -> None:
         kept = self._lists.pop(workspace_id, None)
         if kept is not None:
-            self._bytes -= kept[1].size
+            self._bytes -= _cost(kept[1])
+
+
+def _cost(rendered: Rendered) -> int:
+    return rendered.size + ENTRY_BYTES

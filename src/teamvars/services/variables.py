@@ -49,20 +49,21 @@ class VariableList(msgspec.Struct, frozen=True):
 
 Render = Callable[[VariableList], Coroutine[Any, Any, Rendered]]
 
-_LISTS_BYTES = 16 * 1024 * 1024
-"""The limit of the cache of rendered lists, per process."""
-_LARGE_VALUE_BYTES = _LISTS_BYTES // 8
-"""A list with more bytes of values than this may, once escaped, exceed the cache."""
+_LARGE_VALUE_BYTES = 2 * 1024 * 1024
+"""Lists with more bytes of values are rendered one at a time, however large the cache."""
 _BATCH_BYTES = 64 * 1024
 _ROW_BYTES = 512
 """What a variable counts beside its value: it costs some 10 µs, as a value of that size does."""
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What values are held to: how many and how large they are, and that code parses."""
+    """What values are held to: how many and how large they are, and that code parses; and how many
+    bytes of rendered lists are cached.
+    """
 
     quota: Quota
     code: CodeChecker
+    cache_bytes: int
 
 
 class Variables:
@@ -77,7 +78,9 @@ class Variables:
         self._clock = clock
         self._quota = rules.quota
         self._code = rules.code
-        self._lists = RenderedLists(_LISTS_BYTES)
+        self._lists = RenderedLists(rules.cache_bytes)
+        # With more bytes of values a list may, once escaped, exceed the cache.
+        self._large_value_bytes = min(_LARGE_VALUE_BYTES, rules.cache_bytes // 8)
         self._one_large = asyncio.Lock()
         self._changes = Changes(database)
 
@@ -211,7 +214,7 @@ class Variables:
 
         Large ones are rendered one at a time, which bounds their memory.
         """
-        if granted.stream.usage.value_bytes <= _LARGE_VALUE_BYTES:
+        if granted.stream.usage.value_bytes <= self._large_value_bytes:
             return await self._rendered_now(granted, render)
         async with self._one_large:
             return await self._rendered_now(granted, render)
