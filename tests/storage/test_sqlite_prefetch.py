@@ -87,12 +87,13 @@ async def note(database: Database, id_: str) -> str:
     return await database.query(body)
 
 
-async def test_after_a_statement_has_waited_for_the_disk_the_next_is_read_in_a_thread(
+async def test_after_statements_have_waited_for_the_disk_the_next_is_read_in_a_thread(
     store: Database, disk: SlowDisk
 ) -> None:
     disk.seconds = 0.002
-    assert await note(store, "1") == NOTE
-    reading = asyncio.create_task(note(store, "2"))
+    for id_ in ("1", "2"):
+        assert await note(store, id_) == NOTE
+    reading = asyncio.create_task(note(store, "3"))
     while not disk.reads_of_prefetches and not reading.done():  # noqa: ASYNC110 - of a thread
         await asyncio.sleep(0.001)
     rows = await store.query(lambda tx: tx.fetch("SELECT id FROM things WHERE id = '1'"))
@@ -117,7 +118,8 @@ async def test_what_a_prefetch_meets_with_is_no_ones(store: Database, disk: Slow
 
     disk.seconds = 0.002
     disk.go.set()
-    await note(store, "1")
+    for id_ in ("1", "2"):
+        await note(store, id_)
     assert await store.query(body) == 10
 
 

@@ -5,6 +5,7 @@ would stand still (decision 011).
 """
 
 import asyncio
+import math
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,13 +23,15 @@ from teamvars.storage.sqlite_transaction import render
 if sys.platform == "linux":
     import resource
 
-_SLOW_SECONDS = 0.001
-_WANTED_SECONDS = 10.0
+_SLOW_SECONDS = 0.004
+_AGAIN_SECONDS = 1.0
+_WANTED_SECONDS = 5.0
 _CACHE_KIB = 256  # what is read is for the kernel to keep
 
 
 class Prefetcher:
-    """Prefetches for some seconds after a statement has waited for the disk; else it costs nothing.
+    """Prefetches for some seconds after the disk has held up two statements within a second; else
+    it costs nothing.
 
     Its statements have a connection of their own, and what they return or raise is for nobody.
     """
@@ -39,7 +42,7 @@ class Prefetcher:
         self._statements: Coalescer[Statement, None] = Coalescer(
             self._run, Fifo(skip_cancelled=True)
         )
-        self._wanted_until = 0.0
+        self._wanted_until = self._slow_at = -math.inf
         self._blocks = _blocks_read()
 
     def note(self, seconds: float) -> None:
@@ -49,10 +52,12 @@ class Prefetcher:
         """
         if seconds > _SLOW_SECONDS and self._blocks != (blocks := _blocks_read()):
             self._blocks = blocks
-            self._wanted_until = time.monotonic() + _WANTED_SECONDS
+            before, self._slow_at = self._slow_at, time.monotonic()
+            if self._slow_at - before < _AGAIN_SECONDS:
+                self._wanted_until = self._slow_at + _WANTED_SECONDS
 
     async def run(self, statement: Statement) -> None:
-        """Runs the statement in the thread, if one has waited for the disk lately."""
+        """Runs the statement in the thread, if the disk has been slow lately."""
         if time.monotonic() < self._wanted_until:
             await self._statements.submit(statement)
 
