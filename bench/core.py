@@ -21,7 +21,10 @@ from typing import Any
 import httpx
 import psutil
 import structlog
+import uvloop
 
+from bench import dataset, lists
+from bench.dataset import Size
 from teamvars.storage.database import Body, Database, T, Transaction
 from tests.support.commands import Host
 from tests.support.deployment import open_deployment
@@ -86,6 +89,7 @@ def measured(effort: Effort) -> Iterator[Figure]:
         for engine, store in stores.items():
             for figure in asyncio.run(statements(store)):
                 yield replace(figure, what=f"{engine}: {figure.what}")
+        yield from rendering(Path(folder) / "lists", effort)
         host = prepared(Path(folder))
         seconds, megabytes = (1.5, 120) if effort.bars else (None, None)
         started = start_seconds(host, effort.starts)
@@ -173,6 +177,24 @@ async def counted(
     assert transactions <= 1, "a request is at most one transaction"
     unit = "statements, 1 transaction" if transactions else "statements"
     return replace(figure, value=counter.statements - statements, unit=unit)
+
+
+# Rendering
+
+
+def rendering(folder: Path, effort: Effort) -> Iterator[Figure]:
+    """What a list of 20 takes that is not in memory, beyond one that is."""
+    folder.mkdir()
+    host = Host(folder)
+    made = asyncio.run(dataset.build(host, Size(lists.WORKSPACES, 0, 0)))
+    with LocalPostgres() as server:
+        copied = asyncio.run(dataset.copy(host, server, "lists"))
+        stores = {"SQLite": f"sqlite:///{host.data}/teamvars.db"}
+        stores["PostgreSQL"] = copied.settings["DATABASE_URL"]
+        for engine, url in stores.items():
+            taken = uvloop.run(lists.rendering_microseconds(host, url, made, effort.requests // 10))
+            unit = "µs of the processor"
+            yield Figure(f"{engine}: to render a list of 20", taken, unit)
 
 
 # Start and memory
