@@ -68,7 +68,8 @@ class _Queries(Transaction):
         return rows[0] if rows else None
 
     async def prefetch(self, sql: str, *args: object) -> None:
-        await self._prefetcher.run(Statement(sql, args))
+        if self._prefetcher.is_wanted:
+            await self._prefetcher.run(Statement(sql, args))
 
     async def script(self, sql: str) -> None:
         raise NotImplementedError("a script is for a transaction")

@@ -56,10 +56,14 @@ class Prefetcher:
             if self._slow_at - before < _AGAIN_SECONDS:
                 self._wanted_until = self._slow_at + _WANTED_SECONDS
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the disk has been slow lately."""
+        return time.monotonic() < self._wanted_until
+
     async def run(self, statement: Statement) -> None:
-        """Runs the statement in the thread, if the disk has been slow lately."""
-        if time.monotonic() < self._wanted_until:
-            await self._statements.submit(statement)
+        """Runs the statement in the thread."""
+        await self._statements.submit(statement)
 
     async def close(self) -> None:
         """Waits for what is queued."""
