@@ -59,6 +59,8 @@ from teamvars.web.variables.routes import VariableRoutes
 from teamvars.web.workspaces.routes import WorkspaceRoutes
 
 HOUSEKEEPING_SECONDS = 60
+_OBJECTS_BETWEEN_COLLECTIONS = 5000
+"""A batch of requests makes more than the interpreter's 700, and hardly ever a cycle among them."""
 
 log = structlog.get_logger("teamvars")
 
@@ -183,6 +185,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
         # What is there now stays. Going through all of it in search of garbage took 20 ms each
         # time, several times a second.
         gc.freeze()
+        gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
         chores = asyncio.create_task(_keep_house(all_services.sessions))
         yield
         chores.cancel()

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from asyncpg.pool import Pool
 
 from teamvars.domain.errors import Refusal
 from teamvars.storage import deadlines
@@ -157,6 +158,31 @@ async def test_one_stopped_back_end_keeps_nobody_else_waiting(way: Way) -> None:
         finally:
             os.kill(pid, signal.SIGCONT)
         assert await database.read(ids) == ["a", "c"]
+
+
+async def test_a_connection_that_does_not_close_keeps_nobody_waiting(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    releases = 0
+    release = Pool.release
+
+    async def released(pool: Any, connection: Any, **options: Any) -> None:
+        nonlocal releases
+        releases += 1
+        if releases == 1:  # another request has lost its connection to a server that falls silent
+            await pool.expire_connections()
+            way.freeze()
+        await release(pool, connection, **options)
+
+    async with serving(way.url) as database:
+        monkeypatch.setattr(Pool, "release", released)
+        asked = [asyncio.ensure_future(database.query(find))]
+        await asyncio.sleep(0.2)
+        asked += [asyncio.ensure_future(database.query(find)) for _ in range(3)]
+        outcomes = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), HANGS)
+        assert words(*outcomes) == ["done", *["storage_unavailable"] * 3]
+        monkeypatch.undo()
+        way.thaw()
 
 
 async def test_who_waits_for_a_connection_is_refused_in_time(way: Way) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from teamvars.storage import sqlite_prefetch
 from teamvars.storage.database import Database, Transaction
-from tests.storage.stores import fresh_sqlite, make_things, opened
+from tests.storage.stores import fresh_sqlite, make_things, opened, words
 
 PAGES = 5
 NOTE = "n" * 4096 * PAGES
@@ -27,6 +27,7 @@ class SlowDisk(apsw.VFS):
     def __init__(self) -> None:
         super().__init__("slow", "unix", makedefault=True)
         self.seconds = 0.0
+        self.fails = False
         self.go = threading.Event()
         self.slow_reads = self.reads_of_prefetches = 0
 
@@ -38,6 +39,9 @@ class SlowDisk(apsw.VFS):
         if threading.current_thread() is threading.main_thread():
             self.slow_reads += self.seconds > 0
             time.sleep(self.seconds)
+            if self.fails:
+                self.fails = False
+                raise apsw.IOError
         elif threading.current_thread().name.startswith("sqlite-prefetch"):
             self.reads_of_prefetches += 1
             assert self.go.wait(30)
@@ -121,6 +125,33 @@ async def test_what_a_prefetch_meets_with_is_no_ones(store: Database, disk: Slow
     for id_ in ("1", "2"):
         await note(store, id_)
     assert await store.query(body) == 10
+
+
+async def test_what_cannot_be_read_beforehand_takes_no_other_along(
+    store: Database, disk: SlowDisk
+) -> None:
+    async def broken(tx: Transaction) -> None:
+        await tx.execute("UPDATE things SET note = CAST(x'ff' AS TEXT) WHERE id = '4'")
+
+    disk.seconds = 0.002
+    disk.go.set()
+    await store.write(broken)
+    for id_ in ("1", "2"):
+        await note(store, id_)
+    *good, bad = await asyncio.gather(
+        note(store, "3"), note(store, "5"), note(store, "4"), return_exceptions=True
+    )
+    assert good == [NOTE, NOTE]
+    assert isinstance(bad, UnicodeDecodeError)
+
+
+async def test_a_disk_that_fails_one_read_fails_no_other(store: Database, disk: SlowDisk) -> None:
+    disk.fails = True
+    first, *others = await asyncio.gather(
+        *(note(store, str(number)) for number in range(5)), return_exceptions=True
+    )
+    assert words(first) == ["storage_unavailable"]
+    assert others == [NOTE] * 4
 
 
 async def test_between_slow_statements_others_have_the_loop(

@@ -229,7 +229,10 @@ SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization
 
 
 class TeamRight(IntEnum):
-    """What a caller is to a team or may do with it: one bit each of `rights`."""
+    """What a caller is to a team or may do with it: one bit each of `rights`.
+
+    CHANGES_MEMBERS is the highest, so that who has it is found by comparison.
+    """
 
     IN_ORGANIZATION = 1
     IN_TEAM = 2

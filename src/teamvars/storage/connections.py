@@ -19,6 +19,8 @@ from teamvars.storage.servers import KeepaliveConnection, Servers
 _ATTEMPTS = 5
 _ACQUIRE_SECONDS = 5.0
 _CLOSE_SECONDS = 5.0
+_RELEASE_SECONDS = 1.0
+"""How long a connection that is given up may take to close; it is aborted then."""
 RUN_AGAIN = (
     pg.SerializationError,
     pg.DeadlockDetectedError,
@@ -159,7 +161,7 @@ class Connections:
         try:
             # The transaction has ended: an error on release must not replace its outcome.
             with suppress(*UNUSABLE, asyncpg.InterfaceError):
-                await self._pool.release(connection)
+                await self._pool.release(connection, timeout=_RELEASE_SECONDS)
         finally:
             self._free[lane].release()
 

@@ -107,6 +107,7 @@ class _Queries(Transaction):
                 waiter.set_result(transaction.run(waiter.item.sql, waiter.item.args))
             except Exception as error:
                 waiter.set_exception(self._reader.translate(error))
+                break  # it may have closed the connection
             now = time.monotonic()
             self._prefetcher.note(now - before)
             before = now

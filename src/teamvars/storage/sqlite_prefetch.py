@@ -12,9 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-import apsw
-
-from teamvars.domain.errors import Refusal
 from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import Statement
 from teamvars.storage.sqlite_connection import SqliteConnection
@@ -79,10 +76,10 @@ class Prefetcher:
             waiter.set_result(None)
 
     def _read(self, statements: list[Statement]) -> None:
-        # The statement proper will fail as well, and say so.
-        with suppress(Refusal, apsw.Error):
-            connection = self._connection.connection()
-            for statement in statements:
+        for statement in statements:
+            # Whatever it is: the statement proper will meet with it as well, and say so.
+            with suppress(Exception):
+                connection = self._connection.connection()
                 connection.execute(render(statement.sql), statement.args).fetchall()
 
 

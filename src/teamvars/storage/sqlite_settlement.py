@@ -44,8 +44,8 @@ class Settlement:
     """Settles lost commits, one at most at a time: there are no writes before it is settled."""
 
     def __init__(self, committer: Executor, connections: Sequence[SqliteConnection]) -> None:
-        """`committer` has the thread for whatever may fsync; `connections` are all of the store,
-        to be suspended meanwhile.
+        """`committer` has the thread for whatever may fsync; `connections` are those whose
+        rows are somebody's answer, to be suspended meanwhile.
         """
         self._committer = committer
         self._connections = connections

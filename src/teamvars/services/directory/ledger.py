@@ -1,4 +1,4 @@
-"""Writing the audit trail: one way for every change but those of variables, which batch it."""
+"""Writing the audit trail: one way for all changes but those of group commits."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeVar

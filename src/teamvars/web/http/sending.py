@@ -40,7 +40,9 @@ class Sender:
         body = response.body
         pieces = body.pieces if isinstance(body, Rendered) else (body or b"",)
         size = sum(map(len, pieces))
-        start = await _start(request, response, size)
+        # Once the body is read or given up. Where the rest of it stays unread, the connection ends.
+        keep_alive = not request.body_pending or await request.drain()
+        start = _start(request, response, size, keep_alive=keep_alive)
         if size <= PIECE_BYTES or request.method == "HEAD":
             await send(start)
             content = b"" if request.method == "HEAD" else b"".join(pieces)
@@ -83,11 +85,8 @@ class Sender:
         return True
 
 
-async def _start(request: Request, response: Response, size: int) -> Message:
-    """The status and the header fields, once the body is read or given up.
-
-    Where the rest of a body stays unread, the connection is not kept alive.
-    """
+def _start(request: Request, response: Response, size: int, *, keep_alive: bool) -> Message:
+    """The status and the header fields."""
     headers = [(b"X-Request-Id", request.request_id.encode())]
     if request.caller is not None:
         headers += _PRIVATE
@@ -95,6 +94,6 @@ async def _start(request: Request, response: Response, size: int) -> Message:
         headers.append((name.encode(), text.encode("latin-1")))
     if response.status not in (204, 304):
         headers.append((b"Content-Length", b"%d" % size))
-    if request.body_pending and not await request.drain():
+    if not keep_alive:
         headers.append((b"Connection", b"close"))
     return {"type": "http.response.start", "status": response.status, "headers": headers}
