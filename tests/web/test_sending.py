@@ -15,7 +15,7 @@ from teamvars.web.http.response import PIECE_BYTES, Response
 from teamvars.web.http.sending import Sender
 from teamvars.web.http.time_limits import TimeLimits
 
-PIECES = (b"a" * (PIECE_BYTES + 1), b"b" * PIECE_BYTES)
+PIECES = (b"a" * (2 * PIECE_BYTES + 1), b"b" * PIECE_BYTES)
 SCOPE = {"method": "GET", "path": "/", "query_string": b"", "headers": []}
 
 
@@ -56,7 +56,7 @@ async def test_a_long_answer_comes_in_pieces_and_is_whole() -> None:
     assert client.body == b"".join(PIECES)
     assert max(len(message.get("body", b"")) for message in client.taken) <= PIECE_BYTES
     assert dict(client.taken[0]["headers"])[b"Content-Length"] == str(len(client.body)).encode()
-    assert [message.get("more_body") for message in client.taken[1:]] == [True] * 3 + [None]
+    assert [message.get("more_body") for message in client.taken[1:]] == [True] * 3 + [False]
 
 
 async def test_nothing_more_is_sent_to_a_client_that_has_gone() -> None:
@@ -77,6 +77,24 @@ async def test_long_answers_leave_the_loop_to_others_between_pieces() -> None:
         await asyncio.sleep(0)
         others += 1
     assert others > pieces
+
+
+async def test_only_very_long_answers_wait_for_one_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sending, "PIECES_A_SECOND", 0.001)
+    sender = Sender(TimeLimits())
+
+    def several(size: int) -> "list[asyncio.Task[bool]]":
+        answer = Response(200, b"x" * size)
+        return [asyncio.create_task(sender.send(Client(), request(), answer)) for _ in range(3)]
+
+    waiting = several(sending.PACED_BYTES + 1)
+    assert await asyncio.wait_for(asyncio.gather(*several(sending.PACED_BYTES)), 30) == [True] * 3
+    assert not any(one.done() for one in waiting)
+    for one in waiting:
+        one.cancel()
+    await asyncio.wait(waiting)
 
 
 async def test_an_answer_that_nobody_takes_is_given_up_and_its_room_is_free(

@@ -1,6 +1,7 @@
 """Sending responses, a long one in chunks and under backpressure from its client."""
 
 import asyncio
+from collections.abc import Iterable, Iterator
 
 from teamvars.services.rendered import Rendered
 from teamvars.web.http.asgi import Message, Send
@@ -10,11 +11,15 @@ from teamvars.web.http.response import PIECE_BYTES, Response
 from teamvars.web.http.time_limits import TimeLimits
 
 PIECE_SECONDS = 30.0
-"""How long a client may take for a chunk of a response."""
+"""How long a client may take for a piece of a very long response."""
 BYTES_A_SECOND = 64 * 1024
 """The least rate at which it takes all of it, after a first `PIECE_SECONDS`."""
+PACED_BYTES = 1024 * 1024
+"""A response of more than this is paced: about as much as the server takes without a wait."""
+PIECES_A_TURN = 4
+"""Of a response that is not paced, until other tasks have the event loop."""
 PIECES_A_SECOND = 4000
-"""Of several long responses together. Copying one into fresh memory takes some 100 µs."""
+"""Of several paced responses together. Copying one into fresh memory takes some 100 µs."""
 
 _PRIVATE = [
     (b"Cache-Control", b"private, no-store"),
@@ -29,7 +34,7 @@ class Sender:
     def __init__(self, time_limits: TimeLimits) -> None:
         self._time_limits = time_limits
         self._responses = Responses()
-        self._long_responses = 0
+        self._paced_responses = 0
 
     async def send(self, send: Send, request: Request, response: Response) -> bool:
         """Sends the response. False: the client has disconnected or did not take it in time.
@@ -55,34 +60,55 @@ class Sender:
             ):
                 with self._time_limits.of(PIECE_SECONDS):
                     await send(start)
-                return await self._send_pieces(send, request, pieces)
+                if size > PACED_BYTES:
+                    return await self._send_paced(send, request, pieces)
+                await _send_pieces(send, pieces)
+                return True
         except TimeoutError:
             # The server closes a connection whose response ends early.
             return False
 
-    async def _send_pieces(self, send: Send, request: Request, pieces: tuple[bytes, ...]) -> bool:
-        """Sends the body of a long response. False: the client has disconnected."""
+    async def _send_paced(self, send: Send, request: Request, pieces: Iterable[bytes]) -> bool:
+        """Sends the body of a very long response. False: the client has disconnected."""
         disconnect = asyncio.ensure_future(request.disconnect())
-        self._long_responses += 1
+        self._paced_responses += 1
         try:
-            for piece in pieces:
-                for start in range(0, len(piece), PIECE_BYTES):
-                    content = piece[start : start + PIECE_BYTES]
-                    with self._time_limits.of(PIECE_SECONDS):
-                        await send(
-                            {"type": "http.response.body", "body": content, "more_body": True}
-                        )
-                    # `send` does not suspend while the server's buffer has room, nor once the
-                    # client has disconnected: the whole response would be copied in one iteration
-                    # of the event loop.
-                    await asyncio.sleep((self._long_responses - 1) / PIECES_A_SECOND)
-                    if disconnect.done():
-                        return False
+            for content in _split(pieces):
+                with self._time_limits.of(PIECE_SECONDS):
+                    await send(_piece(content))
+                # `send` does not suspend while the server's buffer has room, nor once the client
+                # has disconnected: the whole response would be copied in one iteration of the
+                # event loop.
+                await asyncio.sleep((self._paced_responses - 1) / PIECES_A_SECOND)
+                if disconnect.done():
+                    return False
         finally:
-            self._long_responses -= 1
+            self._paced_responses -= 1
             disconnect.cancel()
-        await send({"type": "http.response.body", "body": b""})
+        await send(_piece(b"", is_last=True))
         return True
+
+
+async def _send_pieces(send: Send, pieces: Iterable[bytes]) -> None:
+    """Sends the body of a response that is long, and not very long."""
+    *first, last = _split(pieces)
+    for number, content in enumerate(first, start=1):
+        await send(_piece(content))
+        if number % PIECES_A_TURN == 0:
+            await asyncio.sleep(0)
+    await send(_piece(last, is_last=True))
+
+
+def _piece(content: bytes, *, is_last: bool = False) -> Message:
+    return {"type": "http.response.body", "body": content, "more_body": not is_last}
+
+
+def _split(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces, those in several that are far longer than one should be."""
+    for piece in pieces:
+        step = PIECE_BYTES if len(piece) > 2 * PIECE_BYTES else len(piece)
+        for start in range(0, len(piece), step):
+            yield piece[start : start + step]
 
 
 def _start(request: Request, response: Response, size: int, *, keep_alive: bool) -> Message:
