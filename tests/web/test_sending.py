@@ -56,7 +56,7 @@ async def test_a_long_answer_comes_in_pieces_and_is_whole() -> None:
     assert client.body == b"".join(PIECES)
     assert max(len(message.get("body", b"")) for message in client.taken) <= PIECE_BYTES
     assert dict(client.taken[0]["headers"])[b"Content-Length"] == str(len(client.body)).encode()
-    assert [message.get("more_body") for message in client.taken[1:]] == [True] * 3 + [False]
+    assert [message.get("more_body") for message in client.taken[1:]] == [True] * 4 + [None]
 
 
 async def test_nothing_more_is_sent_to_a_client_that_has_gone() -> None:
@@ -79,7 +79,7 @@ async def test_long_answers_leave_the_loop_to_others_between_pieces() -> None:
     assert others > pieces
 
 
-async def test_only_very_long_answers_wait_for_one_another(
+async def test_only_very_long_answers_wait_for_one_another_unless_there_are_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sending, "PIECES_A_SECOND", 0.001)
@@ -89,8 +89,13 @@ async def test_only_very_long_answers_wait_for_one_another(
         answer = Response(200, b"x" * size)
         return [asyncio.create_task(sender.send(Client(), request(), answer)) for _ in range(3)]
 
+    monkeypatch.setattr(sending, "UNPACED_RESPONSES", 6)
     waiting = several(sending.PACED_BYTES + 1)
     assert await asyncio.wait_for(asyncio.gather(*several(sending.PACED_BYTES)), 30) == [True] * 3
+    waiting += several(sending.PACED_BYTES + 1)
+    await asyncio.sleep(0)
+    waiting += several(sending.PACED_BYTES)
+    await asyncio.sleep(0.05)
     assert not any(one.done() for one in waiting)
     for one in waiting:
         one.cancel()

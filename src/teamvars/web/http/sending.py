@@ -16,8 +16,8 @@ BYTES_A_SECOND = 64 * 1024
 """The least rate at which it takes all of it, after a first `PIECE_SECONDS`."""
 PACED_BYTES = 1024 * 1024
 """A response of more than this is paced: about as much as the server takes without a wait."""
-PIECES_A_TURN = 4
-"""Of a response that is not paced, until other tasks have the event loop."""
+UNPACED_RESPONSES = 32
+"""So many long responses at a time are not paced, unless they are very long."""
 PIECES_A_SECOND = 4000
 """Of several paced responses together. Copying one into fresh memory takes some 100 µs."""
 
@@ -34,7 +34,7 @@ class Sender:
     def __init__(self, time_limits: TimeLimits) -> None:
         self._time_limits = time_limits
         self._responses = Responses()
-        self._paced_responses = 0
+        self._long_responses = 0
 
     async def send(self, send: Send, request: Request, response: Response) -> bool:
         """Sends the response. False: the client has disconnected or did not take it in time.
@@ -60,47 +60,36 @@ class Sender:
             ):
                 with self._time_limits.of(PIECE_SECONDS):
                     await send(start)
-                if size > PACED_BYTES:
-                    return await self._send_paced(send, request, pieces)
-                await _send_pieces(send, pieces)
-                return True
+                unpaced = 1 if size > PACED_BYTES else UNPACED_RESPONSES
+                return await self._send_pieces(send, request, pieces, unpaced)
         except TimeoutError:
             # The server closes a connection whose response ends early.
             return False
 
-    async def _send_paced(self, send: Send, request: Request, pieces: Iterable[bytes]) -> bool:
-        """Sends the body of a very long response. False: the client has disconnected."""
+    async def _send_pieces(
+        self, send: Send, request: Request, pieces: Iterable[bytes], unpaced: int
+    ) -> bool:
+        """Sends the body of a long response, which is paced while more than so many are under way.
+        False: the client has disconnected.
+        """
         disconnect = asyncio.ensure_future(request.disconnect())
-        self._paced_responses += 1
+        self._long_responses += 1
         try:
             for content in _split(pieces):
                 with self._time_limits.of(PIECE_SECONDS):
-                    await send(_piece(content))
+                    await send({"type": "http.response.body", "body": content, "more_body": True})
                 # `send` does not suspend while the server's buffer has room, nor once the client
                 # has disconnected: the whole response would be copied in one iteration of the
                 # event loop.
-                await asyncio.sleep((self._paced_responses - 1) / PIECES_A_SECOND)
+                excess = max(self._long_responses - unpaced, 0)
+                await asyncio.sleep(excess / PIECES_A_SECOND)
                 if disconnect.done():
                     return False
         finally:
-            self._paced_responses -= 1
+            self._long_responses -= 1
             disconnect.cancel()
-        await send(_piece(b"", is_last=True))
+        await send({"type": "http.response.body", "body": b""})
         return True
-
-
-async def _send_pieces(send: Send, pieces: Iterable[bytes]) -> None:
-    """Sends the body of a response that is long, and not very long."""
-    *first, last = _split(pieces)
-    for number, content in enumerate(first, start=1):
-        await send(_piece(content))
-        if number % PIECES_A_TURN == 0:
-            await asyncio.sleep(0)
-    await send(_piece(last, is_last=True))
-
-
-def _piece(content: bytes, *, is_last: bool = False) -> Message:
-    return {"type": "http.response.body", "body": content, "more_body": not is_last}
 
 
 def _split(pieces: Iterable[bytes]) -> Iterator[bytes]:
