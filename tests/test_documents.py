@@ -17,9 +17,9 @@ from teamvars.domain.errors import Code
 from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.http import errors, json_body, paging
 from teamvars.web.http import parameters as includes
-from teamvars.web.http.budgets import UNAUTHENTICATED_BODY_BYTES
+from teamvars.web.http.budgets import MAX_BODY_BYTES, UNAUTHENTICATED_BODY_BYTES
 from teamvars.web.http.errors import STATUS
-from teamvars.web.http.request import MAX_BODY_BYTES, MAX_PARAMETERS, MAX_QUERY_BYTES
+from teamvars.web.http.request import MAX_PARAMETERS, MAX_QUERY_BYTES
 from tests.cli.test_dev import Dev, dev
 from tests.web.test_authorization import EVERYONE, MATRIX, NOBODY, OWNERS, PLAIN, WRITERS
 from tests.web.test_openapi import document_in

@@ -17,6 +17,9 @@ from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.security.sealing import Sealer
 from teamvars.services.accounts import Accounts
+from teamvars.services.applies.applies import Applies
+from teamvars.services.applies.copies import Copies
+from teamvars.services.applies.plans import Tools
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.directory_files.files import DirectoryFiles
@@ -37,6 +40,7 @@ from teamvars.settings import CACHE_MIB, Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
 from teamvars.storage.outages import WatchedDatabase
+from teamvars.web.applies.routes import ApplyRoutes
 from teamvars.web.audit.routes import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.examples import IDS
@@ -72,6 +76,8 @@ class Services(msgspec.Struct, frozen=True):
     installation: Installation
     sessions: Sessions
     variables: Variables
+    applies: Applies
+    copies: Copies
     team_members: TeamMembers
     memberships: Memberships
     teams: Teams
@@ -104,11 +110,14 @@ def services(
     """The services, each with what it needs."""
     sealer, chain, code = Sealer(keys), Chain(keys), CodeChecker()
     rules = Rules(quota, code, cache_mib * 1024 * 1024)
+    tools = Tools(sealer, chain, clock, quota)
     return Services(
         database=database,
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
         variables=Variables(database, sealer, chain, clock, rules),
+        applies=Applies(database, tools, code),
+        copies=Copies(database, tools),
         team_members=TeamMembers(database, chain, clock, usernames=dialect.usernames),
         memberships=Memberships(database, chain, clock),
         teams=Teams(database, chain, clock),
@@ -139,6 +148,7 @@ def routes(
         *MemberRoutes(all_services.team_members).routes(),
         *MembershipRoutes(all_services.memberships).routes(),
         *WorkspaceRoutes(all_services.workspaces).routes(),
+        *ApplyRoutes(all_services.applies, all_services.copies, dialect).routes(),
         *ValueCheckRoutes(all_services.value_checks).routes(),
         *AuditRoutes(all_services.audit).routes(),
         *(directory_routes(all_services, dialect) if directory_api else ()),

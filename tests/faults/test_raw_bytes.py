@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from teamvars.web.http.request import BODY_SECONDS, DRAIN_SECONDS, MAX_BODY_BYTES
+from teamvars.web.http.budgets import MAX_BODY_BYTES
+from teamvars.web.http.request import BODY_SECONDS, DRAIN_SECONDS
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant
 

@@ -2,12 +2,15 @@
 
 from collections import defaultdict
 
+from teamvars.domain.applies import ApplyDraft, CopyDraft, OnConflict
 from teamvars.domain.audit_actions import ACTIONS
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.organizations import OrganizationDraft
+from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.teams import TeamDraft
+from teamvars.domain.variables import Category, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.accounts import Disabling
 from tests.services.calls import AS_WRITTEN, Calls, caller
@@ -42,6 +45,13 @@ async def use_contents(calls: Calls) -> None:
     await services.workspaces.lock(*place)
     await services.workspaces.unlock(*place, force=False)
     await services.workspaces.update(*place, WorkspaceDraft(name="net"))
+    for value in ("1", "2"):
+        wanted = VariableDraft(key="copied", category=Category.ENV, value=value)
+        await services.applies.apply(
+            owner, tenant.workspaces["payments"], ApplyDraft([wanted]), ANY_VERSION
+        )
+        copy = CopyDraft(tenant.workspaces["payments"], on_conflict=OnConflict.REPLACE)
+        await services.copies.copy(*place, copy)
 
 
 async def use_organizations(calls: Calls) -> None:

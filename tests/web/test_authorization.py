@@ -48,6 +48,7 @@ READ_VARIABLES = table(
 CHANGE_VARIABLES = table(
     [(NOBODY, 401), (OUTSIDE, 404), (PLAIN, 404), (["reader"], 403), (WRITERS, 200), (OWNERS, 200)]
 )
+COPY_FROM_PAYMENTS = {**CHANGE_VARIABLES, **table([(WRITERS, 404)])}
 SEE_MEMBERS = table(
     [(NOBODY, 401), (OUTSIDE, 404), (PLAIN, 200), (["reader"], 200), (WRITERS, 200), (OWNERS, 200)]
 )
@@ -115,6 +116,8 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", "/api/v2/workspaces/{workspace_id}/audit-events"): READ_VARIABLES,
     ("GET", "/api/v2/teams/{team_id}/audit-events"): CHANGE_MEMBERS,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/check-value"): CHANGE_VARIABLES,
+    ("POST", "/api/v2/workspaces/{workspace_id}/actions/apply"): CHANGE_VARIABLES,
+    ("POST", "/api/v2/workspaces/{workspace_id}/actions/copy"): COPY_FROM_PAYMENTS,
     ("GET", "/"): PUBLIC,
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
@@ -222,6 +225,7 @@ class Target:
     membership_id: str = "ou-1111111111111111"
     team_workspace_id: str = "tws-1111111111111111"
     token_id: str = "at-1111111111111111"
+    source_id: str = "ws-1111111111111111"
 
 
 MISSING = Target(
@@ -247,6 +251,7 @@ async def own(tenant: Tenant, template: str = "") -> Target:
         tenant.memberships["plain"],
         (await tenant.call("owner", "GET", path)).json()["data"][0]["id"],
         await token_of(tenant, "owner", crew) if needs_token(template) else "none",
+        tenant.workspaces["payments"],
     )
 
 
@@ -269,7 +274,18 @@ async def elsewhere(tenant: Tenant, template: str = "") -> Target:
     document = variable_document(key=uuid4().hex)
     made = (await tenant.call("outsider", "POST", path, document)).json()["data"]["id"]
     organization, workspace_id = tenant.other_organization, tenant.other_workspace
-    return Target(organization, "elsewhere", workspace_id, made, tenant.other_team)
+    source_id = await another_workspace(tenant, organization) if "copy" in template else "none"
+    return Target(
+        organization, "elsewhere", workspace_id, made, tenant.other_team, source_id=source_id
+    )
+
+
+async def another_workspace(tenant: Tenant, organization: str) -> str:
+    """A new one in the other organization."""
+    path = f"/organizations/{organization}/workspaces"
+    document = {"data": {"type": "workspaces", "attributes": {"name": uuid4().hex}}}
+    id_: str = (await tenant.call("outsider", "POST", path, document)).json()["data"]["id"]
+    return id_
 
 
 async def elsewhere_in_the_directory(tenant: Tenant, template: str) -> Target:
@@ -340,10 +356,20 @@ def document(method: str, template: str, target: Target, member: str) -> object:
         return {"data": {"type": "organizations", "attributes": {"name": uuid4().hex}}}
     if template == ORGANIZATION and method == "PATCH":
         return {"data": {"type": "organizations"}}
-    if template.endswith("/check-value"):
-        attributes = {"value": "1", "hcl": True}
-        return {"data": {"type": "value-checks", "attributes": attributes}}
+    if "/actions/" in template:
+        return document_of_action(template.rpartition("/")[2], target)
     return directory_document(method, template, target)
+
+
+def document_of_action(action: str, target: Target) -> object:
+    """As `document`, for the actions of a workspace."""
+    source = {"type": "workspaces", "id": target.source_id}
+    attributes = {"value": "1", "hcl": True}
+    return {
+        "apply": {"data": []},
+        "copy": {"data": {"type": "copies", "relationships": {"source": {"data": source}}}},
+        "check-value": {"data": {"type": "value-checks", "attributes": attributes}},
+    }.get(action)
 
 
 async def ask(

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import MOST_FAULTS, Refusal
 from teamvars.web.http import json_body
-from teamvars.web.http.errors import MOST_FAULTS
 from teamvars.web.http.reader import Reader
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(

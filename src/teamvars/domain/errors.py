@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 
 import msgspec
+from msgspec.structs import replace
 
 
 class Kind(Enum):
@@ -110,6 +111,51 @@ class Fault(msgspec.Struct, frozen=True):
     parameter: str | None = None
     meta: Mapping[str, int] | None = None
     omitted: int = 0
+
+
+MOST_FAULTS = 500
+"""Of one document that are kept; more than a response has room for."""
+
+
+class Faults:
+    """The faults of one document, in the order in which they were found.
+
+    No more than `MOST_FAULTS` are kept. The others are counted, in `omitted` of the last one.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[Fault] = []
+        self._omitted = 0
+
+    @property
+    def room(self) -> int:
+        """How many more are kept."""
+        return MOST_FAULTS - len(self._kept)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._kept) + self._omitted
+
+    def add(self, *faults: Fault) -> None:
+        """Adds faults, of which the last may stand for others that were omitted."""
+        for fault in faults:
+            if self.room:
+                self._kept.append(fault)
+                self._omitted += fault.omitted
+            else:
+                self._omitted += 1 + fault.omitted
+
+    def omit(self, number: int) -> None:
+        """Counts faults that are not even made."""
+        self._omitted += number
+
+    def all(self) -> tuple[Fault, ...]:
+        """Those that are kept."""
+        if not self._omitted:
+            return tuple(self._kept)
+        *others, last = (replace(fault, omitted=0) for fault in self._kept)
+        return (*others, replace(last, omitted=self._omitted))
 
 
 class Refusal(Exception):

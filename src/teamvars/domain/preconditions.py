@@ -12,12 +12,12 @@ class Versions(msgspec.Struct, frozen=True):
     any_version: bool = False
 
     def require(self, version_id: str) -> None:
-        """Refuses when the variable is at another version."""
+        """Refuses when what is to be changed is at another version."""
         if not self.any_version and version_id not in self.version_ids:
             raise Refusal(
                 Fault(
                     Code.PRECONDITION_FAILED,
-                    "The variable has changed since that version. Read it again.",
+                    "It has changed since that version. Read it again.",
                     header="If-Match",
                 )
             )

@@ -21,7 +21,7 @@ MAX_WORKSPACE_VALUE_BYTES = 16 * 1024 * 1024
 # White space of every script, '=', and the control and format-control blocks C0, DEL and C1.
 _FORBIDDEN_IN_KEY = re.compile(r"[\s=\x00-\x1f\x7f-\x9f]")
 
-_ATTRIBUTES = "/data/attributes/"
+_ATTRIBUTES = "/data/attributes"
 
 
 class Category(StrEnum):
@@ -49,6 +49,15 @@ class Variable(Discreet, frozen=True, gc=False):
         """The same with another value."""
         return replace(self, value=value)
 
+    def audited(self) -> dict[str, object]:
+        """What the audit trail says of it with every change."""
+        return {
+            "key": self.key,
+            "category": self.category.value,
+            "sensitive": self.sensitive,
+            "version-id": self.version_id,
+        }
+
 
 class SourceCode(Discreet, frozen=True):
     """A value to parse, and the member of the request to blame when it does not."""
@@ -61,7 +70,7 @@ class VariableDraft(Discreet, frozen=True):
     """What a request asks a variable to be; None where it says nothing (no attribute may be null).
 
     `faults` are those found while decoding the document. They are carried along, not raised, until
-    it is settled that the caller may do this at all (contract §2).
+    it is settled that the caller may do this at all (contract §2). `at` points to the attributes.
     """
 
     key: str | None = None
@@ -71,6 +80,7 @@ class VariableDraft(Discreet, frozen=True):
     hcl: bool | None = None
     sensitive: bool | None = None
     faults: tuple[Fault, ...] = ()
+    at: str = _ATTRIBUTES
 
     def build(self, workspace: Workspace, now: int, more: Sequence[Fault] = ()) -> Variable:
         """The new variable. Refuses with every fault of the draft, and those `more`."""
@@ -98,7 +108,7 @@ class VariableDraft(Discreet, frozen=True):
         change what surrounds it.
         """
         permanent = variable.sensitive and self.sensitive is False
-        last = [_PERMANENT] if permanent else []
+        last = [self._permanent()] if permanent else []
         refuse_all([*self.faults, *more, *self._attribute_faults(), *last])
         return replace(
             variable,
@@ -122,12 +132,12 @@ class VariableDraft(Discreet, frozen=True):
         if category is not Category.TOOL or not hcl:
             return None
         if self.value is not None:
-            return SourceCode(self.value, _ATTRIBUTES + "value")
+            return SourceCode(self.value, f"{self.at}/value")
         value = "" if before is None else before.value
         trigger = "hcl" if self.hcl is not None else "category" if self.category else None
         if value is None or trigger is None:
             return None
-        return SourceCode(value, _ATTRIBUTES + trigger)
+        return SourceCode(value, f"{self.at}/{trigger}")
 
     def changed(self, before: Variable, after: Variable) -> list[str]:
         """The names of the attributes that are others now, for the audit trail.
@@ -144,10 +154,17 @@ class VariableDraft(Discreet, frozen=True):
 
     def _attribute_faults(self) -> list[Fault]:
         return [
-            *([] if self.key is None else _key_faults(self.key)),
-            *([] if self.value is None else _value_faults(self.value)),
-            *([] if self.description is None else _description_faults(self.description)),
+            *([] if self.key is None else _key_faults(self.key, self.at)),
+            *([] if self.value is None else _value_faults(self.value, self.at)),
+            *([] if self.description is None else _description_faults(self.description, self.at)),
         ]
+
+    def _permanent(self) -> Fault:
+        return Fault(
+            Code.SENSITIVE_IS_PERMANENT,
+            "A sensitive variable stays sensitive. Delete it and create another one instead.",
+            pointer=f"{self.at}/sensitive",
+        )
 
 
 class ValueDraft(Discreet, frozen=True):
@@ -159,7 +176,8 @@ class ValueDraft(Discreet, frozen=True):
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and a value that is too long for any variable."""
-        return [*self.faults, *([] if self.value is None else _value_faults(self.value))]
+        too_long = [] if self.value is None else _value_faults(self.value, _ATTRIBUTES)
+        return [*self.faults, *too_long]
 
 
 class WorkspaceFilter(msgspec.Struct, frozen=True):
@@ -185,19 +203,12 @@ class WorkspaceFilter(msgspec.Struct, frozen=True):
         ]
 
 
-_PERMANENT = Fault(
-    Code.SENSITIVE_IS_PERMANENT,
-    "A sensitive variable stays sensitive. Delete it and create another one instead.",
-    pointer=_ATTRIBUTES + "sensitive",
-)
-
-
 def key_taken() -> Fault:
     """Another variable of the workspace has this key in this category."""
     return Fault(
         Code.KEY_TAKEN,
         "The workspace already has a variable with this key in this category.",
-        pointer=_ATTRIBUTES + "key",
+        pointer=f"{_ATTRIBUTES}/key",
     )
 
 
@@ -206,25 +217,25 @@ def value_size(value: str) -> int:
     return len(value.encode())
 
 
-def _key_faults(key: str) -> list[Fault]:
+def _key_faults(key: str, at: str) -> list[Fault]:
     faults = []
     if not 1 <= len(key) <= MAX_KEY_CHARACTERS:
         faults.append(f"A key has 1 to {MAX_KEY_CHARACTERS} characters.")
     if _FORBIDDEN_IN_KEY.search(key):
         faults.append("A key has no white space, no control characters and no '='.")
-    return [Fault(Code.INVALID_VALUE, detail, pointer=_ATTRIBUTES + "key") for detail in faults]
+    return [Fault(Code.INVALID_VALUE, detail, pointer=f"{at}/key") for detail in faults]
 
 
-def _value_faults(value: str) -> list[Fault]:
+def _value_faults(value: str, at: str) -> list[Fault]:
     # A character is at most four bytes, so most values need not be encoded to be known to fit.
     if len(value) * 4 <= MAX_VALUE_BYTES or value_size(value) <= MAX_VALUE_BYTES:
         return []
     detail = f"A value has at most {MAX_VALUE_BYTES} bytes of UTF-8."
-    return [Fault(Code.INVALID_VALUE, detail, pointer=_ATTRIBUTES + "value")]
+    return [Fault(Code.INVALID_VALUE, detail, pointer=f"{at}/value")]
 
 
-def _description_faults(description: str) -> list[Fault]:
+def _description_faults(description: str, at: str) -> list[Fault]:
     if len(description) <= MAX_DESCRIPTION_CHARACTERS:
         return []
     detail = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
-    return [Fault(Code.INVALID_VALUE, detail, pointer=_ATTRIBUTES + "description")]
+    return [Fault(Code.INVALID_VALUE, detail, pointer=f"{at}/description")]

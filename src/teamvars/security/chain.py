@@ -39,9 +39,26 @@ class Chain:
         self, stream: Stream, event: Event, usage: Usage | None = None
     ) -> tuple[AuditEntry, Stream]:
         """The entry that continues the stream with this event, and the stream after it."""
+        entry = self._linked(stream.id, stream.sequence, stream.link, event)
+        return entry, self._after(stream, entry, usage)
+
+    def extend_all(
+        self, stream: Stream, events: Iterable[Event], usage: Usage
+    ) -> tuple[list[AuditEntry], Stream]:
+        """As `extend`, with one event after another; nothing is appended where there is none."""
+        entries: list[AuditEntry] = []
+        sequence, link = stream.sequence, stream.link
+        for event in events:
+            entry = self._linked(stream.id, sequence, link, event)
+            sequence, link = entry.sequence, entry.link
+            entries.append(entry)
+        return entries, self._after(stream, entries[-1], usage) if entries else stream
+
+    def _linked(self, stream_id: str, sequence: int, link: bytes, event: Event) -> AuditEntry:
+        """The entry of an event after the one with that number and link."""
         fields = (
-            stream.id,
-            stream.sequence + 1,
+            stream_id,
+            sequence + 1,
             event.at,
             event.actor.kind,
             event.actor.id,
@@ -52,14 +69,16 @@ class Chain:
             event.subject_id,
             _DETAILS.encode(event.details).decode(),
             self._active,
-            stream.link,
+            link,
             VERSION,
             event.address,
         )
-        link = self._link(self._active, fields)
-        head = self._head(self._active, stream.id, stream.sequence + 1, link)
-        after = Stream(stream.id, stream.sequence + 1, link, head, usage or stream.usage)
-        return AuditEntry(*fields, link), after
+        return AuditEntry(*fields, self._link(self._active, fields))
+
+    def _after(self, stream: Stream, entry: AuditEntry, usage: Usage | None) -> Stream:
+        """The stream once that entry is its last."""
+        head = self._head(self._active, stream.id, entry.sequence, entry.link)
+        return Stream(stream.id, entry.sequence, entry.link, head, usage or stream.usage)
 
     def first_break(
         self, stream_id: str, entries: Iterable[AuditEntry], end: tuple[int, bytes]

@@ -23,12 +23,18 @@ class Verdicts:
     def __init__(self) -> None:
         self._errors: dict[str, CodeError | TooComplex | None] = {}
 
+    def lack(self, code: SourceCode) -> bool:
+        """Whether it is still to be parsed. What is too long is not: that is a fault of its own."""
+        return len(code.text) <= MAX_VALUE_BYTES and code.text not in self._errors
+
     def faults(self, code: SourceCode | None) -> list[Fault]:
         """The fault of code that does not parse. Raises Unparsed when that is not known yet."""
-        if code is None or len(code.text) > MAX_VALUE_BYTES:  # its length is a fault of its own
+        if code is None:
             return []
-        if code.text not in self._errors:
+        if self.lack(code):
             raise Unparsed(code.text)
+        if code.text not in self._errors:
+            return []
         error = self._errors[code.text]
         if error is None:
             return []
@@ -46,11 +52,11 @@ class Verdicts:
 
 
 class Unparsed(Exception):
-    """A transaction needs to know whether this text parses."""
+    """A transaction needs to know whether these texts parse."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, *texts: str) -> None:
         super().__init__()
-        self.text = text
+        self.texts = texts
 
 
 async def with_verdicts(
@@ -62,7 +68,8 @@ async def with_verdicts(
         try:
             return await attempt(verdicts)
         except Unparsed as unparsed:
-            await verdicts.learn(code, caller, unparsed.text)
+            for text in unparsed.texts:
+                await verdicts.learn(code, caller, text)
 
 
 def too_complex(pointer: str) -> Fault:

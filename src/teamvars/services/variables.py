@@ -137,7 +137,7 @@ class Variables:
             ]
             variable = draft.build(granted.workspace, now, known)
             sealed = self._sealer.data_key(granted.key).seal(draft.value or "", variable)
-            event = caller.event("variable.create", variable.id, _summary(variable), now)
+            event = caller.event("variable.create", variable.id, variable.audited(), now)
             record = streams.appending(*self._chain.extend(granted.stream, event, after))
             await variables.insert(tx, StoredVariable(variable, sealed, size), *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
@@ -169,7 +169,7 @@ class Variables:
             granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
             variable, changed, updated = self._apply(draft, stored, granted, verdicts)
-            details = {**_summary(variable), "changed": changed}
+            details = {**variable.audited(), "changed": changed}
             event = caller.event("variable.update", variable.id, details, now)
             usage = granted.stream.usage.plus(0, updated.value_bytes - stored.value_bytes)
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
@@ -191,7 +191,7 @@ class Variables:
             place = workspace_id, variable_id
             granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
-            summary = _summary(stored.variable)
+            summary = stored.variable.audited()
             event = caller.event("variable.delete", stored.variable.id, summary, now)
             usage = granted.stream.usage.plus(-1, -stored.value_bytes)
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
@@ -318,12 +318,3 @@ def _batches(found: Iterable[Variable]) -> Iterator[Sequence[Variable]]:
 def _hidden(variable: Variable) -> Variable:
     """A variable just written, as its readers will see it."""
     return variable.with_value(None) if variable.sensitive else variable
-
-
-def _summary(variable: Variable) -> dict[str, object]:
-    return {
-        "key": variable.key,
-        "category": variable.category.value,
-        "sensitive": variable.sensitive,
-        "version-id": variable.version_id,
-    }

@@ -153,6 +153,14 @@ class Database(Protocol):
         """
         ...
 
+    async def write_in_turns(self, body: Body[T]) -> T:
+        """As `write`, for functions that do much: it may await what gives way to other tasks of the
+        event loop between its statements (decision 014).
+
+        On SQLite other writers wait for it all the while, on PostgreSQL those of what it locks.
+        """
+        ...
+
     async def change(self, subject: str, body: Body[T]) -> T:
         """As `write`, for functions that `look_up` and then write once, by `execute_all`.
 

@@ -45,6 +45,9 @@ class WatchedDatabase(Database):
     def write(self, body: Body[T]) -> Coroutine[Any, Any, T]:
         return self._watch(self._database.write(body))
 
+    def write_in_turns(self, body: Body[T]) -> Coroutine[Any, Any, T]:
+        return self._watch(self._database.write_in_turns(body))
+
     def change(self, subject: str, body: Body[T]) -> Coroutine[Any, Any, T]:
         return self._watch(self._database.change(subject, body))
 

@@ -177,6 +177,9 @@ class SqliteDatabase(Database):
         self._writes: Coalescer[_Write[Any], Any] = Coalescer(
             self._run_batch, Fifo(skip_cancelled=False)
         )
+        # Held by a batch or by a write in turns, from BEGIN to the end of COMMIT.
+        self._writing = asyncio.Lock()
+        self._in_turns: set[asyncio.Task[Any]] = set()
         self._settlement = Settlement(self._committer, (self._writer, self._reader))
 
     async def open(self) -> None:
@@ -217,6 +220,13 @@ class SqliteDatabase(Database):
     async def write(self, body: Body[T]) -> T:
         return await self._write(body, has_savepoint=True)
 
+    async def write_in_turns(self, body: Body[T]) -> T:
+        # A task of its own, shielded: a caller that is cancelled does not interrupt it.
+        task = asyncio.create_task(self._write_alone(body))
+        self._in_turns.add(task)
+        task.add_done_callback(self._in_turns.discard)
+        return await asyncio.shield(task)
+
     async def change(self, subject: str, body: Body[T]) -> T:
         # It writes once, last: a function that is refused has changed nothing to roll back to.
         return await self._write(body, has_savepoint=False)
@@ -230,6 +240,8 @@ class SqliteDatabase(Database):
 
     async def close(self) -> None:
         await self._writes.close()
+        if self._in_turns:
+            await asyncio.wait(self._in_turns)
         await self._queries.close()
         await self._settlement.give_up()
         self._committer.shutdown()
@@ -243,21 +255,39 @@ class SqliteDatabase(Database):
     async def _run_batch(self, batch: list[Waiter[_Write[Any], Any]]) -> None:
         """Runs the functions in one transaction, and settles them after the commit."""
         writes = [waiter.item for waiter in batch]
-        try:
-            connection = await _retry_while_busy(self._begin)
-            if not all(write.run(connection) for write in writes):
-                # One has failed after it had changed something, without a savepoint to return to.
-                self._writer.roll_back()
+        async with self._writing:
+            try:
                 connection = await _retry_while_busy(self._begin)
-                for write in writes:
-                    write.has_savepoint = True
-                    write.run(connection)
-            failure = await self._commit(connection)
-        except Exception:
-            self._writer.roll_back()
-            raise
+                if not all(write.run(connection) for write in writes):
+                    # One has failed after it had changed something, without a savepoint to return
+                    # to.
+                    self._writer.roll_back()
+                    connection = await _retry_while_busy(self._begin)
+                    for write in writes:
+                        write.has_savepoint = True
+                        write.run(connection)
+                failure = await self._commit(connection)
+            except Exception:
+                self._writer.roll_back()
+                raise
         for waiter in batch:
             waiter.item.settle(waiter, failure)
+
+    async def _write_alone(self, body: Body[T]) -> T:
+        """Runs a function that may suspend in a transaction of its own."""
+        async with self._writing:
+            try:
+                connection = await _retry_while_busy(self._begin)
+                result = await body(SqliteTransaction(connection))
+                failure = await self._commit(connection)
+            except UNUSABLE as error:
+                raise self._writer.translate(error) from error
+            except BaseException:
+                self._writer.roll_back()
+                raise
+        if failure is not None:
+            raise failure
+        return result
 
     async def _begin(self) -> apsw.Connection:
         connection = self._writer.connection()

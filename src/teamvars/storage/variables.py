@@ -1,12 +1,15 @@
 """Variables as rows. Values are stored sealed; a list does not even fetch sensitive ones."""
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 import msgspec
 
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.variables import Category, Variable, key_taken
 from teamvars.storage.database import Lookup, Row, Statement, Taken, Transaction
+
+_PAGE_ROWS = 200
 
 # Columns in the order of `_stored`.
 _GET = Lookup(
@@ -76,6 +79,31 @@ WHERE id = $1
 
 _DELETE = "DELETE FROM variables WHERE id = $1"
 
+# A page of `_stored` rows whose values are not fetched.
+_PAGE = f"""
+SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at,
+    value_bytes, NULL
+FROM variables
+WHERE workspace_id = $1 AND (key, category) > ($3, $4)
+    AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND head = $2)
+ORDER BY key, category
+LIMIT {_PAGE_ROWS}
+"""
+
+_SEALED = """
+SELECT id, sealed_value
+FROM variables
+WHERE workspace_id = $1 AND id IN {each $3}
+    AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND head = $2)
+"""
+
+_UPDATE_UNLESS_KEPT = """
+UPDATE variables
+SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
+    sealed_value = COALESCE(CAST($7 AS {bytes}), sealed_value)
+WHERE id = $1
+"""
+
 _CATEGORIES = {category.value: category for category in Category}
 
 OpenValue = Callable[[bytes, str], str]
@@ -120,8 +148,71 @@ async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVar
 
 async def insert(tx: Transaction, stored: StoredVariable, *record: Statement) -> None:
     """Adds a variable, and runs the statements that record it. Refuses: key_taken."""
+    await _change(tx, Statement(_INSERT, _inserted(stored)), *record)
+
+
+async def update(
+    tx: Transaction, before: Variable, stored: StoredVariable, *record: Statement
+) -> None:
+    """Updates a variable, and runs the statements that record it. Refuses: key_taken."""
+    variable, args = stored.variable, _updated(stored)
+    if (variable.key, variable.category) == (before.key, before.category):
+        await tx.execute_all(Statement(_UPDATE, args), *record)
+    else:
+        with_key = (*args, variable.key, variable.category)
+        await _change(tx, Statement(_UPDATE_WITH_KEY, with_key), *record)
+
+
+async def delete(tx: Transaction, variable_id: str, *record: Statement) -> None:
+    """Deletes a variable, and runs the statements that record it."""
+    await tx.execute_all(Statement(_DELETE, (variable_id,)), *record)
+
+
+async def pages(
+    tx: Transaction, workspace_id: str, head: bytes
+) -> AsyncIterator[Sequence[StoredVariable]]:
+    """All variables of a workspace by key, then category, without their values, a page at a time.
+
+    As they are at that head: once it is another, there are no further pages.
+    """
+    after = "", ""
+    while rows := await tx.fetch(_PAGE, workspace_id, head, *after):
+        yield [_stored(row) for row in rows]
+        if len(rows) < _PAGE_ROWS:
+            return
+        after = rows[-1][2], rows[-1][4]
+
+
+async def sealed_values(
+    tx: Transaction, workspace_id: str, head: bytes, variable_ids: Sequence[str]
+) -> dict[str, bytes]:
+    """The sealed values of some variables of a workspace by id, as they are at that head.
+
+    None of them once it is another.
+    """
+    rows = await tx.fetch(_SEALED, workspace_id, head, json.dumps(variable_ids))
+    return dict(rows)  # type: ignore[arg-type]  # of two columns
+
+
+async def change_many(
+    tx: Transaction,
+    created: Sequence[StoredVariable],
+    updated: Sequence[StoredVariable],
+    deleted: Sequence[StoredVariable],
+) -> None:
+    """Deletes, updates and inserts variables of a workspace that the transaction has locked.
+
+    An updated one keeps its key and category, and its value where `sealed` is None.
+    """
+    await tx.execute_many(_DELETE, [(stored.variable.id,) for stored in deleted])
+    await tx.execute_many(_UPDATE_UNLESS_KEPT, [_updated(stored) for stored in updated])
+    await tx.execute_many(_INSERT, [_inserted(stored) for stored in created])
+
+
+def _inserted(stored: StoredVariable) -> tuple[object, ...]:
+    """The parameters of `_INSERT`."""
     variable = stored.variable
-    args = (
+    return (
         variable.id,
         variable.workspace_id,
         variable.key,
@@ -134,15 +225,12 @@ async def insert(tx: Transaction, stored: StoredVariable, *record: Statement) ->
         stored.value_bytes,
         stored.sealed,
     )
-    await _change(tx, Statement(_INSERT, args), *record)
 
 
-async def update(
-    tx: Transaction, before: Variable, stored: StoredVariable, *record: Statement
-) -> None:
-    """Updates a variable, and runs the statements that record it. Refuses: key_taken."""
+def _updated(stored: StoredVariable) -> tuple[object, ...]:
+    """The parameters of `_UPDATE`."""
     variable = stored.variable
-    args = (
+    return (
         variable.id,
         variable.description,
         int(variable.hcl),
@@ -151,16 +239,6 @@ async def update(
         stored.value_bytes,
         stored.sealed,
     )
-    if (variable.key, variable.category) == (before.key, before.category):
-        await tx.execute_all(Statement(_UPDATE, args), *record)
-    else:
-        with_key = (*args, variable.key, variable.category)
-        await _change(tx, Statement(_UPDATE_WITH_KEY, with_key), *record)
-
-
-async def delete(tx: Transaction, variable_id: str, *record: Statement) -> None:
-    """Deletes a variable, and runs the statements that record it."""
-    await tx.execute_all(Statement(_DELETE, (variable_id,)), *record)
 
 
 async def _change(tx: Transaction, *statements: Statement) -> None:

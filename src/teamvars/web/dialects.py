@@ -9,6 +9,11 @@ from msgspec import UNSET, UnsetType
 from teamvars.domain.variables import Category, Variable
 from teamvars.web.http.formats import timestamp
 
+_WITH_CATEGORY = (
+    *("NewVariableAttributes", "VariableChanges", "VariableAttributes"),
+    *("ItemAttributes", "VariableName", "VariableResult"),
+)
+
 
 class Dialect(msgspec.Struct, frozen=True):
     """`name` is part of every entity tag; the rest is what clients send and see.
@@ -30,7 +35,7 @@ class Dialect(msgspec.Struct, frozen=True):
 
     def amend(self, schemas: dict[str, Any]) -> None:
         """Adds to the schemas of documents, by name, what is particular to the dialect."""
-        for name in ("NewVariableAttributes", "VariableChanges", "VariableAttributes"):
+        for name in _WITH_CATEGORY:
             schemas[name]["properties"]["category"]["enum"] = list(self.categories.values())
         created, changed = schemas["NewVariableAttributes"], schemas["ChangedVariableResource"]
         created["required"] = sorted(self.required_to_create)

@@ -5,6 +5,7 @@ IDS = {
     "organization": "acme",
     "workspace": "network",
     "workspace_id": "ws-7Yx2mQd4KpRt9VbN",
+    "source_id": "ws-2QpLd8TnGj5BrXcE",
     "variable_id": "var-3HfWc8sLzGq5TnEj",
     "team_id": "team-6BkRv1MxYt4DpZaS",
     "user_id": "user-9CgUe2JwNh7QsXfK",

@@ -15,6 +15,9 @@ UNAUTHENTICATED_BODY_BYTES = 16 * 1024
 """How much of a body is read before its token is looked up, in the same request."""
 UNAUTHENTICATED_BODIES_BYTES = 8 * 1024 * 1024
 """The same for all such bodies together. Once it is used up, every token is looked up first."""
+MAX_BODY_BYTES = 2 * 1024 * 1024
+LARGE_BODY_BYTES = 24 * 1024 * 1024
+"""The most of a body on the routes that take large ones."""
 CALLER_BODY_BYTES = 8 * 1024 * 1024
 WORKER_BODY_BYTES = 64 * 1024 * 1024
 CALLER_ANSWER_BYTES = 32 * 1024 * 1024
@@ -35,6 +38,7 @@ class Bodies:
         self._unauthenticated = 0
         self._callers: dict[Principal, int] = {}
         self._worker = 0
+        self._has_large = False
 
     def admit_unauthenticated(self, size: int) -> Release | None:
         """A share for a body before authentication; None: there is none left or as large."""
@@ -66,6 +70,22 @@ class Bodies:
             self._callers[caller] -= size
             if not self._callers[caller]:
                 del self._callers[caller]
+
+        return release
+
+    def admit_large(self) -> Release:
+        """Room for a body that is larger than most routes take, one at a time, beside the shares.
+
+        Refuses: too many requests.
+        """
+        if self._has_large:
+            raise too_many_requests(
+                f"Another body of more than {MAX_BODY_BYTES} bytes is under way. Send this later."
+            )
+        self._has_large = True
+
+        def release() -> None:
+            self._has_large = False
 
         return release
 

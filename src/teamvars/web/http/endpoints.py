@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
+from teamvars.web.http.budgets import LARGE_BODY_BYTES
 from teamvars.web.http.json_body import Parser
 from teamvars.web.http.negotiation import require_acceptable, require_document_type
 from teamvars.web.http.parameters import require_read
@@ -58,16 +59,29 @@ class Endpoint:
 
     async def _read(self, request: Request, route: Route) -> None:
         """Reads the body; where the route takes none, only to apply the size limit."""
+        takes = route.takes
+        if takes is not None and takes.max_items is not None:
+            request.max_body_bytes = LARGE_BODY_BYTES
         if request.has_body:
-            if route.takes is not None:
-                require_document_type(request.header("content-type"))
-            if not request.has_room_unauthenticated():
-                await self._sessions.authenticate(request.require_caller())
-                request.require_room()
+            await self._admit_body(request, route)
         body = await request.read_body()
-        if route.takes is None:
+        if takes is None:
             return
         if body:  # HTTP/2 need not announce it
             require_document_type(request.header("content-type"))
-        if body or not route.takes.optional:
+        if takes.max_items is not None:
+            request.document = await self._parser.parse_items(body, takes.max_items)
+        elif body or not takes.optional:
             request.document = await self._parser.parse(body)
+
+    async def _admit_body(self, request: Request, route: Route) -> None:
+        """Whatever can be said of a body, and of its sender, before it is read."""
+        if route.takes is not None:
+            require_document_type(request.header("content-type"))
+        has_room = request.has_room_unauthenticated()
+        if route.admit is not None:
+            await route.admit(request)
+        elif not has_room:
+            await self._sessions.authenticate(request.require_caller())
+        if not has_room:
+            request.require_room()

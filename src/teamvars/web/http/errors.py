@@ -25,8 +25,6 @@ STATUS = {
     Kind.BUG: 500,
     Kind.UNAVAILABLE: 503,
 }
-MOST_FAULTS = 500
-"""Of one document that are kept; more than a response has room for."""
 MOST_BYTES = 64 * 1024
 """Of an error response. Faults that it has no room for are counted in `meta.omitted`."""
 

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.errors import Code, Fault, Refusal
-from teamvars.web.http.pace import Pace
+from teamvars.pace import Pace
+from teamvars.web.http.json_items import parse_items
 
 MAX_DEPTH = 32
 MAX_VALUES = 50_000
@@ -34,6 +35,7 @@ class Parser:
 
     def __init__(self) -> None:
         self._one_large = asyncio.Lock()
+        self._one_list = asyncio.Lock()
 
     async def parse(self, body: bytes) -> object:
         """The document. Refuses what `parse` does, and one of more values than there may be.
@@ -56,6 +58,13 @@ class Parser:
             _require_readable(body, document)
             await pace.give_way()
             return document
+
+    async def parse_items(self, body: bytes, max_items: int) -> object:
+        """The document, whose `data` may be a list of so many items; see `json_items`."""
+        if len(body) <= _PIECE_BYTES:
+            return await parse_items(body, max_items, MAX_DEPTH, parse)
+        async with self._one_list:
+            return await parse_items(body, max_items, MAX_DEPTH, parse)
 
 
 def parse(body: bytes) -> object:

@@ -5,10 +5,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
-from teamvars.domain.errors import Code, Fault
-from teamvars.web.http.errors import MOST_FAULTS
+from teamvars.domain.errors import Code, Fault, Faults
 from teamvars.web.http.json_body import nul_places, pointer, pointer_token
 
 _TYPE_NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
@@ -19,13 +17,15 @@ T = TypeVar("T")
 class Reader:
     """Reads one document and keeps the faults it meets.
 
-    A parent that is None was at fault itself, and nothing more is said of its members.
+    A parent that is None was at fault itself, and nothing more is said of its members. `at` is
+    where the resource stands in the document that was sent.
     """
+
+    at = "/data"
 
     def __init__(self, document: object) -> None:
         self.document = document
-        self._faults: list[Fault] = []
-        self._omitted = 0
+        self._faults = Faults()
         if _may_have_nul(document):
             detail = "A string has no NUL character."
             self._each(Code.INVALID_VALUE, detail, nul_places(document), pointer)
@@ -33,10 +33,7 @@ class Reader:
     @property
     def faults(self) -> tuple[Fault, ...]:
         """What was found so far; the last one counts those that were too many to keep."""
-        if not self._omitted:
-            return tuple(self._faults)
-        *others, last = self._faults
-        return (*others, replace(last, omitted=self._omitted))
+        return self._faults.all()
 
     def data(self, type_: type[T]) -> T | None:
         """The document's `data`."""
@@ -106,14 +103,16 @@ class Reader:
         if self.member(data, "id", str, "/data"):
             self.fault(Code.CLIENT_ID_NOT_SUPPORTED, "The service assigns ids.", "/data/id")
 
-    def refuse_unknown(self, attributes: Mapping[str, Any] | None, known: Set[str]) -> None:
+    def refuse_unknown(
+        self, attributes: Mapping[str, Any] | None, known: Set[str], at: str = "/data/attributes"
+    ) -> None:
         """A mistyped attribute is not ignored: `sensitve` must not publish a secret."""
         unknown = (name for name in attributes or {} if name not in known)
         self._each(
             Code.UNKNOWN_ATTRIBUTE,
             "There is no such attribute.",
             unknown,
-            lambda name: f"/data/attributes/{pointer_token(name)}",
+            lambda name: f"{at}/{pointer_token(name)}",
         )
 
     def at_most(self, most: int, items: list[Any], at: str) -> list[Any]:
@@ -137,10 +136,10 @@ class Reader:
         if not isinstance(item, dict):
             self.wrong_type(at, dict)
             return None
-        before = self._count()
+        before = self._faults.count
         self.require_type(item, type_, at)
         id_ = self.member(item, "id", str, at)
-        at_fault = self._count() > before or "\0" in (id_ or "")
+        at_fault = self._faults.count > before or "\0" in (id_ or "")
         return None if at_fault else id_
 
     def wrong_type(self, at: str, wanted: type) -> None:
@@ -149,21 +148,26 @@ class Reader:
 
     def fault(self, code: Code, detail: str, pointer: str) -> None:
         """Notes a fault of the member there; of too many it is only counted."""
-        if len(self._faults) < MOST_FAULTS:
-            self._faults.append(Fault(code, detail, pointer=pointer))
-        else:
-            self._omitted += 1
+        self._faults.add(Fault(code, detail, pointer=pointer))
 
     def _each(
         self, code: Code, detail: str, places: Iterator[T], pointer_to: Callable[[T], str]
     ) -> None:
         """Notes a fault of each place. Pointers are made for those alone that are kept."""
-        for place in islice(places, MOST_FAULTS - len(self._faults)):
+        for place in islice(places, self._faults.room):
             self.fault(code, detail, pointer_to(place))
-        self._omitted += sum(1 for _ in places)
+        self._faults.omit(sum(1 for _ in places))
 
-    def _count(self) -> int:
-        return len(self._faults) + self._omitted
+
+class ItemReader(Reader):
+    """Reads one item of a document's `data` as if it were all of it, with the item's pointers."""
+
+    def __init__(self, item: object, number: int) -> None:
+        self.at = f"/data/{number}"
+        super().__init__({"data": item})
+
+    def fault(self, code: Code, detail: str, pointer: str) -> None:
+        super().fault(code, detail, self.at + pointer.removeprefix("/data"))
 
 
 def _may_have_nul(document: object) -> bool:

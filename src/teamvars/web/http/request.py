@@ -12,6 +12,7 @@ from teamvars.domain.errors import Code, Fault, Refusal, unauthenticated
 from teamvars.security.tokens import has_token_form, hash_token
 from teamvars.web.http.asgi import Receive, Scope
 from teamvars.web.http.budgets import (
+    MAX_BODY_BYTES,
     UNAUTHENTICATED,
     UNAUTHENTICATED_BODY_BYTES,
     Bodies,
@@ -20,7 +21,6 @@ from teamvars.web.http.budgets import (
 )
 from teamvars.web.http.time_limits import TimeLimits
 
-MAX_BODY_BYTES = 2 * 1024 * 1024
 MAX_QUERY_BYTES = 16 * 1024
 MAX_PARAMETERS = 100
 """Of a query. The links of a paged list repeat it, and reading it takes its time."""
@@ -54,6 +54,7 @@ class Request:
         self.parameters: Mapping[str, Any] = {}
         self.ignored_includes: frozenset[str] = frozenset()
         self.document: object = None
+        self.max_body_bytes = MAX_BODY_BYTES
         self.caller: Caller | None = None
         self.audited_address: str | None = None
         self._receive = receive
@@ -135,16 +136,19 @@ class Request:
         if self._is_coded:
             detail = "The only transfer coding is chunked."
             raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail, header="Transfer-Encoding"))
-        if (self._announced or 0) > MAX_BODY_BYTES:
-            raise _too_large()
+        if (self._announced or 0) > self.max_body_bytes:
+            raise self._too_large()
         if self._announced is not None:
             self._release = self._bodies.admit_unauthenticated(self._announced)
         return self._release is not None
 
     def require_room(self) -> None:
         """Counts the body against the caller's budget. Refuses: too many requests, busy."""
-        size = MAX_BODY_BYTES if self._announced is None else self._announced
-        self._release = self._bodies.admit(self.principal, size)
+        size = self.max_body_bytes if self._announced is None else self._announced
+        if size > MAX_BODY_BYTES:
+            self._release = self._bodies.admit_large()
+        else:
+            self._release = self._bodies.admit(self.principal, size)
 
     def release(self) -> None:
         """Gives the body's share of the budget back."""
@@ -160,14 +164,14 @@ class Request:
     async def read_body(self) -> bytes:
         """The whole body. Refuses one that is too large, too slow or incomplete."""
         # One that was not announced, which HTTP/2 allows, is not in the budget.
-        most = MAX_BODY_BYTES if self.has_body else UNAUTHENTICATED_BODY_BYTES
+        most = self.max_body_bytes if self.has_body else UNAUTHENTICATED_BODY_BYTES
         chunks: list[bytes] = []
         try:
             with self._time_limits.of(BODY_SECONDS):
                 while self.body_pending or not chunks:
                     chunks.append(await self._next_chunk())
                     if self._received > most:
-                        raise _too_large()
+                        raise self._too_large()
         except TimeoutError:
             detail = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
             raise Refusal(Fault(Code.REQUEST_TIMEOUT, detail)) from None
@@ -226,6 +230,10 @@ class Request:
         self.body_pending = message.get("more_body", False) and not is_whole
         return chunk
 
+    def _too_large(self) -> Refusal:
+        detail = f"A body has at most {self.max_body_bytes} bytes."
+        return Refusal(Fault(Code.BODY_TOO_LARGE, detail))
+
     def _announced_bytes(self) -> int | None:
         """The length of the body by the request's header fields (RFC 9112, 6.3).
 
@@ -255,7 +263,3 @@ def _by_name(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
 def _new_request_id() -> str:
     # It protects nothing, so it need not cost a system call.
     return f"{random.getrandbits(128):032x}"
-
-
-def _too_large() -> Refusal:
-    return Refusal(Fault(Code.BODY_TOO_LARGE, f"A body has at most {MAX_BODY_BYTES} bytes."))

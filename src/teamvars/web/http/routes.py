@@ -14,11 +14,15 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class RequestBody(msgspec.Struct, frozen=True):
-    """A document that a route takes: its type, an example, and whether it may be left out."""
+    """A document that a route takes: its type, an example, and whether it may be left out.
+
+    One of `max_items` may be large, and its `data` has at most so many.
+    """
 
     type: type[msgspec.Struct]
     example: Mapping[str, Any]
     optional: bool = False
+    max_items: int | None = None
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -33,6 +37,8 @@ class Route(msgspec.Struct, frozen=True):
     handler looks at: what would change the response and is not among them is refused.
     `precondition` is the conditional header it evaluates, If-Match or If-None-Match.
 
+    `admit` refuses who may not do this before any of the body is read, which else comes after.
+
     `may_forbid` says that some who see the target may not do this, `refuses` which other statuses
     there are besides those of every route. A `public` route asks for no token.
 
@@ -45,6 +51,7 @@ class Route(msgspec.Struct, frozen=True):
     handler: Handler
     responses: Mapping[int, type | None]
     takes: RequestBody | None = None
+    admit: Callable[[Request], Awaitable[None]] | None = None
     reads: tuple[Parameter, ...] = ()
     precondition: str | None = None
     sends: Mapping[str, str] = {}

@@ -23,11 +23,11 @@ from teamvars.domain.variables import (
 )
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
-from teamvars.web.http.reader import Reader
+from teamvars.web.http.reader import ItemReader, Reader
 from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import RequestBody
 
-_KEY = Meta(
+KEY = Meta(
     min_length=1,
     max_length=MAX_KEY_CHARACTERS,
     pattern=r"^[^\s=\x00-\x1f\x7f-\x9f]+$",
@@ -37,32 +37,32 @@ VALUE = Meta(
     max_length=MAX_VALUE_BYTES,
     description=f"At most {MAX_VALUE_BYTES} bytes of UTF-8; kept as it is.",
 )
-_DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
-_CATEGORY = Meta(description="A variable of the tool, or an environment variable.")
+DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
+CATEGORY = Meta(description="A variable of the tool, or an environment variable.")
 HCL = Meta(description="Evaluate the value as configuration-language code.")
-_SENSITIVE = Meta(description="Written once and never shown; true is for ever.")
+SENSITIVE = Meta(description="Written once and never shown; true is for ever.")
 
 
 class NewVariableAttributes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a create says about a variable; what has no default is required (contract §4)."""
 
-    key: Annotated[str, _KEY]
+    key: Annotated[str, KEY]
     value: Annotated[str, VALUE] = ""
-    description: Annotated[str, _DESCRIPTION]
-    category: Annotated[str, _CATEGORY]
+    description: Annotated[str, DESCRIPTION]
+    category: Annotated[str, CATEGORY]
     hcl: Annotated[bool, HCL] = False
-    sensitive: Annotated[bool, _SENSITIVE] = False
+    sensitive: Annotated[bool, SENSITIVE] = False
 
 
 class VariableChanges(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What an update says about a variable; what is left out stays."""
 
-    key: Annotated[str, _KEY] | UnsetType = UNSET
+    key: Annotated[str, KEY] | UnsetType = UNSET
     value: Annotated[str, VALUE] | UnsetType = UNSET
-    description: Annotated[str, _DESCRIPTION] | UnsetType = UNSET
-    category: Annotated[str, _CATEGORY] | UnsetType = UNSET
+    description: Annotated[str, DESCRIPTION] | UnsetType = UNSET
+    category: Annotated[str, CATEGORY] | UnsetType = UNSET
     hcl: Annotated[bool, HCL] | UnsetType = UNSET
-    sensitive: Annotated[bool, _SENSITIVE] | UnsetType = UNSET
+    sensitive: Annotated[bool, SENSITIVE] | UnsetType = UNSET
 
 
 class WorkspaceLinkage(msgspec.Struct):
@@ -121,6 +121,7 @@ class ChangedVariableDocument(msgspec.Struct):
 
 
 _ATTRIBUTES: Mapping[str, type] = get_type_hints(NewVariableAttributes)
+_NAMES_A_VARIABLE = frozenset({"key", "category"})
 _KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the service assigns
 
 
@@ -175,6 +176,14 @@ def update_draft(
     return _draft(read, attributes, dialect, required=frozenset())
 
 
+def item_draft(item: object, number: int, workspace_id: str, dialect: Dialect) -> VariableDraft:
+    """What an item of an apply asks for: what it does not say stays or takes its default."""
+    read = ItemReader(item, number)
+    data, attributes = read.new_resource("vars")
+    _require_workspace(read, data, workspace_id)
+    return _draft(read, attributes, dialect, required=_NAMES_A_VARIABLE)
+
+
 def has_deprecated_filter(document: object) -> bool:
     """Whether the request uses the deprecated `filter.*` properties."""
     return isinstance(document, dict) and "filter" in document
@@ -221,16 +230,17 @@ def _draft(
         name: read.member(attributes, name, type_, at, required=name in required)
         for name, type_ in _ATTRIBUTES.items()
     }
-    given["category"] = _category(read, given["category"], dialect)
-    return VariableDraft(**given, faults=read.faults)
+    given["category"] = category(read, given["category"], dialect, f"{at}/category")
+    return VariableDraft(**given, faults=read.faults, at=f"{read.at}/attributes")
 
 
-def _category(read: Reader, word: str | None, dialect: Dialect) -> Category | None:
-    for category, known in dialect.categories.items():
+def category(read: Reader, word: str | None, dialect: Dialect, at: str) -> Category | None:
+    """The category that a request calls by that word, which stands there; None: it has none."""
+    for found, known in dialect.categories.items():
         if word == known:
-            return category
+            return found
     if word is not None:
         words = " or ".join(f"'{known}'" for known in dialect.categories.values())
         detail = f"A category is {words}."
-        read.fault(Code.INVALID_VALUE, detail, "/data/attributes/category")
+        read.fault(Code.INVALID_VALUE, detail, at)
     return None

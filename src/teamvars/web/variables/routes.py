@@ -1,11 +1,8 @@
 """The routes of variables: decode, call, encode."""
 
-import hashlib
-
 import msgspec
 
-from teamvars.domain.preconditions import ANY_VERSION, Versions
-from teamvars.domain.workspaces import Workspace
+from teamvars.pace import Pace
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableInWorkspace, VariableList, Variables
 from teamvars.web.dialects import Dialect
@@ -14,15 +11,14 @@ from teamvars.web.http.negotiation import (
     IF_NONE_MATCH,
     MEDIA_TYPE,
     is_known,
-    wanted_tags,
 )
-from teamvars.web.http.pace import Pace
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import PIECE_BYTES, Response
 from teamvars.web.http.routes import Route
 from teamvars.web.variables import documents, requests
 from teamvars.web.variables.deprecations import DEPRECATED_FILTER
 from teamvars.web.variables.documents import VariableDocument, VariableListDocument
+from teamvars.web.variables.entity_tags import entity_tag, wanted_versions
 
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
 _ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
@@ -143,7 +139,7 @@ class VariableRoutes:
             request.require_caller(),
             *ids,
             requests.update_draft(request.document, *ids, self._dialect),
-            _wanted_versions(request),
+            wanted_versions(request),
         )
         return Response.document(200, self._document(updated), {"ETag": self._tag_of(updated)})
 
@@ -153,13 +149,13 @@ class VariableRoutes:
             request.require_caller(),
             request.path("workspace_id"),
             request.path("variable_id"),
-            _wanted_versions(request),
+            wanted_versions(request),
         )
         return Response(204)
 
     async def _render(self, found: VariableList) -> Rendered:
         """The document of the list. Between the pieces of a long one others have the loop."""
-        tag = self._entity_tag(found.head.hex(), found.workspace)
+        tag = entity_tag(found.head.hex(), found.workspace, self._dialect)
         pieces = []
         piece = bytearray(b'{"data":[')
         comma = b""
@@ -179,17 +175,4 @@ class VariableRoutes:
         return documents.variable(found.variable, found.workspace, self._dialect)
 
     def _tag_of(self, found: VariableInWorkspace) -> str:
-        return self._entity_tag(found.variable.version_id, found.workspace)
-
-    def _entity_tag(self, version: str, workspace: Workspace) -> str:
-        """The version, a dot, and a short hash of whatever else the document shows."""
-        shown = f"{workspace.organization_name}/{workspace.name}/{self._dialect.name}"
-        return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
-
-
-def _wanted_versions(request: Request) -> Versions:
-    """The versions that `If-Match` admits: each tag up to its dot."""
-    tags = wanted_tags(request.header("if-match"))
-    if tags is None:
-        return ANY_VERSION
-    return Versions(frozenset(tag.partition(".")[0] for tag in tags))
+        return entity_tag(found.variable.version_id, found.workspace, self._dialect)

@@ -1,0 +1,118 @@
+"""What an apply or a copy makes of the variables of a workspace."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from teamvars.domain.discreet import Discreet
+from teamvars.domain.errors import Code, Fault
+from teamvars.domain.variables import Category, VariableDraft
+
+MAX_ITEMS = 5_000
+"""Of one apply or copy."""
+MAX_CODE_BYTES = 1024 * 1024
+"""Of all values of an apply together that are to be parsed as code."""
+
+_SOURCE = "/data/relationships/source/data/id"
+
+Name = tuple[str, Category]
+"""What no other variable of a workspace has: its key and its category."""
+
+
+class Outcome(StrEnum):
+    """What became of a variable, or in a dry run would become of it."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    DELETED = "deleted"
+
+
+class ApplyDraft(Discreet, frozen=True):
+    """What a workspace should become: each of `items`, and with `prune` nothing else.
+
+    Each item has the faults of its own; `faults` are those of the rest of the document.
+    """
+
+    items: Sequence[VariableDraft] = ()
+    prune: bool = False
+    dry_run: bool = False
+    faults: tuple[Fault, ...] = ()
+
+
+class OnConflict(StrEnum):
+    """What a copy does with a variable that the target has already."""
+
+    REFUSE = "refuse"
+    SKIP = "skip"
+    REPLACE = "replace"
+
+
+class CopyDraft(msgspec.Struct, frozen=True):
+    """Which variables of which workspace are copied; None in the place of names: all of them.
+
+    A name is None where its item has faults of its own.
+    """
+
+    source_id: str | None = None
+    names: Sequence[Name | None] | None = None
+    on_conflict: OnConflict = OnConflict.REFUSE
+    dry_run: bool = False
+    faults: tuple[Fault, ...] = ()
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What became of one variable, and the names of the attributes that are others now.
+
+    `id` and `version_id` are None where a dry run would create it.
+    """
+
+    name: Name
+    outcome: Outcome
+    changed: Sequence[str]
+    id: str | None
+    version_id: str | None
+
+
+def repeated(at: str) -> Fault:
+    """An earlier item has the same key and category."""
+    return Fault(
+        Code.KEY_TAKEN, "An earlier item has this key in this category.", pointer=f"{at}/key"
+    )
+
+
+def too_much_code(at: str) -> Fault:
+    """With this value there is too much code in one request."""
+    detail = f"With this value the request has more than {MAX_CODE_BYTES} bytes of code."
+    return Fault(Code.TOO_COMPLEX, detail, pointer=at)
+
+
+def no_such_source() -> Fault:
+    """There is no workspace of the target's organization with the id, or none that one may see."""
+    detail = "You see no workspace with this id in the organization of the path's."
+    return Fault(Code.NOT_FOUND, detail, pointer=_SOURCE)
+
+
+def is_the_target() -> Fault:
+    """A workspace is to be copied into itself."""
+    detail = "This is the workspace of the path: there is nothing to copy."
+    return Fault(Code.INVALID_VALUE, detail, pointer=_SOURCE)
+
+
+def not_in_source(at: str) -> Fault:
+    """The source has no variable of that name."""
+    return Fault(Code.NOT_FOUND, "The source has no such variable.", pointer=at)
+
+
+def in_target(name: Name, at: str) -> Fault:
+    """The target has a variable of that name, and the copy is to refuse that."""
+    key, _ = name
+    return Fault(Code.KEY_TAKEN, f"The workspace already has {key} in this category.", pointer=at)
+
+
+def is_for_owners(name: Name, at: str) -> Fault:
+    """A sensitive variable, and somebody who is no owner."""
+    key, _ = name
+    detail = f"{key} is sensitive: only owners and the organization's token copy it."
+    return Fault(Code.FORBIDDEN, detail, pointer=at)

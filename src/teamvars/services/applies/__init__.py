@@ -1,0 +1,1 @@
+"""Changes to many variables of a workspace at once, all or nothing: applies and copies."""

@@ -1,0 +1,109 @@
+"""Apply: the variables of a workspace become what a request says."""
+
+from teamvars.domain.access import Caller, Permission, WorkspaceAccess
+from teamvars.domain.applies import ApplyDraft
+from teamvars.domain.preconditions import Versions
+from teamvars.services.applies.plans import (
+    Applied,
+    Plan,
+    Planner,
+    Tools,
+    at_one_head,
+    is_unchanged,
+)
+from teamvars.services.applies.recording import Recorder
+from teamvars.services.code.checker import CodeChecker
+from teamvars.services.syntax import Verdicts, with_verdicts
+from teamvars.storage import access
+from teamvars.storage.database import Database, Transaction
+
+
+class Applies:
+    """What callers make of a workspace. Refuses unauthenticated, not found, forbidden."""
+
+    def __init__(self, database: Database, tools: Tools, code: CodeChecker) -> None:
+        self._database = database
+        self._tools = tools
+        self._code = code
+
+    async def admit(self, caller: Caller, workspace_id: str) -> None:
+        """Refuses who may not change the workspace's variables."""
+
+        async def body(tx: Transaction) -> None:
+            granted = await access.workspace(tx, caller, self._tools.clock(), workspace_id)
+            granted.require(Permission.WRITE_VARIABLES)
+
+        await self._database.query(body)
+
+    async def apply(
+        self, caller: Caller, workspace_id: str, draft: ApplyDraft, versions: Versions
+    ) -> Applied:
+        """Creates, updates and, with `prune`, deletes variables, all or none.
+
+        Refuses: a list at another version than those wanted, every fault of the draft and its
+        items, code that does not parse, is too complex or too much, a full workspace, busy, too
+        many requests.
+        """
+
+        async def attempt(verdicts: Verdicts) -> Applied:
+            request = _Request(self._tools, (caller, workspace_id), draft, versions, verdicts)
+            planned = await at_one_head(self._database, request.look)
+            if draft.dry_run:
+                return planned
+            return await self._database.write_in_turns(request.carry_out)
+
+        return await with_verdicts(self._code, caller, attempt)
+
+
+class _Request:
+    """One apply: planned without a lock, and carried out under one."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        place: tuple[Caller, str],
+        draft: ApplyDraft,
+        versions: Versions,
+        verdicts: Verdicts,
+    ) -> None:
+        """`place`: who asks, and the id of the workspace."""
+        self._tools = tools
+        self._caller, self._workspace_id = place
+        self._draft = draft
+        self._versions = versions
+        self._verdicts = verdicts
+        self._seen: tuple[WorkspaceAccess, Plan] | None = None
+
+    async def look(self, tx: Transaction) -> Applied:
+        """Makes the plan; returns what it would come to. Raises Moved, Unparsed."""
+        granted = await self._access(tx, self._tools.clock(), lock=False)
+        plan = await self._plan(tx, granted)
+        self._seen = granted, plan
+        return Applied.of(plan, granted.workspace, granted.stream.head, dry_run=True)
+
+    async def carry_out(self, tx: Transaction) -> Applied:
+        """Carries the plan out, or another one if the workspace has changed. Raises Unparsed."""
+        now = self._tools.clock()
+        granted = await self._access(tx, now, lock=True)
+        assert self._seen is not None
+        seen, plan = self._seen
+        if not is_unchanged(seen, granted):
+            plan = await self._plan(tx, granted)
+        recorder = Recorder(tx, self._tools.chain, self._caller, now)
+        after = await recorder.carry_out(plan, granted.stream)
+        return Applied.of(plan, granted.workspace, after.head)
+
+    async def _access(self, tx: Transaction, now: int, *, lock: bool) -> WorkspaceAccess:
+        granted = await access.workspace(tx, self._caller, now, self._workspace_id, lock=lock)
+        granted.require(Permission.WRITE_VARIABLES)
+        self._versions.require(granted.stream.head.hex())
+        return granted
+
+    async def _plan(self, tx: Transaction, granted: WorkspaceAccess) -> Plan:
+        planner = Planner(granted, self._tools, self._verdicts)
+        planner.faults.add(*self._draft.faults)
+        await planner.read(tx)
+        await planner.put(tx, self._draft.items, self._tools.clock())
+        if self._draft.prune:
+            planner.prune()
+        return planner.plan()

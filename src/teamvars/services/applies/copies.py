@@ -1,0 +1,215 @@
+"""Copy: variables of one workspace become variables of another of its organization.
+
+Sensitive values are opened and sealed anew in here, and shown to nobody.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from teamvars.domain.access import Caller, Level, Permission, WorkspaceAccess
+from teamvars.domain.applies import (
+    CopyDraft,
+    Name,
+    OnConflict,
+    in_target,
+    is_for_owners,
+    is_the_target,
+    no_such_source,
+    not_in_source,
+    repeated,
+)
+from teamvars.domain.discreet import Discreet
+from teamvars.domain.errors import Faults, Kind, Refusal, refuse_all
+from teamvars.domain.variables import Variable, VariableDraft
+from teamvars.pace import Pace
+from teamvars.services.applies.plans import (
+    Applied,
+    Plan,
+    Planner,
+    Tools,
+    at_one_head,
+    by_name,
+    in_batches,
+    is_unchanged,
+    opened,
+)
+from teamvars.services.applies.recording import Recorder
+from teamvars.storage import access, streams
+from teamvars.storage.database import Database, Transaction
+from teamvars.storage.variables import StoredVariable
+
+_KEYS = "/data/attributes/keys"
+
+
+class Copies:
+    """What callers copy from one workspace into another."""
+
+    def __init__(self, database: Database, tools: Tools) -> None:
+        self._database = database
+        self._tools = tools
+
+    async def copy(self, caller: Caller, workspace_id: str, draft: CopyDraft) -> Applied:
+        """Copies variables into a workspace, all or none.
+
+        Refuses: unauthenticated, not found, forbidden, every fault of the draft, a source that is
+        the target, does not exist or is not seen, a variable that it has not, or that is sensitive
+        and the caller no owner, or that the target has if the draft refuses that, a full workspace,
+        busy.
+        """
+        request = _Request(self._tools, caller, workspace_id, draft)
+        planned = await at_one_head(self._database, request.look)
+        if draft.dry_run:
+            return planned
+        return await self._database.write_in_turns(request.carry_out)
+
+
+class _Places(Discreet, frozen=True):
+    """The access to both workspaces."""
+
+    target: WorkspaceAccess
+    source: WorkspaceAccess
+
+
+class _Planned(Discreet, frozen=True):
+    """A plan, the access it was made under, and the variables of the source by their names."""
+
+    places: _Places
+    plan: Plan
+    originals: Mapping[Name, StoredVariable]
+
+
+class _Request:
+    """One copy: planned without a lock, and carried out under the locks of both workspaces."""
+
+    def __init__(self, tools: Tools, caller: Caller, workspace_id: str, draft: CopyDraft) -> None:
+        self._tools = tools
+        self._caller = caller
+        self._workspace_id = workspace_id
+        self._draft = draft
+        self._seen: _Planned | None = None
+
+    async def look(self, tx: Transaction) -> Applied:
+        """Makes the plan; returns what it would come to. Raises Moved."""
+        planned = await self._planned(tx, await self._access(tx, self._tools.clock()))
+        self._seen = planned
+        target = planned.places.target
+        return Applied.of(planned.plan, target.workspace, target.stream.head, dry_run=True)
+
+    async def carry_out(self, tx: Transaction) -> Applied:
+        """Carries the plan out, or another one if one of the workspaces has changed."""
+        now = self._tools.clock()
+        await self._access(tx, now)  # before anything is locked
+        assert self._seen is not None
+        seen = self._seen.places
+        await streams.lock(tx, [seen.target.stream.id, seen.source.stream.id])
+        places = await self._access(tx, now)
+        planned = self._seen
+        if not is_unchanged(seen.target, places.target) or not is_unchanged(
+            seen.source, places.source
+        ):
+            planned = await self._planned(tx, places)
+        return await self._carry_out(tx, planned, places, now)
+
+    async def _carry_out(
+        self, tx: Transaction, planned: _Planned, places: _Places, now: int
+    ) -> Applied:
+        plan, target = planned.plan, places.target
+
+        def original(copy: Variable) -> Variable:
+            return planned.originals[copy.key, copy.category].variable
+
+        recorder = Recorder(tx, self._tools.chain, self._caller, now)
+        after = await recorder.carry_out(
+            plan, target.stream, lambda copy: {"copy-of": original(copy).id}
+        )
+        copied = [original(step.stored.variable) for step in plan.changes]
+        to = {"to": target.workspace.id}
+        await recorder.note(copied, "variable.copy", to, places.source.stream)
+        return Applied.of(plan, target.workspace, after.head)
+
+    async def _access(self, tx: Transaction, now: int) -> _Places:
+        """What the caller may do in both. A source that is not seen is as one that is not there."""
+        target = await access.workspace(tx, self._caller, now, self._workspace_id)
+        target.require(Permission.WRITE_VARIABLES)
+        if self._draft.source_id is None:
+            refuse_all(self._draft.faults)
+        if self._draft.source_id in (None, self._workspace_id):
+            raise Refusal(*self._draft.faults, is_the_target())
+        try:
+            source = await access.workspace(tx, self._caller, now, self._draft.source_id)
+            source.require(Permission.READ_VARIABLES)
+        except Refusal as refusal:
+            if refusal.kind is not Kind.NOT_FOUND:
+                raise
+            raise Refusal(*self._draft.faults, no_such_source()) from None
+        if source.workspace.organization_id != target.workspace.organization_id:
+            raise Refusal(*self._draft.faults, no_such_source())
+        return _Places(target, source)
+
+    async def _planned(self, tx: Transaction, places: _Places) -> _Planned:
+        source, now = places.source, self._tools.clock()
+        planner = Planner(places.target, self._tools, verdicts=None)
+        planner.faults.add(*self._draft.faults)
+        present = await planner.read(tx)
+        originals = await by_name(tx, source, Pace())
+        key = self._tools.sealer.data_key(source.key)
+        wanted = self._wanted(originals, present, planner.faults, is_owner=_is_owner(source))
+        for batch in in_batches(wanted, lambda each: each.value_bytes):
+            values = await opened(tx, source, key, batch)
+            drafts = [self._copy_of(each.variable, values, present) for each in batch]
+            await planner.put(tx, drafts, now)
+        return _Planned(places, planner.plan(), originals)
+
+    def _wanted(
+        self,
+        originals: Mapping[Name, StoredVariable],
+        present: Mapping[Name, StoredVariable],
+        faults: Faults,
+        *,
+        is_owner: bool,
+    ) -> Iterator[StoredVariable]:
+        """The variables of the source that the caller may copy; adds the faults of all others."""
+        for name, at in self._named(originals, faults):
+            if name not in originals:
+                faults.add(not_in_source(at))
+                continue
+            original = originals[name]
+            if original.variable.sensitive and not is_owner:
+                faults.add(is_for_owners(name, at))
+            elif name in present and self._draft.on_conflict is OnConflict.REFUSE:
+                faults.add(in_target(name, at))
+            else:
+                yield original
+
+    def _named(self, originals: Iterable[Name], faults: Faults) -> Iterator[tuple[Name, str]]:
+        """Each name that is asked for once, and where the request has it."""
+        if self._draft.names is None:
+            yield from ((name, _KEYS) for name in originals)
+            return
+        named = set()
+        for number, name in enumerate(self._draft.names):
+            at = f"{_KEYS}/{number}"
+            if name in named:
+                faults.add(repeated(at))
+            elif name is not None:
+                named.add(name)
+                yield name, at
+
+    def _copy_of(
+        self, original: Variable, values: Mapping[str, str], present: Collection[Name]
+    ) -> VariableDraft:
+        """What the target is to have; one that says nothing leaves the variable there as it is."""
+        name = original.key, original.category
+        if name in present and self._draft.on_conflict is OnConflict.SKIP:
+            return VariableDraft(key=original.key, category=original.category)
+        return VariableDraft(
+            key=original.key,
+            value=values[original.id],
+            description=original.description,
+            category=original.category,
+            hcl=original.hcl,
+            sensitive=original.sensitive or None,  # one that is sensitive there stays so
+        )
+
+
+def _is_owner(granted: WorkspaceAccess) -> bool:
+    return granted.level >= Level.OWNER

@@ -1,0 +1,87 @@
+"""Carrying a plan out: rows and audit entries, batch by batch, in one transaction."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from teamvars.domain.access import Caller
+from teamvars.domain.applies import Outcome
+from teamvars.domain.audit import Event, Stream
+from teamvars.domain.variables import Variable
+from teamvars.pace import Pace
+from teamvars.security.chain import Chain
+from teamvars.services.applies.plans import Plan, Step, in_batches
+from teamvars.storage import streams, variables
+from teamvars.storage.database import Transaction
+
+_ACTIONS = {
+    Outcome.CREATED: "variable.create",
+    Outcome.UPDATED: "variable.update",
+    Outcome.DELETED: "variable.delete",
+}
+
+
+def _nothing(_: Variable) -> Mapping[str, object]:
+    return {}
+
+
+class Recorder:
+    """Carries plans out for a caller, at one time. Other tasks have the event loop at times."""
+
+    def __init__(self, tx: Transaction, chain: Chain, caller: Caller, now: int) -> None:
+        self._tx = tx
+        self._chain = chain
+        self._caller = caller
+        self._now = now
+        self._pace = Pace()
+
+    async def carry_out(
+        self,
+        plan: Plan,
+        stream: Stream,
+        more: Callable[[Variable], Mapping[str, object]] = _nothing,
+    ) -> Stream:
+        """Makes the changes of a plan in a workspace whose locked stream is given, with an audit
+        entry for each. `more` is in the details about the variable. Returns the stream after them.
+        """
+        for batch in in_batches(plan.changes, lambda step: len(step.stored.sealed or b"")):
+            stored = {
+                outcome: [step.stored for step in batch if step.outcome is outcome]
+                for outcome in _ACTIONS
+            }
+            await variables.change_many(
+                self._tx,
+                stored[Outcome.CREATED],
+                stored[Outcome.UPDATED],
+                stored[Outcome.DELETED],
+            )
+            events = [self._event(step, more(step.stored.variable)) for step in batch]
+            entries, stream = self._chain.extend_all(stream, events, plan.usage)
+            await streams.append_all(self._tx, entries, [stream])
+            await self._pace.keep()
+        return stream
+
+    async def note(
+        self,
+        variables_: Iterable[Variable],
+        action: str,
+        more: Mapping[str, object],
+        stream: Stream,
+    ) -> Stream:
+        """Adds an audit entry about each of some variables, which stay as they are, to their
+        workspace's locked stream.
+        """
+        for batch in in_batches(variables_, lambda _: 0):
+            events = [
+                self._caller.event(action, each.id, {**each.audited(), **more}, self._now)
+                for each in batch
+            ]
+            entries, stream = self._chain.extend_all(stream, events, stream.usage)
+            await streams.append_all(self._tx, entries, [stream])
+            await self._pace.keep()
+        return stream
+
+    def _event(self, step: Step, more: Mapping[str, object]) -> Event:
+        details = {**step.stored.variable.audited(), **more}
+        if step.outcome is Outcome.UPDATED:
+            details["changed"] = step.changed
+        action = _ACTIONS[step.outcome]
+        return self._caller.event(action, step.stored.variable.id, details, self._now)

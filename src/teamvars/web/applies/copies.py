@@ -1,0 +1,133 @@
+"""The document of a copy, and reading it."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict
+from teamvars.domain.errors import Code
+from teamvars.domain.variables import Category
+from teamvars.web.applies.requests import DRY_RUN, flag
+from teamvars.web.dialects import Dialect
+from teamvars.web.examples import IDS
+from teamvars.web.http.reader import Reader
+from teamvars.web.http.resource_objects import Identifier
+from teamvars.web.http.routes import RequestBody
+from teamvars.web.variables.requests import CATEGORY, KEY, category
+
+_WORDS = tuple(word.value for word in OnConflict)
+_KEYS = "/data/attributes/keys"
+
+
+class VariableName(msgspec.Struct):
+    """A variable of the source."""
+
+    key: Annotated[str, KEY]
+    category: Annotated[str, CATEGORY]
+
+
+class CopyAttributes(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
+    """What is copied: all variables, unless `keys` are given."""
+
+    keys: Annotated[list[VariableName], Meta(max_length=MAX_ITEMS)] | UnsetType = UNSET
+    on_conflict: Annotated[
+        Literal["refuse", "skip", "replace"],
+        Meta(description="What happens to a variable that is there already."),
+    ] = "refuse"
+
+
+class SourceLinkage(msgspec.Struct):
+    """A relationship to a workspace."""
+
+    data: Identifier
+
+
+class CopyRelationships(msgspec.Struct):
+    """The workspace that is copied from, one of the same organization."""
+
+    source: SourceLinkage
+
+
+class Copy(msgspec.Struct):
+    """A copy of variables."""
+
+    type: Literal["copies"]
+    relationships: CopyRelationships
+    attributes: CopyAttributes | UnsetType = UNSET
+
+
+class CopyOptions(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
+    """How it is copied."""
+
+    dry_run: Annotated[bool, DRY_RUN] = False
+
+
+class CopyDocument(msgspec.Struct):
+    """Copies variables from another workspace."""
+
+    data: Copy
+    meta: CopyOptions | UnsetType = UNSET
+
+
+def body(dialect: Dialect) -> RequestBody:
+    """A document that copies variables."""
+    name = {"key": "region", "category": dialect.categories[Category.ENV]}
+    example = {
+        "data": {
+            "type": "copies",
+            "attributes": {"keys": [name], "on-conflict": "skip"},
+            "relationships": {"source": {"data": {"type": "workspaces", "id": IDS["source_id"]}}},
+        },
+        "meta": {"dry-run": True},
+    }
+    return RequestBody(CopyDocument, example)
+
+
+def draft(document: object, dialect: Dialect) -> CopyDraft:
+    """What a copy asks for."""
+    read = Reader(document)
+    data = read.data(dict)
+    read.require_type(data, "copies")
+    read.refuse_client_id(data)
+    attributes = read.member(data, "attributes", dict, "/data", required=False)
+    read.refuse_unknown(attributes, {"keys", "on-conflict"})
+    keys = read.member(attributes, "keys", list, "/data/attributes", required=False)
+    names = None if keys is None else _names(read, keys, dialect)
+    word = read.member(attributes, "on-conflict", str, "/data/attributes", required=False)
+    if word is not None and word not in _WORDS:
+        detail = f"This is one of {', '.join(_WORDS)}."
+        read.fault(Code.INVALID_VALUE, detail, "/data/attributes/on-conflict")
+        word = None
+    relationships = read.member(data, "relationships", dict, "/data")
+    source_id = read.related_id(relationships, "source", "workspaces")
+    options = None
+    if isinstance(document, dict):
+        options = read.member(document, "meta", dict, "", required=False)
+    read.refuse_unknown(options, {"dry-run"}, "/meta")
+    return CopyDraft(
+        source_id,
+        names,
+        OnConflict(word or OnConflict.REFUSE),
+        flag(read, options, "dry-run"),
+        read.faults,
+    )
+
+
+def _names(read: Reader, keys: list[object], dialect: Dialect) -> Sequence[Name | None]:
+    return [
+        _name(read, item, f"{_KEYS}/{number}", dialect)
+        for number, item in enumerate(read.at_most(MAX_ITEMS, keys, _KEYS))
+    ]
+
+
+def _name(read: Reader, item: object, at: str, dialect: Dialect) -> Name | None:
+    if not isinstance(item, dict):
+        read.wrong_type(at, dict)
+        return None
+    read.refuse_unknown(item, {"key", "category"}, at)
+    key = read.member(item, "key", str, at)
+    word = read.member(item, "category", str, at)
+    found = category(read, word, dialect, f"{at}/category")
+    return None if key is None or found is None else (key, found)

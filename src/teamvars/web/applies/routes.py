@@ -1,0 +1,78 @@
+"""The routes that change many variables at once: decode, call, encode."""
+
+from teamvars.services.applies.applies import Applies
+from teamvars.services.applies.copies import Copies
+from teamvars.services.applies.plans import Applied
+from teamvars.web.applies import copies, documents, requests
+from teamvars.web.applies.documents import ResultsDocument
+from teamvars.web.dialects import Dialect
+from teamvars.web.http.negotiation import IF_MATCH
+from teamvars.web.http.request import Request
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
+from teamvars.web.variables.entity_tags import entity_tag, wanted_versions
+
+_ACTIONS = "/api/v2/workspaces/{workspace_id}/actions"
+
+
+class ApplyRoutes:
+    """`actions/apply` and `actions/copy` of a workspace."""
+
+    def __init__(self, applies: Applies, copies: Copies, dialect: Dialect) -> None:
+        self._applies = applies
+        self._copies = copies
+        self._dialect = dialect
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        return [
+            Route(
+                "POST",
+                f"{_ACTIONS}/apply",
+                self.apply,
+                {200: ResultsDocument},
+                takes=requests.body(self._dialect),
+                admit=self.admit,
+                precondition=IF_MATCH,
+                has_entity_tag=True,
+                may_forbid=True,
+                name="applyVariables",
+            ),
+            Route(
+                "POST",
+                f"{_ACTIONS}/copy",
+                self.copy,
+                {200: ResultsDocument},
+                takes=copies.body(self._dialect),
+                has_entity_tag=True,
+                may_forbid=True,
+                name="copyVariables",
+            ),
+        ]
+
+    async def admit(self, request: Request) -> None:
+        """Refuses who may not change the variables of the workspace."""
+        await self._applies.admit(request.require_caller(), request.path("workspace_id"))
+
+    async def apply(self, request: Request) -> Response:
+        """Make the variables of a workspace what the request says, all or none."""
+        workspace_id = request.path("workspace_id")
+        draft = await requests.draft(request.document, workspace_id, self._dialect)
+        applied = await self._applies.apply(
+            request.require_caller(), workspace_id, draft, wanted_versions(request)
+        )
+        return self._applied(applied)
+
+    async def copy(self, request: Request) -> Response:
+        """Copy variables from another workspace of the organization, all or none."""
+        draft = copies.draft(request.document, self._dialect)
+        copied = await self._copies.copy(
+            request.require_caller(), request.path("workspace_id"), draft
+        )
+        return self._applied(copied)
+
+    def _applied(self, applied: Applied) -> Response:
+        """What became of each variable, with the entity tag of the list as it is now."""
+        tag = entity_tag(applied.head.hex(), applied.workspace, self._dialect)
+        document = documents.results(applied, self._dialect)
+        return Response.document(200, document, {"ETag": tag})
