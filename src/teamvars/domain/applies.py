@@ -62,7 +62,7 @@ class CopyDraft(msgspec.Struct, frozen=True):
     faults: tuple[Fault, ...] = ()
 
 
-class Result(msgspec.Struct, frozen=True):
+class Result(msgspec.Struct, frozen=True, gc=False):
     """What became of one variable, and the names of the attributes that are others now.
 
     `id` and `version_id` are None where a dry run would create it.

@@ -66,7 +66,7 @@ class SourceCode(Discreet, frozen=True):
     pointer: str
 
 
-class VariableDraft(Discreet, frozen=True):
+class VariableDraft(Discreet, frozen=True, gc=False):
     """What a request asks a variable to be; None where it says nothing (no attribute may be null).
 
     `faults` are those found while decoding the document. They are carried along, not raised, until

@@ -110,7 +110,7 @@ OpenValue = Callable[[bytes, str], str]
 """Takes a sealed value and the id of its variable, and gives the value."""
 
 
-class StoredVariable(msgspec.Struct, frozen=True):
+class StoredVariable(msgspec.Struct, frozen=True, gc=False):
     """A variable whose value is still sealed (`variable.value` is None); `value_bytes` counts it.
 
     `sealed` is None where it was not fetched: a sensitive value, unless it was asked for.

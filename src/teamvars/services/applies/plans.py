@@ -34,7 +34,7 @@ _MAX_ATTEMPTS = 8
 T = TypeVar("T")
 
 
-class Step(Discreet, frozen=True):
+class Step(Discreet, frozen=True, gc=False):
     """What becomes of one variable.
 
     `stored` is its row afterwards, or the last one of a variable that goes; its `sealed` is None

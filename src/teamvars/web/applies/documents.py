@@ -10,7 +10,7 @@ from teamvars.services.applies.plans import Applied
 from teamvars.web.dialects import Dialect
 
 
-class VariableResult(msgspec.Struct, rename="kebab"):
+class VariableResult(msgspec.Struct, rename="kebab", gc=False):
     """What became of one variable. `changed` names the attributes that are others now.
 
     In a dry run what would be made has no `id`, and what would change no `version-id`.
