@@ -12,12 +12,12 @@ import yaml
 
 from teamvars import cli, settings
 from teamvars.cli.operator import directory_file, directory_yaml
-from teamvars.domain import names, team_members, tokens, variables
+from teamvars.domain import applies, names, team_members, tokens, variables
 from teamvars.domain.errors import Code
 from teamvars.web.dialects import STANDARD, TERRAFORM
-from teamvars.web.http import errors, json_body, paging
+from teamvars.web.http import errors, json_body, json_items, paging
 from teamvars.web.http import parameters as includes
-from teamvars.web.http.budgets import MAX_BODY_BYTES, UNAUTHENTICATED_BODY_BYTES
+from teamvars.web.http.budgets import LARGE_BODY_BYTES, MAX_BODY_BYTES, UNAUTHENTICATED_BODY_BYTES
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.request import MAX_PARAMETERS, MAX_QUERY_BYTES
 from tests.cli.test_dev import Dev, dev
@@ -209,6 +209,10 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         team_members.MAX_ITEMS,
         tokens.MAX_LIVE_TOKENS,
         MAX_BODY_BYTES,
+        LARGE_BODY_BYTES,
+        applies.MAX_ITEMS,
+        json_items.MAX_ITEM_MEMBERS,
+        applies.MAX_CODE_BYTES,
         UNAUTHENTICATED_BODY_BYTES,
         json_body.MAX_DEPTH,
         json_body.MAX_VALUES,

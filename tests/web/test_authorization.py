@@ -48,7 +48,6 @@ READ_VARIABLES = table(
 CHANGE_VARIABLES = table(
     [(NOBODY, 401), (OUTSIDE, 404), (PLAIN, 404), (["reader"], 403), (WRITERS, 200), (OWNERS, 200)]
 )
-COPY_FROM_PAYMENTS = {**CHANGE_VARIABLES, **table([(WRITERS, 404)])}
 SEE_MEMBERS = table(
     [(NOBODY, 401), (OUTSIDE, 404), (PLAIN, 200), (["reader"], 200), (WRITERS, 200), (OWNERS, 200)]
 )
@@ -117,7 +116,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", "/api/v2/teams/{team_id}/audit-events"): CHANGE_MEMBERS,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/check-value"): CHANGE_VARIABLES,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/apply"): CHANGE_VARIABLES,
-    ("POST", "/api/v2/workspaces/{workspace_id}/actions/copy"): COPY_FROM_PAYMENTS,
+    ("POST", "/api/v2/workspaces/{workspace_id}/actions/copy"): CHANGE_VARIABLES,
     ("GET", "/"): PUBLIC,
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
@@ -240,6 +239,7 @@ MISSING = Target(
 async def own(tenant: Tenant, template: str = "") -> Target:
     made = await tenant.make_variable(uuid4().hex)
     network, crew = tenant.workspaces["network"], tenant.teams["crew"]
+    source_id = await source_of_writers(tenant) if "copy" in template else "none"
     path = f"{ACCESSES}?filter[workspace][id]={network}".removeprefix("/api/v2")
     return Target(
         tenant.organization,
@@ -251,8 +251,16 @@ async def own(tenant: Tenant, template: str = "") -> Target:
         tenant.memberships["plain"],
         (await tenant.call("owner", "GET", path)).json()["data"][0]["id"],
         await token_of(tenant, "owner", crew) if needs_token(template) else "none",
-        tenant.workspaces["payments"],
+        source_id,
     )
+
+
+async def source_of_writers(tenant: Tenant) -> str:
+    """A workspace that those may write who may write `network`."""
+    id_ = await another_workspace(tenant, "owner", tenant.organization)
+    document = access_document(tenant.teams["writers"], id_)
+    await tenant.call("owner", "POST", "/team-workspaces", document)
+    return id_
 
 
 def needs_token(template: str) -> bool:
@@ -274,17 +282,19 @@ async def elsewhere(tenant: Tenant, template: str = "") -> Target:
     document = variable_document(key=uuid4().hex)
     made = (await tenant.call("outsider", "POST", path, document)).json()["data"]["id"]
     organization, workspace_id = tenant.other_organization, tenant.other_workspace
-    source_id = await another_workspace(tenant, organization) if "copy" in template else "none"
+    source_id = "none"
+    if "copy" in template:
+        source_id = await another_workspace(tenant, "outsider", organization)
     return Target(
         organization, "elsewhere", workspace_id, made, tenant.other_team, source_id=source_id
     )
 
 
-async def another_workspace(tenant: Tenant, organization: str) -> str:
-    """A new one in the other organization."""
+async def another_workspace(tenant: Tenant, owner: str, organization: str) -> str:
+    """A new workspace of an organization."""
     path = f"/organizations/{organization}/workspaces"
     document = {"data": {"type": "workspaces", "attributes": {"name": uuid4().hex}}}
-    id_: str = (await tenant.call("outsider", "POST", path, document)).json()["data"]["id"]
+    id_: str = (await tenant.call(owner, "POST", path, document)).json()["data"]["id"]
     return id_
 
 

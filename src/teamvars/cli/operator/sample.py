@@ -72,7 +72,8 @@ def tour(url: str, applied: Applied, tokens: dict[str, str], authority: Path | N
     command line can be tried as well.
     """
     acme = applied.organizations["acme"]
-    network, platform = acme.workspaces["network"], acme.teams["platform"]
+    network, payments = acme.workspaces["network"], acme.workspaces["payments"]
+    platform = acme.teams["platform"]
     users = applied.users
     vars_url, members_url = (
         "$API/workspaces/$WORKSPACE/vars",
@@ -100,7 +101,7 @@ teamvars serves sample data at {url} until Ctrl-C; nothing of it is kept.
   Paste these into another terminal:
 
 {trust}export API={url}/api/v2 TOKEN={tokens["alice"]}
-export WORKSPACE={network} TEAM={platform}
+export WORKSPACE={network} PAYMENTS={payments} TEAM={platform}
 export DAVE={users["dave"]} ERIN={users["erin"]} CAROL={users["carol"]}
 api() {{ curl -s -H "Authorization: Bearer $TOKEN" \
   -H "Content-Type: application/vnd.api+json" "$@"; echo; }}
