@@ -350,6 +350,27 @@ async def test_a_list_costs_the_same_number_of_statements_whatever_its_length(
     assert 0 < few < 8
 
 
+async def test_a_workspace_says_how_many_variables_it_has(tenant: Tenant) -> None:
+    async def counts(who: str) -> list[int]:
+        listed = (await tenant.call(who, "GET", all_path(tenant))).json()["data"]
+        by_name = await tenant.call(who, "GET", f"{all_path(tenant)}/network")
+        by_id = await tenant.call(who, "GET", path(tenant))
+        (network,) = [one for one in listed if one["attributes"]["name"] == "network"]
+        shown = [network, by_name.json()["data"], by_id.json()["data"]]
+        return [one["attributes"]["variables-count"] for one in shown]
+
+    for who in ("owner", "reader"):
+        assert await counts(who) == [0] * 3
+    ids = [(await tenant.make_variable(f"key-{number}"))["id"] for number in range(3)]
+    await tenant.call("owner", "DELETE", f"{tenant.vars_path()}/{ids[0]}")
+    for who in ("owner", "reader"):
+        assert await counts(who) == [2] * 3
+    locked = await tenant.call("writer", "POST", f"{path(tenant)}/actions/lock")
+    assert locked.json()["data"]["attributes"]["variables-count"] == 2
+    made = await create(tenant, name="empty")
+    assert made.json()["data"]["attributes"]["variables-count"] == 0
+
+
 @pytest.mark.parametrize("by", ["id", "name"])
 @pytest.mark.parametrize("safely", [False, True])
 async def test_deleting_takes_its_variables_and_grants_and_finds_nothing_a_second_time(

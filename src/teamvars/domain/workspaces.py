@@ -40,13 +40,15 @@ class WorkspaceSettings(msgspec.Struct, frozen=True):
 class WorkspaceDetails(msgspec.Struct, frozen=True):
     """What variables do not need of a workspace. `locked_by` is the id of who locked it.
 
-    `variable_ids` are of all its variables, newest first. `created_at` in µs UTC.
+    `variable_ids` are of all its variables, newest first, and `variables_count` says how many they
+    are. `created_at` in µs UTC.
     """
 
     settings: WorkspaceSettings
     locked_by: str | None
     created_at: int
     variable_ids: Sequence[str]
+    variables_count: int
 
 
 class WorkspaceSearch(msgspec.Struct, frozen=True):

@@ -117,9 +117,8 @@ class Workspaces:
             made = Workspace(new_id("ws"), draft.name or "", owner.id, owner.name)
             settings = draft.applied_to(WorkspaceSettings())
             await workspace_changes.create(ledger, made, settings)
-            return WorkspaceView(
-                made, WorkspaceDetails(settings, None, ledger.now, ()), Level.OWNER
-            )
+            details = WorkspaceDetails(settings, None, ledger.now, (), 0)
+            return WorkspaceView(made, details, Level.OWNER)
 
         return await self._database.write(body)
 

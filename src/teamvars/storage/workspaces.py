@@ -101,15 +101,21 @@ async def find_details(
     ):
         variables[workspace_id].append(variable_id)
     rows = await tx.fetch(
-        "SELECT id, execution_mode, terraform_version, locked_by, created_at FROM workspaces "
-        "WHERE id IN {each $1}",
+        "SELECT workspaces.id, workspaces.execution_mode, workspaces.terraform_version, "
+        "workspaces.locked_by, workspaces.created_at, streams.variables "
+        "FROM workspaces JOIN streams ON streams.id = workspaces.id "
+        "WHERE workspaces.id IN {each $1}",
         ids,
     )
     return {
-        row[0]: WorkspaceDetails(
-            WorkspaceSettings(ExecutionMode(row[1]), row[2]), row[3], row[4], variables[row[0]]
+        id_: WorkspaceDetails(
+            WorkspaceSettings(ExecutionMode(mode), version),
+            locked_by,
+            created_at,
+            variables[id_],
+            count,
         )
-        for row in rows
+        for id_, mode, version, locked_by, created_at, count in rows
     }
 
 

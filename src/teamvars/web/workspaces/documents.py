@@ -117,6 +117,7 @@ class WorkspaceAttributes(msgspec.Struct, rename="kebab"):
     terraform_version: str
     created_at: Time
     locked: bool
+    variables_count: int
     actions: WorkspaceActions
     permissions: WorkspacePermissions
     description: str = ""
@@ -266,6 +267,7 @@ def _resource(view: WorkspaceView) -> WorkspaceResource:
             terraform_version=settings.terraform_version,
             created_at=timestamp(details.created_at, shown.id),
             locked=details.locked_by is not None,
+            variables_count=details.variables_count,
             actions=WorkspaceActions(is_destroyable=view.level is Level.OWNER),
             permissions=_permissions(view.level),
         ),
