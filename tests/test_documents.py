@@ -14,6 +14,7 @@ from teamvars import cli, settings
 from teamvars.cli.operator import directory_file, directory_yaml
 from teamvars.domain import applies, names, team_members, tokens, variables
 from teamvars.domain.errors import Code
+from teamvars.services import audit_pages
 from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.http import errors, json_body, json_items, paging
 from teamvars.web.http import parameters as includes
@@ -220,6 +221,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         MAX_PARAMETERS,
         includes.MAX_CHARACTERS,
         paging.MAX_SIZE,
+        audit_pages.MOST_SEARCHED,
         errors.MOST_BYTES,
     ]
 

@@ -1,5 +1,6 @@
 """What tests of the HTTP side may ask for besides."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -26,16 +27,19 @@ def log_lines(monkeypatch: pytest.MonkeyPatch) -> list[EventDict]:
 
 @pytest.fixture
 def statements(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every statement of every read, as they come."""
+    """Every statement of what only reads, as they come."""
     seen: list[str] = []
     database = deployment.services.database
-    read = database.read
 
-    async def counted(body: Body[Any]) -> Any:
-        async def watched(tx: Transaction) -> Any:
-            return await body(ObservedTransaction(tx, lambda sql, _: seen.append(sql)))
+    def counting(run: Callable[[Body[Any]], Awaitable[Any]]) -> Callable[[Body[Any]], Any]:
+        async def counted(body: Body[Any]) -> Any:
+            async def watched(tx: Transaction) -> Any:
+                return await body(ObservedTransaction(tx, lambda sql, _: seen.append(sql)))
 
-        return await read(watched)
+            return await run(watched)
 
-    monkeypatch.setattr(database, "read", counted)
+        return counted
+
+    monkeypatch.setattr(database, "read", counting(database.read))
+    monkeypatch.setattr(database, "query", counting(database.query))
     return seen

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
-from teamvars.domain.access import Caller, Permission
+from teamvars.domain.access import Caller, Level, Permission
 from teamvars.domain.audit import (
     SYSTEM_STREAM,
     AuditEntry,
@@ -15,11 +15,12 @@ from teamvars.domain.audit import (
 )
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import is_safe
-from teamvars.domain.pages import Page, Paged
+from teamvars.domain.pages import Page
 from teamvars.security.chain import Chain
-from teamvars.services import Clock
+from teamvars.services import Clock, audit_pages
+from teamvars.services.audit_pages import AuditPage
 from teamvars.services.audit_queries import resolved
-from teamvars.storage import access, streams
+from teamvars.storage import access, audit_actors, streams
 from teamvars.storage.database import Database, Transaction
 
 
@@ -32,30 +33,47 @@ class Audit:
         self._clock = clock
 
     async def of_workspace(
-        self, caller: Caller, workspace_id: str, page: Page
-    ) -> Paged[AuditEntry]:
+        self, caller: Caller, workspace_id: str, page: Page, key: str | None = None
+    ) -> AuditPage:
         """The changes of a workspace, for whoever reads its variables.
 
-        Refuses: unauthenticated, not found.
+        With a key those of the variables that have it or had it. Refuses: unauthenticated, not
+        found.
         """
 
-        async def body(tx: Transaction) -> Paged[AuditEntry]:
+        async def body(tx: Transaction) -> AuditPage:
             granted = await access.workspace(tx, caller, self._clock(), workspace_id)
             granted.require(Permission.READ_VARIABLES)
-            return await _page(tx, granted.stream, page)
+            found, searched_from = (
+                (await audit_pages.newest(tx, granted.stream, page), None)
+                if key is None
+                else await audit_pages.about_key(tx, granted.stream, key, page)
+            )
+            actors = await audit_actors.find(
+                tx,
+                granted.workspace.organization_id,
+                found.items,
+                sees_secret=granted.level is Level.OWNER,
+            )
+            return AuditPage(found, actors, searched_from)
 
-        return await self._database.read(body)
+        return await (self._database.read if key is None else self._database.query)(body)
 
-    async def of_team(self, caller: Caller, team_id: str, page: Page) -> Paged[AuditEntry]:
+    async def of_team(self, caller: Caller, team_id: str, page: Page) -> AuditPage:
         """The changes of a team, for owners and whoever manages membership.
 
         Refuses: unauthenticated, not found, forbidden.
         """
 
-        async def body(tx: Transaction) -> Paged[AuditEntry]:
+        async def body(tx: Transaction) -> AuditPage:
             granted = await access.team(tx, caller, self._clock(), team_id)
             granted.require_see_changes()
-            return await _page(tx, granted.stream, page)
+            found = await audit_pages.newest(tx, granted.stream, page)
+            organization_id = granted.team.organization_id
+            actors = await audit_actors.find(
+                tx, organization_id, found.items, sees_secret=granted.is_owner
+            )
+            return AuditPage(found, actors)
 
         return await self._database.read(body)
 
@@ -155,13 +173,6 @@ class Audit:
         if found is None and not self._chain.head_holds(stream):
             return Break(stream_id, stream.sequence + 1, "the stream's head was altered")
         return found
-
-
-async def _page(tx: Transaction, stream: Stream, page: Page) -> Paged[AuditEntry]:
-    """Sequence numbers have no gaps, so a page is a range of them."""
-    up_to = stream.sequence - (page.number - 1) * page.size
-    entries = await streams.entries_between(tx, stream.id, max(up_to - page.size, 0), up_to)
-    return Paged(entries[::-1], stream.sequence)
 
 
 async def _lost(tx: Transaction, head: Head) -> Break | None:

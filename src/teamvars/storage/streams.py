@@ -30,6 +30,9 @@ _FIRST_WITH_MEMBER = """WHERE (stream_id, sequence) IN (
     SELECT stream_id, min(sequence) FROM audit_entries
     WHERE subject_type = 'vars' AND replace(details, $1, '') <> details
     GROUP BY stream_id, subject_id)"""
+_BETWEEN = "WHERE stream_id = $1 AND sequence > $2 AND sequence <= $3"
+_SEQUENCES_ABOUT = f"""SELECT sequence FROM audit_entries {_BETWEEN}
+    AND subject_id IN {{each $4}} ORDER BY sequence DESC"""
 _INSERT_ENTRY = """
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
     action, subject_type, subject_id, details, key_id, previous, version, address, link)
@@ -113,8 +116,7 @@ async def entries_between(
     tx: Transaction, stream_id: str, after: int, up_to: int
 ) -> list[AuditEntry]:
     """A stream's entries with sequence numbers above `after` and up to `up_to`, oldest first."""
-    rest = "WHERE stream_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence"
-    return await _fetch_entries(tx, rest, stream_id, after, up_to)
+    return await _fetch_entries(tx, f"{_BETWEEN} ORDER BY sequence", stream_id, after, up_to)
 
 
 async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[AuditEntry]:
@@ -161,9 +163,34 @@ async def naming(tx: Transaction) -> list[AuditEntry]:
 
 async def variables_called(tx: Transaction, key: str) -> set[str]:
     """The ids of all variables that have the key or had it."""
-    member = f'"key":{msgspec.json.encode(key).decode()}'
-    found = await _fetch_entries(tx, _FIRST_WITH_MEMBER, member)
+    found = await _fetch_entries(tx, _FIRST_WITH_MEMBER, _key_member(key))
     return {entry.subject_id for entry in found}
+
+
+async def variables_called_between(
+    tx: Transaction, stream_id: str, key: str, after: int, up_to: int
+) -> set[str]:
+    """As `variables_called`, by the entries of a stream above `after` and up to `up_to`."""
+    rest = f"{_BETWEEN} AND subject_type = 'vars' AND replace(details, $4, '') <> details"
+    found = await _fetch_entries(tx, rest, stream_id, after, up_to, _key_member(key))
+    ids: set[object] = {entry.subject_id for entry in found}
+    return {id_ for id_ in ids if isinstance(id_, str)}  # not where somebody has touched the row
+
+
+async def sequences_about(
+    tx: Transaction, stream_id: str, subject_ids: Collection[str], after: int, up_to: int
+) -> list[int]:
+    """The numbers of the entries between those that are about any of the subjects, newest first."""
+    rows = await tx.fetch(_SEQUENCES_ABOUT, stream_id, after, up_to, _ids(subject_ids))
+    return [row[0] for row in rows]
+
+
+async def entries_about(
+    tx: Transaction, stream_id: str, subject_ids: Collection[str], after: int, up_to: int
+) -> list[AuditEntry]:
+    """As `entries_between`, those about any of the subjects."""
+    rest = f"{_BETWEEN} AND subject_id IN {{each $4}} ORDER BY sequence"
+    return await _fetch_entries(tx, rest, stream_id, after, up_to, _ids(subject_ids))
 
 
 async def with_entries(tx: Transaction) -> Sequence[str]:
@@ -185,6 +212,11 @@ async def _fetch_entries(tx: Transaction, rest: str, *args: object) -> list[Audi
         named = (zip(AuditEntry._fields, row, strict=True) for row in rows)
         rows = [[v if name in _NO_TEXT else _text(v) for name, v in row] for row in named]
     return [AuditEntry(*row) for row in rows]
+
+
+def _key_member(key: str) -> str:
+    """What details have in them when they are of a variable with that key."""
+    return f'"key":{msgspec.json.encode(key).decode()}'
 
 
 def _text(raw: object) -> object:

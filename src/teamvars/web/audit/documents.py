@@ -1,11 +1,16 @@
 """The documents of audit events."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import structlog
+from msgspec import UNSET, UnsetType
 
 from teamvars.domain.audit import AuditEntry
+from teamvars.domain.audit_actors import ActorNames
+from teamvars.domain.pages import Page
+from teamvars.services.audit_pages import AuditPage
 from teamvars.web.http import paging
 from teamvars.web.http.formats import Time, written
 from teamvars.web.http.resource_objects import Identifier
@@ -14,7 +19,11 @@ log = structlog.get_logger("teamvars")
 
 
 class AuditEventAttributes(msgspec.Struct, rename="kebab"):
-    """What happened: who did what to whom. `details` never hold a value or token."""
+    """What happened: who did what to whom. `details` never hold a value or token.
+
+    `actor-name` and `token-description` are as of now, and null where there is none, or none that
+    the reader is told. `changed` has the names that an update's details have, else nothing.
+    """
 
     sequence: int
     created_at: Time
@@ -24,6 +33,9 @@ class AuditEventAttributes(msgspec.Struct, rename="kebab"):
     request_id: str
     subject: Identifier
     details: dict[str, Any]
+    actor_name: str | None
+    token_description: str | None
+    changed: list[str]
 
 
 class AuditEventResource(msgspec.Struct):
@@ -34,15 +46,32 @@ class AuditEventResource(msgspec.Struct):
     attributes: AuditEventAttributes
 
 
+class AuditEventMeta(msgspec.Struct, rename="kebab"):
+    """`meta` of a page of changes.
+
+    `searched-from` is the sequence number of the oldest change that a filter looked at.
+    """
+
+    pagination: paging.Pagination
+    searched_from: int | UnsetType = UNSET
+
+
 class AuditEventListDocument(msgspec.Struct):
     """One page of changes."""
 
     data: list[AuditEventResource]
-    meta: paging.PageMeta
+    meta: AuditEventMeta
 
 
-def event(entry: AuditEntry) -> AuditEventResource:
-    """The resource object of an entry."""
+def event_list(found: AuditPage, page: Page) -> AuditEventListDocument:
+    """The document of one page."""
+    pagination = paging.meta(page, found.entries.total).pagination
+    searched_from = UNSET if found.searched_from is None else found.searched_from
+    events = [_event(entry, found.actors) for entry in found.entries.items]
+    return AuditEventListDocument(events, AuditEventMeta(pagination, searched_from))
+
+
+def _event(entry: AuditEntry, actors: ActorNames) -> AuditEventResource:
     id_ = f"{entry.stream_id}.{entry.sequence}"
     details = entry.read_details()
     if details is None:  # somebody has touched the row; it hides no other
@@ -59,5 +88,14 @@ def event(entry: AuditEntry) -> AuditEventResource:
             request_id=entry.request_id,
             subject=Identifier(entry.subject_id, entry.subject_type),
             details=details or {},
+            actor_name=actors.of_actor(entry),
+            token_description=actors.of_token(entry),
+            changed=_changed(details or {}),
         ),
     )
+
+
+def _changed(details: Mapping[str, Any]) -> list[str]:
+    """Also of a row that somebody has touched: names alone."""
+    said = details.get("changed")
+    return [name for name in said if isinstance(name, str)] if isinstance(said, list) else []

@@ -1,24 +1,19 @@
 """The routes of audit events: the changes of one workspace or team, newest first."""
 
-from collections.abc import Awaitable, Callable
-
-import structlog
-
-from teamvars.domain.access import Caller
-from teamvars.domain.audit import AuditEntry
-from teamvars.domain.pages import Page, Paged
 from teamvars.services.audit import Audit
 from teamvars.web.audit import documents
 from teamvars.web.audit.documents import AuditEventListDocument
 from teamvars.web.http import paging
+from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 
 _OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/audit-events"
 _OF_TEAM = "/api/v2/teams/{team_id}/audit-events"
-
-log = structlog.get_logger("teamvars")
+_KEY = Parameter(
+    "filter[key]", "A key: the changes of all variables that have it or had it, exactly."
+)
 
 
 class AuditRoutes:
@@ -36,7 +31,7 @@ class AuditRoutes:
                 _OF_WORKSPACE,
                 self.of_workspace,
                 page,
-                reads=paging.PARAMETERS,
+                reads=(*paging.PARAMETERS, _KEY),
                 name="listWorkspaceAuditEvents",
             ),
             Route(
@@ -52,20 +47,14 @@ class AuditRoutes:
 
     async def of_workspace(self, request: Request) -> Response:
         """List the changes of a workspace, newest first."""
-        return await _paged(request, self._audit.of_workspace, request.path("workspace_id"))
+        page, key = paging.requested_page(request), text_of(request, _KEY)
+        caller, id_ = request.require_caller(), request.path("workspace_id")
+        found = await self._audit.of_workspace(caller, id_, page, key)
+        return Response.document(200, documents.event_list(found, page))
 
     async def of_team(self, request: Request) -> Response:
         """List the changes of a team, newest first."""
-        return await _paged(request, self._audit.of_team, request.path("team_id"))
-
-
-async def _paged(
-    request: Request,
-    find: Callable[[Caller, str, Page], Awaitable[Paged[AuditEntry]]],
-    subject_id: str,
-) -> Response:
-    page = paging.requested_page(request)
-    found = await find(request.require_caller(), subject_id, page)
-    events = [documents.event(entry) for entry in found.items]
-    document = AuditEventListDocument(events, paging.meta(page, found.total))
-    return Response.document(200, document)
+        page = paging.requested_page(request)
+        caller, id_ = request.require_caller(), request.path("team_id")
+        found = await self._audit.of_team(caller, id_, page)
+        return Response.document(200, documents.event_list(found, page))

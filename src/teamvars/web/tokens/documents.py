@@ -16,7 +16,10 @@ from teamvars.web.http.routes import RequestBody
 
 TYPE = "authentication-tokens"
 _OTHER_TYPES = ("authentication-token", "")
-_DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
+_DESCRIPTION = Meta(
+    max_length=MAX_DESCRIPTION_CHARACTERS,
+    description="Shown beside each change made with the token, to whoever reads those changes.",
+)
 _EXPIRY = Meta(
     description=(
         f"A time to come (RFC 3339), {EXPIRY_RULE}; a token without it lives until revoked."
