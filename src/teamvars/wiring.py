@@ -16,6 +16,7 @@ from teamvars.security import keyring
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.security.sealing import Sealer
+from teamvars.services.accesses import Accesses
 from teamvars.services.accounts import Accounts
 from teamvars.services.applies.applies import Applies
 from teamvars.services.applies.copies import Copies
@@ -40,6 +41,7 @@ from teamvars.settings import CACHE_MIB, Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
 from teamvars.storage.outages import WatchedDatabase
+from teamvars.web.accesses.routes import AccessRoutes
 from teamvars.web.applies.routes import ApplyRoutes
 from teamvars.web.audit.routes import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
@@ -82,6 +84,7 @@ class Services(msgspec.Struct, frozen=True):
     memberships: Memberships
     teams: Teams
     grants: Grants
+    accesses: Accesses
     users: Users
     organizations: Organizations
     workspaces: Workspaces
@@ -122,6 +125,7 @@ def services(
         memberships=Memberships(database, chain, clock),
         teams=Teams(database, chain, clock),
         grants=Grants(database, chain, clock),
+        accesses=Accesses(database, clock),
         users=Users(database, clock),
         organizations=Organizations(database, sealer, chain, clock),
         workspaces=Workspaces(database, chain, clock),
@@ -170,6 +174,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *TeamRoutes(all_services.teams).routes(),
         *MembershipRoutes(all_services.memberships).directory_routes(),
         *TeamWorkspaceRoutes(all_services.grants).routes(),
+        *AccessRoutes(all_services.accesses).routes(),
         *TokenRoutes(all_services.tokens).routes(),
     ]
 

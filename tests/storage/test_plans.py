@@ -247,6 +247,7 @@ async def use_every_hot_route(tenant: Tenant) -> None:
         ("GET", f"/organizations/{tenant.organization}/workspaces/network", None),
         ("GET", f"/workspaces/{workspace}/audit-events", None),
         ("GET", f"/workspaces/{workspace}/audit-events?filter[key]=code", None),
+        ("GET", f"/workspaces/{workspace}/access", None),
         ("GET", f"/workspaces/{workspace}", None),
         ("GET", f"/teams/{team}/audit-events", None),
         ("OPTIONS", tenant.vars_path(), None),

@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
 from teamvars.domain.access import Level
+
+PrincipalKind = Literal["user", "team-token", "organization-token"]
+"""Who has access: a person, or a token for itself."""
 
 
 class Standing(StrEnum):
@@ -28,6 +32,32 @@ class Holder(msgspec.Struct, frozen=True):
     level: Level
     through: str
     standing: Standing = Standing.ACTIVE
+
+
+class Way(msgspec.Struct, frozen=True):
+    """A team through which somebody has access, and how much."""
+
+    team_id: str
+    team: str
+    level: Level
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """A user, or the live token of a team or organization, that can use what it has.
+
+    `ways` are the teams it has access through, highest first; the organization's token needs none.
+    """
+
+    kind: PrincipalKind
+    id: str
+    name: str
+    ways: Sequence[Way]
+
+    @property
+    def level(self) -> Level:
+        """The highest of all its ways."""
+        without = Level.OWNER if self.kind == "organization-token" else Level.NONE
+        return max((way.level for way in self.ways), default=without)
 
 
 class WorkspaceHolders(msgspec.Struct, frozen=True):

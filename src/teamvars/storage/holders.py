@@ -1,10 +1,14 @@
 """Everybody with rights to a workspace."""
 
+import json
+
 from teamvars.domain.access import Level
-from teamvars.domain.holders import Holder, Standing, WorkspaceHolders
+from teamvars.domain.holders import Holder, Principal, Standing, Way, WorkspaceHolders
 from teamvars.domain.names import fold
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Transaction
+from teamvars.storage.pages import Listing
 
 # $1: the organization, $2: the workspace. A team with a grant, or the owners.
 _TEAMS = f"""
@@ -29,6 +33,38 @@ _ORGANIZATION_TOKENS = """
 SELECT tokens.id FROM tokens
 WHERE tokens.organization_id = $1 AND (tokens.expires_at IS NULL OR tokens.expires_at > $2)
 """
+# Those who can use what they have, a row each. Member by member, which is why a page is cheap:
+# by way of the teams, all their members would be put together for it.
+_PRINCIPALS = f"""(
+SELECT 1 AS rank, 'user' AS kind, users.id AS id, users.username AS name
+FROM memberships JOIN users ON users.id = memberships.user_id
+WHERE memberships.organization_id = $1 AND memberships.status = 'active' AND users.disabled = 0
+    AND EXISTS (
+        SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id
+        LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = $2
+        WHERE team_members.membership_id = memberships.id
+            AND (teams.is_owners = 1 OR grants.level >= {Level.READ.value}))
+UNION ALL
+SELECT 2, 'team-token', tokens.id, teams.name
+FROM ({_TEAMS}) AS teams JOIN tokens ON tokens.team_id = teams.id WHERE {_LIVE}
+UNION ALL
+SELECT 3, 'organization-token', tokens.id, organizations.name
+FROM organizations JOIN tokens ON tokens.organization_id = organizations.id
+WHERE organizations.id = $1 AND {_LIVE}
+) AS principals"""
+# $3: ids of principals.
+_WAYS = f"""
+SELECT memberships.user_id AS id, teams.id AS team_id, teams.name AS team, teams.level AS level
+FROM memberships
+JOIN team_members ON team_members.membership_id = memberships.id
+JOIN ({_TEAMS}) AS teams ON teams.id = team_members.team_id
+WHERE memberships.organization_id = $1 AND memberships.user_id IN {{each $3}}
+UNION ALL
+SELECT tokens.id, teams.id, teams.name, teams.level
+FROM tokens JOIN ({_TEAMS}) AS teams ON teams.id = tokens.team_id
+WHERE tokens.id IN {{each $3}}
+ORDER BY level DESC, team, team_id
+"""
 
 
 async def of_workspace(tx: Transaction, workspace: Workspace, now: int) -> WorkspaceHolders:
@@ -42,6 +78,24 @@ async def of_workspace(tx: Transaction, workspace: Workspace, now: int) -> Works
         found.append(Holder("organization-token", token_id, name, Level.OWNER, name))
     found.sort(key=lambda one: (-one.level, one.kind != "user", fold(one.name), one.through))
     return WorkspaceHolders(workspace.organization_name, workspace.name, workspace.id, found)
+
+
+async def principals(
+    tx: Transaction, workspace: Workspace, now: int, page: Page
+) -> Paged[Principal]:
+    """A page of those who can read the variables of a workspace now, each with all its ways.
+
+    Users by id, then the tokens of teams, then those of the organization. Whoever loses
+    the last way while the statements run is left out.
+    """
+    place = workspace.organization_id, workspace.id
+    listing = Listing("kind, id, name", _PRINCIPALS, "rank, id", (*place, now))
+    found = await listing.fetch(tx, page, tuple)
+    ways: dict[str, list[Way]] = {id_: [] for _, id_, _ in found.items}
+    for id_, *way in await tx.fetch(_WAYS, *place, json.dumps(sorted(ways))):
+        ways[id_].append(Way(way[0], way[1], Level(way[2])))
+    listed = [Principal(row[0], row[1], row[2], ways[row[1]]) for row in found.items]
+    return Paged([one for one in listed if one.level >= Level.READ], found.total)
 
 
 def _user(row: Row) -> Holder:

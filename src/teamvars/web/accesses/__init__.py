@@ -1,0 +1,1 @@
+"""Accesses: who may do what with the variables of a workspace."""
