@@ -135,6 +135,20 @@ async def test_what_was_answered_is_true_after_a_kill_or_a_power_cut_whatever_ca
     assert disk.after_kill(path) == disk.after_power_cut(path) == wanted_now
 
 
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+async def test_what_a_write_in_turns_answered_is_true_as_well(
+    store: Database, disk: FailingDisk, path: Path, fault: Fault
+) -> None:
+    disk.fail(fault)
+    (outcome,) = await asyncio.gather(store.write_in_turns(adding("a")), return_exceptions=True)
+    answered = dict(zip("a", words(outcome), strict=True))
+    assert "outcome_unknown" not in answered.values()
+    for there in (await until_read(store), disk.after_kill(path), disk.after_power_cut(path)):
+        assert lies(answered, there) == []
+    disk.mend()
+    assert await store.write_in_turns(adding("next")) == "next"
+
+
 async def test_a_commit_larger_than_memory_does_not_come_back_either(
     store: Database, disk: FailingDisk, path: Path
 ) -> None:
