@@ -10,15 +10,15 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench import growth, plot, profile, programs, report, stage
+from bench import applies, growth, plot, profile, programs, report, stage
 from bench.outcome import Outcome
 from bench.rounds import QUICK, THOROUGH, Pair, Results
 from bench.stage import FILLED, Stage
 from bench.works import CREATE, LIST, LIST_WRITTEN, MIXED, MIXED_WIDE, WORKS
 
 RESULTS = Path(__file__).with_name("results")
-GROWTH = "growth"
-NAMES = [*(work.name for work in WORKS if work is not LIST_WRITTEN), GROWTH]
+GROWTH, APPLIES = "growth", "apply-500"
+NAMES = [*(work.name for work in WORKS if work is not LIST_WRITTEN), GROWTH, APPLIES]
 
 
 def main() -> None:
@@ -36,12 +36,16 @@ def main() -> None:
             if name in wanted.only:
                 print(f"{name} ({time.monotonic() - begun:.0f} s)", flush=True)
                 results.run(pairs, effort)
-        times = {}
-        if GROWTH in wanted.only and not wanted.scale:
+        alone = [] if wanted.scale else [s for s in on.servers if s.name.endswith("x1")]
+        times, applied = {}, {}
+        if GROWTH in wanted.only:
             print(f"{GROWTH} ({time.monotonic() - begun:.0f} s)", flush=True)
-            times = growth.measure([s for s in on.servers if s.name.endswith("x1")], effort)
+            times = growth.measure(alone, effort)
+        if APPLIES in wanted.only:
+            print(f"{APPLIES} ({time.monotonic() - begun:.0f} s)", flush=True)
+            applied = applies.measure(alone, effort)
         versions = programs.versions()
-        outcome = Outcome(effort, versions, results, on.started, on.memory(), times)
+        outcome = Outcome(effort, versions, results, on.started, on.memory(), times, applied)
     name = "scale" if wanted.scale else "ratios"
     # Less than everything, or less thoroughly, is not what the published figures are.
     partly = "-partly" if set(wanted.only) < set(NAMES) else ""

@@ -32,7 +32,7 @@ SPREAD = [f"spread-{n:02}" for n in range(64)]
 _ORGANIZATION, _CALLER = "bench", "runner"
 _RECRUITS = [f"recruit-{n}" for n in range(10)]
 _CREWS = [f"crew-{n:02}" for n in range(64)]
-_NEEDED = {"list-20": 20, "list-500": 500, "hot": 0, **dict.fromkeys(SPREAD, 20)}
+_NEEDED = {"list-20": 20, "list-500": 500, "hot": 0, "applied": 0, **dict.fromkeys(SPREAD, 20)}
 _VARIABLES_EACH = 20
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench import growth
+from bench.applies import FEW, MANY, Applied
 from bench.outcome import Outcome
 from bench.programs import OPENBAO
 from bench.references import COMMITS, GRANIAN_ALONE, HTTP_ALONE, INSERT, NGINX, SELECT
@@ -123,6 +124,19 @@ def figures(outcome: Outcome) -> Iterator[Figure]:
     for name, times in outcome.growth.items():
         bars = Bars(3, 3, at_most=True)
         yield Figure("list: µs for each further variable", bars, growth.slope(times), name)
+    for name, applied in outcome.applies.items():
+        yield from _applied(name, applied)
+
+
+def _applied(name: str, applied: Applied) -> Iterator[Figure]:
+    bars = Bars(10, 20)
+    yield Figure(f"apply of {FEW} / {FEW} creates in turn", bars, applied.faster, name)
+    bars = Bars(30, 15, at_most=True)
+    how = f"{name}, an apply of {MANY} in {applied.seconds:.1f} s"
+    yield Figure("ms: p99 of a list beside it, over quiet", bars, applied.list_p99, how)
+    if name.startswith(SQLITE):  # which has one writer
+        bars = Bars(1500, 750, at_most=True)
+    yield Figure("ms: longest update elsewhere, over quiet", bars, applied.longest_update, how)
 
 
 def _ratio(results: Results, text: str, sides: tuple[Side, Side], bars: Bars) -> Iterator[Figure]:

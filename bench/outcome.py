@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from bench import machine
+from bench.applies import Applied
 from bench.rounds import Effort, Results
 
 
@@ -19,6 +20,7 @@ class Outcome:
     started: Mapping[str, float]
     memory: Mapping[str, float]
     growth: Mapping[str, dict[int, float]]
+    applies: Mapping[str, Applied]
 
     def as_json(self) -> dict[str, object]:
         """All of it, for whoever wants to look closer."""
@@ -33,5 +35,6 @@ class Outcome:
             "started": dict(self.started),
             "memory": dict(self.memory),
             "growth": dict(self.growth),
+            "applies": {name: asdict(applied) for name, applied in self.applies.items()},
             "rows": rows,
         }

@@ -22,7 +22,9 @@ def draw(outcome: Outcome, path: Path) -> None:
     for at, figure in enumerate(reversed(shown)):
         goal, first = figure.bars.goal or 1.0, figure.bars.first or 1.0
         less = figure.bars.at_most
-        reached = min(_MOST, goal / figure.reached if less else figure.reached / goal)
+        # What is over something else may be nothing, or less.
+        least = max(figure.reached, goal / _MOST)
+        reached = min(_MOST, goal / least if less else figure.reached / goal)
         axes.barh(at, reached, color=_COLOURS[figure.verdict], height=0.6)
         bar = goal / first if less else first / goal
         axes.plot([bar, bar], [at - 0.4, at + 0.4], color="black", linewidth=2)

@@ -109,7 +109,7 @@ MEASURED = {
 def told(rows: Mapping[tuple[str, str], float], load_cpu: float = 0.5) -> str:
     """The report of a run that came to that."""
     samples = {key: [Sample(n, 0.0, load_cpu=load_cpu)] * 3 for key, n in rows.items()}
-    return report.markdown(Outcome(QUICK, {"granian": "2.8.7"}, Results(samples), {}, {}, {}))
+    return report.markdown(Outcome(QUICK, {"granian": "2.8.7"}, Results(samples), {}, {}, {}, {}))
 
 
 def test_each_figure_is_told_with_its_bars_and_what_it_was_taken_from() -> None:
