@@ -24,12 +24,13 @@ _PAUSE_SECONDS = 0.002
 class Applied:
     """`faster`: how many times as fast an apply of `FEW` variables is as creates one after another.
 
-    The others are ms, beside an apply of `MANY` and over quiet: the p99 of a list, and the longest
-    wait of an update, both in another workspace. `seconds` is what the apply took.
+    The others are ms, beside an apply of `MANY` and over quiet, in another workspace: the p99 of a
+    list and of an update, and the longest update. `seconds` is what the apply took.
     """
 
     faster: float
     list_p99: float
+    update_p99: float
     longest_update: float
     seconds: float
 
@@ -78,6 +79,7 @@ def _one(server: Served) -> Applied:
     return Applied(
         faster,
         (_p99(beside.lists) - _p99(quiet.lists)) * 1000,
+        (_p99(beside.updates) - _p99(quiet.updates)) * 1000,
         (max(beside.updates) - max(quiet.updates)) * 1000,
         seconds,
     )

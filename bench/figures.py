@@ -136,7 +136,9 @@ def _applied(name: str, applied: Applied) -> Iterator[Figure]:
     yield Figure("ms: p99 of a list beside it, over quiet", bars, applied.list_p99, how)
     if name.startswith(SQLITE):  # which has one writer
         bars = Bars(1500, 750, at_most=True)
-    yield Figure("ms: longest update elsewhere, over quiet", bars, applied.longest_update, how)
+        yield Figure("ms: longest update beside it, over quiet", bars, applied.longest_update, how)
+    else:
+        yield Figure("ms: p99 of an update beside it, over quiet", bars, applied.update_p99, how)
 
 
 def _ratio(results: Results, text: str, sides: tuple[Side, Side], bars: Bars) -> Iterator[Figure]:
