@@ -100,14 +100,14 @@ def mutated(seed: int) -> str:
 @given(JSON, SEEDS)
 def test_a_json_value_written_as_hcl_comes_back(value: Any, seed: int) -> None:
     result = evaluate(rendered(value, random.Random(seed)))
-    assert _equal(result, value)
+    assert equal(result, value)
 
 
-def _equal(result: Any, value: Any) -> bool:
+def equal(result: Any, value: Any) -> bool:
     if isinstance(value, list):
-        return len(result) == len(value) and all(map(_equal, result, value))
+        return len(result) == len(value) and all(map(equal, result, value))
     if isinstance(value, dict):
-        return result.keys() == value.keys() and all(_equal(result[k], value[k]) for k in value)
+        return result.keys() == value.keys() and all(equal(result[k], value[k]) for k in value)
     if isinstance(value, float):
         return math.isclose(float(result), value, rel_tol=0, abs_tol=0)
     return bool(result == value) and isinstance(result, bool) == isinstance(value, bool)
@@ -120,7 +120,7 @@ def test_json_itself_is_hcl(value: Any) -> None:
     if "${" in source or "%{" in source:
         source = source.replace("${", "$${").replace("%{", "%%{")
     if "\\b" not in source and "\\f" not in source and "\\ud" not in source:
-        assert _equal(evaluate(source), value)
+        assert equal(evaluate(source), value)
 
 
 @settings(max_examples=700, deadline=None)

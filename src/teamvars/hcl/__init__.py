@@ -1,6 +1,15 @@
 """Expressions of the HashiCorp configuration language, with the verdicts of terraform 1.11."""
 
+from teamvars.hcl.definitions import Definition, definitions
 from teamvars.hcl.errors import HclError, TooMuchWork
 from teamvars.hcl.expression import Expression, evaluate, parse
 
-__all__ = ["Expression", "HclError", "TooMuchWork", "evaluate", "parse"]
+__all__ = [
+    "Definition",
+    "Expression",
+    "HclError",
+    "TooMuchWork",
+    "definitions",
+    "evaluate",
+    "parse",
+]

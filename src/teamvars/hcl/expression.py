@@ -1,12 +1,13 @@
 """An expression that has been read, and the two verbs of the package."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from teamvars.hcl.errors import HclError
 from teamvars.hcl.evaluator import MAX_STEPS, Evaluator
-from teamvars.hcl.nodes import Node
+from teamvars.hcl.nodes import Node, Variable
 from teamvars.hcl.parser import Parser
-from teamvars.hcl.references import functions, references, repeats
+from teamvars.hcl.references import functions, references, repeats, unknowns
 from teamvars.hcl.values import plain
 
 MAX_SOURCE = 262_144
@@ -36,6 +37,17 @@ class Expression:
     def repeats(self) -> bool:
         """Whether a part of it may be evaluated more than once: it has a `for` or a splat."""
         return repeats(self._root)
+
+    @property
+    def unknowns(self) -> Iterator[HclError]:
+        """The error of each place that refers to a variable or calls a function.
+
+        Those in a branch that is never chosen are among them, though it evaluates without them.
+        """
+        for node in unknowns(self._root):
+            is_name = isinstance(node, Variable)
+            rule = "a variable is unknown here" if is_name else "functions are unknown here"
+            yield HclError.at(self._source, node.at, rule, name=node.name)
 
     def evaluate(self, steps: int = MAX_STEPS) -> Any:
         """Its value: None, bool, int, float or exact Decimal, str, list or dict.

@@ -148,6 +148,16 @@ class Traversal(msgspec.Struct, frozen=True):
     steps: "tuple[Step, ...]"
 
 
+class Assignment(msgspec.Struct, frozen=True):
+    """`name = value` of a file, and from where to where the value stands."""
+
+    name: str
+    value: "Node"
+    at: int
+    start: int
+    end: int
+
+
 Step = Attribute | Index | Splat
 Node = (
     Literal

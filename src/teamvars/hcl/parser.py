@@ -11,6 +11,7 @@ from teamvars.hcl.characters import normal
 from teamvars.hcl.errors import HclError
 from teamvars.hcl.nodes import (
     AmbiguousKey,
+    Assignment,
     Attribute,
     Call,
     Conditional,
@@ -65,10 +66,10 @@ Opened = tuple[int, bool]
 
 
 class Parser:
-    """Parses one source, once, with `whole`."""
+    """Parses one source, from an offset on: `whole`, or one `assignment` after another."""
 
-    def __init__(self, source: str) -> None:
-        self.scanner = Scanner(source)
+    def __init__(self, source: str, start: int = 0) -> None:
+        self.scanner = Scanner(source, start)
         self._depth = 0
 
     def whole(self) -> Node:
@@ -78,6 +79,28 @@ class Parser:
         if self.scanner.kind != END:
             raise self._fault("a value is one expression, and something follows it")
         return node
+
+    def assignment(self) -> Assignment | None:
+        """The next `name = value` of a file, on a line of its own. None: the file ends.
+
+        After a refusal nothing more can be read with this parser.
+        """
+        scanner = self.scanner
+        scanner.by_line = True
+        while scanner.kind in ("", NEWLINE):
+            scanner.advance()
+        if scanner.kind == END:
+            return None
+        name, at = scanner.text, scanner.start
+        self._expect(NAME, "a definition begins with a name")
+        if scanner.kind in ("{", '"', NAME):
+            raise self._fault_at(at, "a file of variables has no blocks")
+        self._expect("=", "a name needs an equals sign and a value")
+        start = scanner.start
+        node = self.expression()
+        if scanner.kind not in (NEWLINE, END):
+            raise self._fault("a definition ends with its line, and something follows it")
+        return Assignment(name, node, at, start, scanner.passed)
 
     def expression(self) -> Node:
         self.enter()

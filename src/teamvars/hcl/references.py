@@ -28,6 +28,13 @@ Locals = frozenset[str]
 Found = tuple[str, Node, Locals]
 
 
+def unknowns(root: Node) -> Iterator[Variable | Call]:
+    """Every variable and call that only a configuration knows, in the order of the source."""
+    for _, node, local in _walk(root):
+        if isinstance(node, Call) or (isinstance(node, Variable) and node.name not in local):
+            yield node
+
+
 def references(root: Node) -> tuple[str, ...]:
     """The names of variables, each once, as they come: a root name with its first attribute."""
     names: dict[str, None] = {}

@@ -59,23 +59,25 @@ class Heredoc(msgspec.Struct, frozen=True):
 class Scanner:
     """Reads `source` token by token.
 
-    `kind`, `text` and `start` describe the current token; `end` is where the next one will be
-    looked for. `by_line` says whether a newline is a token (in an object) or mere space
+    `kind`, `text` and `start` describe the current token, and `passed` is where the one before it
+    ended; `end` is where the next one will be looked for. `by_line` says whether a newline is a
+    token (between the items of an object or the definitions of a file) or mere space
     (everywhere else: terraform reads a variable's value as if it stood in parentheses).
     """
 
-    __slots__ = ("by_line", "end", "kind", "source", "start", "text")
+    __slots__ = ("by_line", "end", "kind", "passed", "source", "start", "text")
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, start: int = 0) -> None:
         self.source = source
         self.by_line = False
         self.kind = self.text = ""
-        self.start = 0
+        self.start = self.passed = start
         # A byte order mark is allowed in front, and nowhere else.
-        self.end = 1 if source.startswith("\ufeff") else 0
+        self.end = start or (1 if source.startswith("\ufeff") else 0)
 
     def advance(self) -> None:
         """Move to the next token of normal text. Refuses: a character outside the language."""
+        self.passed = self.end
         pattern = _NORMAL_BY_LINE if self.by_line else _NORMAL
         match = pattern.match(self.source, self.end)
         if match is None or match.lastgroup is None:
