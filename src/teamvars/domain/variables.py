@@ -217,6 +217,11 @@ def value_size(value: str) -> int:
     return len(value.encode())
 
 
+def variable_faults(key: str, value: str) -> list[Fault]:
+    """What keeps any variable from having this key and value, whatever else it has."""
+    return [*_key_faults(key, _ATTRIBUTES), *_value_faults(value, _ATTRIBUTES)]
+
+
 def _key_faults(key: str, at: str) -> list[Fault]:
     faults = []
     if not 1 <= len(key) <= MAX_KEY_CHARACTERS:

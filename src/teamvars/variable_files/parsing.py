@@ -1,0 +1,46 @@
+"""The one verb of the package, and the formats it knows."""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from teamvars.domain.variables import Category
+from teamvars.variable_files import dotenv, tfvars, tfvars_json
+from teamvars.variable_files.findings import Enough, Findings, ParsedFile
+
+
+class Format(StrEnum):
+    """How a file is written."""
+
+    DOTENV = "dotenv"
+    TFVARS = "tfvars"
+    JSON = "json"
+
+
+def parse(file_format: Format, content: str) -> ParsedFile:
+    """The variables that a file defines, and all that is wrong with it; it never raises.
+
+    It takes time: a second and more for half a MiB that is hostile.
+    """
+    findings = Findings(content.removeprefix("\ufeff"))
+    try:
+        _require_characters(findings)
+        _READERS[file_format](findings)
+    except Enough:
+        pass
+    category = Category.ENV if file_format is Format.DOTENV else Category.TOOL
+    return findings.parsed(category)
+
+
+def _require_characters(findings: Findings) -> None:
+    try:
+        findings.text.encode()
+    except UnicodeEncodeError as error:
+        findings.fault(error.start, "Half of a surrogate pair is no character.")
+        raise Enough from None
+
+
+_READERS: dict[Format, Callable[[Findings], None]] = {
+    Format.DOTENV: dotenv.read,
+    Format.TFVARS: tfvars.read,
+    Format.JSON: tfvars_json.read,
+}

@@ -1,0 +1,30 @@
+"""`.tfvars`: `name = expression`, one definition after another."""
+
+from teamvars.hcl import Definition, HclError, definitions
+from teamvars.variable_files.findings import Findings
+
+
+def read(findings: Findings) -> None:
+    """Reads all of the text. Raises Enough."""
+    for found in definitions(findings.text):
+        if isinstance(found, HclError):
+            findings.error(found)
+        else:
+            _read(findings, found)
+
+
+def _read(findings: Findings, found: Definition) -> None:
+    findings.name(found.name, found.at)
+    is_known = True
+    for unknown in found.expression.unknowns:
+        is_known = False
+        findings.error(unknown)
+    if not is_known:
+        return
+    try:
+        value = found.expression.evaluate()
+    except HclError as error:
+        findings.error(error)
+        return
+    is_text = isinstance(value, str)
+    findings.item(found.name, found.at, value if is_text else found.text, hcl=not is_text)
