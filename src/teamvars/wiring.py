@@ -29,6 +29,7 @@ from teamvars.services.installation import Installation, Readiness
 from teamvars.services.issued_tokens import IssuedTokens
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
+from teamvars.services.parsed_files import ParsedFiles
 from teamvars.services.sessions import Sessions
 from teamvars.services.team_members import TeamMembers
 from teamvars.services.teams import Teams
@@ -53,6 +54,7 @@ from teamvars.web.http.routes import Route
 from teamvars.web.members.routes import MemberRoutes
 from teamvars.web.memberships.routes import MembershipRoutes
 from teamvars.web.organizations.routes import OrganizationRoutes
+from teamvars.web.parsed_files.routes import ParsedFileRoutes
 from teamvars.web.service import discovery, index
 from teamvars.web.service.health import HealthRoutes
 from teamvars.web.team_workspaces.routes import TeamWorkspaceRoutes
@@ -89,6 +91,7 @@ class Services(msgspec.Struct, frozen=True):
     organizations: Organizations
     workspaces: Workspaces
     value_checks: ValueChecks
+    parsed_files: ParsedFiles
     code: CodeChecker
     tokens: Tokens
     issued_tokens: IssuedTokens
@@ -130,6 +133,7 @@ def services(
         organizations=Organizations(database, sealer, chain, clock),
         workspaces=Workspaces(database, chain, clock),
         value_checks=ValueChecks(database, clock, code),
+        parsed_files=ParsedFiles(database, clock, code),
         code=code,
         tokens=Tokens(database, chain, clock),
         issued_tokens=IssuedTokens(database, chain, clock),
@@ -154,6 +158,7 @@ def routes(
         *WorkspaceRoutes(all_services.workspaces).routes(),
         *ApplyRoutes(all_services.applies, all_services.copies, dialect).routes(),
         *ValueCheckRoutes(all_services.value_checks).routes(),
+        *ParsedFileRoutes(all_services.parsed_files, dialect).routes(),
         *AuditRoutes(all_services.audit).routes(),
         *(directory_routes(all_services, dialect) if directory_api else ()),
         *HealthRoutes(Readiness(all_services.installation, keys)).routes(),

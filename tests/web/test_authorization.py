@@ -118,6 +118,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/check-value"): CHANGE_VARIABLES,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/apply"): CHANGE_VARIABLES,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/copy"): CHANGE_VARIABLES,
+    ("POST", "/api/v2/workspaces/{workspace_id}/actions/parse"): CHANGE_VARIABLES,
     ("GET", "/"): PUBLIC,
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
@@ -375,11 +376,12 @@ def document(method: str, template: str, target: Target, member: str) -> object:
 def document_of_action(action: str, target: Target) -> object:
     """As `document`, for the actions of a workspace."""
     source = {"type": "workspaces", "id": target.source_id}
-    attributes = {"value": "1", "hcl": True}
+    attributes, file = {"value": "1", "hcl": True}, {"format": "json", "content": "{}"}
     return {
         "apply": {"data": []},
         "copy": {"data": {"type": "copies", "relationships": {"source": {"data": source}}}},
         "check-value": {"data": {"type": "value-checks", "attributes": attributes}},
+        "parse": {"data": {"type": "parsed-files", "attributes": file}},
     }.get(action)
 
 

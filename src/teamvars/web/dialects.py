@@ -11,7 +11,7 @@ from teamvars.web.http.formats import timestamp
 
 _WITH_CATEGORY = (
     *("NewVariableAttributes", "VariableChanges", "VariableAttributes"),
-    *("ItemAttributes", "VariableName", "VariableResult"),
+    *("ItemAttributes", "VariableName", "VariableResult", "FileItem"),
 )
 
 

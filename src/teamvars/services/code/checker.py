@@ -1,9 +1,13 @@
-"""Parses and evaluates code: short code on the event loop, all else in a subprocess."""
+"""Parses and evaluates code, and files of it: short code on the event loop, all else in a
+subprocess.
+"""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import structlog
+from msgspec.msgpack import Decoder
 
 from teamvars.domain.errors import busy
 from teamvars.hcl import Expression
@@ -12,6 +16,7 @@ from teamvars.services.code.examination import (
     QUICK_TO_EVALUATE_BYTES,
     CodeError,
     Examination,
+    FileJob,
     Job,
     TooComplex,
     evaluated_at_once,
@@ -20,8 +25,14 @@ from teamvars.services.code.examination import (
 )
 from teamvars.services.code.fair_lock import FairLock
 from teamvars.services.code.process import Killed, Limits, Process
+from teamvars.variable_files import Format, ParsedFile
 
 log = structlog.get_logger("teamvars.code")
+
+T = TypeVar("T")
+
+_EXAMINATIONS: Decoder[Examination | None] = Decoder(Examination | None)
+_PARSED_FILES: Decoder[ParsedFile | None] = Decoder(ParsedFile | None)
 
 
 class CodeChecker:
@@ -45,7 +56,7 @@ class CodeChecker:
         """
         if has_at_most(QUICK_BYTES, source):
             return await self._checked_here(source)
-        return (await self._examined(principal, Job(source))).error
+        return (await self._result(principal, Job(source), _EXAMINATIONS)).error
 
     async def evaluate(self, principal: str, source: str) -> Examination:
         """What the source comes to. Refuses and raises as `check` does."""
@@ -53,7 +64,11 @@ class CodeChecker:
             found = await self._evaluated_here(source)
             if found is not None:
                 return found
-        return await self._examined(principal, Job(source, evaluate=True))
+        return await self._result(principal, Job(source, evaluate=True), _EXAMINATIONS)
+
+    async def parse_file(self, principal: str, file_format: Format, content: str) -> ParsedFile:
+        """What the file defines. Refuses and raises as `check` does."""
+        return await self._result(principal, FileJob(file_format, content), _PARSED_FILES)
 
     async def close(self) -> None:
         """Ends the process, if there is one."""
@@ -84,7 +99,7 @@ class CodeChecker:
             await asyncio.sleep(0)
         return found
 
-    async def _examined(self, principal: str, job: Job) -> Examination:
+    async def _result(self, principal: str, job: Job | FileJob, results: Decoder[T | None]) -> T:
         """The result of the subprocess, in `Limits.seconds` including the wait for the lock."""
         try:
             async with (
@@ -92,11 +107,11 @@ class CodeChecker:
                 self._process_lock.held_by(principal),
             ):
                 try:
-                    return await self._asked(job)
+                    return await self._asked(job, results)
                 except Killed:
                     # The signal may have nothing to do with this code. If it happens again it has:
                     # the code has crashed the interpreter, or used up the memory of the host.
-                    return await self._asked(job)
+                    return await self._asked(job, results)
         except TimeoutError:
             raise busy() from None
         except Killed:
@@ -105,10 +120,10 @@ class CodeChecker:
             log.error("the process for code does not start", exc_info=error)
             raise busy() from None
 
-    async def _asked(self, job: Job) -> Examination:
+    async def _asked(self, job: Job | FileJob, results: Decoder[T | None]) -> T:
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._thread, self._process.examine, job)
+            return await loop.run_in_executor(self._thread, self._process.examine, job, results)
         except asyncio.CancelledError:
             # A thread cannot be cancelled: it ends when the subprocess does. Else the next job
             # would wait for a result that has no caller.

@@ -1,4 +1,6 @@
-"""The subprocess that parses and evaluates long code: `python -m teamvars.services.code.child`.
+"""The subprocess that parses and evaluates long code, and parses files of variables.
+
+It is started with `python -m teamvars.services.code.child`.
 
 Messages are length-prefixed MessagePack documents: jobs on standard input, replies on standard
 output. A job that exceeds its processor time ends the process; so does the end of its input, when
@@ -11,7 +13,8 @@ import sys
 
 import msgspec
 
-from teamvars.services.code.examination import Examination, Job, TooComplex, examined
+from teamvars.services.code.examination import Examination, FileJob, Job, TooComplex, examined
+from teamvars.variable_files import ParsedFile, parse
 
 if sys.platform != "win32":
     import resource
@@ -25,15 +28,15 @@ READY = b"\x06"
 _NICENESS = 5
 
 
-def message(document: Job | Examination | None) -> bytes:
-    """The document with its length prefix; None stands for code that is too complex."""
+def message(document: Job | FileJob | Examination | ParsedFile | None) -> bytes:
+    """The document with its length prefix; None stands for what is too complex."""
     body = msgspec.msgpack.encode(document)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
 def serve(processor_seconds: float) -> None:
     """Replies to one job after another until the end of the input."""
-    decoder = msgspec.msgpack.Decoder(Job)
+    decoder = msgspec.msgpack.Decoder(Job | FileJob)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     sink.write(READY)
     sink.flush()
@@ -45,9 +48,12 @@ def serve(processor_seconds: float) -> None:
         _end_after(0)
 
 
-def _reply(decoder: msgspec.msgpack.Decoder[Job], body: bytes) -> bytes:
+def _reply(decoder: msgspec.msgpack.Decoder[Job | FileJob], body: bytes) -> bytes:
     try:
-        return message(examined(decoder.decode(body)))
+        job = decoder.decode(body)
+        if isinstance(job, FileJob):
+            return message(parse(job.format, job.content))
+        return message(examined(job))
     except (TooComplex, MemoryError):
         return message(None)
 

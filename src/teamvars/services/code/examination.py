@@ -1,4 +1,5 @@
-"""Jobs and their results: the same functions run on the event loop and in the subprocess.
+"""Jobs and their results: the same functions run in the subprocess and, for short code, on the
+event loop.
 
 The subprocess imports little besides this module, so that it starts in a tenth of a second.
 """
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.discreet import Discreet
 from teamvars.hcl import Expression, HclError, TooMuchWork, parse
+from teamvars.variable_files import Format
 
 QUICK_BYTES = 4_096
 """Up to this size parsing takes 8 ms at most, whatever the code is."""
@@ -40,11 +42,18 @@ class CodeError(Discreet, frozen=True, array_like=True):
     name: str = ""
 
 
-class Job(Discreet, frozen=True, array_like=True):
+class Job(Discreet, frozen=True, array_like=True, tag="code"):
     """A piece of code to parse and, with `evaluate`, to evaluate."""
 
     source: str
     evaluate: bool = False
+
+
+class FileJob(Discreet, frozen=True, array_like=True, tag="file"):
+    """A file of variables to parse."""
+
+    format: Format
+    content: str
 
 
 class Examination(Discreet, frozen=True, array_like=True):

@@ -11,14 +11,16 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from typing import TypeVar
 
 import msgspec
 
 from teamvars.services.code import child
-from teamvars.services.code.examination import Examination, Job, TooComplex
+from teamvars.services.code.examination import FileJob, Job, TooComplex
 
 _CHILD = "teamvars.services.code.child"
-_DECODER: msgspec.msgpack.Decoder[Examination | None] = msgspec.msgpack.Decoder(Examination | None)
+
+T = TypeVar("T")
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -43,15 +45,15 @@ class Process:
         self._arguments = (str(limits.processor_seconds), str(limits.memory_bytes))
         self._running: subprocess.Popen[bytes] | None = None
 
-    def examine(self, job: Job) -> Examination:
-        """The result of the job. Raises TooComplex, Killed, and OSError when no process can be
-        started.
+    def examine(self, job: Job | FileJob, results: msgspec.msgpack.Decoder[T | None]) -> T:
+        """The result of the job, which the decoder reads. Raises TooComplex, Killed, and OSError
+        when no process can be started.
         """
         if self._running is None or self._running.poll() is not None:
             self.end()
             self._running = self._started()
         try:
-            reply = self._answer(child.message(job))
+            reply = results.decode(self._answer(child.message(job)))
         except (BrokenPipeError, EOFError):
             raise _reason(self._running.wait()) from None
         if reply is None:
@@ -88,14 +90,14 @@ class Process:
                 raise ChildProcessError(f"ended with code {process.wait()} before its first job")
         return process
 
-    def _answer(self, message: bytes) -> Examination | None:
+    def _answer(self, message: bytes) -> bytes:
         assert self._running is not None
         jobs, replies = self._running.stdin, self._running.stdout
         assert jobs is not None and replies is not None
         jobs.write(message)
         jobs.flush()
         length = int.from_bytes(_whole(replies.read(child.LENGTH_BYTES), child.LENGTH_BYTES), "big")
-        return _DECODER.decode(_whole(replies.read(length), length))
+        return _whole(replies.read(length), length)
 
 
 def _whole(read: bytes, length: int) -> bytes:

@@ -1,0 +1,1 @@
+"""Files of variables that are read, of which nothing is stored."""
