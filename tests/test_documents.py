@@ -10,11 +10,12 @@ import msgspec
 import pytest
 import yaml
 
-from teamvars import cli, settings
+from teamvars import cli, settings, variable_files
 from teamvars.cli.operator import directory_file, directory_yaml
 from teamvars.domain import applies, names, team_members, tokens, variables
 from teamvars.domain.errors import Code
-from teamvars.services import audit_pages
+from teamvars.services import audit_pages, parsed_files
+from teamvars.variable_files import tfvars_json
 from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.http import errors, json_body, json_items, paging
 from teamvars.web.http import parameters as includes
@@ -207,6 +208,10 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         quota.variables,
         quota.value_bytes,
         longest,
+        parsed_files.MAX_CONTENT_BYTES,
+        variable_files.MAX_NAMES,
+        variable_files.MAX_FAULTS,
+        tfvars_json.MAX_DEPTH,
         team_members.MAX_ITEMS,
         tokens.MAX_LIVE_TOKENS,
         MAX_BODY_BYTES,

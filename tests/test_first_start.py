@@ -147,6 +147,8 @@ def test_the_examples_of_the_api_answer_as_the_document_says(dev: Dev, tmp_path:
     seen = bash(setup + "".join(blocks(ROOT / "docs/api.md", "api")), tmp_path, dict(os.environ))
     assert '"key":"region","value":"eu-central-1"' in seen
     assert '"type":"value-checks"' in seen
+    assert '{"key":"ports","value":"[80, 443]","category":"tool","hcl":true}' in seen
+    assert '"faults":[{"line":3,"column":10,' in seen
     assert "HTTP/1.1 204 No Content" in seen
     assert '"errors":[{"id"' not in seen
 

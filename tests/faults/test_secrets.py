@@ -21,10 +21,14 @@ from structlog.testing import capture_logs
 from teamvars.domain.tokens import Token
 from teamvars.domain.variables import SourceCode, ValueDraft
 from teamvars.domain.workspaces import Workspace
+from teamvars.hcl import definitions
 from teamvars.security.tokens import hash_token
+from teamvars.services.code.examination import FileJob
+from teamvars.services.parsed_files import FileDraft
 from teamvars.services.tokens import NewToken
 from teamvars.storage.database import Transaction
 from teamvars.storage.variables import StoredVariable
+from teamvars.variable_files import Format, parse
 from teamvars.web.dialects import STANDARD
 from teamvars.web.variables import requests
 from tests.support.commands import Host
@@ -130,6 +134,11 @@ async def open_aviary(host: Host, folders: list[Path]) -> AsyncIterator[Aviary]:
         yield Aviary(served, await build_tenant(served), [host.folder, *folders])
 
 
+def file_document(file_format: str, content: str) -> Any:
+    attributes = {"format": file_format, "content": content}
+    return {"data": {"type": "parsed-files", "attributes": attributes}}
+
+
 async def let_out(tenant: Tenant, flock: Flock) -> list[httpx.Response]:
     """Writes of every kind, accepted and refused; returns the answers."""
     answers = []
@@ -176,6 +185,13 @@ async def let_out(tenant: Tenant, flock: Flock) -> list[httpx.Response]:
             "Content-Type": JSON_API,
         }
         answers.append(await tenant.deployment.client.post(path, content=content, headers=headers))
+    parse = f"/workspaces/{tenant.workspaces['network']}/actions/parse"
+    for file_format in Format:
+        await send("POST", parse, file_document(file_format, flock.hide()))
+        await send("POST", parse, file_document(file_format, f"a = ${{{flock.hide()}}}"))
+        await send("POST", parse, file_document(file_format, flock.hide()), who="reader")
+    await send("POST", parse, file_document("json", json.dumps({"a": flock.show()})))
+    await send("POST", parse, file_document(flock.hide(), flock.hide()))
     await send("GET", f"{path}?value={quote(flock.hide())}", None)
     for who in ("owner", "reader"):
         await send("GET", path, None, who=who)
@@ -220,6 +236,7 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
     secret = canary()
     document = variable_document(value=secret)
     draft, _ = requests.create_draft(document, "ws-1", STANDARD)
+    file = json.dumps({"a": secret, "b": f"{secret}\0"})
     variable = draft.build(Workspace("ws-1", "network", "org-1", "acme"), 0)
     assert (draft.value, variable.value) == (secret, secret)
     shown: list[object] = [
@@ -228,6 +245,11 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
         StoredVariable(variable, b"sealed", 1),
         ValueDraft(secret),
         SourceCode(secret, "/data"),
+        FileDraft(Format.JSON, secret),
+        FileJob(Format.JSON, secret),
+        parse(Format.JSON, file),
+        *parse(Format.JSON, file).items,
+        *definitions(f"a = {json.dumps(secret)}"),
         NewToken(Token("at-1", "user", "user-1", 0, None, None), secret),
     ]
     for one in shown:
