@@ -13,9 +13,9 @@ MAX_FAULTS = 100
 """After so many a file is read no further."""
 
 _ROOM = 64 * 1024
-_GROWTH = 8
+_GROWTH = 2
 """Values may have, together, `_GROWTH` characters for each of the file, and `_ROOM` besides: a few
-lines of code can evaluate to very long strings."""
+lines of code can evaluate to very long strings. Nothing that is merely written down grows so."""
 
 
 class Item(Discreet, frozen=True, array_like=True, gc=False):

@@ -29,7 +29,7 @@ _SOUND = re.compile(
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _WORD = re.compile(r"true|false|null")
-_TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f-\x9f]|[$%](?=\{)')
+_TO_ESCAPE = re.compile(r'["\\\x00-\x1f]|[$%](?=\{)')
 _ESCAPED = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "$": "$$", "%": "%%"}
 
 
