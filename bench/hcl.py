@@ -1,4 +1,4 @@
-"""What reading a value costs: `python3 dev.py hcl`.
+"""What reading a value costs, and a file of variables: `python3 dev.py hcl`.
 
 Promised: a value of 40 bytes parses in under 80 µs, and time grows linearly up to 256 KiB.
 `--quick` measures each once, up to 16 KiB, and holds nothing against the promise.
@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from teamvars import variable_files
 from teamvars.hcl import evaluate, parse
+from teamvars.variable_files import MAX_NAMES, Format
 
 SMALL = '{ name = "web", ports = [80, 443], x=1 }'
 SIZES = (4_096, 16_384, 65_536, 262_144)
@@ -21,6 +23,12 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "operators": lambda size: "1" + "+1" * ((size - 1) // 2),
     "interpolations": lambda size: '"' + "${1}" * ((size - 2) // 4) + '"',
     "heredoc": lambda size: "<<A\n" + "some text\n" * ((size - 6) // 10) + "A\n",
+}
+TEXT = '"' + "x" * 80 + '"'
+FILES = {
+    "tfvars, strings": (Format.TFVARS, TEXT),
+    "tfvars, objects": (Format.TFVARS, SMALL),
+    "dotenv": (Format.DOTENV, TEXT),
 }
 PARSE_LIMIT = 80e-6
 
@@ -51,6 +59,12 @@ def main() -> int:
             source = shape(size)
             cells += f"{best_time(partial(parse, source), rounds) * 1e3:>12.1f}"
         print(f"{name:<21}{cells}")
+    names = 100 if quick else MAX_NAMES
+    print(f"\nmilliseconds to read a file of {names} names")
+    for name, (file_format, value) in FILES.items():
+        content = "".join(f"name_{number}={value}\n" for number in range(names))
+        took = best_time(partial(variable_files.parse, file_format, content), rounds)
+        print(f"{name:<21}{len(content) // 1024:>8} KiB{took * 1e3:>12.1f}")
     return 0 if quick or small < PARSE_LIMIT else 1
 
 
