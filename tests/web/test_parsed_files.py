@@ -74,6 +74,22 @@ async def test_each_format_has_its_category_and_what_it_defines_can_be_created(
     assert (await tenant.call("writer", "POST", tenant.vars_path(), document)).status_code == 201
 
 
+@pytest.mark.parametrize("file_format", ["dotenv", "tfvars", "json"])
+async def test_what_a_file_defines_can_be_applied_as_it_is(
+    tenant: Tenant, file_format: str
+) -> None:
+    contents = {"dotenv": "A='1'\nB=\n", "tfvars": TFVARS, "json": '{"a": "x", "b": {"${c}": 1}}'}
+    items = (await read(tenant, file_format, contents[file_format]))["items"]
+    path = f"/workspaces/{tenant.workspaces['network']}/actions/apply"
+    document = {"data": [{"type": "vars", "attributes": item} for item in items]}
+    answer = await tenant.call("writer", "POST", path, document)
+    assert answer.status_code == 200, answer.text
+    kept = [variable["attributes"] for variable in await tenant.variables()]
+    assert [{name: one[name] for name in items[0]} for one in kept] == sorted(
+        items, key=lambda item: item["key"]
+    )
+
+
 async def test_faults_have_their_places_beside_what_could_be_read(tenant: Tenant) -> None:
     found = await read(tenant, "tfvars", 'a = "1"\nb = var.topsecret\n')
     assert [item["key"] for item in found["items"]] == ["a"]
