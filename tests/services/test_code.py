@@ -44,7 +44,7 @@ def process_ids() -> list[int]:
 async def process_id(code: CodeChecker) -> int:
     """That of the process, which is started if it must be."""
     before = set(process_ids())
-    await code.check("somebody", LONG)
+    await code.check("somebody", [LONG])
     (started,) = set(process_ids()) - before
     return started
 
@@ -69,7 +69,7 @@ async def refusal(of: asyncio.Future[Examination]) -> Code:
 
 async def test_short_code_needs_no_process(code: CodeChecker) -> None:
     before = process_ids()
-    assert await code.check("somebody", "[1, 2") is not None
+    assert await code.check("somebody", ["[1, 2"]) != [None]
     assert (await code.evaluate("somebody", '{ a = 1 + 1, b = "${true}" }')).evaluated
     assert process_ids() == before
 
@@ -103,8 +103,20 @@ async def test_what_takes_too_long_is_too_complex_and_the_next_code_is_read(sour
 
 async def test_reading_alone_has_a_limit_too() -> None:
     code = CodeChecker(Limits(processor_seconds=0.02, seconds=120))
-    with pytest.raises(TooComplex):
-        await code.check("somebody", "[" + "1," * 131_000 + "]")
+    (found,) = await code.check("somebody", ["[" + "1," * 131_000 + "]"])
+    assert isinstance(found, TooComplex)
+    await code.close()
+
+
+async def test_of_many_pieces_each_has_its_own_verdict() -> None:
+    code = CodeChecker(Limits(processor_seconds=0.2, seconds=120))
+    long = "[" + "1," * 131_000 + "]"
+    sources = ["1", "[1", *(f"{n}" for n in range(3000)), long, '"' + "a" * 50_000 + '"', "1 +"]
+    found = await code.check("somebody", sources)
+    assert len(found) == len(sources)
+    wrong = {n: each for n, each in enumerate(found) if each is not None}
+    assert wrong.keys() == {1, 3002, 3004}
+    assert isinstance(wrong[3002], TooComplex)
     await code.close()
 
 
@@ -160,7 +172,7 @@ async def test_a_process_that_is_idle_may_be_killed(code: CodeChecker) -> None:
 async def test_what_waits_too_long_is_told_that_too_much_is_under_way() -> None:
     code = CodeChecker(Limits(seconds=1))
     with suppress(Refusal):  # on a busy machine it has not even started by then
-        await code.check("somebody", LONG)
+        await code.check("somebody", [LONG])
     for pid in process_ids():
         os.kill(pid, signal.SIGSTOP)
     running, waiting = (asyncio.ensure_future(code.evaluate(who, LONG)) for who in "ab")
@@ -244,7 +256,7 @@ async def test_nobody_is_given_anothers_result_whoever_goes_away(
     found = await asyncio.gather(*tasks, return_exceptions=True)
     for source, one in zip(sources, found, strict=True):
         if not isinstance(one, asyncio.CancelledError):
-            assert one == examined(Job(source, evaluate=True))
+            assert one == examined(Job(source))
 
 
 SHAPES = ["[for a in [{n}] : a]", "[for a in [{n}] : var.x{n}]", "[for a in [{n}] ", "x{n}[*].y"]

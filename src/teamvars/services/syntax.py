@@ -5,7 +5,7 @@ value is to be code at all and whether the caller may write it. So a transaction
 verdict rolls back by raising `Unparsed`, the value is parsed, and the transaction is retried.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from teamvars.domain.access import Caller
@@ -42,13 +42,11 @@ class Verdicts:
             return [too_complex(code.pointer)]
         return [_fault(error, code.pointer)]
 
-    async def learn(self, code: CodeChecker, caller: Caller, text: str) -> None:
-        """Parses a value outside any transaction. Refuses: busy, too many requests."""
+    async def learn(self, code: CodeChecker, caller: Caller, texts: Sequence[str]) -> None:
+        """Parses values outside any transaction. Refuses: busy, too many requests."""
         assert caller.actor is not None  # authenticated before a verdict is asked for
-        try:
-            self._errors[text] = await code.check(caller.actor.id, text)
-        except TooComplex as error:
-            self._errors[text] = error
+        found = await code.check(caller.actor.id, texts)
+        self._errors.update(zip(texts, found, strict=True))
 
 
 class Unparsed(Exception):
@@ -68,8 +66,7 @@ async def with_verdicts(
         try:
             return await attempt(verdicts)
         except Unparsed as unparsed:
-            for text in unparsed.texts:
-                await verdicts.learn(code, caller, text)
+            await verdicts.learn(code, caller, unparsed.texts)
 
 
 def too_complex(pointer: str) -> Fault:

@@ -3,6 +3,7 @@ subprocess.
 """
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -11,9 +12,11 @@ from msgspec.msgpack import Decoder
 
 from teamvars.domain.errors import busy
 from teamvars.hcl import Expression
+from teamvars.services.code.child import AnyJob
 from teamvars.services.code.examination import (
     QUICK_BYTES,
     QUICK_TO_EVALUATE_BYTES,
+    CheckJob,
     CodeError,
     Examination,
     FileJob,
@@ -29,9 +32,13 @@ from teamvars.variable_files import Format, ParsedFile
 
 log = structlog.get_logger("teamvars.code")
 
+_BATCH_BYTES = 16 * 1024
+"""How much code is sent to the subprocess at a time, unless one piece is longer."""
+
 T = TypeVar("T")
 
 _EXAMINATIONS: Decoder[Examination | None] = Decoder(Examination | None)
+_CHECKS: Decoder[list[CodeError | None] | None] = Decoder(list[CodeError | None] | None)
 _PARSED_FILES: Decoder[ParsedFile | None] = Decoder(ParsedFile | None)
 
 
@@ -48,26 +55,30 @@ class CodeChecker:
         self._process = Process(self._limits)
         self._thread = ThreadPoolExecutor(1, "code")
 
-    async def check(self, principal: str, source: str) -> CodeError | None:
-        """Why the source is not exactly one expression; None: it is.
+    async def check(
+        self, principal: str, sources: Sequence[str]
+    ) -> list[CodeError | TooComplex | None]:
+        """Why each source is not exactly one expression; None: it is.
 
-        `principal` is the id of whoever sent it. Refuses: busy, too many requests. Raises
-        TooComplex.
+        `principal` is the id of whoever sent them. Refuses: busy, too many requests.
         """
-        if has_at_most(QUICK_BYTES, source):
-            return await self._checked_here(source)
-        return (await self._result(principal, Job(source), _EXAMINATIONS)).error
+        if has_at_most(QUICK_BYTES, "".join(sources)):
+            return [await self._checked_here(source) for source in sources]
+        found: list[CodeError | TooComplex | None] = []
+        for batch in _batches(sources):
+            found += await self._checked(principal, batch)
+        return found
 
     async def evaluate(self, principal: str, source: str) -> Examination:
-        """What the source comes to. Refuses and raises as `check` does."""
+        """What the source comes to. Refuses as `check` does. Raises TooComplex."""
         if has_at_most(QUICK_TO_EVALUATE_BYTES, source):
             found = await self._evaluated_here(source)
             if found is not None:
                 return found
-        return await self._result(principal, Job(source, evaluate=True), _EXAMINATIONS)
+        return await self._result(principal, Job(source), _EXAMINATIONS)
 
     async def parse_file(self, principal: str, file_format: Format, content: str) -> ParsedFile:
-        """What the file defines. Refuses and raises as `check` does."""
+        """What the file defines. Refuses and raises as `evaluate` does."""
         return await self._result(principal, FileJob(file_format, content), _PARSED_FILES)
 
     async def close(self) -> None:
@@ -84,6 +95,17 @@ class CodeChecker:
             await asyncio.sleep(0)
         return expression if isinstance(expression, CodeError) else None
 
+    async def _checked(
+        self, principal: str, sources: Sequence[str]
+    ) -> list[CodeError | TooComplex | None]:
+        """The same by the subprocess; of a batch that is too complex each source by itself."""
+        try:
+            return [*await self._result(principal, CheckJob(tuple(sources)), _CHECKS)]
+        except TooComplex as error:
+            if len(sources) == 1:
+                return [error]
+        return [found for each in sources for found in await self._checked(principal, [each])]
+
     async def _evaluated_here(self, source: str) -> Examination | None:
         """The result, within two iterations of the loop; None: it may take longer.
 
@@ -99,7 +121,7 @@ class CodeChecker:
             await asyncio.sleep(0)
         return found
 
-    async def _result(self, principal: str, job: Job | FileJob, results: Decoder[T | None]) -> T:
+    async def _result(self, principal: str, job: AnyJob, results: Decoder[T | None]) -> T:
         """The result of the subprocess, in `Limits.seconds` including the wait for the lock."""
         try:
             async with (
@@ -120,7 +142,7 @@ class CodeChecker:
             log.error("the process for code does not start", exc_info=error)
             raise busy() from None
 
-    async def _asked(self, job: Job | FileJob, results: Decoder[T | None]) -> T:
+    async def _asked(self, job: AnyJob, results: Decoder[T | None]) -> T:
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._thread, self._process.examine, job, results)
@@ -129,3 +151,16 @@ class CodeChecker:
             # would wait for a result that has no caller.
             self._process.kill()
             raise
+
+
+def _batches(sources: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    room = _BATCH_BYTES
+    for source in sources:
+        if batch and len(source) > room:
+            yield batch
+            batch, room = [], _BATCH_BYTES
+        batch.append(source)
+        room -= len(source)
+    if batch:
+        yield batch

@@ -13,7 +13,16 @@ import sys
 
 import msgspec
 
-from teamvars.services.code.examination import Examination, FileJob, Job, TooComplex, examined
+from teamvars.services.code.examination import (
+    CheckJob,
+    CodeError,
+    Examination,
+    FileJob,
+    Job,
+    TooComplex,
+    checked,
+    examined,
+)
 from teamvars.variable_files import ParsedFile, parse
 
 if sys.platform != "win32":
@@ -27,8 +36,11 @@ READY = b"\x06"
 
 _NICENESS = 5
 
+AnyJob = Job | CheckJob | FileJob
+Result = Examination | list[CodeError | None] | ParsedFile
 
-def message(document: Job | FileJob | Examination | ParsedFile | None) -> bytes:
+
+def message(document: AnyJob | Result | None) -> bytes:
     """The document with its length prefix; None stands for what is too complex."""
     body = msgspec.msgpack.encode(document)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
@@ -36,7 +48,7 @@ def message(document: Job | FileJob | Examination | ParsedFile | None) -> bytes:
 
 def serve(processor_seconds: float) -> None:
     """Replies to one job after another until the end of the input."""
-    decoder = msgspec.msgpack.Decoder(Job | FileJob)
+    decoder = msgspec.msgpack.Decoder(AnyJob)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     sink.write(READY)
     sink.flush()
@@ -48,14 +60,21 @@ def serve(processor_seconds: float) -> None:
         _end_after(0)
 
 
-def _reply(decoder: msgspec.msgpack.Decoder[Job | FileJob], body: bytes) -> bytes:
+def _reply(decoder: msgspec.msgpack.Decoder[AnyJob], body: bytes) -> bytes:
     try:
-        job = decoder.decode(body)
-        if isinstance(job, FileJob):
-            return message(parse(job.format, job.content))
-        return message(examined(job))
+        return message(_result(decoder.decode(body)))
     except (TooComplex, MemoryError):
         return message(None)
+
+
+def _result(job: AnyJob) -> Result:
+    match job:
+        case FileJob():
+            return parse(job.format, job.content)
+        case CheckJob():
+            return checked(job)
+        case Job():
+            return examined(job)
 
 
 def _end_after(processor_seconds: float) -> None:

@@ -43,10 +43,15 @@ class CodeError(Discreet, frozen=True, array_like=True):
 
 
 class Job(Discreet, frozen=True, array_like=True, tag="code"):
-    """A piece of code to parse and, with `evaluate`, to evaluate."""
+    """A piece of code to parse and evaluate."""
 
     source: str
-    evaluate: bool = False
+
+
+class CheckJob(Discreet, frozen=True, array_like=True, tag="check"):
+    """Pieces of code to parse."""
+
+    sources: tuple[str, ...]
 
 
 class FileJob(Discreet, frozen=True, array_like=True, tag="file"):
@@ -85,12 +90,16 @@ def examined(job: Job) -> Examination:
     expression = read(job.source)
     if isinstance(expression, CodeError):
         return Examination(valid=False, error=expression)
-    if not job.evaluate:
-        return Examination(valid=True)
     try:
         return evaluated(job.source, expression)
     except TooMuchWork:
         raise TooComplex from None
+
+
+def checked(job: CheckJob) -> list[CodeError | None]:
+    """Why each piece does not parse, without a limit of time; None: it does."""
+    expressions = map(read, job.sources)
+    return [found if isinstance(found, CodeError) else None for found in expressions]
 
 
 def evaluated_at_once(source: str, expression: Expression) -> Examination | None:

@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from teamvars.services.code import child
-from teamvars.services.code.examination import FileJob, Job, TooComplex
+from teamvars.services.code.examination import TooComplex
 
 _CHILD = "teamvars.services.code.child"
 
@@ -45,7 +45,7 @@ class Process:
         self._arguments = (str(limits.processor_seconds), str(limits.memory_bytes))
         self._running: subprocess.Popen[bytes] | None = None
 
-    def examine(self, job: Job | FileJob, results: msgspec.msgpack.Decoder[T | None]) -> T:
+    def examine(self, job: child.AnyJob, results: msgspec.msgpack.Decoder[T | None]) -> T:
         """The result of the job, which the decoder reads. Raises TooComplex, Killed, and OSError
         when no process can be started.
         """
