@@ -1,6 +1,7 @@
 """Every attack, by what it is made of."""
 
 from tests.faults.hostile.attacks import (
+    applies,
     bodies,
     code,
     connections,
@@ -18,6 +19,7 @@ ATTACKS = [
     *connections.ATTACKS,
     *unread.ATTACKS,
     *code.ATTACKS,
+    *applies.ATTACKS,
     *locks.ATTACKS,
     *parameters.ATTACKS,
 ]
