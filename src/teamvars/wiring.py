@@ -15,6 +15,7 @@ from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring, KeyringError
+from teamvars.security.repeats import RecordKeys
 from teamvars.security.sealing import Sealer
 from teamvars.services.accesses import Accesses
 from teamvars.services.accounts import Accounts
@@ -30,6 +31,7 @@ from teamvars.services.issued_tokens import IssuedTokens
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.parsed_files import ParsedFiles
+from teamvars.services.repeats import OnceDatabase, Repeats
 from teamvars.services.sessions import Sessions
 from teamvars.services.team_members import TeamMembers
 from teamvars.services.teams import Teams
@@ -77,6 +79,7 @@ class Services(msgspec.Struct, frozen=True):
     """All use cases over one store and one keyring."""
 
     database: Database
+    repeats: Repeats
     installation: Installation
     sessions: Sessions
     variables: Variables
@@ -115,10 +118,12 @@ def services(
 ) -> Services:
     """The services, each with what it needs."""
     sealer, chain, code = Sealer(keys), Chain(keys), CodeChecker()
+    plain, database = database, OnceDatabase(database, RecordKeys(keys), clock)
     rules = Rules(quota, code, cache_mib * 1024 * 1024)
     tools = Tools(sealer, chain, clock, quota)
     return Services(
-        database=database,
+        database=plain,
+        repeats=Repeats(plain, clock),
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
         variables=Variables(database, sealer, chain, clock, rules),
@@ -206,7 +211,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
         # time, several times a second.
         gc.freeze()
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-        chores = asyncio.create_task(_keep_house(all_services.sessions))
+        chores = asyncio.create_task(_keep_house(all_services))
         yield
         chores.cancel()
         with suppress(Refusal):
@@ -228,11 +233,12 @@ def worker() -> ASGIApp:
         raise SystemExit(1) from None
 
 
-async def _keep_house(sessions: Sessions) -> None:
+async def _keep_house(all_services: Services) -> None:
     """What runs by the clock."""
     while True:
         await asyncio.sleep(HOUSEKEEPING_SECONDS)
         try:
-            await sessions.store_uses()
+            await all_services.sessions.store_uses()
+            await all_services.repeats.forget_expired()
         except Exception:  # whatever it was, the next minute may be better
             log.exception("housekeeping is put off")

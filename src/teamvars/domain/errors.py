@@ -32,6 +32,7 @@ class Code(Enum):
 
     MALFORMED_DOCUMENT = ("malformed_document", Kind.MALFORMED, "Not a JSON document")
     INVALID_PARAMETER = ("invalid_parameter", Kind.MALFORMED, "Invalid query parameter")
+    INVALID_HEADER = ("invalid_header", Kind.MALFORMED, "Invalid header")
     UNAUTHENTICATED = ("unauthenticated", Kind.UNAUTHENTICATED, "Authentication required")
     FORBIDDEN = ("forbidden", Kind.FORBIDDEN, "Not permitted")
     CLIENT_ID_NOT_SUPPORTED = (
@@ -57,6 +58,12 @@ class Code(Enum):
         Kind.CONFLICT,
         "Organization still has variables",
     )
+    IDEMPOTENCY_KEY_IN_USE = (
+        "idempotency_key_in_use",
+        Kind.CONFLICT,
+        "The first request is still under way",
+    )
+    ALREADY_MADE = ("already_made", Kind.CONFLICT, "Made before, and shown then")
     PRECONDITION_FAILED = ("precondition_failed", Kind.STALE, "The resource has changed")
     BODY_TOO_LARGE = ("body_too_large", Kind.TOO_LARGE, "Body too large")
     UNSUPPORTED_MEDIA_TYPE = (
@@ -68,6 +75,11 @@ class Code(Enum):
     WRONG_TYPE = ("wrong_type", Kind.INVALID, "Wrong JSON type")
     INVALID_VALUE = ("invalid_value", Kind.INVALID, "Invalid value")
     UNKNOWN_ATTRIBUTE = ("unknown_attribute", Kind.INVALID, "Unknown attribute")
+    IDEMPOTENCY_KEY_REUSED = (
+        "idempotency_key_reused",
+        Kind.INVALID,
+        "The key came with another request",
+    )
     KEY_TAKEN = ("key_taken", Kind.INVALID, "Key is taken")
     NAME_TAKEN = ("name_taken", Kind.INVALID, "Name is taken")
     SENSITIVE_IS_PERMANENT = ("sensitive_is_permanent", Kind.INVALID, "Sensitive is permanent")
@@ -109,7 +121,7 @@ class Fault(msgspec.Struct, frozen=True):
     pointer: str | None = None
     header: str | None = None
     parameter: str | None = None
-    meta: Mapping[str, int] | None = None
+    meta: Mapping[str, int | str] | None = None
     omitted: int = 0
 
 

@@ -5,7 +5,7 @@ from teamvars.domain.errors import Kind, Refusal
 from teamvars.services.known_callers import KnownCallers
 from teamvars.storage.database import Body, Database, T
 
-_LACKS_RIGHT = {Kind.UNAUTHENTICATED, Kind.NOT_FOUND, Kind.FORBIDDEN}
+LACKS_RIGHT = {Kind.UNAUTHENTICATED, Kind.NOT_FOUND, Kind.FORBIDDEN}
 
 
 class Changes:
@@ -23,6 +23,6 @@ class Changes:
         try:
             return await self._database.change(subject, body)
         except Refusal as refusal:
-            if refusal.kind in _LACKS_RIGHT:
+            if refusal.kind in LACKS_RIGHT:
                 self._writers.forget(caller, subject)
             raise

@@ -92,6 +92,13 @@ class Transaction(Protocol):
         """May run a statement to have in memory what the next one needs; never fails."""
         return  # without a body it would be abstract
 
+    async def try_lock(self, name: bytes) -> bool:
+        """Takes the lock of that name until the end of the transaction, without waiting.
+
+        False: another transaction has it. An engine with one writer needs none.
+        """
+        return True
+
     async def execute(self, sql: str, *args: object) -> None:
         """Runs a statement and ignores its rows."""
         await self.fetch(sql, *args)

@@ -85,6 +85,12 @@ class PostgresTransaction(Transaction):
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         await self._run(self._connection.executemany, FRAGMENTS.render(sql), rows)
 
+    async def try_lock(self, name: bytes) -> bool:
+        number = int.from_bytes(name[:8], "big", signed=True)
+        sql = "SELECT pg_try_advisory_xact_lock(CAST($1 AS BIGINT))"
+        row = await self.fetch_one(sql, number)
+        return row is not None and bool(row[0])
+
     async def for_each(self, sqls: tuple[str, ...], args: Sequence[Sequence[object]]) -> None:
         await self._run(self._connection.executemany, FRAGMENTS.render(_in_one(sqls)), args)
 

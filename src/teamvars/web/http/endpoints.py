@@ -41,6 +41,8 @@ class Endpoint:
                 return Response(204, headers={"Allow": self.allow})
             if method != "GET":
                 await self._sessions.admit(caller)
+            if route.keyed:
+                request.expect_repeats()
             if request.has_body or route.takes is not None:
                 await self._read(request, route)
             require_read(request, route.reads)

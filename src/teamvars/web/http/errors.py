@@ -31,7 +31,12 @@ MOST_BYTES = 64 * 1024
 _ENVELOPE_BYTES = 100
 
 _RETRY_AFTER_SECONDS = "1"
-_WORTH_REPEATING = {Code.TOO_MANY_REQUESTS, Code.BUSY, Code.STORAGE_UNAVAILABLE}
+_WORTH_REPEATING = {
+    Code.TOO_MANY_REQUESTS,
+    Code.BUSY,
+    Code.STORAGE_UNAVAILABLE,
+    Code.IDEMPOTENCY_KEY_IN_USE,
+}
 
 
 class Source(msgspec.Struct, omit_defaults=True):
@@ -51,7 +56,7 @@ class Error(msgspec.Struct, omit_defaults=True):
     title: str
     detail: str
     source: Source | None = None
-    meta: dict[str, int] | None = None
+    meta: dict[str, int | str] | None = None
 
 
 class Omitted(msgspec.Struct):

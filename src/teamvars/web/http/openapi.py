@@ -149,6 +149,8 @@ def _error_statuses(one: Route) -> set[int]:
     statuses = (_ANY if "{" in one.template else _ANY - {404}) | set(one.refuses)
     if one.takes is not None:
         statuses |= _DOCUMENT
+    if one.keyed:
+        statuses |= {409, 422}
     if one.may_forbid:
         statuses.add(403)
     if one.precondition == IF_MATCH:

@@ -4,11 +4,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from teamvars.domain.repeats import HEADER
+from teamvars.web.http.idempotency import MAX_CHARACTERS
 from teamvars.web.http.parameters import MAX_WORDS, Parameter
 from teamvars.web.http.routes import Route
 
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTIONS = {
+    HEADER: (
+        "Sent again under the same key within a day, the request changes nothing and is answered "
+        f"as it was first. 1 to {MAX_CHARACTERS} visible ASCII characters, in quotes or without."
+    ),
     "If-Match": "An entity tag: nothing is changed unless it is still that of the resource.",
     "If-None-Match": "An entity tag: 304 while it is still that of the resource.",
     "X-Request-Id": (
@@ -31,6 +37,8 @@ def of_operation(one: Route) -> list[dict[str, Any]]:
     headers = [] if one.public else ["X-Request-Id"]
     if one.precondition is not None:
         headers.append(one.precondition)
+    if one.keyed:
+        headers.append(HEADER)
     return [
         *(_parameter(name, "header", _STRING, _DESCRIPTIONS[name]) for name in headers),
         *map(_query, one.reads),

@@ -2,9 +2,9 @@
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from teamvars.domain.access import Caller
@@ -19,6 +19,8 @@ from teamvars.web.http.budgets import (
     Principal,
     Release,
 )
+from teamvars.web.http.idempotency import KeyedRequest, key_of
+from teamvars.web.http.response import Response
 from teamvars.web.http.time_limits import TimeLimits
 
 MAX_QUERY_BYTES = 16 * 1024
@@ -39,6 +41,8 @@ UNAUTHENTICATED_DRAIN_BYTES = 128 * 1024
 
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
+
+T = TypeVar("T")
 
 
 class Request:
@@ -61,6 +65,7 @@ class Request:
         self._time_limits = time_limits
         self._bodies = bodies
         self._release: Release | None = None
+        self._keyed: KeyedRequest | None = None
         self._headers = _by_name(scope["headers"])
         given = self.header("x-request-id")
         self.request_id = given if given and _REQUEST_ID.fullmatch(given) else _new_request_id()
@@ -127,6 +132,34 @@ class Request:
             raise unauthenticated()
         self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
         return self.caller
+
+    def expect_repeats(self) -> None:
+        """To be called before the body is read, where a change may be sent again under a key.
+
+        Refuses a key that is none.
+        """
+        text = self.header("idempotency-key")
+        if text is not None:
+            said = self.method, self.full_path, self.query_string, self.header("if-match")
+            self._keyed = KeyedRequest(key_of(text), said)
+
+    async def changed(
+        self,
+        work: Awaitable[T],
+        render: Callable[[T], Response],
+        *,
+        made: Callable[[T], str] | None = None,
+    ) -> Response:
+        """The response to a change: of what the service returns, `render` makes it.
+
+        With a key it is kept, and the response to a repeat is the first one again. Where it shows a
+        secret, nothing is kept but the id of what was `made`: a repeat is refused with that.
+
+        The service's result is that of its one write, and `render` does nothing but compute.
+        """
+        if self._keyed is None:
+            return render(await work)
+        return await self._keyed.changed(self.require_caller(), work, render, made)
 
     def has_room_unauthenticated(self) -> bool:
         """Whether the body may be read before the token is looked up.
@@ -224,6 +257,8 @@ class Request:
             raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail))
         chunk: bytes = message.get("body", b"")
         self._received += len(chunk)
+        if self._keyed is not None:
+            self._keyed.note(chunk)
         # A body as long as its Content-Length is complete. The server would say so in a message of
         # its own, which costs two thread switches.
         is_whole = 0 < self._received == self._announced

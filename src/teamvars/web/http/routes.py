@@ -39,6 +39,9 @@ class Route(msgspec.Struct, frozen=True):
 
     `admit` refuses who may not do this before any of the body is read, which else comes after.
 
+    One that is `keyed` changes something, and does so once however often it is sent with the same
+    Idempotency-Key: its handler responds by `Request.changed`.
+
     `may_forbid` says that some who see the target may not do this, `refuses` which other statuses
     there are besides those of every route. A `public` route asks for no token.
 
@@ -56,6 +59,7 @@ class Route(msgspec.Struct, frozen=True):
     precondition: str | None = None
     sends: Mapping[str, str] = {}
     has_entity_tag: bool = False
+    keyed: bool = False
     may_forbid: bool = False
     refuses: tuple[int, ...] = ()
     media_type: str = MEDIA_TYPE

@@ -38,6 +38,7 @@ class MemberRoutes:
                         handler,
                         {204: None},
                         takes=documents.MEMBERS[linkage],
+                        keyed=method == "POST",
                         may_forbid=True,
                         name=f"{verb}Team{_NAMES[linkage]}",
                     )
@@ -59,11 +60,11 @@ class MemberRoutes:
         return await self._change(request, linkage, "remove")
 
     async def _change(self, request: Request, linkage: LinkageType, change: Change) -> Response:
-        await self._members.change(
+        work = self._members.change(
             request.require_caller(),
             request.path("team_id"),
             linkage,
             change,
             documents.draft(request.document, linkage),
         )
-        return Response(204)
+        return await request.changed(work, lambda _: Response(204))

@@ -58,6 +58,7 @@ class MembershipRoutes:
                 self.invite,
                 {201: MembershipDocument},
                 takes=documents.INVITATION,
+                keyed=True,
                 may_forbid=True,
                 name="inviteMember",
             ),
@@ -72,7 +73,15 @@ class MembershipRoutes:
                 refuses=(422,),
                 name="deleteMembership",
             ),
-            Route("POST", accept, self.accept, one, may_forbid=True, name="acceptInvitation"),
+            Route(
+                "POST",
+                accept,
+                self.accept,
+                one,
+                keyed=True,
+                may_forbid=True,
+                name="acceptInvitation",
+            ),
         ]
 
     async def list(self, request: Request) -> Response:
@@ -113,22 +122,28 @@ class MembershipRoutes:
         """Invite somebody into an organization by e-mail address."""
         draft = documents.invitation(request.document)
         caller, organization = request.require_caller(), request.path("organization")
-        made = await self._memberships.invite(caller, organization, draft)
-        document = documents.membership(made, frozenset({"user"}))
-        return Response.document(201, document, {"Location": documents.path(made.memberships[0])})
+        work = self._memberships.invite(caller, organization, draft)
+        return await request.changed(work, _invited)
 
     async def accept(self, request: Request) -> Response:
         """Accept an invitation, as the invited user."""
         caller, id_ = request.require_caller(), request.path("membership_id")
-        found = await self._memberships.accept(caller, id_)
-        document = documents.membership(found, frozenset({"user"}))
-        return Response.document(200, document)
+        return await request.changed(self._memberships.accept(caller, id_), _accepted)
 
     async def remove(self, request: Request) -> Response:
         """Remove somebody from an organization, and so from all its teams."""
         caller, id_ = request.require_caller(), request.path("membership_id")
         await self._memberships.remove(caller, id_)
         return Response(204)
+
+
+def _invited(made: MembershipPage) -> Response:
+    document = documents.membership(made, frozenset({"user"}))
+    return Response.document(201, document, {"Location": documents.path(made.memberships[0])})
+
+
+def _accepted(found: MembershipPage) -> Response:
+    return Response.document(200, documents.membership(found, frozenset({"user"})))
 
 
 def _requested_status(request: Request) -> Status | None:

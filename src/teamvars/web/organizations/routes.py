@@ -1,6 +1,6 @@
 """The routes of organizations: decode, call, encode."""
 
-from teamvars.services.organizations import Organizations
+from teamvars.services.organizations import Organizations, OrganizationView
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import paging
 from teamvars.web.http.parameters import Parameter, requested_flag, text_of
@@ -45,6 +45,7 @@ class OrganizationRoutes:
                 self.create,
                 {201: OrganizationDocument},
                 takes=documents.NEW,
+                keyed=True,
                 may_forbid=True,
                 name="createOrganization",
             ),
@@ -55,6 +56,7 @@ class OrganizationRoutes:
                 self.update,
                 one,
                 takes=documents.CHANGED,
+                keyed=True,
                 may_forbid=True,
                 name="updateOrganization",
             ),
@@ -89,23 +91,19 @@ class OrganizationRoutes:
     async def create(self, request: Request) -> Response:
         """Create an organization; its creator, a site admin, becomes an owner of it."""
         draft = documents.new_draft(request.document)
-        made = await self._organizations.create(request.require_caller(), draft)
-        return Response.document(
-            201, documents.organization(made), {"Location": documents.path(made)}
-        )
+        work = self._organizations.create(request.require_caller(), draft)
+        return await request.changed(work, _made)
 
     async def read(self, request: Request) -> Response:
         """Read an organization."""
         caller, name = request.require_caller(), request.path("organization")
-        document = documents.organization(await self._organizations.read(caller, name))
-        return Response.document(200, document)
+        return _shown(await self._organizations.read(caller, name))
 
     async def update(self, request: Request) -> Response:
         """Update an organization: its name or e-mail address."""
         draft = documents.changed_draft(request.document)
         caller, name = request.require_caller(), request.path("organization")
-        document = documents.organization(await self._organizations.update(caller, name, draft))
-        return Response.document(200, document)
+        return await request.changed(self._organizations.update(caller, name, draft), _shown)
 
     async def delete(self, request: Request) -> Response:
         """Delete an organization with all that is its own."""
@@ -119,3 +117,12 @@ class OrganizationRoutes:
         caller, name = request.require_caller(), request.path("organization")
         document = documents.entitlement_set(await self._organizations.read(caller, name))
         return Response.document(200, document)
+
+
+def _made(made: OrganizationView) -> Response:
+    headers = {"Location": documents.path(made)}
+    return Response.document(201, documents.organization(made), headers)
+
+
+def _shown(found: OrganizationView) -> Response:
+    return Response.document(200, documents.organization(found))

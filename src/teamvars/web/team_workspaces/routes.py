@@ -45,6 +45,7 @@ class TeamWorkspaceRoutes:
                 self.create,
                 {201: TeamWorkspaceDocument},
                 takes=documents.NEW,
+                keyed=True,
                 may_forbid=True,
                 refuses=(404,),
                 name="createTeamWorkspace",
@@ -56,6 +57,7 @@ class TeamWorkspaceRoutes:
                 self.update,
                 one,
                 takes=documents.CHANGED,
+                keyed=True,
                 may_forbid=True,
                 name="updateTeamWorkspace",
             ),
@@ -83,10 +85,8 @@ class TeamWorkspaceRoutes:
     async def create(self, request: Request) -> Response:
         """Give a team access to a workspace."""
         draft = documents.new_draft(request.document)
-        made = await self._grants.create(request.require_caller(), draft)
-        return Response.document(
-            201, documents.team_workspace(made), {"Location": documents.path(made)}
-        )
+        work = self._grants.create(request.require_caller(), draft)
+        return await request.changed(work, _made)
 
     async def read(self, request: Request) -> Response:
         """Read a team's access to a workspace."""
@@ -97,13 +97,18 @@ class TeamWorkspaceRoutes:
         """Update a team's access to a workspace."""
         draft = documents.changed_draft(request.document)
         caller, id_ = request.require_caller(), request.path("team_workspace_id")
-        return _shown(await self._grants.update(caller, id_, draft))
+        return await request.changed(self._grants.update(caller, id_, draft), _shown)
 
     async def delete(self, request: Request) -> Response:
         """Take a team's access to a workspace away."""
         caller, id_ = request.require_caller(), request.path("team_workspace_id")
         await self._grants.delete(caller, id_)
         return Response(204)
+
+
+def _made(made: Grant) -> Response:
+    headers = {"Location": documents.path(made)}
+    return Response.document(201, documents.team_workspace(made), headers)
 
 
 def _shown(found: Grant) -> Response:

@@ -1,7 +1,7 @@
 """The routes of teams: decode, call, encode."""
 
 from teamvars.domain.teams import TeamFilter
-from teamvars.services.teams import Teams
+from teamvars.services.teams import Teams, TeamView
 from teamvars.web.http import paging
 from teamvars.web.http.parameters import INCLUDE, Parameter, requested_includes, text_of, words_of
 from teamvars.web.http.request import Request
@@ -38,6 +38,7 @@ class TeamRoutes:
                 self.create,
                 {201: TeamDocument},
                 takes=documents.NEW,
+                keyed=True,
                 may_forbid=True,
                 name="createTeam",
             ),
@@ -48,6 +49,7 @@ class TeamRoutes:
                 self.update,
                 one,
                 takes=documents.CHANGED,
+                keyed=True,
                 may_forbid=True,
                 name="updateTeam",
             ),
@@ -77,8 +79,7 @@ class TeamRoutes:
         """Create a team; it is secret unless the request says otherwise."""
         draft = documents.new_draft(request.document)
         caller, organization = request.require_caller(), request.path("organization")
-        made = await self._teams.create(caller, organization, draft)
-        return Response.document(201, documents.made(made), {"Location": documents.path(made)})
+        return await request.changed(self._teams.create(caller, organization, draft), _made)
 
     async def read(self, request: Request) -> Response:
         """Read a team."""
@@ -91,10 +92,17 @@ class TeamRoutes:
         """Update a team: its name, visibility or right to manage membership."""
         draft = documents.changed_draft(request.document)
         caller, team_id = request.require_caller(), request.path("team_id")
-        changed = await self._teams.update(caller, team_id, draft)
-        return Response.document(200, documents.made(changed))
+        return await request.changed(self._teams.update(caller, team_id, draft), _changed)
 
     async def delete(self, request: Request) -> Response:
         """Delete a team with its grants and tokens; its members stay in the organization."""
         await self._teams.delete(request.require_caller(), request.path("team_id"))
         return Response(204)
+
+
+def _made(made: TeamView) -> Response:
+    return Response.document(201, documents.made(made), {"Location": documents.path(made)})
+
+
+def _changed(changed: TeamView) -> Response:
+    return Response.document(200, documents.made(changed))

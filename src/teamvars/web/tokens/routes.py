@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from teamvars.services.tokens import OfOrganization, OfTeam, OfUser, Tokens, Whose
+from teamvars.services.tokens import NewToken, OfOrganization, OfTeam, OfUser, Tokens, Whose
 from teamvars.web.http import paging
 from teamvars.web.http.parameters import Parameter, invalid, text_of
 from teamvars.web.http.request import Request
@@ -69,6 +69,7 @@ class TokenRoutes:
             partial(self.create, whose=whose),
             {201: TokenDocument},
             takes=documents.NEW,
+            keyed=True,
             reads=reads,
             may_forbid=may_forbid,
             name=name,
@@ -77,10 +78,8 @@ class TokenRoutes:
     async def create(self, request: Request, whose: Named) -> Response:
         """Create a token, shown this once; a team's or organization's replaces the former."""
         draft = documents.draft(request.document)
-        made = await self._tokens.make(request.require_caller(), whose(request), draft)
-        return Response.document(
-            201, documents.made(made), {"Location": documents.path(made.token)}
-        )
+        work = self._tokens.make(request.require_caller(), whose(request), draft)
+        return await request.changed(work, _made, made=lambda made: made.token.id)
 
     async def read_newest(self, request: Request, whose: Named) -> Response:
         """Read about the token of a team or organization; the token itself is not shown."""
@@ -111,6 +110,11 @@ class TokenRoutes:
         """Revoke a token."""
         await self._tokens.end(request.require_caller(), request.path("token_id"))
         return Response(204)
+
+
+def _made(made: NewToken) -> Response:
+    headers = {"Location": documents.path(made.token)}
+    return Response.document(201, documents.made(made), headers)
 
 
 def _organization(request: Request) -> Whose:

@@ -1,5 +1,7 @@
 """The routes of variables: decode, call, encode."""
 
+from functools import partial
+
 import msgspec
 
 from teamvars.pace import Pace
@@ -43,6 +45,7 @@ class VariableRoutes:
                 self.create,
                 {201: VariableDocument},
                 takes=requests.new_body(self._dialect),
+                keyed=True,
                 has_entity_tag=True,
                 sends=dict.fromkeys(
                     DEPRECATED_FILTER, "Sent when the request has the deprecated filter."
@@ -65,6 +68,7 @@ class VariableRoutes:
                 self.update,
                 _VARIABLE,
                 takes=requests.changed_body(self._dialect),
+                keyed=True,
                 precondition=IF_MATCH,
                 has_entity_tag=True,
                 may_forbid=True,
@@ -121,27 +125,17 @@ class VariableRoutes:
         """Create a variable; no other of its category has its key."""
         workspace_id = request.path("workspace_id")
         draft, deprecated = requests.create_draft(request.document, workspace_id, self._dialect)
-        made = await self._variables.create(
-            request.require_caller(), workspace_id, draft, deprecated
-        )
-        headers = {
-            "Location": documents.variable_path(made.variable),
-            "ETag": self._tag_of(made),
-        }
-        if requests.has_deprecated_filter(request.document):
-            headers.update(DEPRECATED_FILTER)
-        return Response.document(201, self._document(made), headers)
+        work = self._variables.create(request.require_caller(), workspace_id, draft, deprecated)
+        is_deprecated = requests.has_deprecated_filter(request.document)
+        return await request.changed(work, partial(self._made, is_deprecated=is_deprecated))
 
     async def update(self, request: Request) -> Response:
         """Update what the request names of a variable."""
         ids = request.path("workspace_id"), request.path("variable_id")
-        updated = await self._variables.update(
-            request.require_caller(),
-            *ids,
-            requests.update_draft(request.document, *ids, self._dialect),
-            wanted_versions(request),
-        )
-        return Response.document(200, self._document(updated), {"ETag": self._tag_of(updated)})
+        draft = requests.update_draft(request.document, *ids, self._dialect)
+        wanted = wanted_versions(request)
+        work = self._variables.update(request.require_caller(), *ids, draft, wanted)
+        return await request.changed(work, self._updated)
 
     async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
@@ -152,6 +146,17 @@ class VariableRoutes:
             wanted_versions(request),
         )
         return Response(204)
+
+    def _made(self, made: VariableInWorkspace, *, is_deprecated: bool) -> Response:
+        headers = {
+            "Location": documents.variable_path(made.variable),
+            "ETag": self._tag_of(made),
+            **(DEPRECATED_FILTER if is_deprecated else {}),
+        }
+        return Response.document(201, self._document(made), headers)
+
+    def _updated(self, updated: VariableInWorkspace) -> Response:
+        return Response.document(200, self._document(updated), {"ETag": self._tag_of(updated)})
 
     async def _render(self, found: VariableList) -> Rendered:
         """The document of the list. Between the pieces of a long one others have the loop."""

@@ -53,6 +53,7 @@ class WorkspaceRoutes:
                 self.create,
                 {201: WorkspaceDocument},
                 takes=documents.NEW,
+                keyed=True,
                 may_forbid=True,
                 name="createWorkspace",
             ),
@@ -78,6 +79,7 @@ class WorkspaceRoutes:
                 self.update,
                 _ONE,
                 takes=documents.CHANGED,
+                keyed=True,
                 may_forbid=True,
                 name=update,
             ),
@@ -102,10 +104,8 @@ class WorkspaceRoutes:
         """Create a workspace."""
         draft = documents.new_draft(request.document)
         caller, organization = request.require_caller(), request.path("organization")
-        made = await self._workspaces.create(caller, organization, draft)
-        return Response.document(
-            201, documents.workspace(made), {"Location": workspace_path(made.workspace)}
-        )
+        work = self._workspaces.create(caller, organization, draft)
+        return await request.changed(work, _made)
 
     async def read(self, request: Request) -> Response:
         """Read a workspace."""
@@ -117,23 +117,24 @@ class WorkspaceRoutes:
         """Update a workspace: its name, execution mode or Terraform version."""
         draft = documents.changed_draft(request.document)
         caller, address = request.require_caller(), _address(request)
-        return _shown(await self._workspaces.update(caller, address, draft))
+        return await request.changed(self._workspaces.update(caller, address, draft), _shown)
 
     async def delete(self, request: Request, *, only_unlocked: bool = False) -> Response:
         """Delete a workspace with its variables; safely means that nobody has locked it."""
         caller, address = request.require_caller(), _address(request)
-        await self._workspaces.delete(caller, address, only_unlocked=only_unlocked)
-        return Response(204)
+        work = self._workspaces.delete(caller, address, only_unlocked=only_unlocked)
+        return await request.changed(work, lambda _: Response(204))
 
     async def lock(self, request: Request) -> Response:
         """Lock a workspace for the caller; the body, with its empty type, is ignored."""
         caller, workspace_id = request.require_caller(), request.path("workspace_id")
-        return _shown(await self._workspaces.lock(caller, workspace_id))
+        return await request.changed(self._workspaces.lock(caller, workspace_id), _shown)
 
     async def unlock(self, request: Request, *, force: bool = False) -> Response:
         """Unlock a workspace; only an owner may force open what another has locked."""
         caller, workspace_id = request.require_caller(), request.path("workspace_id")
-        return _shown(await self._workspaces.unlock(caller, workspace_id, force=force))
+        work = self._workspaces.unlock(caller, workspace_id, force=force)
+        return await request.changed(work, _shown)
 
     async def read_state(self, request: Request) -> Response:
         """Say that there is no state here."""
@@ -150,13 +151,18 @@ class WorkspaceRoutes:
 
 
 def _action(path: str, handler: Handler, responses: Mapping[int, type | None], name: str) -> Route:
-    return Route("POST", path, handler, responses, may_forbid=True, refuses=(409,), name=name)
+    return Route("POST", path, handler, responses, keyed=True, may_forbid=True, name=name)
 
 
 def _address(request: Request) -> Address:
     if "workspace_id" in request.parameters:
         return request.path("workspace_id")
     return ByNames(request.path("organization"), request.path("workspace"))
+
+
+def _made(made: WorkspaceView) -> Response:
+    headers = {"Location": workspace_path(made.workspace)}
+    return Response.document(201, documents.workspace(made), headers)
 
 
 def _shown(view: WorkspaceView) -> Response:

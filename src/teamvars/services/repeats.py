@@ -1,0 +1,186 @@
+"""Changes that happen once, however often they are sent: what an Idempotency-Key promises.
+
+The record of a change is written in the transaction of the change (decision 013), so that both are
+there or neither is. Services know nothing of it: `once` says for the task which change is under
+way, and the `OnceDatabase` they write to does the rest.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from teamvars.domain.diagnosis import Engine
+from teamvars.domain.errors import Kind, Refusal
+from teamvars.domain.repeats import KEPT_FOR, Asked, in_use, reused
+from teamvars.security.repeats import RecordKeys
+from teamvars.services import Clock
+from teamvars.services.changes import LACKS_RIGHT
+from teamvars.services.syntax import Unparsed
+from teamvars.storage import idempotency_records
+from teamvars.storage.database import Body, Database, MissingReference, Taken, Transaction
+
+T = TypeVar("T")
+
+WAIT_SECONDS = 5.0
+"""How long a repeat waits for the first request to end."""
+_POLL_SECONDS = 0.05
+
+
+class _Keyed:
+    """A change under way that was sent with a key; `keep` makes what is kept of its result."""
+
+    __slots__ = ("asked", "keep")
+
+    def __init__(self, asked: Asked, keep: Callable[[Any], bytes]) -> None:
+        self.asked = asked
+        self.keep = keep
+
+
+class _Repeated(Exception):
+    """The change was made before; this is what was kept of its answer."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class _UnderWay(Exception):
+    """Another transaction makes this very change."""
+
+
+_KEYED: ContextVar[_Keyed | None] = ContextVar("keyed", default=None)
+
+
+async def once(asked: Asked, work: Awaitable[T], keep: Callable[[T], bytes]) -> bytes | None:
+    """Does the work, unless it was done before; then returns what was kept of the answer.
+
+    The work is a service's: one write, of whose result `keep` makes what is to be kept, inside the
+    transaction. Refuses as the work does, whose rights are checked in any case; a key that came
+    with another request, one whose first request is still under way, more records than a caller
+    may have.
+    """
+    token = _KEYED.set(_Keyed(asked, keep))
+    try:
+        await work
+    except _Repeated as repeated:
+        return repeated.answer
+    finally:
+        _KEYED.reset(token)
+    return None
+
+
+class OnceDatabase(Database):
+    """A decorator of a `Database` that makes a change of `once` together with its record."""
+
+    def __init__(self, database: Database, keys: RecordKeys, clock: Clock) -> None:
+        self._database = database
+        self._keys = keys
+        self._clock = clock
+
+    async def open(self) -> None:
+        await self._database.open()
+
+    def in_request(self) -> AbstractContextManager[None]:
+        return self._database.in_request()
+
+    # No coroutine of their own: each would cost every request a frame.
+
+    def read(self, body: Body[T]) -> Coroutine[Any, Any, T]:
+        return self._database.read(body)
+
+    def query(self, body: Body[T]) -> Coroutine[Any, Any, T]:
+        return self._database.query(body)
+
+    def write(self, body: Body[T]) -> Coroutine[Any, Any, T]:
+        keyed = _KEYED.get()
+        if keyed is None:
+            return self._database.write(body)
+        return self._make(keyed, self._database.write, body)
+
+    def change(self, subject: str, body: Body[T]) -> Coroutine[Any, Any, T]:
+        keyed = _KEYED.get()
+        if keyed is None:
+            return self._database.change(subject, body)
+        # What shares a transaction looks up and then writes once; this does more.
+        return self._make(keyed, self._database.write, body)
+
+    async def migrate(self, body: Body[T]) -> T:
+        return await self._database.migrate(body)
+
+    async def engine(self) -> Engine:
+        return await self._database.engine()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def _make(
+        self, keyed: _Keyed, write: Callable[[Body[T]], Awaitable[T]], body: Body[T]
+    ) -> T:
+        """Makes the change by `write`, once nobody else makes it. No connection waits meanwhile."""
+
+        async def attempt(tx: Transaction) -> T:
+            return await self._attempt(tx, keyed, body)
+
+        loop = asyncio.get_running_loop()
+        gives_up_at = loop.time() + WAIT_SECONDS
+        while True:
+            try:
+                return await write(attempt)
+            except _UnderWay:
+                if loop.time() >= gives_up_at:
+                    raise in_use() from None
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _attempt(self, tx: Transaction, keyed: _Keyed, body: Body[T]) -> T:
+        asked, now = keyed.asked, self._clock()
+        if not await tx.try_lock(self._keys.lock(asked)):
+            raise _UnderWay
+        names = self._keys.names(asked).values()
+        held = await idempotency_records.find(tx, names, asked.caller.token_hash, now)
+        if held.record is not None:
+            await _require_right(tx, body)
+            if not self._keys.is_of(held.record, asked):
+                raise reused()
+            raise _Repeated(self._keys.open(held.record))
+        result = await body(tx)
+        record = self._keys.seal(asked, keyed.keep(result), now + KEPT_FOR)
+        held.require_room(record)
+        actor = asked.caller.actor
+        assert actor is not None  # every change comes after its access check
+        if not await idempotency_records.insert(tx, record, actor.id, now):
+            raise _UnderWay  # of a transaction that had no lock, after a failover for example
+        return result
+
+
+class Repeats:
+    """What is kept of changes, as housekeeping sees it."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def forget_expired(self) -> None:
+        """Deletes the records that have expired, some at a time."""
+
+        async def body(tx: Transaction) -> int:
+            return await idempotency_records.delete_expired(tx, self._clock())
+
+        deleted = idempotency_records.BATCH
+        while deleted == idempotency_records.BATCH:
+            deleted = await self._database.write(body)
+
+
+async def _require_right(tx: Transaction, body: Body[Any]) -> None:
+    """Refuses who may not make the change any more, in the words of the change itself.
+
+    Whatever else it comes to is no matter: it was made before, and is rolled back now.
+    """
+    try:
+        await body(tx)
+    except Refusal as refusal:
+        if refusal.kind in LACKS_RIGHT or refusal.kind is Kind.UNAVAILABLE:
+            raise
+    except (Taken, MissingReference, Unparsed):
+        return

@@ -1,0 +1,76 @@
+"""The records of changes that were sent with an Idempotency-Key."""
+
+import json
+from collections.abc import Collection
+
+from teamvars.domain.repeats import Held, Record
+from teamvars.storage.database import Transaction
+
+BATCH = 200
+"""How many records are deleted at a time: as many as take the event loop a few ms on SQLite."""
+
+FIND = """
+SELECT held.records, held.bytes,
+    found.name, found.key_id, found.fingerprint, found.answer, found.expires_at
+FROM (
+    SELECT count(*) AS records, CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes
+    FROM idempotency_records
+    WHERE expires_at > $3 AND principal = (
+        SELECT coalesce(user_id, team_id, organization_id) FROM tokens WHERE hash = $2
+    )
+) AS held
+LEFT JOIN idempotency_records AS found
+    ON found.name IN {each $1} AND found.expires_at > $3
+"""
+
+# One that has expired gives way; one that has not is never overwritten.
+_INSERT = """
+INSERT INTO idempotency_records
+    (name, principal, key_id, fingerprint, answer, bytes, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (name) DO UPDATE SET
+    principal = excluded.principal, key_id = excluded.key_id,
+    fingerprint = excluded.fingerprint, answer = excluded.answer,
+    bytes = excluded.bytes, expires_at = excluded.expires_at
+WHERE idempotency_records.expires_at <= $8
+RETURNING name
+"""
+
+_DELETE_EXPIRED = """
+DELETE FROM idempotency_records WHERE name IN (
+    SELECT name FROM idempotency_records WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
+)
+RETURNING name
+"""
+
+
+async def find(tx: Transaction, names: Collection[str], token_hash: bytes, now: int) -> Held:
+    """The live record of one of these names, and what the token's owner has of live records."""
+    row = await tx.fetch_one(FIND, json.dumps(list(names)), token_hash, now)
+    assert row is not None  # it counts
+    records, total, name, key_id, fingerprint, answer, expires_at = row
+    if name is None:
+        return Held(None, records, total)
+    record = Record(name, key_id, bytes(fingerprint), bytes(answer), expires_at)
+    return Held(record, records, total)
+
+
+async def insert(tx: Transaction, record: Record, principal: str, now: int) -> bool:
+    """Adds a record; False: there is a live one of that name."""
+    row = await tx.fetch_one(
+        _INSERT,
+        record.name,
+        principal,
+        record.key_id,
+        record.fingerprint,
+        record.answer,
+        len(record.answer),
+        record.expires_at,
+        now,
+    )
+    return row is not None
+
+
+async def delete_expired(tx: Transaction, now: int) -> int:
+    """Deletes some of the records that have expired, `BATCH` at most; returns how many."""
+    return len(await tx.fetch(_DELETE_EXPIRED, now, BATCH))

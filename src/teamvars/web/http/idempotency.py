@@ -1,0 +1,94 @@
+"""The `Idempotency-Key` header, and the answers that are kept for those who repeat a request."""
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from teamvars.domain.access import Caller
+from teamvars.domain.discreet import Discreet
+from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.repeats import HEADER, Asked, already_made
+from teamvars.services.repeats import once
+from teamvars.web.http.response import Response
+
+MAX_CHARACTERS = 255
+
+T = TypeVar("T")
+
+_KEY = re.compile(rf"[\x21-\x7e]{{1,{MAX_CHARACTERS}}}")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\["\\])*)"')
+_ESCAPED = re.compile(r"\\(.)")
+
+
+class _Kept(Discreet, frozen=True):
+    """What is kept of a response, or of one that shows a secret only the id of what was made."""
+
+    status: int = 0
+    headers: Mapping[str, str] = {}
+    body: bytes | None = None
+    made: str | None = None
+
+
+class KeyedRequest:
+    """A request with a key: what it says is noted while its body is read, in pieces."""
+
+    def __init__(self, key: str, content: tuple[str | bytes | None, ...]) -> None:
+        """`content` is all the request says, but for its body."""
+        self._key = key
+        self._content = content
+        self._body = hashlib.sha256()
+
+    def note(self, piece: bytes) -> None:
+        """The next piece of the body."""
+        self._body.update(piece)
+
+    async def changed(
+        self,
+        caller: Caller,
+        work: Awaitable[T],
+        render: Callable[[T], Response],
+        made: Callable[[T], str] | None,
+    ) -> Response:
+        """The response to the work, or the first one again; see `Request.changed`."""
+        response: Response | None = None
+
+        def keep(result: T) -> bytes:
+            nonlocal response
+            response = render(result)
+            kept = _kept(response) if made is None else _Kept(made=made(result))
+            return msgspec.msgpack.encode(kept)
+
+        asked = Asked(caller, self._key, self._content, self._body.digest())
+        answer = await once(asked, work, keep)
+        if answer is not None:
+            return _first_response(answer)
+        assert response is not None  # the work has written, and its result was kept
+        return response
+
+
+def key_of(text: str) -> str:
+    """The key that a header says, as a quoted string (RFC 9651, 3.3.3) or as it is.
+
+    Refuses what is no key.
+    """
+    quoted = _QUOTED.fullmatch(text)
+    key = text if quoted is None else _ESCAPED.sub(r"\1", quoted[1])
+    if _KEY.fullmatch(key) is None or (quoted is None and key.startswith('"')):
+        detail = f"A key has 1 to {MAX_CHARACTERS} visible ASCII characters, in quotes or without."
+        raise Refusal(Fault(Code.INVALID_HEADER, detail, header=HEADER))
+    return key
+
+
+def _kept(response: Response) -> _Kept:
+    assert response.body is None or isinstance(response.body, bytes)  # of a change, never a list
+    return _Kept(response.status, response.headers, response.body)
+
+
+def _first_response(answer: bytes) -> Response:
+    kept = msgspec.msgpack.decode(answer, type=_Kept)
+    if kept.made is not None:
+        raise already_made(kept.made)
+    return Response(kept.status, kept.body, kept.headers)
