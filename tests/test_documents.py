@@ -12,12 +12,12 @@ import yaml
 
 from teamvars import cli, settings, variable_files
 from teamvars.cli.operator import directory_file, directory_yaml
-from teamvars.domain import applies, names, team_members, tokens, variables
+from teamvars.domain import applies, names, repeats, team_members, tokens, variables
 from teamvars.domain.errors import Code
 from teamvars.services import audit_pages, parsed_files
 from teamvars.variable_files import tfvars_json
 from teamvars.web.dialects import STANDARD, TERRAFORM
-from teamvars.web.http import errors, json_body, json_items, paging
+from teamvars.web.http import errors, idempotency, json_body, json_items, paging
 from teamvars.web.http import parameters as includes
 from teamvars.web.http.budgets import LARGE_BODY_BYTES, MAX_BODY_BYTES, UNAUTHENTICATED_BODY_BYTES
 from teamvars.web.http.errors import STATUS
@@ -228,6 +228,9 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         paging.MAX_SIZE,
         audit_pages.MOST_SEARCHED,
         errors.MOST_BYTES,
+        idempotency.MAX_CHARACTERS,
+        repeats.MAX_RECORDS,
+        repeats.MAX_BYTES,
     ]
 
 

@@ -51,7 +51,9 @@ class FailingDisk(apsw.VFS):
         self._fault: Fault | None = None
         self._calls = 0
 
-    def xOpen(self, name: Any, flags: list[int]) -> "_File":  # noqa: N802 - the driver's name
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - the driver's name
+        if name is None:  # a temporary file, which nobody looks for after a crash
+            return apsw.VFSFile("unix", name, flags)
         return _File(self, name, flags)
 
     def fail(self, fault: Fault) -> None:
