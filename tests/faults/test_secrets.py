@@ -139,12 +139,20 @@ def file_document(file_format: str, content: str) -> Any:
     return {"data": {"type": "parsed-files", "attributes": attributes}}
 
 
-async def let_out(tenant: Tenant, flock: Flock) -> list[httpx.Response]:
-    """Writes of every kind, accepted and refused; returns the answers."""
+async def let_out(tenant: Tenant, flock: Flock, *, keyed: bool) -> list[httpx.Response]:
+    """Writes of every kind, accepted and refused; returns the answers.
+
+    With keys each is sent twice. A key is its client's own, and nobody else's business.
+    """
     answers = []
 
     async def send(method: str, path: str, document: Any, who: str = "owner") -> httpx.Response:
-        answers.append(await tenant.call(who, method, path, document))
+        headers = {}
+        if keyed and method in ("POST", "PATCH"):
+            flock.hidden.append(uuid4().hex)
+            headers["Idempotency-Key"] = flock.hidden[-1]
+            answers.append(await tenant.call(who, method, path, document, headers))
+        answers.append(await tenant.call(who, method, path, document, headers))
         return answers[-1]
 
     async def create(key: str, value: object, **attributes: Any) -> str:
@@ -201,9 +209,14 @@ async def let_out(tenant: Tenant, flock: Flock) -> list[httpx.Response]:
     return answers
 
 
-async def test_no_value_is_found_in_answers_logs_audit_or_any_file(aviary: Aviary) -> None:
+@pytest.mark.parametrize("keyed", [False, True], ids=["without keys", "with keys"])
+async def test_no_value_is_found_in_answers_logs_audit_or_any_file(
+    aviary: Aviary, keyed: bool
+) -> None:
     flock, served = Flock(), aviary.served
-    answers = await let_out(aviary.tenant, flock)
+    tenant = await build_tenant(served)
+    answers = await let_out(tenant, flock, keyed=keyed)
+    token = await made_token(tenant, keyed=keyed)
     assert {answer.status_code for answer in answers} >= {200, 204, 400, 403, 404, 409, 422}
     for answer in answers:
         told = answer.content + repr(answer.headers.raw).encode()
@@ -212,7 +225,7 @@ async def test_no_value_is_found_in_answers_logs_audit_or_any_file(aviary: Aviar
     assert "variable.create" in audit
     assert not finds(audit.encode(), *flock.values, *flock.known)
     assert not finds(served.server.log.encode(), *flock.values, *flock.known)
-    tokens = list(aviary.tenant.tokens.values())
+    tokens = [token, *tenant.tokens.values()]
     control: set[str] = set()
     searched = ""
     for path, content in aviary.files():
@@ -221,6 +234,16 @@ async def test_no_value_is_found_in_answers_logs_audit_or_any_file(aviary: Aviar
         control |= finds(content, *flock.known)
     assert control == set(flock.known)
     assert "-wal\n" in searched or "/pg_wal/" in searched
+
+
+async def made_token(tenant: Tenant, *, keyed: bool) -> str:
+    """A token that was made over HTTP."""
+    path = f"/users/{tenant.users['owner']}/authentication-tokens"
+    document = {"data": {"type": "authentication-tokens", "attributes": {}}}
+    headers = {"Idempotency-Key": uuid4().hex} if keyed else {}
+    made = await tenant.call("owner", "POST", path, document, headers)
+    token: str = made.json()["data"]["attributes"]["token"]
+    return token
 
 
 @pytest.mark.parametrize("number", range(len(forms(canary()))))

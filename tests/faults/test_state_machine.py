@@ -6,9 +6,12 @@ the run. `pytest -m long` makes a large one.
 """
 
 import asyncio
+import copy
+import itertools
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -51,6 +54,18 @@ new = st.fixed_dictionaries(
     _always, optional={k: v for k, v in attributes.items() if k not in _always}
 ) | st.fixed_dictionaries({**_always, "description": attributes["description"]})
 changes = st.fixed_dictionaries({}, optional=attributes)
+keyed = st.booleans()
+
+LACKS_RIGHT = (401, 403, 404)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A change that was made with a key: what the model makes of it, and what was answered."""
+
+    expected: partial[Any]
+    ask: Callable[[Nodes], Coroutine[Any, Any, Reply]]
+    seen: str
 
 
 class Lockstep(RuleBasedStateMachine):
@@ -64,13 +79,15 @@ class Lockstep(RuleBasedStateMachine):
         super().__init__()
         self.model = type(self).model_type()
         self.stores: list[Nodes] = self._all(map(Nodes.settle, self.deployments))
+        self.kept: list[Kept] = []
+        self._keys = itertools.count(1)
 
     @initialize()
     def begin(self) -> None:
         given = {"key": "b", "value": "1", "description": "", "category": "tool"}
         for change in ({}, {"category": "env"}, {"key": "a", "sensitive": True}):
-            self.create("owner", "network", given | change)
-        self.create("owner", "payments", given)
+            self.create("owner", "network", given | change, keyed=False)
+        self.create("owner", "payments", given, keyed=False)
 
     @rule(who=who, workspace=workspace)
     def list_variables(self, who: str, workspace: str) -> None:
@@ -85,27 +102,36 @@ class Lockstep(RuleBasedStateMachine):
             200, expected, lambda nodes: nodes.call(who, "GET", _vars(nodes, workspace, id_))
         )
 
-    @rule(who=who, workspace=workspace, given=new)
-    def create(self, who: str, workspace: str, given: Attributes) -> None:
+    @rule(who=who, workspace=workspace, given=new, keyed=keyed)
+    def create(self, who: str, workspace: str, given: Attributes, keyed: bool) -> None:
         document = {"data": {"type": "vars", "attributes": given}}
-        expected = partial(self.model.create, who, workspace, given)
-        self._agree(
-            201, expected, lambda nodes: nodes.call(who, "POST", _vars(nodes, workspace), document)
-        )
+        headers = self._key(keyed)
 
-    @rule(who=who, astray=number, number=number, given=changes, match=if_match)
+        def ask(nodes: Nodes) -> Coroutine[Any, Any, Reply]:
+            return nodes.call(who, "POST", _vars(nodes, workspace), document, headers)
+
+        self._agree(201, partial(self.model.create, who, workspace, given), ask, keyed)
+
+    @rule(who=who, astray=number, number=number, given=changes, match=if_match, keyed=keyed)
     def update(
-        self, who: str, astray: int, number: int, given: Attributes, match: str | None
+        self,
+        who: str,
+        astray: int,
+        number: int,
+        given: Attributes,
+        match: str | None,
+        keyed: bool,
     ) -> None:
-        id_ = self._variable(number)
+        id_, key = self._variable(number), self._key(keyed)
         workspace, version = self._home(id_, astray), self._version(id_, match)
 
         def ask(nodes: Nodes) -> Coroutine[Any, Any, Reply]:
             data = {"type": "vars", "id": nodes.ids[id_], "attributes": given}
             path, headers = _vars(nodes, workspace, id_), _if_match(nodes, version)
-            return nodes.call(who, "PATCH", path, {"data": data}, headers)
+            return nodes.call(who, "PATCH", path, {"data": data}, headers | key)
 
-        self._agree(200, partial(self.model.update, who, workspace, id_, given, version), ask)
+        expected = partial(self.model.update, who, workspace, id_, given, version)
+        self._agree(200, expected, ask, keyed)
 
     @rule(who=who, astray=number, number=number, match=if_match)
     def delete(self, who: str, astray: int, number: int, match: str | None) -> None:
@@ -131,16 +157,35 @@ class Lockstep(RuleBasedStateMachine):
         linkage=linkage,
         verb=st.sampled_from(("add", "remove")),
         people=st.lists(st.sampled_from((*MEMBERS, "owner", "outsider")), max_size=3),
+        keyed=keyed,
     )
     def change_members(
-        self, who: str, team: str, linkage: str, verb: Verb, people: list[str]
+        self, who: str, team: str, linkage: str, verb: Verb, people: list[str], keyed: bool
     ) -> None:
+        headers = self._key(keyed)
+
         def ask(nodes: Nodes) -> Coroutine[Any, Any, Reply]:
             items = [{"type": linkage, "id": nodes.member_id(person, linkage)} for person in people]
             method = "POST" if verb == "add" else "DELETE"
-            return nodes.call(who, method, _linkage(nodes, team, linkage), {"data": items})
+            path = _linkage(nodes, team, linkage)
+            return nodes.call(who, method, path, {"data": items}, headers)
 
-        self._agree(204, partial(self.model.change, who, team, linkage, verb, people), ask)
+        expected = partial(self.model.change, who, team, linkage, verb, people)
+        self._agree(204, expected, ask, keyed and verb == "add")
+
+    @rule(number=number)
+    def repeat(self, number: int) -> None:
+        """Sends again what was sent with a key, to whichever node's turn it is."""
+        if not self.kept:
+            return
+        kept = self.kept[number % len(self.kept)]
+        replies: list[Reply] = self._all(map(kept.ask, self.stores))
+        refused = self._refusal_of(kept.expected)
+        if refused is None or refused.status not in LACKS_RIGHT:
+            assert {reply.seen for reply in replies} == {kept.seen}
+            return
+        for reply in replies:
+            assert (reply.status, reply.faults) == (refused.status, refused.faults)
 
     @rule(
         team=st.sampled_from(("writers", "readers", "crew")),
@@ -168,6 +213,8 @@ class Lockstep(RuleBasedStateMachine):
             return  # the operator is refused a token that would be refused
         self._all(nodes.issue(who) if again else nodes.revoke(who) for nodes in self.stores)
         self.model.revoked ^= {who}
+        # A key is the token's.
+        self.kept = [kept for kept in self.kept if kept.expected.args[0] != who]
 
     def teardown(self) -> None:
         trails = self._all(nodes.trail() for nodes in self.stores)
@@ -178,8 +225,9 @@ class Lockstep(RuleBasedStateMachine):
     def _agree(
         self,
         success: int,
-        expected: Callable[[], object],
+        expected: partial[Any],
         ask: Callable[[Nodes], Coroutine[Any, Any, Reply]],
+        keyed: bool = False,
     ) -> None:
         wanted: tuple[object, ...]
         try:
@@ -191,6 +239,20 @@ class Lockstep(RuleBasedStateMachine):
             assert (reply.status, reply.faults, reply.data) == wanted
         # And all the rest of the answers, which the model does not know.
         assert len({reply.seen for reply in replies}) == 1, [reply.seen for reply in replies]
+        if keyed and wanted[0] == success:
+            self.kept.append(Kept(expected, ask, replies[0].seen))
+
+    def _refusal_of(self, expected: partial[Any]) -> Refused | None:
+        """What the model would refuse the operation with, if it were made now."""
+        try:
+            getattr(copy.deepcopy(self.model), expected.func.__name__)(*expected.args)
+        except Refused as refused:
+            return refused
+        return None
+
+    def _key(self, keyed: bool) -> dict[str, str]:
+        """The header with a new key, or none."""
+        return {"Idempotency-Key": f"key-{next(self._keys)}"} if keyed else {}
 
     def _all(self, works: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
         """Does them on the event loop of the stores, which is another thread's."""
