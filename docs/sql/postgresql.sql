@@ -11,28 +11,32 @@
 --     #3; #1; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #5; COMMIT
 -- POST /workspaces/{id}/vars
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #5; COMMIT
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #6; #7; #8; #5; #9; COMMIT
+-- POST /workspaces/{id}/vars, sent again with it
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #6; #7; #8; #5; ROLLBACK
 -- GET /workspaces/{id}/vars/{id}
---     #1; #6
+--     #1; #10
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #7; #8; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #11; #12; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #7; #9; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #11; #13; COMMIT
 -- POST /teams/{id}/relationships/users
---     #3; #10; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #11; #12; #13; COMMIT
+--     #3; #14; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #15; #16; #17; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #11; #12; #14; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #15; #16; #18; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #11; #15; #13; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #15; #19; #17; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #11; #15; #14; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #15; #19; #18; COMMIT
 -- GET /workspaces/{id}/vars, several callers at the same time
---     #16; #2
+--     #20; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
---     #16; #7
+--     #20; #11
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
---     #16; #17
+--     #20; #21
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #16; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #18; #6; #8; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #20; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #8; #10; #12; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -149,6 +153,8 @@ FOR UPDATE OF streams SKIP LOCKED;
 -- #5
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+-- POST /workspaces/{id}/vars, sent again with it
 WITH part_0 AS (
 INSERT INTO variables (id, workspace_id, key, description, category, hcl, sensitive, version_id,
     created_at, value_bytes, sealed_value)
@@ -163,7 +169,86 @@ SET sequence = $29, link = $30, head = $31, variables = $32, value_bytes = $33
 WHERE id = $28;
 
 
--- #6: variables.py, _GET.single
+-- #6
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+-- POST /workspaces/{id}/vars, sent again with it
+SELECT pg_try_advisory_xact_lock(CAST($1 AS BIGINT));
+
+
+-- #7: idempotency_records.py, FIND
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+-- POST /workspaces/{id}/vars, sent again with it
+SELECT held.records, held.bytes,
+    found.name, found.key_id, found.fingerprint, found.answer, found.expires_at
+FROM (
+    SELECT count(*) AS records, CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes
+    FROM idempotency_records
+    WHERE expires_at > $3 AND principal = (
+        SELECT coalesce(user_id, team_id, organization_id) FROM tokens WHERE hash = $2
+    )
+) AS held
+LEFT JOIN idempotency_records AS found
+    ON found.name = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb)))) AND found.expires_at > $3;
+
+
+-- #8: access_statements.py, LOCK_WORKSPACE.single
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+-- POST /workspaces/{id}/vars, sent again with it
+-- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
+    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
+    streams.variables, streams.value_bytes,
+    2 AS level,
+    unlocked.sequence AS unlocked_sequence
+FROM tokens AS caller
+JOIN workspaces ON workspaces.id = $3
+JOIN organizations ON organizations.id = workspaces.organization_id
+JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+JOIN streams AS unlocked ON unlocked.id = workspaces.id
+JOIN streams ON streams.id = workspaces.id
+WHERE caller.hash = $1
+    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
+    AND CASE
+        WHEN caller.organization_id = organizations.id THEN 3
+        WHEN caller.user_id IS NOT NULL THEN coalesce((
+            SELECT max(CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END)
+            FROM memberships
+            JOIN team_members ON team_members.membership_id = memberships.id
+            JOIN teams ON teams.id = team_members.team_id
+            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
+            WHERE memberships.organization_id = organizations.id
+                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
+        ), 0)
+        ELSE coalesce((
+            SELECT CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END
+            FROM teams
+            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
+            WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
+        ), 0)
+    END >= 2
+FOR UPDATE OF streams;
+
+
+-- #9: idempotency_records.py, INSERT
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+INSERT INTO idempotency_records
+    (name, principal, key_id, fingerprint, answer, bytes, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (name) DO UPDATE SET
+    principal = excluded.principal, key_id = excluded.key_id,
+    fingerprint = excluded.fingerprint, answer = excluded.answer,
+    bytes = excluded.bytes, expires_at = excluded.expires_at
+WHERE idempotency_records.expires_at <= $8
+RETURNING name;
+
+
+-- #10: variables.py, _GET.single
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at,
@@ -172,7 +257,7 @@ FROM variables
 WHERE id = $1 AND workspace_id = $2;
 
 
--- #7: variables.py, _GET.batched
+-- #11: variables.py, _GET.batched
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
@@ -183,7 +268,7 @@ FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
 JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id;
 
 
--- #8
+-- #12
 -- PATCH /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 WITH part_0 AS (
@@ -201,7 +286,7 @@ SET sequence = $25, link = $26, head = $27, variables = $28, value_bytes = $29
 WHERE id = $24;
 
 
--- #9
+-- #13
 -- DELETE /workspaces/{id}/vars/{id}
 WITH part_0 AS (
 DELETE FROM variables WHERE id = $1
@@ -215,7 +300,7 @@ SET sequence = $19, link = $20, head = $21, variables = $22, value_bytes = $23
 WHERE id = $18;
 
 
--- #10: access_statements.py, READ_TEAM.single
+-- #14: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -269,7 +354,7 @@ WHERE caller.hash = $1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #11: access_statements.py, LOCK_TEAM.batched
+-- #15: access_statements.py, LOCK_TEAM.batched
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -369,7 +454,7 @@ FOR UPDATE OF streams SKIP LOCKED
 ) AS found;
 
 
--- #12
+-- #16
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT lookup.number, found.*
@@ -385,7 +470,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.user_id = ANY (A
 ) AS found;
 
 
--- #13
+-- #17
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -403,7 +488,7 @@ SET sequence = $20, link = $21, head = $22, variables = $23, value_bytes = $24
 WHERE id = $19;
 
 
--- #14
+-- #18
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -418,7 +503,7 @@ SET sequence = $20, link = $21, head = $22, variables = $23, value_bytes = $24
 WHERE id = $19;
 
 
--- #15
+-- #19
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -434,7 +519,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 ) AS found;
 
 
--- #16: access_statements.py, READ_WORKSPACE.batched
+-- #20: access_statements.py, READ_WORKSPACE.batched
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
@@ -477,7 +562,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #17: variables.py, _LIST.batched
+-- #21: variables.py, _LIST.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id, key, description, category, hcl, sensitive, version_id,
     created_at, CASE WHEN sensitive = 0 THEN sealed_value END
@@ -486,45 +571,3 @@ FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS BYTEA[]))
 JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
 LEFT JOIN variables ON variables.workspace_id = streams.id
 ORDER BY number, key, category;
-
-
--- #18: access_statements.py, LOCK_WORKSPACE.single
--- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
-SELECT caller.id AS token_id, caller.user_id,
-    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
-    workspaces.id AS workspace_id, workspaces.name AS workspace_name,
-    organizations.id AS organization_id, organizations.name AS organization_name,
-    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes,
-    2 AS level,
-    unlocked.sequence AS unlocked_sequence
-FROM tokens AS caller
-JOIN workspaces ON workspaces.id = $3
-JOIN organizations ON organizations.id = workspaces.organization_id
-JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-JOIN streams AS unlocked ON unlocked.id = workspaces.id
-JOIN streams ON streams.id = workspaces.id
-WHERE caller.hash = $1
-    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
-    AND CASE
-        WHEN caller.organization_id = organizations.id THEN 3
-        WHEN caller.user_id IS NOT NULL THEN coalesce((
-            SELECT max(CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END)
-            FROM memberships
-            JOIN team_members ON team_members.membership_id = memberships.id
-            JOIN teams ON teams.id = team_members.team_id
-            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
-            WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
-        ), 0)
-        ELSE coalesce((
-            SELECT CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END
-            FROM teams
-            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
-            WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
-        ), 0)
-    END >= 2
-FOR UPDATE OF streams;

@@ -11,20 +11,24 @@
 --     #3; #1; BEGIN IMMEDIATE; #4; #5; #6; #7; COMMIT
 -- POST /workspaces/{id}/vars
 --     BEGIN IMMEDIATE; #4; #5; #6; #7; COMMIT
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+--     BEGIN IMMEDIATE; SAVEPOINT member; #8; #4; #5; #6; #7; #9; RELEASE member; COMMIT
+-- POST /workspaces/{id}/vars, sent again with it
+--     BEGIN IMMEDIATE; SAVEPOINT member; #8; #4; #5; ROLLBACK TO member; RELEASE member; COMMIT
 -- GET /workspaces/{id}/vars/{id}
---     #1; #8
+--     #1; #10
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #4; #8; #9; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #4; #10; #11; #6; #7; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #4; #8; #10; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #4; #10; #12; #6; #7; COMMIT
 -- POST /teams/{id}/relationships/users
---     #3; #11; BEGIN IMMEDIATE; #12; #13; #14; #6; #7; COMMIT
+--     #3; #13; BEGIN IMMEDIATE; #14; #15; #16; #6; #7; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN IMMEDIATE; #12; #13; #15; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #14; #15; #17; #6; #7; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #12; #16; #14; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #14; #18; #16; #6; #7; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #12; #16; #15; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #14; #18; #17; #6; #7; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -92,6 +96,8 @@ WHERE caller.hash = ?1
 -- #4: access_statements.py, LOCK_WORKSPACE.single
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+-- POST /workspaces/{id}/vars, sent again with it
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
 SELECT caller.id AS token_id, caller.user_id,
@@ -136,6 +142,8 @@ WHERE caller.hash = ?1
 -- #5: variables.py, _INSERT
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+-- POST /workspaces/{id}/vars, sent again with it
 INSERT INTO variables (id, workspace_id, key, description, category, hcl, sensitive, version_id,
     created_at, value_bytes, sealed_value)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
@@ -144,6 +152,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 -- #6: streams.py, _INSERT_ENTRY
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
 -- POST /teams/{id}/relationships/users
@@ -158,6 +167,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16);
 -- #7: streams.py, _MOVE
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
 -- POST /teams/{id}/relationships/users
@@ -169,7 +179,36 @@ SET sequence = ?2, link = ?3, head = ?4, variables = ?5, value_bytes = ?6
 WHERE id = ?1;
 
 
--- #8: variables.py, _GET.single
+-- #8: idempotency_records.py, FIND
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+-- POST /workspaces/{id}/vars, sent again with it
+SELECT held.records, held.bytes,
+    found.name, found.key_id, found.fingerprint, found.answer, found.expires_at
+FROM (
+    SELECT count(*) AS records, CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes
+    FROM idempotency_records
+    WHERE expires_at > ?3 AND principal = (
+        SELECT coalesce(user_id, team_id, organization_id) FROM tokens WHERE hash = ?2
+    )
+) AS held
+LEFT JOIN idempotency_records AS found
+    ON found.name IN (SELECT value FROM json_each(?1)) AND found.expires_at > ?3;
+
+
+-- #9: idempotency_records.py, INSERT
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+INSERT INTO idempotency_records
+    (name, principal, key_id, fingerprint, answer, bytes, expires_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (name) DO UPDATE SET
+    principal = excluded.principal, key_id = excluded.key_id,
+    fingerprint = excluded.fingerprint, answer = excluded.answer,
+    bytes = excluded.bytes, expires_at = excluded.expires_at
+WHERE idempotency_records.expires_at <= ?8
+RETURNING name;
+
+
+-- #10: variables.py, _GET.single
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
@@ -179,7 +218,7 @@ FROM variables
 WHERE id = ?1 AND workspace_id = ?2;
 
 
--- #9: variables.py, _UPDATE
+-- #11: variables.py, _UPDATE
 -- PATCH /workspaces/{id}/vars/{id}
 UPDATE variables
 SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
@@ -187,12 +226,12 @@ SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?
 WHERE id = ?1;
 
 
--- #10: variables.py, _DELETE
+-- #12: variables.py, _DELETE
 -- DELETE /workspaces/{id}/vars/{id}
 DELETE FROM variables WHERE id = ?1;
 
 
--- #11: access_statements.py, READ_TEAM.single
+-- #13: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -246,7 +285,7 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #12: access_statements.py, LOCK_TEAM.single
+-- #14: access_statements.py, LOCK_TEAM.single
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -340,7 +379,7 @@ WHERE caller.hash = ?1
     END >= 16;
 
 
--- #13
+-- #15
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
@@ -351,7 +390,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3));
 
 
--- #14
+-- #16
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 INSERT INTO team_members (team_id, membership_id, organization_id)
@@ -360,13 +399,13 @@ FROM memberships
 WHERE memberships.id IN (SELECT value FROM json_each(?2));
 
 
--- #15
+-- #17
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 DELETE FROM team_members WHERE team_id = ?1 AND membership_id IN (SELECT value FROM json_each(?2));
 
 
--- #16
+-- #18
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT memberships.id AS linked_id, memberships.id, memberships.status,

@@ -18,6 +18,7 @@ import asyncpg
 
 from teamvars.storage import (
     access_statements,
+    idempotency_records,
     postgres,
     servers,
     sqlite_connection,
@@ -33,7 +34,7 @@ from tests.support.tenant import Tenant, build_tenant, linkage_document, variabl
 
 FOLDER = Path(__file__).parents[2] / "docs" / "sql"
 COMMAND = ".venv/bin/python -m tests.storage.statements"
-MODULES = (access_statements, variables, streams)
+MODULES = (access_statements, variables, streams, idempotency_records)
 
 
 OF_THE_DRIVER = ("typeinfo_tree", "set_config(")
@@ -62,9 +63,12 @@ class Routes:
             sql for sql in self._seen if not any(mark in sql for mark in OF_THE_DRIVER)
         ]
 
-    async def call(self, who: str, method: str, path: str, document: object = None) -> Any:
-        """One request, which succeeds."""
-        answer = await self.tenant.call(who, method, path, document)
+    async def call(
+        self, who: str, method: str, path: str, document: object = None, *, key: str | None = None
+    ) -> Any:
+        """One request, which succeeds; with a key it may be repeated."""
+        headers = {} if key is None else {"Idempotency-Key": key}
+        answer = await self.tenant.call(who, method, path, document, headers)
         assert answer.status_code < 300, answer.text
         return answer.json()["data"] if answer.content else None
 
@@ -80,6 +84,9 @@ async def use_variables(routes: Routes) -> None:
         await routes.call("writer", "POST", path, variable_document(key="first"))
     async with routes.use("POST /workspaces/{id}/vars"):
         made = await routes.call("writer", "POST", path, variable_document(key="second"))
+    for use in ("with an Idempotency-Key", "sent again with it"):
+        async with routes.use(f"POST /workspaces/{{id}}/vars, {use}"):
+            await routes.call("writer", "POST", path, variable_document(key="keyed"), key="a")
     one = f"{path}/{made['id']}"
     async with routes.use("GET /workspaces/{id}/vars/{id}"):
         await routes.call("writer", "GET", one)

@@ -38,7 +38,7 @@ class _Keyed:
         self.keep = keep
 
 
-class _Repeated(Exception):
+class Repeated(Exception):
     """The change was made before; this is what was kept of its answer."""
 
     def __init__(self, answer: bytes) -> None:
@@ -53,22 +53,19 @@ class _UnderWay(Exception):
 _KEYED: ContextVar[_Keyed | None] = ContextVar("keyed", default=None)
 
 
-async def once(asked: Asked, work: Awaitable[T], keep: Callable[[T], bytes]) -> bytes | None:
-    """Does the work, unless it was done before; then returns what was kept of the answer.
+async def once(asked: Asked, work: Awaitable[T], keep: Callable[[T], bytes]) -> T:
+    """Does the work and returns its result. Raises Repeated when it was done before.
 
     The work is a service's: one write, of whose result `keep` makes what is to be kept, inside the
-    transaction. Refuses as the work does, whose rights are checked in any case; a key that came
-    with another request, one whose first request is still under way, more records than a caller
-    may have.
+    transaction; of one that writes nothing, nothing is kept. Refuses as the work does, whose rights
+    are checked in any case; a key that came with another request, one whose first request is still
+    under way, more records than a caller may have.
     """
     token = _KEYED.set(_Keyed(asked, keep))
     try:
-        await work
-    except _Repeated as repeated:
-        return repeated.answer
+        return await work
     finally:
         _KEYED.reset(token)
-    return None
 
 
 class OnceDatabase(Database):
@@ -143,7 +140,7 @@ class OnceDatabase(Database):
             await _require_right(tx, body)
             if not self._keys.is_of(held.record, asked):
                 raise reused()
-            raise _Repeated(self._keys.open(held.record))
+            raise Repeated(self._keys.open(held.record))
         result = await body(tx)
         record = self._keys.seal(asked, keyed.keep(result), now + KEPT_FOR)
         held.require_room(record)

@@ -24,7 +24,7 @@ LEFT JOIN idempotency_records AS found
 """
 
 # One that has expired gives way; one that has not is never overwritten.
-_INSERT = """
+INSERT = """
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, answer, bytes, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -36,7 +36,7 @@ WHERE idempotency_records.expires_at <= $8
 RETURNING name
 """
 
-_DELETE_EXPIRED = """
+DELETE_EXPIRED = """
 DELETE FROM idempotency_records WHERE name IN (
     SELECT name FROM idempotency_records WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
 )
@@ -58,7 +58,7 @@ async def find(tx: Transaction, names: Collection[str], token_hash: bytes, now: 
 async def insert(tx: Transaction, record: Record, principal: str, now: int) -> bool:
     """Adds a record; False: there is a live one of that name."""
     row = await tx.fetch_one(
-        _INSERT,
+        INSERT,
         record.name,
         principal,
         record.key_id,
@@ -73,4 +73,4 @@ async def insert(tx: Transaction, record: Record, principal: str, now: int) -> b
 
 async def delete_expired(tx: Transaction, now: int) -> int:
     """Deletes some of the records that have expired, `BATCH` at most; returns how many."""
-    return len(await tx.fetch(_DELETE_EXPIRED, now, BATCH))
+    return len(await tx.fetch(DELETE_EXPIRED, now, BATCH))

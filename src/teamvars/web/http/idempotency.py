@@ -11,7 +11,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.repeats import HEADER, Asked, already_made
-from teamvars.services.repeats import once
+from teamvars.services.repeats import Repeated, once
 from teamvars.web.http.response import Response
 
 MAX_CHARACTERS = 255
@@ -62,11 +62,11 @@ class KeyedRequest:
             return msgspec.msgpack.encode(kept)
 
         asked = Asked(caller, self._key, self._content, self._body.digest())
-        answer = await once(asked, work, keep)
-        if answer is not None:
-            return _first_response(answer)
-        assert response is not None  # the work has written, and its result was kept
-        return response
+        try:
+            result = await once(asked, work, keep)
+        except Repeated as repeated:
+            return _first_response(repeated.answer)
+        return render(result) if response is None else response
 
 
 def key_of(text: str) -> str:
