@@ -238,12 +238,12 @@ FOR UPDATE OF streams;
 -- #9: idempotency_records.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
-    (name, principal, key_id, fingerprint, answer, bytes, expires_at)
+    (name, principal, key_id, fingerprint, bytes, expires_at, answer)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (name) DO UPDATE SET
     principal = excluded.principal, key_id = excluded.key_id,
-    fingerprint = excluded.fingerprint, answer = excluded.answer,
-    bytes = excluded.bytes, expires_at = excluded.expires_at
+    fingerprint = excluded.fingerprint, bytes = excluded.bytes,
+    expires_at = excluded.expires_at, answer = excluded.answer
 WHERE idempotency_records.expires_at <= $8
 RETURNING name;
 

@@ -342,7 +342,8 @@ async def test_a_record_that_has_expired_is_none(tenant: Tenant) -> None:
 
 
 async def test_housekeeping_deletes_what_has_expired_and_nothing_else(tenant: Tenant) -> None:
-    await fill(tenant, 450, expires_in=-1)
+    await fill(tenant, 250, expires_in=-1)
+    await fill(tenant, 3, repeats.MAX_BYTES, expires_in=-1)
     await fill(tenant, 3)
     await tenant.deployment.services.repeats.forget_expired()
     assert await held(tenant) == 3

@@ -239,6 +239,6 @@ def outcome_unknown() -> Refusal:
         Fault(
             Code.OUTCOME_UNKNOWN,
             "Storage failed while the change was being committed. "
-            "It may have happened: read before you repeat it.",
+            "It may have happened: repeat it under its Idempotency-Key, or read before you do.",
         )
     )

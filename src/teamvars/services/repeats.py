@@ -164,8 +164,8 @@ class Repeats:
         async def body(tx: Transaction) -> int:
             return await idempotency_records.delete_expired(tx, self._clock())
 
-        deleted = idempotency_records.BATCH
-        while deleted == idempotency_records.BATCH:
+        deleted = 1
+        while deleted:
             deleted = await self._database.write(body)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Collection
 from teamvars.domain.repeats import Held, Record
 from teamvars.storage.database import Transaction
 
-BATCH = 200
-"""How many records are deleted at a time: as many as take the event loop a few ms on SQLite."""
+_BATCH = 100
+_BATCH_BYTES = 1024 * 1024
+"""How many records are deleted at a time, and how large: SQLite goes through all their pages."""
 
 FIND = """
 SELECT held.records, held.bytes,
@@ -26,19 +27,26 @@ LEFT JOIN idempotency_records AS found
 # One that has expired gives way; one that has not is never overwritten.
 INSERT = """
 INSERT INTO idempotency_records
-    (name, principal, key_id, fingerprint, answer, bytes, expires_at)
+    (name, principal, key_id, fingerprint, bytes, expires_at, answer)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (name) DO UPDATE SET
     principal = excluded.principal, key_id = excluded.key_id,
-    fingerprint = excluded.fingerprint, answer = excluded.answer,
-    bytes = excluded.bytes, expires_at = excluded.expires_at
+    fingerprint = excluded.fingerprint, bytes = excluded.bytes,
+    expires_at = excluded.expires_at, answer = excluded.answer
 WHERE idempotency_records.expires_at <= $8
 RETURNING name
 """
 
 DELETE_EXPIRED = """
 DELETE FROM idempotency_records WHERE name IN (
-    SELECT name FROM idempotency_records WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
+    SELECT name FROM (
+        SELECT name, sum(bytes) OVER (ORDER BY expires_at, name) - bytes AS before
+        FROM (
+            SELECT name, bytes, expires_at FROM idempotency_records
+            WHERE expires_at <= $1 ORDER BY expires_at, name LIMIT $2
+        ) AS oldest
+    ) AS counted
+    WHERE before < $3
 )
 RETURNING name
 """
@@ -63,14 +71,14 @@ async def insert(tx: Transaction, record: Record, principal: str, now: int) -> b
         principal,
         record.key_id,
         record.fingerprint,
-        record.answer,
         len(record.answer),
         record.expires_at,
+        record.answer,
         now,
     )
     return row is not None
 
 
 async def delete_expired(tx: Transaction, now: int) -> int:
-    """Deletes some of the records that have expired, `BATCH` at most; returns how many."""
-    return len(await tx.fetch(DELETE_EXPIRED, now, BATCH))
+    """Deletes some of the records that have expired, the oldest; returns how many."""
+    return len(await tx.fetch(DELETE_EXPIRED, now, _BATCH, _BATCH_BYTES))

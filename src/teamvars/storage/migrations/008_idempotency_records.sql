@@ -6,9 +6,9 @@ CREATE TABLE idempotency_records (
     principal {text} NOT NULL,
     key_id {text} NOT NULL,
     fingerprint {bytes} NOT NULL,
-    answer {bytes} NOT NULL,
     bytes BIGINT NOT NULL CHECK (bytes >= 0),
-    expires_at BIGINT NOT NULL
+    expires_at BIGINT NOT NULL,
+    answer {bytes} NOT NULL
 );
 CREATE INDEX idempotency_records_expires_at ON idempotency_records (expires_at);
 CREATE INDEX idempotency_records_principal ON idempotency_records (principal, expires_at, bytes);
