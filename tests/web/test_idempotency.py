@@ -146,6 +146,66 @@ async def test_members_are_added_once_and_each_state_of_a_workspace_is_answered_
     assert now.json()["data"]["attributes"]["locked"] is False
 
 
+async def test_an_apply_is_repeated_though_its_condition_and_its_code_have_gone(
+    tenant: Tenant,
+) -> None:
+    await tenant.make_variable("old")
+    path = f"/workspaces/{tenant.workspaces['network']}/actions/apply"
+    attributes = {"key": "a", "category": "tool", "value": "[1, 2]", "hcl": True}
+    document = {"data": [{"type": "vars", "attributes": attributes}], "meta": {"prune": True}}
+    tag = (await tenant.call("writer", "GET", tenant.vars_path())).headers["ETag"]
+    headers = keyed(new_key(), **{"If-Match": tag})
+    dry = {**document, "meta": {"prune": True, "dry-run": True}}
+    for _ in range(2):
+        looked = await tenant.call("writer", "POST", path, dry, headers)
+        assert looked.json()["meta"]["dry-run"] is True
+    first = await tenant.call("writer", "POST", path, document, headers)
+    assert [one["outcome"] for one in first.json()["meta"]["results"]] == ["created", "deleted"]
+    assert shown(await tenant.call("writer", "POST", path, document, headers)) == shown(first)
+    reused = await tenant.call("writer", "POST", path, {**document, "meta": {}}, headers)
+    assert faults(reused) == [("422", "idempotency_key_reused", None)]
+    other = await tenant.call("writer", "POST", path, document, headers | keyed(new_key()))
+    assert faults(other) == [("412", "precondition_failed", None)]
+
+
+async def test_a_copy_is_repeated_though_it_stands_in_its_own_way(tenant: Tenant) -> None:
+    await tenant.make_variable("plain")
+    await tenant.make_variable("secret", sensitive=True)
+    path = f"/workspaces/{tenant.workspaces['payments']}/actions/copy"
+    source = {"data": {"type": "workspaces", "id": tenant.workspaces["network"]}}
+    document = {
+        "data": {
+            "type": "copies",
+            "attributes": {"on-conflict": "refuse"},
+            "relationships": {"source": source},
+        }
+    }
+    key = keyed(new_key())
+    first = await tenant.call("owner", "POST", path, document, key)
+    assert first.status_code == 200
+    assert shown(await tenant.call("owner", "POST", path, document, key)) == shown(first)
+    # Who is no owner any more is refused what was sensitive, whatever else is in the way.
+    owner, plain = (linkage_document(tenant.users[who]) for who in ("owner", "plain"))
+    await tenant.call("owner", "POST", tenant.linkage_path("owners"), plain)
+    await tenant.call("owner", "POST", tenant.linkage_path("writers"), owner)
+    access = {
+        "data": {
+            "type": "team-workspaces",
+            "attributes": {"access": "write"},
+            "relationships": {
+                "team": {"data": {"type": "teams", "id": tenant.teams["writers"]}},
+                "workspace": {"data": {"type": "workspaces", "id": tenant.workspaces["payments"]}},
+            },
+        }
+    }
+    assert (await tenant.call("owner", "POST", "/team-workspaces", access)).is_success
+    left = await tenant.call("plain", "DELETE", tenant.linkage_path("owners"), owner)
+    assert left.status_code == 204
+    refused = await tenant.call("owner", "POST", path, document, key)
+    assert refused.status_code == 403
+    assert {code for _, code, _ in faults(refused)} == {"forbidden"}
+
+
 async def test_a_key_in_quotes_is_the_key_without_them(tenant: Tenant) -> None:
     path = teams_path(tenant)
     first = await tenant.call("owner", "POST", path, team("a"), keyed(r'"one\"key\\"'))

@@ -9,11 +9,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, TypeVar
 
 from teamvars.domain.diagnosis import Engine
-from teamvars.domain.errors import Kind, Refusal
-from teamvars.domain.repeats import KEPT_FOR, Asked, in_use, reused
+from teamvars.domain.errors import Kind, Refusal, refuse_all
+from teamvars.domain.repeats import KEPT_FOR, Asked, Held, Record, in_use, reused
 from teamvars.security.repeats import RecordKeys
 from teamvars.services import Clock
 from teamvars.services.changes import LACKS_RIGHT
@@ -85,16 +86,28 @@ class OnceDatabase(Database):
     # No coroutine of their own: each would cost every request a frame.
 
     def read(self, body: Body[T]) -> Coroutine[Any, Any, T]:
-        return self._database.read(body)
+        keyed = _KEYED.get()
+        if keyed is None:
+            return self._database.read(body)
+        return self._look(keyed, self._database.read, body)
 
     def query(self, body: Body[T]) -> Coroutine[Any, Any, T]:
-        return self._database.query(body)
+        keyed = _KEYED.get()
+        if keyed is None:
+            return self._database.query(body)
+        return self._look(keyed, self._database.query, body)
 
     def write(self, body: Body[T]) -> Coroutine[Any, Any, T]:
         keyed = _KEYED.get()
         if keyed is None:
             return self._database.write(body)
         return self._make(keyed, self._database.write, body)
+
+    def write_in_turns(self, body: Body[T]) -> Coroutine[Any, Any, T]:
+        keyed = _KEYED.get()
+        if keyed is None:
+            return self._database.write_in_turns(body)
+        return self._make(keyed, self._database.write_in_turns, body)
 
     def change(self, subject: str, body: Body[T]) -> Coroutine[Any, Any, T]:
         keyed = _KEYED.get()
@@ -111,6 +124,22 @@ class OnceDatabase(Database):
 
     async def close(self) -> None:
         await self._database.close()
+
+    async def _look(
+        self, keyed: _Keyed, read: Callable[[Body[T]], Awaitable[T]], body: Body[T]
+    ) -> T:
+        """What a service looks at before it makes the change.
+
+        After the change it may well be refused what it was not before: another version, a conflict.
+        """
+        try:
+            return await read(body)
+        except Refusal as refusal:
+            _require_right(refusal)
+            record = (await self._database.read(partial(self._held, asked=keyed.asked))).record
+            if record is None:
+                raise
+            raise self._repeated(record, keyed.asked) from None
 
     async def _make(
         self, keyed: _Keyed, write: Callable[[Body[T]], Awaitable[T]], body: Body[T]
@@ -134,13 +163,10 @@ class OnceDatabase(Database):
         asked, now = keyed.asked, self._clock()
         if not await tx.try_lock(self._keys.lock(asked)):
             raise _UnderWay
-        names = self._keys.names(asked).values()
-        held = await idempotency_records.find(tx, names, asked.caller.token_hash, now)
+        held = await self._held(tx, asked)
         if held.record is not None:
-            await _require_right(tx, body)
-            if not self._keys.is_of(held.record, asked):
-                raise reused()
-            raise Repeated(self._keys.open(held.record))
+            await _try(tx, body)
+            raise self._repeated(held.record, asked)
         result = await body(tx)
         record = self._keys.seal(asked, keyed.keep(result), now + KEPT_FOR)
         held.require_room(record)
@@ -149,6 +175,16 @@ class OnceDatabase(Database):
         if not await idempotency_records.insert(tx, record, actor.id, now):
             raise _UnderWay  # of a transaction that had no lock, after a failover for example
         return result
+
+    async def _held(self, tx: Transaction, asked: Asked) -> Held:
+        names, token_hash = self._keys.names(asked).values(), asked.caller.token_hash
+        return await idempotency_records.find(tx, names, token_hash, self._clock())
+
+    def _repeated(self, record: Record, asked: Asked) -> Exception:
+        """What to raise where a record is found and the caller still has the right."""
+        if not self._keys.is_of(record, asked):
+            return reused()
+        return Repeated(self._keys.open(record))
 
 
 class Repeats:
@@ -169,7 +205,7 @@ class Repeats:
             deleted = await self._database.write(body)
 
 
-async def _require_right(tx: Transaction, body: Body[Any]) -> None:
+async def _try(tx: Transaction, body: Body[Any]) -> None:
     """Refuses who may not make the change any more, in the words of the change itself.
 
     Whatever else it comes to is no matter: it was made before, and is rolled back now.
@@ -177,7 +213,13 @@ async def _require_right(tx: Transaction, body: Body[Any]) -> None:
     try:
         await body(tx)
     except Refusal as refusal:
-        if refusal.kind in LACKS_RIGHT or refusal.kind is Kind.UNAVAILABLE:
-            raise
+        _require_right(refusal)
     except (Taken, MissingReference, Unparsed):
         return
+
+
+def _require_right(refusal: Refusal) -> None:
+    """Refuses anew if that refusal is for want of a right, or because it could not be told."""
+    if refusal.kind is Kind.UNAVAILABLE:
+        raise refusal
+    refuse_all(fault for fault in refusal.faults if fault.code.kind in LACKS_RIGHT)

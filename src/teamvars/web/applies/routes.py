@@ -32,6 +32,7 @@ class ApplyRoutes:
                 self.apply,
                 {200: ResultsDocument},
                 takes=requests.body(self._dialect),
+                keyed=True,
                 admit=self.admit,
                 precondition=IF_MATCH,
                 has_entity_tag=True,
@@ -44,6 +45,7 @@ class ApplyRoutes:
                 self.copy,
                 {200: ResultsDocument},
                 takes=copies.body(self._dialect),
+                keyed=True,
                 has_entity_tag=True,
                 may_forbid=True,
                 name="copyVariables",
@@ -58,18 +60,16 @@ class ApplyRoutes:
         """Make the variables of a workspace what the request says, all or none."""
         workspace_id = request.path("workspace_id")
         draft = await requests.draft(request.document, workspace_id, self._dialect)
-        applied = await self._applies.apply(
+        work = self._applies.apply(
             request.require_caller(), workspace_id, draft, wanted_versions(request)
         )
-        return self._applied(applied)
+        return await request.changed(work, self._applied)
 
     async def copy(self, request: Request) -> Response:
         """Copy variables from another workspace of the organization, all or none."""
         draft = copies.draft(request.document, self._dialect)
-        copied = await self._copies.copy(
-            request.require_caller(), request.path("workspace_id"), draft
-        )
-        return self._applied(copied)
+        work = self._copies.copy(request.require_caller(), request.path("workspace_id"), draft)
+        return await request.changed(work, self._applied)
 
     def _applied(self, applied: Applied) -> Response:
         """What became of each variable, with the entity tag of the list as it is now."""
