@@ -204,6 +204,11 @@ async def test_a_copy_is_repeated_though_it_stands_in_its_own_way(tenant: Tenant
     refused = await tenant.call("owner", "POST", path, document, key)
     assert refused.status_code == 403
     assert {code for _, code, _ in faults(refused)} == {"forbidden"}
+    # With a key that is new they are told all that is wrong, as without one.
+    without = await tenant.call("owner", "POST", path, document)
+    new = await tenant.call("owner", "POST", path, document, keyed(new_key()))
+    assert faults(new) == faults(without)
+    assert len({code for _, code, _ in faults(new)}) == 2
 
 
 async def test_a_key_in_quotes_is_the_key_without_them(tenant: Tenant) -> None:

@@ -135,10 +135,12 @@ class OnceDatabase(Database):
         try:
             return await read(body)
         except Refusal as refusal:
-            _require_right(refusal)
+            if refusal.kind is Kind.UNAVAILABLE or refusal.kind in LACKS_RIGHT:
+                raise
             record = (await self._database.read(partial(self._held, asked=keyed.asked))).record
             if record is None:
                 raise
+            _require_right(refusal)
             raise self._repeated(record, keyed.asked) from None
 
     async def _make(
