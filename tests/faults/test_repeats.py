@@ -104,7 +104,7 @@ async def run(at: Site, clients: Repeaters, retries: int) -> None:
         await asyncio.gather(breaking, return_exceptions=True)
 
 
-@pytest.mark.parametrize("retries", [150, LONG])
+@pytest.mark.parametrize("retries", [100, LONG])
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 async def test_what_is_sent_again_under_its_key_happens_once(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str, retries: int
@@ -121,5 +121,5 @@ async def test_what_is_sent_again_under_its_key_happens_once(
 async def test_what_is_sent_again_without_a_key_happens_twice(tmp_path: Path) -> None:
     async with site("sqlite", tmp_path, None) as at:
         clients = at.repeaters(keys=False)
-        await run(at, clients, 50)
+        await run(at, clients, 60)
         assert any(TWICE in found for found in at.broken(clients.changes))
