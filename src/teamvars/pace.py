@@ -22,7 +22,7 @@ class Pace:
         await asyncio.sleep(share * (time.perf_counter() - self._began))
         self._began = time.perf_counter()
 
-    async def keep(self, share: float = 1.0) -> None:
+    async def keep(self, share: float = 2.0) -> None:
         """Ends the step if it was long enough; for after every little piece of the work."""
         if time.perf_counter() - self._began >= STEP_SECONDS:
             await self.give_way(share)

@@ -16,8 +16,8 @@ from teamvars.domain.errors import Code, Refusal
 from teamvars.services.code import checker
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import Examination, Job, TooComplex, examined
-from teamvars.services.code.fair_lock import WAITERS_LIMIT, FairLock
 from teamvars.services.code.process import Limits
+from teamvars.services.fair_lock import WAITERS_LIMIT, FairLock
 from tests.support.processes import children, command, environment, is_there, niceness
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -310,3 +310,29 @@ async def test_only_so_many_wait() -> None:
         with pytest.raises(Refusal, match="busy"):
             await want("another")
     await asyncio.gather(*tasks)
+
+
+async def test_each_principal_may_have_so_many_waiters_and_principals_take_turns() -> None:
+    lock, order = FairLock(waiters_each=2), list[str]()
+
+    async def want(who: str) -> None:
+        async with lock.held_by(who):
+            order.append(who)
+
+    async with lock.held_by("first"):
+        tasks = [asyncio.ensure_future(want(who)) for who in ("a", "a", "b", "c", "b")]
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal, match="too_many_requests"):
+            await want("a")
+    await asyncio.gather(*tasks)
+    assert order == ["a", "b", "c", "a", "b"]
+
+
+async def test_who_waits_longer_than_they_may_is_refused_and_forgotten() -> None:
+    lock = FairLock()
+    async with lock.held_by("first"):
+        with pytest.raises(Refusal, match="busy"):
+            async with lock.held_by("a", seconds=0.01):
+                raise AssertionError("it was held")
+    async with asyncio.timeout(5), lock.held_by("a"):
+        pass

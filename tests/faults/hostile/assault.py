@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx
 
@@ -63,6 +63,8 @@ async def _try(target: Target, attack: Attack, plan: Plan) -> Finding:
     watch = Watch(target.served.server)
     answers, under, faults = await _beside_a_bystander(target, attack, plan.seconds)
     limits = plan.flood_limits if attack.flood else plan.limits
+    if attack.writers_wait is not None and target.engine == "sqlite":
+        limits = replace(limits, writes_p99=max(limits.writes_p99, attack.writers_wait))
     peak = watch.peak_mib()
     faults += [
         *answer_faults(attack, answers),

@@ -49,7 +49,7 @@ def _log_faults(line: str) -> Iterator[str]:
     except ValueError:
         yield "a log line that is no JSON"
         return
-    if said.get("level") == "error":
+    if said.get("level") == "error" and said.get("status") != 503:
         yield f"'{said.get('event')}' in the log"
     if said.get("status", 0) >= 500 and said["status"] != 503:
         yield f"{said['status']} in the log for {said.get('method')} {said.get('route')}"

@@ -26,8 +26,8 @@ from teamvars.services.code.examination import (
     has_at_most,
     read,
 )
-from teamvars.services.code.fair_lock import FairLock
 from teamvars.services.code.process import Killed, Limits, Process
+from teamvars.services.fair_lock import FairLock
 from teamvars.variable_files import Format, ParsedFile
 
 log = structlog.get_logger("teamvars.code")

@@ -1,8 +1,11 @@
 """The routes that change many variables at once: decode, call, encode."""
 
+from contextlib import AbstractAsyncContextManager, nullcontext
+
 from teamvars.services.applies.applies import Applies
 from teamvars.services.applies.copies import Copies
 from teamvars.services.applies.plans import Applied
+from teamvars.services.applies.turns import Turns
 from teamvars.web.applies import copies, documents, requests
 from teamvars.web.applies.documents import ResultsDocument
 from teamvars.web.dialects import Dialect
@@ -12,6 +15,8 @@ from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.variables.entity_tags import entity_tag, wanted_versions
 
+_SHORT_BYTES = 64 * 1024
+"""A body of so many bytes takes a worker some 30 ms, and waits for no turn."""
 _ACTIONS = "/api/v2/workspaces/{workspace_id}/actions"
 
 
@@ -21,6 +26,7 @@ class ApplyRoutes:
     def __init__(self, applies: Applies, copies: Copies, dialect: Dialect) -> None:
         self._applies = applies
         self._copies = copies
+        self._turns = Turns()
         self._dialect = dialect
 
     def routes(self) -> list[Route]:
@@ -34,6 +40,7 @@ class ApplyRoutes:
                 takes=requests.body(self._dialect),
                 keyed=True,
                 admit=self.admit,
+                turn=self.turn_unless_short,
                 precondition=IF_MATCH,
                 has_entity_tag=True,
                 may_forbid=True,
@@ -45,6 +52,8 @@ class ApplyRoutes:
                 self.copy,
                 {200: ResultsDocument},
                 takes=copies.body(self._dialect),
+                admit=self.admit,
+                turn=self.turn,
                 keyed=True,
                 has_entity_tag=True,
                 may_forbid=True,
@@ -56,19 +65,26 @@ class ApplyRoutes:
         """Refuses who may not change the variables of the workspace."""
         await self._applies.admit(request.require_caller(), request.path("workspace_id"))
 
+    def turn(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """A turn: a short request may copy as much as there is."""
+        return self._turns.turn(request.require_caller())
+
+    def turn_unless_short(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """A turn, unless the body is short."""
+        return nullcontext() if request.body_bytes <= _SHORT_BYTES else self.turn(request)
+
     async def apply(self, request: Request) -> Response:
         """Make the variables of a workspace what the request says, all or none."""
-        workspace_id = request.path("workspace_id")
+        caller, workspace_id = request.require_caller(), request.path("workspace_id")
         draft = await requests.draft(request.document, workspace_id, self._dialect)
-        work = self._applies.apply(
-            request.require_caller(), workspace_id, draft, wanted_versions(request)
-        )
+        work = self._applies.apply(caller, workspace_id, draft, wanted_versions(request))
         return await request.changed(work, self._applied)
 
     async def copy(self, request: Request) -> Response:
         """Copy variables from another workspace of the organization, all or none."""
+        caller, workspace_id = request.require_caller(), request.path("workspace_id")
         draft = copies.draft(request.document, self._dialect)
-        work = self._copies.copy(request.require_caller(), request.path("workspace_id"), draft)
+        work = self._copies.copy(caller, workspace_id, draft)
         return await request.changed(work, self._applied)
 
     def _applied(self, applied: Applied) -> Response:

@@ -11,7 +11,7 @@ from teamvars.web.http.negotiation import require_acceptable, require_document_t
 from teamvars.web.http.parameters import require_read
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
-from teamvars.web.http.routes import Route
+from teamvars.web.http.routes import RequestBody, Route
 
 
 class Endpoint:
@@ -43,11 +43,7 @@ class Endpoint:
                 await self._sessions.admit(caller)
             if route.keyed:
                 request.expect_repeats()
-            if request.has_body or route.takes is not None:
-                await self._read(request, route)
-            require_read(request, route.reads)
-            with self._sessions.in_request():
-                return await route.handler(request)
+            return await self._respond(request, route)
         except Refusal as refusal:
             await self._authenticate_first(caller, refusal)
             raise
@@ -59,22 +55,38 @@ class Endpoint:
         elif caller.actor is None and refusal.kind is not Kind.UNAVAILABLE:
             await self._sessions.authenticate(caller)
 
-    async def _read(self, request: Request, route: Route) -> None:
-        """Reads the body; where the route takes none, only to apply the size limit."""
-        takes = route.takes
-        if takes is not None and takes.max_items is not None:
-            request.max_body_bytes = LARGE_BODY_BYTES
-        if request.has_body:
-            await self._admit_body(request, route)
-        body = await request.read_body()
-        if takes is None:
-            return
+    async def _respond(self, request: Request, route: Route) -> Response:
+        body = b""
+        if request.has_body or route.takes is not None:
+            body = await self._receive(request, route)
+        if route.turn is None:
+            return await self._handle(request, route, body)
+        async with route.turn(request):
+            return await self._handle(request, route, body)
+
+    async def _handle(self, request: Request, route: Route, body: bytes) -> Response:
+        if route.takes is not None:
+            await self._parse(request, route.takes, body)
+        require_read(request, route.reads)
+        with self._sessions.in_request():
+            return await route.handler(request)
+
+    async def _parse(self, request: Request, takes: RequestBody, body: bytes) -> None:
         if body:  # HTTP/2 need not announce it
             require_document_type(request.header("content-type"))
         if takes.max_items is not None:
             request.document = await self._parser.parse_items(body, takes.max_items)
         elif body or not takes.optional:
             request.document = await self._parser.parse(body)
+
+    async def _receive(self, request: Request, route: Route) -> bytes:
+        """The body; where the route takes none, it is read only to apply the size limit."""
+        takes = route.takes
+        if takes is not None and takes.max_items is not None:
+            request.max_body_bytes = LARGE_BODY_BYTES
+        if request.has_body:
+            await self._admit_body(request, route)
+        return await request.read_body()
 
     async def _admit_body(self, request: Request, route: Route) -> None:
         """Whatever can be said of a body, and of its sender, before it is read."""

@@ -35,7 +35,6 @@ class Parser:
 
     def __init__(self) -> None:
         self._one_large = asyncio.Lock()
-        self._one_list = asyncio.Lock()
 
     async def parse(self, body: bytes) -> object:
         """The document. Refuses what `parse` does, and one of more values than there may be.
@@ -61,10 +60,7 @@ class Parser:
 
     async def parse_items(self, body: bytes, max_items: int) -> object:
         """The document, whose `data` may be a list of so many items; see `json_items`."""
-        if len(body) <= _PIECE_BYTES:
-            return await parse_items(body, max_items, MAX_DEPTH, parse)
-        async with self._one_list:
-            return await parse_items(body, max_items, MAX_DEPTH, parse)
+        return await parse_items(body, max_items, MAX_DEPTH, parse)
 
 
 def parse(body: bytes) -> object:

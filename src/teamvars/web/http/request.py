@@ -119,6 +119,11 @@ class Request:
         coding = self.header("transfer-encoding")
         return coding is not None and coding.strip().lower() != "chunked"
 
+    @property
+    def body_bytes(self) -> int:
+        """How much of the body has been received."""
+        return self._received
+
     def require_caller(self) -> Caller:
         """The sender, by its bearer token, which storage has still to look up.
 

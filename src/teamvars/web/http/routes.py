@@ -1,6 +1,7 @@
 """Routes: the declaration of each operation."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import msgspec
@@ -38,6 +39,7 @@ class Route(msgspec.Struct, frozen=True):
     `precondition` is the conditional header it evaluates, If-Match or If-None-Match.
 
     `admit` refuses who may not do this before any of the body is read, which else comes after.
+    What takes long waits for its `turn` before its document is parsed, and has it to the end.
 
     One that is `keyed` changes something, and does so once however often it is sent with the same
     Idempotency-Key: its handler responds by `Request.changed`.
@@ -55,6 +57,7 @@ class Route(msgspec.Struct, frozen=True):
     responses: Mapping[int, type | None]
     takes: RequestBody | None = None
     admit: Callable[[Request], Awaitable[None]] | None = None
+    turn: Callable[[Request], AbstractAsyncContextManager[None]] | None = None
     reads: tuple[Parameter, ...] = ()
     precondition: str | None = None
     sends: Mapping[str, str] = {}

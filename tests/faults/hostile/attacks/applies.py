@@ -14,6 +14,7 @@ from tests.faults.hostile.wire import Answer, ask, repeat, together
 
 AT_ONCE = 16
 _LONGEST_VALUES = 60
+_WRITERS_WAIT = 1.5
 _numbers = itertools.count()
 
 
@@ -31,7 +32,7 @@ def _applies(kind: str) -> Sequence[bytes]:
     """Two whose variables all have other values."""
     if kind == "many":
         return [_items([word] * MAX_ITEMS) for word in ("left", "right")]
-    return [_items([letter * MAX_VALUE_BYTES] * _LONGEST_VALUES) for letter in ("\u0001", "b")]
+    return [_items([letter * MAX_VALUE_BYTES] * _LONGEST_VALUES) for letter in "ab"]
 
 
 def _filled(start: bytes, piece: bytes, end: bytes) -> bytes:
@@ -110,10 +111,15 @@ async def shapes(name: str, is_known: bool, target: Target, seconds: float) -> l
 
 DONE = frozenset({200, 429, 503})
 ATTACKS = [
-    Attack("applies of 5,000", partial(applies, "many"), DONE, engines=BOTH),
-    Attack("applies of 16 MB", partial(applies, "long"), DONE, engines=BOTH),
-    Attack("16 applies of 5,000 at once", applies_at_once, DONE, engines=BOTH),
-    Attack("copies of 16 MB", copies, DONE),
+    *(
+        Attack(name, run, DONE, engines=BOTH, writers_wait=_WRITERS_WAIT)
+        for name, run in (
+            ("applies of 5,000", partial(applies, "many")),
+            ("applies of 16 MB", partial(applies, "long")),
+            ("16 applies of 5,000 at once", applies_at_once),
+            ("copies of 16 MB", copies),
+        )
+    ),
     *(Attack(f"{name}, valid token", partial(shapes, name, True), REFUSED) for name in SHAPES),
     Attack(
         "24 MB of long items, forged token",

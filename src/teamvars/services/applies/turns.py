@@ -1,0 +1,27 @@
+"""Long applies and copies, one at a time in a worker, whoever sends them.
+
+Each leaves the event loop to others between its steps. Several at once would leave it to each
+other, and one that waits for its next step while it holds a lock would hold it all the longer.
+"""
+
+from contextlib import AbstractAsyncContextManager
+
+from teamvars.domain.access import Caller
+from teamvars.services.fair_lock import FairLock
+
+WAITERS_EACH = 8
+"""How many of one user, team or organization may wait."""
+WAIT_SECONDS = 5.0
+
+
+class Turns:
+    """The turns of one worker, which principals take in turn."""
+
+    def __init__(self) -> None:
+        self._lock = FairLock(WAITERS_EACH)
+
+    def turn(self, caller: Caller) -> AbstractAsyncContextManager[None]:
+        """A turn for as long as the block takes. Refuses: too many requests, busy."""
+        # Without a body nobody was admitted, and there is nothing to apply either.
+        principal = "" if caller.actor is None else caller.actor.id
+        return self._lock.held_by(principal, WAIT_SECONDS)
