@@ -294,6 +294,36 @@ async def test_of_two_applies_at_once_both_are_whole(tenant: Tenant) -> None:
     assert (await tenant.deployment.services.audit.verify())[1] == []
 
 
+async def test_a_workspace_that_never_rests_becomes_what_is_asked_all_the_same(
+    tenant: Tenant,
+) -> None:
+    made = await tenant.make_variable("restless", category="env")
+    path, number, done = made["links"]["self"].removeprefix("/api/v2"), 0, asyncio.Event()
+
+    async def write() -> None:
+        nonlocal number
+        while not done.is_set():
+            number += 1
+            changes = {"type": "vars", "id": made["id"], "attributes": {"value": str(number)}}
+            answer = await tenant.call("owner", "PATCH", path, {"data": changes})
+            assert answer.status_code == 200
+
+    writing = asyncio.create_task(write())
+    answer = await apply(tenant, *(item(f"k{n}", value="1") for n in range(1500)))
+    done.set()
+    await writing
+    assert answer.status_code == 200
+    assert number > 3
+    assert len(await listed(tenant)) == 1501
+    assert (await tenant.deployment.services.audit.verify())[1] == []
+
+
+async def test_a_name_given_twice_is_told_whatever_is_there(tenant: Tenant) -> None:
+    await tenant.make_variable("a", value="1", category="env")
+    answer = await apply(tenant, item("a", value="2"), item("a", value="3"))
+    assert faults(answer) == [("422", "key_taken", "/data/1/attributes/key")]
+
+
 KEYS = st.sampled_from(("a", "b", "c"))
 ATTRIBUTES = st.fixed_dictionaries(
     {"key": KEYS, "category": st.sampled_from(("tool", "env"))},

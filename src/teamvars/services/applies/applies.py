@@ -10,6 +10,7 @@ from teamvars.services.applies.plans import (
     Tools,
     at_one_head,
     is_unchanged,
+    unmoved,
 )
 from teamvars.services.applies.recording import Recorder
 from teamvars.services.code.checker import CodeChecker
@@ -49,7 +50,7 @@ class Applies:
             request = _Request(self._tools, (caller, workspace_id), draft, versions, verdicts)
             planned = await at_one_head(self._database, request.look)
             if draft.dry_run:
-                return planned
+                return unmoved(planned)
             return await self._database.write_in_turns(request.carry_out)
 
         return await with_verdicts(self._code, caller, attempt)
@@ -85,9 +86,9 @@ class _Request:
         """Carries the plan out, or another one if the workspace has changed. Raises Unparsed."""
         now = self._tools.clock()
         granted = await self._access(tx, now, lock=True)
-        assert self._seen is not None
-        seen, plan = self._seen
-        if not is_unchanged(seen, granted):
+        if self._seen is not None and is_unchanged(self._seen[0], granted):
+            plan = self._seen[1]
+        else:
             plan = await self._plan(tx, granted)
         recorder = Recorder(tx, self._tools.chain, self._caller, now)
         after = await recorder.carry_out(plan, granted.stream)

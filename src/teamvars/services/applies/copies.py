@@ -31,6 +31,7 @@ from teamvars.services.applies.plans import (
     in_batches,
     is_unchanged,
     opened,
+    unmoved,
 )
 from teamvars.services.applies.recording import Recorder
 from teamvars.storage import access, streams
@@ -58,7 +59,7 @@ class Copies:
         request = _Request(self._tools, caller, workspace_id, draft)
         planned = await at_one_head(self._database, request.look)
         if draft.dry_run:
-            return planned
+            return unmoved(planned)
         return await self._database.write_in_turns(request.carry_out)
 
 
@@ -67,6 +68,10 @@ class _Places(Discreet, frozen=True):
 
     target: WorkspaceAccess
     source: WorkspaceAccess
+
+    def are_as(self, now: "_Places") -> bool:
+        """Whether a plan that was made under this access still holds under another."""
+        return is_unchanged(self.target, now.target) and is_unchanged(self.source, now.source)
 
 
 class _Planned(Discreet, frozen=True):
@@ -97,15 +102,11 @@ class _Request:
     async def carry_out(self, tx: Transaction) -> Applied:
         """Carries the plan out, or another one if one of the workspaces has changed."""
         now = self._tools.clock()
-        await self._access(tx, now)  # before anything is locked
-        assert self._seen is not None
-        seen = self._seen.places
+        seen = await self._access(tx, now)  # before anything is locked
         await streams.lock(tx, [seen.target.stream.id, seen.source.stream.id])
         places = await self._access(tx, now)
         planned = self._seen
-        if not is_unchanged(seen.target, places.target) or not is_unchanged(
-            seen.source, places.source
-        ):
+        if planned is None or not planned.places.are_as(places):
             planned = await self._planned(tx, places)
         return await self._carry_out(tx, planned, places, now)
 

@@ -5,6 +5,7 @@ is locked, need not look at any variable again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Self, TypeVar
 
 import msgspec
@@ -28,7 +29,7 @@ from teamvars.storage.variables import StoredVariable
 _BATCH_BYTES = 256 * 1024
 _ROW_BYTES = 2560
 """What a variable counts beside its value, so that a batch has at most a hundred."""
-_MAX_ATTEMPTS = 8
+_MAX_ATTEMPTS = 3
 """Each further attempt means that somebody has changed the workspace during the one before."""
 
 T = TypeVar("T")
@@ -212,14 +213,19 @@ class Planner:
         return self._verdicts.faults(code)
 
 
-async def at_one_head(database: Database, look: Body[T]) -> T:
-    """What the function finds, which reads without a lock and raises Moved. Refuses: busy."""
+async def at_one_head(database: Database, look: Body[T]) -> T | None:
+    """What the function finds, which reads without a lock and raises Moved; None: it moves on."""
     for _ in range(_MAX_ATTEMPTS):
-        try:
+        with suppress(Moved):
             return await database.query(look)
-        except Moved:
-            continue
-    raise busy()
+    return None
+
+
+def unmoved(found: T | None) -> T:
+    """What was found at one head. Refuses: busy, where it moves on all the time."""
+    if found is None:
+        raise busy()
+    return found
 
 
 def is_unchanged(seen: WorkspaceAccess, now: WorkspaceAccess) -> bool:
@@ -247,11 +253,12 @@ async def opened(
     """The values of some variables of a workspace, by id. Raises Moved."""
     if not wanted:
         return {}
+    by_id = {each.variable.id: each.variable for each in wanted}
     place = granted.workspace.id, granted.stream.head
-    sealed = await variables.sealed_values(tx, *place, [each.variable.id for each in wanted])
-    if len(sealed) != len(wanted):
+    sealed = await variables.sealed_values(tx, *place, list(by_id))
+    if sealed.keys() != by_id.keys():
         raise Moved
-    return {each.variable.id: key.open(sealed[each.variable.id], each.variable) for each in wanted}
+    return {id_: key.open(sealed[id_], variable) for id_, variable in by_id.items()}
 
 
 def in_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
