@@ -56,7 +56,7 @@ async def test_a_long_answer_comes_in_pieces_and_is_whole() -> None:
     assert client.body == b"".join(PIECES)
     assert max(len(message.get("body", b"")) for message in client.taken) <= PIECE_BYTES
     assert dict(client.taken[0]["headers"])[b"Content-Length"] == str(len(client.body)).encode()
-    assert [message.get("more_body") for message in client.taken[1:]] == [True] * 4 + [None]
+    assert [message.get("more_body") for message in client.taken[1:]] == [True] * 3 + [False]
 
 
 async def test_nothing_more_is_sent_to_a_client_that_has_gone() -> None:

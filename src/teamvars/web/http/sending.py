@@ -60,35 +60,40 @@ class Sender:
             ):
                 with self._time_limits.of(PIECE_SECONDS):
                     await send(start)
-                unpaced = 1 if size > PACED_BYTES else UNPACED_RESPONSES
-                return await self._send_pieces(send, request, pieces, unpaced)
+                return await self._send_pieces(send, request, pieces, size)
         except TimeoutError:
             # The server closes a connection whose response ends early.
             return False
 
     async def _send_pieces(
-        self, send: Send, request: Request, pieces: Iterable[bytes], unpaced: int
+        self, send: Send, request: Request, pieces: Iterable[bytes], size: int
     ) -> bool:
-        """Sends the body of a long response, which is paced while more than so many are under way.
-        False: the client has disconnected.
+        """Sends the body of a long response, which is paced while there are many, or if it is very
+        long. False: the client has disconnected.
         """
-        disconnect = asyncio.ensure_future(request.disconnect())
+        unpaced = 1 if size > PACED_BYTES else UNPACED_RESPONSES
+        disconnect = None
+        if size > PACED_BYTES or self._long_responses >= unpaced:  # else it is sent in no time
+            disconnect = asyncio.ensure_future(request.disconnect())
         self._long_responses += 1
         try:
             for content in _split(pieces):
+                size -= len(content)
                 with self._time_limits.of(PIECE_SECONDS):
-                    await send({"type": "http.response.body", "body": content, "more_body": True})
+                    await send(
+                        {"type": "http.response.body", "body": content, "more_body": size > 0}
+                    )
                 # `send` does not suspend while the server's buffer has room, nor once the client
                 # has disconnected: the whole response would be copied in one iteration of the
                 # event loop.
                 excess = max(self._long_responses - unpaced, 0)
                 await asyncio.sleep(excess / PIECES_A_SECOND)
-                if disconnect.done():
-                    return False
+                if disconnect is not None and disconnect.done():
+                    return size == 0
         finally:
             self._long_responses -= 1
-            disconnect.cancel()
-        await send({"type": "http.response.body", "body": b""})
+            if disconnect is not None:
+                disconnect.cancel()
         return True
 
 
