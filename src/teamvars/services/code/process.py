@@ -87,7 +87,8 @@ class Process:
         # No untrusted code before it has confined itself.
         if process.stdout.read(len(child.READY)) != child.READY:
             with process:
-                raise ChildProcessError(f"ended with code {process.wait()} before its first job")
+                code = process.wait()
+            raise Killed if code < 0 else ChildProcessError(f"ended with code {code} at its start")
         return process
 
     def _answer(self, message: bytes) -> bytes:
