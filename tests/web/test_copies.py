@@ -8,9 +8,11 @@ import httpx
 from teamvars.domain.variables import Category
 from teamvars.pace import Pace
 from teamvars.services.applies.plans import by_name, opened
-from teamvars.storage import access
+from teamvars.storage import access, streams
+from teamvars.storage.database import Transaction
 from tests.services.calls import caller
-from tests.support.tenant import Tenant, faults
+from tests.storage.stores import opened as opened_store
+from tests.support.tenant import Tenant, faults, linkage_document
 from tests.web.test_applies import apply, audit, item, listed, results
 
 SOURCE = "/data/relationships/source/data/id"
@@ -135,6 +137,33 @@ async def test_sensitive_ones_are_for_owners(tenant: Tenant) -> None:
         tenant, key("secret"), who="organization-token", source="network", target="payments"
     )
     assert results(organization) == [("secret", "created", [])]
+
+
+async def test_who_is_no_owner_any_more_when_the_copy_is_made_copies_nothing_sensitive(
+    tenant: Tenant, store_url: str
+) -> None:
+    await fill(tenant, secret="s3cret")
+    await let_writers_write(tenant, "payments")
+    for team in ("owners", "writers"):
+        path, document = tenant.linkage_path(team), linkage_document(tenant.users["plain"])
+        assert (await tenant.call("owner", "POST", path, document)).status_code == 204
+
+    async def remove_while_the_copy_waits(tx: Transaction) -> asyncio.Task[httpx.Response]:
+        await streams.lock(tx, [tenant.workspaces["network"]])
+        made = asyncio.create_task(copy(tenant, who="plain"))
+        await tx.execute(
+            "DELETE FROM team_members WHERE team_id = $1 AND membership_id = $2",
+            tenant.teams["owners"],
+            tenant.memberships["plain"],
+        )
+        await asyncio.sleep(0.3)
+        assert not made.done(), "it waits for the workspace"
+        return made
+
+    async with opened_store(store_url) as other_node:
+        made = await other_node.write_in_turns(remove_while_the_copy_waits)
+    assert faults(await made) == [("403", "forbidden", "/data/attributes/keys")]
+    assert await listed(tenant) == {}
 
 
 async def test_a_sensitive_copy_stays_so_and_hides_what_it_replaces(tenant: Tenant) -> None:

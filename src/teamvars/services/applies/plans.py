@@ -230,7 +230,8 @@ def unmoved(found: T | None) -> T:
 
 def is_unchanged(seen: WorkspaceAccess, now: WorkspaceAccess) -> bool:
     """Whether a plan that was made under one access still holds under another."""
-    return (seen.stream.head, seen.key) == (now.stream.head, now.key)
+    # With the level: a plan may hold what owners alone may do, and who is one moves no workspace.
+    return (seen.stream.head, seen.key, seen.level) == (now.stream.head, now.key, now.level)
 
 
 async def by_name(
