@@ -249,7 +249,7 @@ async def test_what_is_wrong_with_a_copy_is_told_at_its_place(tenant: Tenant) ->
         {**key("a"), "value": ""}, on_conflict="overwrite",
     )  # fmt: skip
     assert faults(answer) == [
-        ("404", "not_found", "/data/attributes/keys/1"),
+        ("422", "invalid_value", "/data/attributes/keys/1"),
         ("422", "key_taken", "/data/attributes/keys/2/key"),
         ("422", "wrong_type", "/data/attributes/keys/3"),
         ("422", "missing_member", "/data/attributes/keys/4/category"),

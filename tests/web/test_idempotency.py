@@ -211,6 +211,23 @@ async def test_a_copy_is_repeated_though_it_stands_in_its_own_way(tenant: Tenant
     assert len({code for _, code, _ in faults(new)}) == 2
 
 
+async def test_a_copy_is_repeated_though_its_source_has_lost_the_variable(tenant: Tenant) -> None:
+    made = await tenant.make_variable("gone")
+    path = f"/workspaces/{tenant.workspaces['payments']}/actions/copy"
+    source = {"data": {"type": "workspaces", "id": tenant.workspaces["network"]}}
+    names = [{"key": "gone", "category": made["attributes"]["category"]}]
+    data = {
+        "type": "copies",
+        "attributes": {"keys": names, "on-conflict": "replace"},
+        "relationships": {"source": source},
+    }
+    key = keyed(new_key())
+    first = await tenant.call("owner", "POST", path, {"data": data}, key)
+    assert first.status_code == 200
+    await tenant.call("owner", "DELETE", f"{tenant.vars_path()}/{made['id']}")
+    assert shown(await tenant.call("owner", "POST", path, {"data": data}, key)) == shown(first)
+
+
 async def test_a_key_in_quotes_is_the_key_without_them(tenant: Tenant) -> None:
     path = teams_path(tenant)
     first = await tenant.call("owner", "POST", path, team("a"), keyed(r'"one\"key\\"'))

@@ -101,8 +101,11 @@ def is_the_target() -> Fault:
 
 
 def not_in_source(at: str) -> Fault:
-    """The source has no variable of that name."""
-    return Fault(Code.NOT_FOUND, "The source has no such variable.", pointer=at)
+    """The source has no variable of that name.
+
+    Not `not_found`: who has lost no right is not refused the repeat of a copy by it.
+    """
+    return Fault(Code.INVALID_VALUE, "The source has no such variable.", pointer=at)
 
 
 def in_target(name: Name, at: str) -> Fault:
