@@ -5,14 +5,18 @@ from typing import Any
 
 import httpx
 
+from teamvars.domain.applies import MAX_ITEMS
 from teamvars.domain.variables import Category
 from teamvars.pace import Pace
 from teamvars.services.applies.plans import by_name, opened
 from teamvars.storage import access, streams
 from teamvars.storage.database import Transaction
+from teamvars.web.applies import copies
+from teamvars.web.dialects import STANDARD
 from tests.services.calls import caller
 from tests.storage.stores import opened as opened_store
 from tests.support.tenant import Tenant, faults, linkage_document
+from tests.support.turns import turns_of_others
 from tests.web.test_applies import apply, audit, item, listed, results
 
 SOURCE = "/data/relationships/source/data/id"
@@ -261,6 +265,14 @@ async def test_what_is_wrong_with_a_copy_is_told_at_its_place(tenant: Tenant) ->
     assert await listed(tenant) == {}
     itself = await copy(tenant, source="network")
     assert faults(itself) == [("422", "invalid_value", SOURCE)]
+
+
+async def test_reading_many_bad_names_leaves_the_loop_to_others() -> None:
+    names = [{f"unknown-{n}": 1 for n in range(8)}] * MAX_ITEMS
+    data = {"type": "copies", "attributes": {"keys": names}}
+    draft, turns = await turns_of_others(copies.draft({"data": data}, STANDARD))
+    assert draft.faults
+    assert turns > 0
 
 
 async def test_the_targets_quota_counts(tenant: Tenant) -> None:

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from teamvars.domain.errors import MOST_FAULTS, Refusal
+from teamvars.domain.errors import MOST_FAULTS, Code, Refusal
 from teamvars.web.http import json_body
+from teamvars.web.http.json_body import Parser
 from teamvars.web.http.reader import Reader
+from tests.support.turns import turns_of_others
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
     ["\0", "a\0", r"\u0000"]
@@ -140,3 +142,32 @@ async def test_what_stands_in_strings_is_not_counted(text: str) -> None:
     assert (await verdict_of(body))[0] == "read"
     body = json.dumps([text * many, *[0] * many]).encode()
     assert await verdict_of(body) == TOO_MANY
+
+
+async def test_looking_for_items_leaves_the_loop_to_others() -> None:
+    body = b'{"meta":[' + b"0," * 30_000 + b"0]}"
+
+    async def read() -> object:
+        return await Parser().parse_items(body, 5)
+
+    document, turns = await turns_of_others(read())
+    assert document == json.loads(body, parse_int=len)
+    assert turns > 0
+
+
+@pytest.mark.parametrize(
+    "items",
+    ['"a" "b"', '"a""b"', '"a"1', '{"a" "b":1}', '{"a":"b""c"}', r'"a\"', '"a', '{"a":"]"} x "'],
+)
+async def test_what_is_no_json_among_the_items_is_refused(items: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        await Parser().parse_items(f'{{"data":[1,{items}],"meta":{{}}}}'.encode(), 5)
+    assert {fault.code for fault in refused.value.faults} == {Code.MALFORMED_DOCUMENT}
+
+
+@given(st.lists(documents.filter(lambda item: len(json.dumps(item)) < 200), max_size=5), texts)
+async def test_a_list_of_items_is_read_as_a_whole_document_is(items: list[Any], name: str) -> None:
+    document = {name + "x": 1, "data": items, "meta": {}}
+    for indent in (None, 2):
+        body = json.dumps(document, indent=indent).encode()
+        assert await Parser().parse_items(body, 5) == await Parser().parse(body)

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict
 from teamvars.domain.errors import Code
 from teamvars.domain.variables import Category
+from teamvars.pace import Pace
 from teamvars.web.applies.requests import DRY_RUN, flag
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
@@ -85,8 +86,8 @@ def body(dialect: Dialect) -> RequestBody:
     return RequestBody(CopyDocument, example)
 
 
-def draft(document: object, dialect: Dialect) -> CopyDraft:
-    """What a copy asks for."""
+async def draft(document: object, dialect: Dialect) -> CopyDraft:
+    """What a copy asks for. Between its names other tasks have the event loop."""
     read = Reader(document)
     data = read.data(dict)
     read.require_type(data, "copies")
@@ -94,7 +95,7 @@ def draft(document: object, dialect: Dialect) -> CopyDraft:
     attributes = read.member(data, "attributes", dict, "/data", required=False)
     read.refuse_unknown(attributes, {"keys", "on-conflict"})
     keys = read.member(attributes, "keys", list, "/data/attributes", required=False)
-    names = None if keys is None else _names(read, keys, dialect)
+    names = None if keys is None else await _names(read, keys, dialect)
     word = read.member(attributes, "on-conflict", str, "/data/attributes", required=False)
     if word is not None and word not in _WORDS:
         detail = f"This is one of {', '.join(_WORDS)}."
@@ -115,11 +116,13 @@ def draft(document: object, dialect: Dialect) -> CopyDraft:
     )
 
 
-def _names(read: Reader, keys: list[object], dialect: Dialect) -> Sequence[Name | None]:
-    return [
-        _name(read, item, f"{_KEYS}/{number}", dialect)
-        for number, item in enumerate(read.at_most(MAX_ITEMS, keys, _KEYS))
-    ]
+async def _names(read: Reader, keys: list[object], dialect: Dialect) -> Sequence[Name | None]:
+    pace = Pace()
+    names = []
+    for number, item in enumerate(read.at_most(MAX_ITEMS, keys, _KEYS)):
+        names.append(_name(read, item, f"{_KEYS}/{number}", dialect))
+        await pace.keep()
+    return names
 
 
 def _name(read: Reader, item: object, at: str, dialect: Dialect) -> Name | None:

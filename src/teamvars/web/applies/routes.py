@@ -83,7 +83,7 @@ class ApplyRoutes:
     async def copy(self, request: Request) -> Response:
         """Copy variables from another workspace of the organization, all or none."""
         caller, workspace_id = request.require_caller(), request.path("workspace_id")
-        draft = copies.draft(request.document, self._dialect)
+        draft = await copies.draft(request.document, self._dialect)
         work = self._copies.copy(caller, workspace_id, draft)
         return await request.changed(work, self._applied)
 

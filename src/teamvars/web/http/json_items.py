@@ -21,8 +21,11 @@ MAX_OTHER_BYTES = 64 * 1024
 
 _MAX_ITEM_TOKENS = 4 * MAX_ITEM_MEMBERS
 """Brackets and commas of an item."""
-# Up to the next bracket, comma or colon that is outside of strings.
-_TOKEN = re.compile(rb'(?:[^"\[\]{},:]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+[\[\]{},:]', re.DOTALL)
+# Up to the next bracket, comma or colon, with one string before it at most: there are never two in
+# JSON, and a MiB of them would be one long step.
+_TOKEN = re.compile(
+    rb'[^"\[\]{},:]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{},:]*+)?+[\[\]{},:]', re.DOTALL
+)
 _OPENING, _CLOSING = b"[{", b"]}"
 
 Decode = Callable[[bytes], object]
@@ -34,10 +37,10 @@ async def parse_items(body: bytes, max_items: int, max_depth: int, decode: Decod
     Refuses: what `decode` does, too many items, and one with too many members, too long or nested
     too deep.
     """
-    start = _start_of_items(body)
+    pace = Pace()
+    start = await _start_of_items(body, pace)
     if start is None:
         return decode(_short(body))
-    pace = Pace()
     spans = []
     end = start
     for span in _spans(body, start, max_depth - 2):
@@ -59,7 +62,7 @@ async def parse_items(body: bytes, max_items: int, max_depth: int, decode: Decod
     return document
 
 
-def _start_of_items(body: bytes) -> int | None:
+async def _start_of_items(body: bytes, pace: Pace) -> int | None:
     """Where the items of `data` begin; None where it is no array, or comes too late."""
     depth = at = 0
     # By `match`, for which a document without any token is one attempt, and not one a byte.
@@ -74,6 +77,7 @@ def _start_of_items(body: bytes) -> int | None:
         elif sign == ord(":") and depth == 1 and _is_data(text):
             value = _TOKEN.match(body, at, MAX_OTHER_BYTES)
             return value.end() if value and body[value.end() - 1] == ord("[") else None
+        await pace.keep()
     return None
 
 
