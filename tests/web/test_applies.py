@@ -406,8 +406,16 @@ async def test_a_large_body_is_for_those_who_may_write(tenant: Tenant) -> None:
         authorized = {**headers, "Authorization": f"Bearer {tenant.tokens[who]}"}
         return await tenant.deployment.client.post(path, content=content, headers=authorized)
 
-    assert (await send("reader")).status_code == 403
-    assert (await send("outsider")).status_code == 404
+    async def text(who: str) -> httpx.Response:
+        return await tenant.call(who, "POST", path, {}, {"Content-Type": "text/plain"})
+
+    for who, status in {"reader": 403, "outsider": 404}.items():
+        assert (await send(who)).status_code == status
+        assert (await send(who, body + b" " * (24 * 2**20))).status_code == status
+        assert (await tenant.call(who, "POST", path)).status_code == status
+        assert (await text(who)).status_code == status
+    assert (await text("writer")).status_code == 415
+    assert (await tenant.call("writer", "POST", path)).status_code == 400
     assert len(results(await send("writer"))) == 30
     assert len((await listed(tenant))["k7", "env"]["value"]) == 250_000
     larger = await send("writer", body + b" " * (24 * 2**20))

@@ -22,6 +22,5 @@ class Turns:
 
     def turn(self, caller: Caller) -> AbstractAsyncContextManager[None]:
         """A turn for as long as the block takes. Refuses: too many requests, busy."""
-        # Without a body nobody was admitted, and there is nothing to apply either.
-        principal = "" if caller.actor is None else caller.actor.id
-        return self._lock.held_by(principal, WAIT_SECONDS)
+        assert caller.actor is not None  # admitted before
+        return self._lock.held_by(caller.actor.id, WAIT_SECONDS)

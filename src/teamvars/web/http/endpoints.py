@@ -84,6 +84,8 @@ class Endpoint:
         takes = route.takes
         if takes is not None and takes.max_items is not None:
             request.max_body_bytes = LARGE_BODY_BYTES
+        if route.admit is not None:
+            await route.admit(request)
         if request.has_body:
             await self._admit_body(request, route)
         return await request.read_body()
@@ -93,9 +95,7 @@ class Endpoint:
         if route.takes is not None:
             require_document_type(request.header("content-type"))
         has_room = request.has_room_unauthenticated()
-        if route.admit is not None:
-            await route.admit(request)
-        elif not has_room:
-            await self._sessions.authenticate(request.require_caller())
         if not has_room:
+            if route.admit is None:
+                await self._sessions.authenticate(request.require_caller())
             request.require_room()
