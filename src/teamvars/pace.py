@@ -26,7 +26,3 @@ class Pace:
         """Ends the step if it was long enough; for after every little piece of the work."""
         if time.perf_counter() - self._began >= STEP_SECONDS:
             await self.give_way(share)
-
-    def resume(self) -> None:
-        """Begins a step now: what came before was a wait, and no work on the loop."""
-        self._began = time.perf_counter()
