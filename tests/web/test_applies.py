@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -393,6 +394,31 @@ def _shown(found: Listed) -> Listed:
         name: {key: value for key, value in each.items() if key != "version-id"}
         for name, each in found.items()
     }
+
+
+async def test_a_short_body_of_unknown_length_needs_no_room_for_a_large_one(tenant: Tenant) -> None:
+    may_end = asyncio.Event()
+    path = f"/workspaces/{tenant.workspaces['network']}/actions/apply"
+
+    async def pieces(key: str, long_values: int) -> AsyncIterator[bytes]:
+        values = (item(f"{key}{n}", value="x" * 250_000) for n in range(long_values))
+        yield json.dumps({"data": [item(key), *values]}).encode()
+        await may_end.wait()
+        yield b" "
+
+    async def send(key: str, long_values: int) -> httpx.Response:
+        sent = {"Content-Type": JSON_API, "Authorization": f"Bearer {tenant.tokens['writer']}"}
+        content = pieces(key, long_values)
+        return await tenant.deployment.client.post(path, content=content, headers=sent)
+
+    under_way = [
+        asyncio.create_task(send(*each)) for each in (("a", 0), ("b", 0), ("c", 9), ("d", 9))
+    ]
+    await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+    may_end.set()
+    short, other, *large = [(await task).status_code for task in under_way]
+    assert (short, other) == (200, 200)
+    assert sorted(large) == [200, 429], "one large one at a time"
 
 
 async def test_a_large_body_is_for_those_who_may_write(tenant: Tenant) -> None:

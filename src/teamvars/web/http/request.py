@@ -181,8 +181,11 @@ class Request:
         return self._release is not None
 
     def require_room(self) -> None:
-        """Counts the body against the caller's budget. Refuses: too many requests, busy."""
-        size = self.max_body_bytes if self._announced is None else self._announced
+        """Counts the body against the caller's budget. Refuses: too many requests, busy.
+
+        One whose length is not announced counts as a large one only once it is.
+        """
+        size = MAX_BODY_BYTES if self._announced is None else self._announced
         if size > MAX_BODY_BYTES:
             self._release = self._bodies.admit_large()
         else:
@@ -207,9 +210,12 @@ class Request:
         try:
             with self._time_limits.of(BODY_SECONDS):
                 while self.body_pending or not chunks:
+                    before = self._received
                     chunks.append(await self._next_chunk())
                     if self._received > most:
                         raise self._too_large()
+                    if self._announced is None and before <= MAX_BODY_BYTES < self._received:
+                        self._exchange_room()
         except TimeoutError:
             detail = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
             raise Refusal(Fault(Code.REQUEST_TIMEOUT, detail)) from None
@@ -233,6 +239,12 @@ class Request:
         except (TimeoutError, Refusal):
             pass
         return False
+
+    def _exchange_room(self) -> None:
+        """Room for a large body in the place of a share."""
+        self.release()
+        self._release = None
+        self._release = self._bodies.admit_large()
 
     def _room_to_drain(self) -> int:
         """How many bytes may be discarded; 0 where the body is longer, or will not be sent."""
