@@ -122,15 +122,15 @@ class Counter:
         setattr(database, "change", lambda _, body: database.write(body))  # noqa: B010
 
     def _counted(
-        self, run: Callable[[Body[T]], Coroutine[Any, Any, T]], is_transaction: bool
-    ) -> Callable[[Body[T]], Coroutine[Any, Any, T]]:
-        async def counted(body: Body[T]) -> T:
+        self, run: Callable[..., Coroutine[Any, Any, T]], is_transaction: bool
+    ) -> Callable[..., Coroutine[Any, Any, T]]:
+        async def counted(body: Body[T], **more: Any) -> T:
             self.transactions += is_transaction
 
             async def with_counting(tx: Transaction) -> T:
                 return await body(ObservedTransaction(tx, self._count))
 
-            return await run(with_counting)
+            return await run(with_counting, **more)
 
         return counted
 

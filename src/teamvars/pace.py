@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Self
 
 STEP_SECONDS = 0.004
 """How long `Pace.keep` lets a step become. What follows it unasked may add as much again."""
@@ -14,15 +15,22 @@ class Pace:
     whole step.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, share: float = 2.0) -> None:
+        """`share`: for how many times as long as a step took the loop is left to others."""
+        self._share = share
         self._began = time.perf_counter()
 
-    async def give_way(self, share: float = 2.0) -> None:
-        """Ends a step, and leaves the loop to others for `share` times as long as it took."""
-        await asyncio.sleep(share * (time.perf_counter() - self._began))
+    @classmethod
+    def while_locked(cls) -> Self:
+        """The pace of what holds a lock: the loop is left to others for as long, and no longer."""
+        return cls(share=1.0)
+
+    async def give_way(self) -> None:
+        """Ends a step, and leaves the loop to others."""
+        await asyncio.sleep(self._share * (time.perf_counter() - self._began))
         self._began = time.perf_counter()
 
-    async def keep(self, share: float = 2.0) -> None:
+    async def keep(self) -> None:
         """Ends the step if it was long enough; for after every little piece of the work."""
         if time.perf_counter() - self._began >= STEP_SECONDS:
-            await self.give_way(share)
+            await self.give_way()

@@ -59,14 +59,14 @@ async def test_a_file_costs_as_many_statements_however_long_it_is(
     database, counted = calls.services.database, Counter[int]()
     write = database.write
 
-    async def noting(body: Body[Any]) -> Any:
+    async def noting(body: Body[Any], **more: Any) -> Any:
         async def watched(tx: Transaction) -> Any:
             def note(*_: object) -> None:
                 counted[number] += 1
 
             return await body(ObservedTransaction(tx, note))
 
-        return await write(watched)
+        return await write(watched, **more)
 
     monkeypatch.setattr(database, "write", noting)
     for number in (10, 300):

@@ -40,7 +40,7 @@ class Watched:
         if name in ("migrate", "in_request"):
             return method
         transactions = self.writes if name == "write" else self.reads
-        return lambda body: method(self._noting(body, transactions))
+        return lambda body, **more: method(self._noting(body, transactions), **more)
 
     async def __aenter__(self) -> Self:
         await self._database.open()

@@ -154,7 +154,7 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._database, name)
-        return lambda *bodies: method(*map(self._watched, bodies))
+        return lambda *bodies, **more: method(*map(self._watched, bodies), **more)
 
     async def change(self, _: str, body: Body[T]) -> T:
         # As if each were alone: a batch's statements are those of `Lookup.batched`.

@@ -517,6 +517,30 @@ async def test_a_repeat_waits_for_the_first_and_is_refused_when_that_takes_long(
     assert shown(await waits) == shown(await first)
 
 
+@pytest.mark.parametrize("store_url", ["postgres"], indirect=True, scope="session")
+async def test_those_who_wait_for_one_workspace_leave_connections_to_writers_of_others(
+    tenant: Tenant,
+) -> None:
+    admin = await asyncpg.connect(tenant.deployment.config.url)
+
+    async def create(workspace: str, number: int) -> int:
+        document = variable_document(key=f"key_{number}")
+        path = tenant.vars_path(workspace)
+        return (await tenant.call("owner", "POST", path, document, keyed(new_key()))).status_code
+
+    async with admin.transaction():
+        await admin.execute(
+            "SELECT 1 FROM streams WHERE id = $1 FOR UPDATE", tenant.workspaces["network"]
+        )
+        waiting = [asyncio.create_task(create("network", number)) for number in range(8)]
+        await asyncio.sleep(0.2)
+        async with asyncio.timeout(3):
+            assert await create("payments", 0) == 201
+        assert not any(task.done() for task in waiting)
+    await admin.close()
+    assert set(await asyncio.gather(*waiting)) == {201}
+
+
 async def test_after_a_rollback_the_repeat_is_the_first(tenant: Tenant) -> None:
     key, path = keyed(new_key()), tokens_path(tenant)
     await fill(tenant, repeats.MAX_RECORDS)

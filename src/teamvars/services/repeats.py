@@ -97,24 +97,26 @@ class OnceDatabase(Database):
             return self._database.query(body)
         return self._look(keyed, self._database.query, body)
 
-    def write(self, body: Body[T]) -> Coroutine[Any, Any, T]:
+    def write(self, body: Body[T], *, subject: str | None = None) -> Coroutine[Any, Any, T]:
         keyed = _KEYED.get()
         if keyed is None:
-            return self._database.write(body)
-        return self._make(keyed, self._database.write, body)
+            return self._database.write(body, subject=subject)
+        return self._make(keyed, partial(self._database.write, subject=subject), body)
 
-    def write_in_turns(self, body: Body[T]) -> Coroutine[Any, Any, T]:
+    def write_in_turns(
+        self, body: Body[T], *, subject: str | None = None
+    ) -> Coroutine[Any, Any, T]:
         keyed = _KEYED.get()
         if keyed is None:
-            return self._database.write_in_turns(body)
-        return self._make(keyed, self._database.write_in_turns, body)
+            return self._database.write_in_turns(body, subject=subject)
+        return self._make(keyed, partial(self._database.write_in_turns, subject=subject), body)
 
     def change(self, subject: str, body: Body[T]) -> Coroutine[Any, Any, T]:
         keyed = _KEYED.get()
         if keyed is None:
             return self._database.change(subject, body)
         # What shares a transaction looks up and then writes once; this does more.
-        return self._make(keyed, self._database.write, body)
+        return self._make(keyed, partial(self._database.write, subject=subject), body)
 
     async def migrate(self, body: Body[T]) -> T:
         return await self._database.migrate(body)

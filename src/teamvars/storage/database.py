@@ -151,16 +151,19 @@ class Database(Protocol):
         """
         ...
 
-    async def write(self, body: Body[T]) -> T:
+    async def write(self, body: Body[T], *, subject: str | None = None) -> T:
         """Runs the function in a transaction, and commits it, or rolls it back when it raises.
 
         Returns or raises after that. Cancellation of the caller does not interrupt it once it has
         begun. Refuses with `outcome_unknown` when the connection breaks or the disk fails during
         the commit, or that takes too long.
+
+        Functions of one `subject` would wait for each other inside of their transactions. Where a
+        waiting transaction holds what others need, a connection, they wait before they begin.
         """
         ...
 
-    async def write_in_turns(self, body: Body[T]) -> T:
+    async def write_in_turns(self, body: Body[T], *, subject: str | None = None) -> T:
         """As `write`, for functions that do much: it may await what gives way to other tasks of the
         event loop between its statements (decision 014).
 

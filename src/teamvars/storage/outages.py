@@ -42,11 +42,13 @@ class WatchedDatabase(Database):
     def query(self, body: Body[T]) -> Coroutine[Any, Any, T]:
         return self._watch(self._database.query(body))
 
-    def write(self, body: Body[T]) -> Coroutine[Any, Any, T]:
-        return self._watch(self._database.write(body))
+    def write(self, body: Body[T], *, subject: str | None = None) -> Coroutine[Any, Any, T]:
+        return self._watch(self._database.write(body, subject=subject))
 
-    def write_in_turns(self, body: Body[T]) -> Coroutine[Any, Any, T]:
-        return self._watch(self._database.write_in_turns(body))
+    def write_in_turns(
+        self, body: Body[T], *, subject: str | None = None
+    ) -> Coroutine[Any, Any, T]:
+        return self._watch(self._database.write_in_turns(body, subject=subject))
 
     def change(self, subject: str, body: Body[T]) -> Coroutine[Any, Any, T]:
         return self._watch(self._database.change(subject, body))

@@ -40,6 +40,7 @@ from teamvars.storage.database import (
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.group_commit import GroupCommit
 from teamvars.storage.lookups import Lookups
+from teamvars.storage.one_each import OneEach
 from teamvars.storage.servers import Servers
 
 FRAGMENTS = Fragments(
@@ -166,6 +167,7 @@ class PostgresDatabase(Database):
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
         self._request: ContextVar[Deadline | None] = ContextVar("request", default=None)
         self._writes: set[asyncio.Task[Any]] = set()
+        self._subjects = OneEach()
         self._queries = _Queries(self)
         self._group_commit = GroupCommit(self._write_batch, self.deadline)
 
@@ -188,8 +190,11 @@ class PostgresDatabase(Database):
     async def query(self, body: Body[T]) -> T:
         return await body(self._queries)
 
-    async def write(self, body: Body[T]) -> T:
-        return await self._write(Lane.WRITES, body, self.deadline())
+    async def write(self, body: Body[T], *, subject: str | None = None) -> T:
+        if subject is None:
+            return await self._write(Lane.WRITES, body, self.deadline())
+        async with self._subjects.held(subject):
+            return await self._write(Lane.WRITES, body, self.deadline())
 
     # Its connection is nobody else's, so that it may take what turns it likes.
     write_in_turns = write

@@ -217,10 +217,10 @@ class SqliteDatabase(Database):
         finally:
             self._reader.roll_back()
 
-    async def write(self, body: Body[T]) -> T:
+    async def write(self, body: Body[T], *, subject: str | None = None) -> T:
         return await self._write(body, has_savepoint=True)
 
-    async def write_in_turns(self, body: Body[T]) -> T:
+    async def write_in_turns(self, body: Body[T], *, subject: str | None = None) -> T:
         # A task of its own, shielded: a caller that is cancelled does not interrupt it.
         task = asyncio.create_task(self._write_alone(body))
         self._in_turns.add(task)

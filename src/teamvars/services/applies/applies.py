@@ -3,6 +3,7 @@
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
 from teamvars.domain.applies import ApplyDraft
 from teamvars.domain.preconditions import Versions
+from teamvars.pace import Pace
 from teamvars.services.applies.plans import (
     Applied,
     Plan,
@@ -51,7 +52,7 @@ class Applies:
             planned = await at_one_head(self._database, request.look)
             if draft.dry_run:
                 return unmoved(planned)
-            return await self._database.write_in_turns(request.carry_out)
+            return await self._database.write_in_turns(request.carry_out, subject=workspace_id)
 
         return await with_verdicts(self._code, caller, attempt)
 
@@ -78,7 +79,7 @@ class _Request:
     async def look(self, tx: Transaction) -> Applied:
         """Makes the plan; returns what it would come to. Raises Moved, Unparsed."""
         granted = await self._access(tx, self._tools.clock(), lock=False)
-        plan = await self._plan(tx, granted)
+        plan = await self._plan(tx, granted, Pace())
         self._seen = granted, plan
         return Applied.of(plan, granted.workspace, granted.stream.head, dry_run=True)
 
@@ -89,7 +90,7 @@ class _Request:
         if self._seen is not None and is_unchanged(self._seen[0], granted):
             plan = self._seen[1]
         else:
-            plan = await self._plan(tx, granted)
+            plan = await self._plan(tx, granted, Pace.while_locked())
         recorder = Recorder(tx, self._tools.chain, self._caller, now)
         after = await recorder.carry_out(plan, granted.stream)
         return Applied.of(plan, granted.workspace, after.head)
@@ -100,8 +101,8 @@ class _Request:
         self._versions.require(granted.stream.head.hex())
         return granted
 
-    async def _plan(self, tx: Transaction, granted: WorkspaceAccess) -> Plan:
-        planner = Planner(granted, self._tools, self._verdicts)
+    async def _plan(self, tx: Transaction, granted: WorkspaceAccess, pace: Pace) -> Plan:
+        planner = Planner(granted, self._tools, self._verdicts, pace)
         planner.faults.add(*self._draft.faults)
         await planner.read(tx)
         await planner.put(tx, self._draft.items, self._tools.clock())

@@ -60,7 +60,7 @@ class Copies:
         planned = await at_one_head(self._database, request.look)
         if draft.dry_run:
             return unmoved(planned)
-        return await self._database.write_in_turns(request.carry_out)
+        return await self._database.write_in_turns(request.carry_out, subject=workspace_id)
 
 
 class _Places(Discreet, frozen=True):
@@ -94,7 +94,8 @@ class _Request:
 
     async def look(self, tx: Transaction) -> Applied:
         """Makes the plan; returns what it would come to. Raises Moved."""
-        planned = await self._planned(tx, await self._access(tx, self._tools.clock()))
+        places = await self._access(tx, self._tools.clock())
+        planned = await self._planned(tx, places, Pace())
         self._seen = planned
         target = planned.places.target
         return Applied.of(planned.plan, target.workspace, target.stream.head, dry_run=True)
@@ -107,7 +108,7 @@ class _Request:
         places = await self._access(tx, now)
         planned = self._seen
         if planned is None or not planned.places.are_as(places):
-            planned = await self._planned(tx, places)
+            planned = await self._planned(tx, places, Pace.while_locked())
         return await self._carry_out(tx, planned, places, now)
 
     async def _carry_out(
@@ -146,12 +147,12 @@ class _Request:
             raise Refusal(*self._draft.faults, no_such_source())
         return _Places(target, source)
 
-    async def _planned(self, tx: Transaction, places: _Places) -> _Planned:
+    async def _planned(self, tx: Transaction, places: _Places, pace: Pace) -> _Planned:
         source, now = places.source, self._tools.clock()
-        planner = Planner(places.target, self._tools, verdicts=None)
+        planner = Planner(places.target, self._tools, verdicts=None, pace=pace)
         planner.faults.add(*self._draft.faults)
         present = await planner.read(tx)
-        originals = await by_name(tx, source, Pace())
+        originals = await by_name(tx, source, pace)
         key = self._tools.sealer.data_key(source.key)
         wanted = self._wanted(originals, present, planner.faults, is_owner=_is_owner(source))
         for batch in in_batches(wanted, lambda each: each.value_bytes):

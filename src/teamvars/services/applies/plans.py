@@ -107,10 +107,12 @@ class Planner:
     Faults are collected until `plan`. What takes long lets other tasks have the event loop.
     """
 
-    def __init__(self, granted: WorkspaceAccess, tools: Tools, verdicts: Verdicts | None) -> None:
+    def __init__(
+        self, granted: WorkspaceAccess, tools: Tools, verdicts: Verdicts | None, pace: Pace
+    ) -> None:
         """`verdicts` on code; None: whatever is to be code is known to parse."""
         self.faults = Faults()
-        self._pace = Pace()
+        self._pace = pace
         self._granted = granted
         self._key = tools.sealer.data_key(granted.key)
         self._quota = tools.quota

@@ -17,8 +17,6 @@ _ACTIONS = {
     Outcome.UPDATED: "variable.update",
     Outcome.DELETED: "variable.delete",
 }
-_SHARE = 1.0
-"""Others have the event loop for as long as the work, and no longer: they wait for its locks."""
 
 
 def _nothing(_: Variable) -> Mapping[str, object]:
@@ -33,7 +31,7 @@ class Recorder:
         self._chain = chain
         self._caller = caller
         self._now = now
-        self._pace = Pace()
+        self._pace = Pace.while_locked()
 
     async def carry_out(
         self,
@@ -58,7 +56,7 @@ class Recorder:
             events = [self._event(step, more(step.stored.variable)) for step in batch]
             entries, stream = self._chain.extend_all(stream, events, plan.usage)
             await streams.append_all(self._tx, entries, [stream])
-            await self._pace.keep(_SHARE)
+            await self._pace.keep()
         return stream
 
     async def note(
@@ -78,7 +76,7 @@ class Recorder:
             ]
             entries, stream = self._chain.extend_all(stream, events, stream.usage)
             await streams.append_all(self._tx, entries, [stream])
-            await self._pace.keep(_SHARE)
+            await self._pace.keep()
         return stream
 
     def _event(self, step: Step, more: Mapping[str, object]) -> Event:

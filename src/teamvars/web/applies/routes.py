@@ -77,8 +77,11 @@ class ApplyRoutes:
         """Make the variables of a workspace what the request says, all or none."""
         caller, workspace_id = request.require_caller(), request.path("workspace_id")
         draft = await requests.draft(request.document, workspace_id, self._dialect)
-        work = self._applies.apply(caller, workspace_id, draft, wanted_versions(request))
-        return await request.changed(work, self._applied)
+        # A short one that prunes may delete as much as there is.
+        has_turn = not draft.prune or request.body_bytes > _SHORT_BYTES
+        async with nullcontext() if has_turn else self._turns.turn(caller):
+            work = self._applies.apply(caller, workspace_id, draft, wanted_versions(request))
+            return await request.changed(work, self._applied)
 
     async def copy(self, request: Request) -> Response:
         """Copy variables from another workspace of the organization, all or none."""
