@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from teamvars.services.applies.turns import WAITERS_EACH
 from tests.support.deployment import Deployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant, faults
 
@@ -317,6 +318,17 @@ async def test_a_workspace_that_never_rests_becomes_what_is_asked_all_the_same(
     assert number > 3
     assert len(await listed(tenant)) == 1501
     assert (await tenant.deployment.services.audit.verify())[1] == []
+
+
+async def test_what_may_take_long_waits_for_its_turn_and_what_is_short_does_not(
+    tenant: Tenant,
+) -> None:
+    for options in ({}, {"prune": True}):
+        answers = await asyncio.gather(
+            *(apply(tenant, item(f"k{n}"), **options) for n in range(WAITERS_EACH + 8))
+        )
+        statuses = {answer.status_code for answer in answers}
+        assert statuses == ({200, 429} if options else {200})
 
 
 async def test_a_name_given_twice_is_told_whatever_is_there(tenant: Tenant) -> None:
