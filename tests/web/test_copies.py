@@ -263,8 +263,11 @@ async def test_what_is_wrong_with_a_copy_is_told_at_its_place(tenant: Tenant) ->
         ("422", "invalid_value", "/data/attributes/on-conflict"),
     ]
     assert await listed(tenant) == {}
-    itself = await copy(tenant, source="network")
-    assert faults(itself) == [("422", "invalid_value", SOURCE)]
+    twice = ("422", "key_taken", "/data/attributes/keys/1/key")
+    itself = await copy(tenant, key("a"), key("a"), source="network")
+    assert faults(itself) == [twice, ("422", "invalid_value", SOURCE)]
+    unseen = await copy(tenant, key("a"), key("a"), source="ws-1111111111111111")
+    assert faults(unseen) == [twice, ("404", "not_found", SOURCE)]
 
 
 async def test_reading_many_bad_names_leaves_the_loop_to_others() -> None:

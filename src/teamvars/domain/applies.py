@@ -52,7 +52,7 @@ class OnConflict(StrEnum):
 class CopyDraft(msgspec.Struct, frozen=True):
     """Which variables of which workspace are copied; None in the place of names: all of them.
 
-    A name is None where its item has faults of its own.
+    A name is None where its item has faults of its own, or the name of an earlier one.
     """
 
     source_id: str | None = None

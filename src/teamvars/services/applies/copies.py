@@ -15,7 +15,6 @@ from teamvars.domain.applies import (
     is_the_target,
     no_such_source,
     not_in_source,
-    repeated,
 )
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Faults, Kind, Refusal, refuse_all
@@ -170,7 +169,7 @@ class _Request:
         is_owner: bool,
     ) -> Iterator[StoredVariable]:
         """The variables of the source that the caller may copy; adds the faults of all others."""
-        for name, at in self._named(originals, faults):
+        for name, at in self._named(originals):
             if name not in originals:
                 faults.add(not_in_source(at))
                 continue
@@ -182,19 +181,14 @@ class _Request:
             else:
                 yield original
 
-    def _named(self, originals: Iterable[Name], faults: Faults) -> Iterator[tuple[Name, str]]:
-        """Each name that is asked for once, and where the request has it."""
+    def _named(self, originals: Iterable[Name]) -> Iterator[tuple[Name, str]]:
+        """Each name that is asked for, and where the request has it."""
         if self._draft.names is None:
             yield from ((name, _KEYS) for name in originals)
             return
-        named = set()
         for number, name in enumerate(self._draft.names):
-            at = f"{_KEYS}/{number}"
-            if name in named:
-                faults.add(repeated(at))
-            elif name is not None:
-                named.add(name)
-                yield name, at
+            if name is not None:
+                yield name, f"{_KEYS}/{number}"
 
     def _copy_of(
         self, original: Variable, values: Mapping[str, str], present: Collection[Name]

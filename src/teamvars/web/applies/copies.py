@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict
+from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict, repeated
 from teamvars.domain.errors import Code
 from teamvars.domain.variables import Category
 from teamvars.pace import Pace
@@ -117,10 +117,19 @@ async def draft(document: object, dialect: Dialect) -> CopyDraft:
 
 
 async def _names(read: Reader, keys: list[object], dialect: Dialect) -> Sequence[Name | None]:
+    """The names that the items have; None where one has faults, or the name of an earlier one."""
     pace = Pace()
-    names = []
+    seen: set[Name] = set()
+    names: list[Name | None] = []
     for number, item in enumerate(read.at_most(MAX_ITEMS, keys, _KEYS)):
-        names.append(_name(read, item, f"{_KEYS}/{number}", dialect))
+        at = f"{_KEYS}/{number}"
+        name = _name(read, item, at, dialect)
+        if name in seen:
+            read.add(repeated(at))
+            name = None
+        elif name is not None:
+            seen.add(name)
+        names.append(name)
         await pace.keep()
     return names
 

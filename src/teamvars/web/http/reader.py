@@ -148,7 +148,11 @@ class Reader:
 
     def fault(self, code: Code, detail: str, pointer: str) -> None:
         """Notes a fault of the member there; of too many it is only counted."""
-        self._faults.add(Fault(code, detail, pointer=pointer))
+        self.add(Fault(code, detail, pointer=pointer))
+
+    def add(self, fault: Fault) -> None:
+        """Notes a fault of the document as it was sent."""
+        self._faults.add(fault)
 
     def _each(
         self, code: Code, detail: str, places: Iterator[T], pointer_to: Callable[[T], str]
