@@ -156,6 +156,22 @@ async def test_a_value_is_hidden_without_being_sent_again(tenant: Tenant) -> Non
     assert ("other", "env") not in await listed(tenant)
 
 
+async def test_of_a_value_that_cannot_be_read_nobody_is_told_that_it_is_no_code(
+    tenant: Tenant,
+) -> None:
+    wrong = await apply(
+        tenant,
+        item("a", category="tool", hcl=True, value=7),
+        item("b", category="tool", hcl="yes", value="1 +"),
+        item("c", category="tools", hcl=True, value="1 +"),
+    )
+    assert faults(wrong) == [
+        ("422", "wrong_type", "/data/0/attributes/value"),
+        ("422", "wrong_type", "/data/1/attributes/hcl"),
+        ("422", "invalid_value", "/data/2/attributes/category"),
+    ]
+
+
 async def test_every_bad_item_is_told_at_its_place_and_nothing_is_done(tenant: Tenant) -> None:
     await tenant.make_variable("kept")
     before, trail = await listed(tenant), await audit(tenant)
@@ -276,6 +292,8 @@ async def test_a_workspace_is_filled_to_its_limit_and_not_beyond(tenant: Tenant)
     assert (await apply(tenant, *items[:-1])).status_code == 200
     full = await apply(tenant, item("one"), item("two"))
     assert faults(full) == [("422", "workspace_full", "/data")]
+    twice = await apply(tenant, item("one"), item("one"))
+    assert faults(twice) == [("422", "key_taken", "/data/1/attributes/key")], "there is room for it"
     replaced = await apply(tenant, *items[:-2], item("one"), item("two"), prune=True)
     assert replaced.status_code == 200, "what goes makes room"
     too_many = await apply(tenant, *items, item("beyond"))

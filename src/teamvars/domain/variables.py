@@ -125,8 +125,11 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         """The value that must parse as configuration-language code, if the request makes it one.
 
         `before` is the stored variable, None for a create. A stored sensitive value is not asked
-        for, and neither is one that the request has no bearing on.
+        for, and neither is one that the request has no bearing on. Of a request that is at fault
+        about one of these, nobody knows what it would make code.
         """
+        if self.faults and self._is_unclear():
+            return None
         category = self.category or (before and before.category)
         hcl = self.hcl if self.hcl is not None or before is None else before.hcl
         if category is not Category.TOOL or not hcl:
@@ -151,6 +154,11 @@ class VariableDraft(Discreet, frozen=True, gc=False):
             for name in ("key", "value", "description", "category", "hcl", "sensitive")
             if name in hidden or getattr(before, name) != getattr(after, name)
         ]
+
+    def _is_unclear(self) -> bool:
+        """Whether what was sent as value, category or `hcl` could not be read."""
+        unclear = {f"{self.at}/{name}" for name in ("value", "category", "hcl")}
+        return any(fault.pointer in unclear for fault in self.faults)
 
     def _attribute_faults(self) -> list[Fault]:
         return [

@@ -166,18 +166,23 @@ class Planner:
         now: int,
     ) -> None:
         name = draft.key, draft.category
-        if name in self._named:
+        is_repeated = name in self._named
+        if is_repeated:
             self.faults.add(repeated(draft.at))
         if None not in name:
             self._named.add(name)
         try:
             if stored is None:
-                self._steps.append(self._created(draft, now))
+                step = self._created(draft, now)
             else:
                 before = stored.variable.with_value(values.get(stored.variable.id))
-                self._steps.append(self._updated(draft, stored, before))
+                step = self._updated(draft, stored, before)
         except Refusal as refusal:
             self.faults.add(*refusal.faults)
+        else:
+            # Room is for one variable of a name.
+            if not is_repeated:
+                self._steps.append(step)
 
     def _created(self, draft: VariableDraft, now: int) -> Step:
         variable = draft.build(self._granted.workspace, now, self._broken(draft.code(None)))
