@@ -22,11 +22,14 @@ from teamvars.domain.directory import (
 )
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Status
+from teamvars.domain.workspaces import Quota
 from teamvars.services.accounts import Disabling
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.web.http.errors import STATUS
-from tests.faults.model import FaultTriple, Model, Team
+from tests.faults.model.model import Model
+from tests.faults.model.organization import Team
+from tests.faults.model.refusals import FaultTriple
 from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.tenant import Tenant, build_tenant
 
@@ -36,12 +39,11 @@ PEOPLE = {
     **dict.fromkeys(("invited", "invited_writer"), "invited"),
 }
 NOBODY = "var-1111111111111111"
+NO_WORKSPACE = "ws-1111111111111111"
 
-_ASSIGNED = re.compile(r"\b(?:(var)-[1-9A-HJ-NP-Za-km-z]{16}|[0-9a-f]{36})\b")
-_OF_THIS_STORE = (
-    (re.compile(r"\.[0-9a-f]{8}\""), '.names"'),
-    (re.compile(r"\"[0-9a-f]{64}\."), '"head.'),
-)
+_ASSIGNED = re.compile(r"\b(?:(var)-[1-9A-HJ-NP-Za-km-z]{16}|[0-9a-f]{36}|[0-9a-f]{64})\b")
+_NAMES_IN_TAG = re.compile(r"\.[0-9a-f]{8}\"")
+_LIST_TAG = re.compile(r'"(head#\d+)\.names"')
 
 
 def model_of_tenant() -> Model:
@@ -61,13 +63,15 @@ def model_of_tenant() -> Model:
 
 
 @asynccontextmanager
-async def open_nodes(url: str, count: int = 1) -> AsyncIterator[list[Deployment]]:
+async def open_nodes(
+    url: str, count: int = 1, quota: Quota | None = None
+) -> AsyncIterator[list[Deployment]]:
     """That many nodes on one store, each with connections of its own."""
-    async with open_deployment(url) as first:
+    async with open_deployment(url, quota=quota) as first:
         if count == 1:
             yield [first]
             return
-        async with open_deployment(url, keys=first.keys) as second:
+        async with open_deployment(url, quota=quota, keys=first.keys) as second:
             yield [first, second]
 
 
@@ -171,6 +175,11 @@ class Nodes:
         ids = self.tenant.users if linkage == "users" else self.tenant.memberships
         return ids[person]
 
+    def workspace_id(self, name: str) -> str:
+        """The id of a workspace; of another organization's `elsewhere`, and of `nowhere`."""
+        others = {"elsewhere": self.tenant.other_workspace, "nowhere": NO_WORKSPACE}
+        return {**others, **self.tenant.workspaces}[name]
+
     @property
     def _streams(self) -> Mapping[str, str]:
         return {**self.tenant.teams, **self.tenant.workspaces}
@@ -207,22 +216,21 @@ class Nodes:
             # Of members, the rest of the resource holds times and addresses of each store's own.
             data = [{"type": item["type"], "id": item["id"]} for item in data]
             document["data"] = sorted(data, key=lambda item: str(item["id"]))
-            data = document["data"]
         hidden = {"x-request-id", "content-length"}
         headers = {k: self._named(v) for k, v in answer.headers.items() if k not in hidden}
         faults = [(e["status"], e["code"], e.get("source", {}).get("pointer")) for e in errors]
         seen = f"{answer.status_code} {sorted(headers.items())} {json.dumps(document)}"
-        return Reply(answer.status_code, faults, _flat(data), seen)
+        return Reply(answer.status_code, faults, _known(document, headers), seen)
 
     def _named(self, text: str) -> str:
-        for pattern, name in _OF_THIS_STORE:
-            text = pattern.sub(name, text)
+        text = _NAMES_IN_TAG.sub('.names"', text)
         text = text.replace(self.tenant.organization, "organization")
         text = re.sub(r"\b(?:ws|team|user|ou)-\w{16}\b", lambda m: self._names[m[0]], text)
         return _ASSIGNED.sub(self._name_of, text)
 
     def _name_of(self, found: re.Match[str]) -> str:
-        id_, kind = found[0], found[1] or "version"
+        id_ = found[0]
+        kind = found[1] or ("head" if len(id_) == 64 else "version")
         if id_ not in self._names:
             number = sum(name.startswith(f"{kind}#") for name in self._names.values())
             self._name(f"{kind}#{number if kind == 'var' else number + 1}", id_)
@@ -239,6 +247,13 @@ class Nodes:
         if who.endswith("-token"):
             return self.tenant.teams[who.removesuffix("-token")]
         return self.tenant.users[who]
+
+
+def _known(document: Any, headers: Mapping[str, str]) -> Any:
+    """What a model has of an answer; what shows a list's head comes with that."""
+    of_list = _LIST_TAG.fullmatch(headers.get("etag", ""))
+    told = _flat(document["data"]) if "data" in document else document.get("meta")
+    return told if of_list is None else (of_list[1], told)
 
 
 def _flat(data: Any) -> Any:

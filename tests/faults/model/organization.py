@@ -1,26 +1,14 @@
-"""The model: what contract §4 to §6 says of one organization, without storage, HTTP or time.
-
-People, teams and workspaces go by their names, what the service assigns by its number: `var#1`,
-`version#1`. Every operation returns what must be answered; `trail` is what the audit must say.
-"""
+"""What contract §5 and §6 say: who is in which team, and what that gives them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+from tests.faults.model.refusals import FaultTriple, Refused
 
 READ, WRITE, OWNER = 1, 2, 3
-FaultTriple = tuple[str, str, str | None]
-Attributes = Mapping[str, Any]
+WORKSPACES = ("network", "payments")
 Verb = Literal["add", "remove"]
-
-
-class Refused(Exception):
-    """The answer is a refusal with these faults: status, code, pointer."""
-
-    def __init__(self, *faults: FaultTriple) -> None:
-        self.faults = list(faults)
-        statuses = {status for status, _, _ in faults}
-        self.status = int(statuses.pop()) if len(statuses) == 1 else 422
 
 
 @dataclass
@@ -33,8 +21,8 @@ class Team:
     secret: bool = False
 
 
-class Model:
-    """One organization. Callers are users, `TEAM-token` and `organization-token`."""
+class Organization:
+    """People and teams. Callers are users, `TEAM-token` and `organization-token`."""
 
     def __init__(
         self, status: Mapping[str, str], teams: Mapping[str, Team], disabled: Collection[str] = ()
@@ -42,48 +30,8 @@ class Model:
         self.status = dict(status)
         self.teams = dict(teams)
         self.disabled = set(disabled)
-        self.variables: dict[str, dict[str, Any]] = {}
         self.revoked: set[str] = set()
-        self.made = self.versions = 0
         self.trail: list[tuple[str, str]] = []
-
-    def listed(self, who: str, workspace: str) -> list[Attributes]:
-        self._need(who, workspace, READ)
-        found = [one for one in self.variables.values() if one["workspace"] == workspace]
-        return [_shown(one) for one in sorted(found, key=lambda one: (one["key"], one["category"]))]
-
-    def read(self, who: str, workspace: str, id_: str) -> Attributes:
-        self._need(who, workspace, READ)
-        return _shown(self._variable(workspace, id_))
-
-    def create(self, who: str, workspace: str, given: Attributes) -> Attributes:
-        self._need(who, workspace, WRITE)
-        faults = _key_faults(given)
-        if "description" not in given:
-            faults.append(("422", "missing_member", "/data/attributes/description"))
-        defaults: Attributes = {"value": "", "hcl": False, "sensitive": False}
-        variable = {"id": f"var#{self.made + 1}", "workspace": workspace, **defaults, **given}
-        self._put(variable, faults)
-        self.made += 1
-        self.trail.append((workspace, "variable.create"))
-        return _shown(variable)
-
-    def update(
-        self, who: str, workspace: str, id_: str, given: Attributes, if_match: str | None
-    ) -> Attributes:
-        before = self._writable(who, workspace, id_, if_match)
-        permanent = before["sensitive"] and given.get("sensitive") is False
-        fault: FaultTriple = ("422", "sensitive_is_permanent", "/data/attributes/sensitive")
-        by_name = {"key": _key_faults(given), "sensitive": [fault] * permanent}
-        variable = {**before, **given}
-        self._put(variable, [fault for name in given for fault in by_name.get(name, [])])
-        self.trail.append((workspace, "variable.update"))
-        return _shown(variable)
-
-    def delete(self, who: str, workspace: str, id_: str, if_match: str | None) -> None:
-        self._writable(who, workspace, id_, if_match)
-        del self.variables[id_]
-        self.trail.append((workspace, "variable.delete"))
 
     def members(self, who: str, team: str) -> list[str]:
         self._see(who, team)
@@ -166,40 +114,3 @@ class Model:
         seen = inside and (team in acting or not self.teams[team].secret)
         if not self._owns(who) and not seen:
             raise Refused(("404", "not_found", None))
-
-    def _variable(self, workspace: str, id_: str) -> dict[str, Any]:
-        variable = self.variables.get(id_)
-        if variable is None or variable["workspace"] != workspace:
-            raise Refused(("404", "not_found", None))
-        return variable
-
-    def _writable(self, who: str, workspace: str, id_: str, if_match: str | None) -> dict[str, Any]:
-        self._need(who, workspace, READ)
-        variable = self._variable(workspace, id_)
-        self._need(who, workspace, WRITE)
-        if if_match not in (None, "*", variable["version-id"]):
-            raise Refused(("412", "precondition_failed", None))
-        return variable
-
-    def _put(self, variable: dict[str, Any], faults: list[FaultTriple]) -> None:
-        if faults:
-            raise Refused(*faults)
-        place = ("workspace", "key", "category")
-        for other in self.variables.values():
-            taken = all(other[name] == variable[name] for name in place)
-            if taken and other["id"] != variable["id"]:
-                raise Refused(("422", "key_taken", "/data/attributes/key"))
-        self.versions += 1
-        variable["version-id"] = f"version#{self.versions}"
-        self.variables[variable["id"]] = variable
-
-
-def _key_faults(given: Attributes) -> list[FaultTriple]:
-    key = given.get("key", "key")
-    good = key and not set(" =\n") & set(key)
-    return [] if good else [("422", "invalid_value", "/data/attributes/key")]
-
-
-def _shown(variable: Attributes) -> Attributes:
-    value = None if variable["sensitive"] else variable["value"]
-    return {name: x for name, x in {**variable, "value": value}.items() if name != "workspace"}
