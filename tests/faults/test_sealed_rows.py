@@ -1,0 +1,138 @@
+"""No sealed value opens anywhere but in its own row."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from structlog.testing import capture_logs
+
+from teamvars.storage.database import Transaction
+from tests.faults.canaries import canary, finds
+from tests.support.tenant import Tenant, variable_document
+
+
+@dataclass(frozen=True)
+class Row:
+    """A variable as one of the tests of tampering makes it."""
+
+    path: str
+    id: str
+    value: str
+
+
+async def make(tenant: Tenant, path: str, who: str = "owner", **attributes: Any) -> Row:
+    value = canary()
+    document = variable_document(key=f"key-{uuid4()}", value=value, **attributes)
+    made = await tenant.call(who, "POST", path, document)
+    return Row(path, made.json()["data"]["id"], value)
+
+
+async def execute(tenant: Tenant, statement: str, *args: object) -> None:
+    """Tampers with the store."""
+    await tenant.deployment.services.database.write(lambda tx: tx.execute(statement, *args))
+
+
+async def give_sealed_value(tenant: Tenant, source: Row, target: Row) -> None:
+    await execute(
+        tenant,
+        "UPDATE variables SET sealed_value = "
+        "(SELECT sealed_value FROM variables WHERE id = $1) WHERE id = $2",
+        source.id,
+        target.id,
+    )
+
+
+async def refuses_to_show(tenant: Tenant, row: Row, *secrets: str, who: str = "owner") -> None:
+    """Reading is an honest 500 that tells nothing; the log names the variable, and no value."""
+    for path in (f"{row.path}/{row.id}", row.path):
+        with capture_logs() as logged:
+            answer = await tenant.call(who, "GET", path)
+        assert answer.status_code == 500
+        assert [error["code"] for error in answer.json()["errors"]] == ["internal_error"]
+        told = answer.content + repr(logged).encode()
+        assert not finds(told, row.value, *secrets)
+        assert any(row.id in line["event"] or "data key" in line["event"] for line in logged)
+
+
+async def test_a_sealed_value_opens_in_no_other_row(tenant: Tenant) -> None:
+    here = tenant.vars_path()
+    elsewhere = f"/workspaces/{tenant.other_workspace}/vars"
+    sources = [
+        await make(tenant, here),
+        await make(tenant, here, sensitive=True),
+        await make(tenant, tenant.vars_path("payments")),
+        await make(tenant, elsewhere, who="outsider"),
+    ]
+    for source in sources:
+        target = await make(tenant, here)
+        await give_sealed_value(tenant, source, target)
+        await refuses_to_show(tenant, target, source.value)
+        await execute(tenant, "DELETE FROM variables WHERE id = $1", target.id)
+
+
+async def test_a_flag_flipped_behind_our_back_shows_no_secret(tenant: Tenant) -> None:
+    secret = await make(tenant, tenant.vars_path(), sensitive=True)
+    await execute(tenant, "UPDATE variables SET sensitive = 0 WHERE id = $1", secret.id)
+    await refuses_to_show(tenant, secret)
+
+
+async def test_a_row_moved_to_another_workspace_or_given_another_id_does_not_open(
+    tenant: Tenant,
+) -> None:
+    moved = await make(tenant, tenant.vars_path("payments"))
+    await execute(
+        tenant,
+        "UPDATE variables SET workspace_id = $1 WHERE id = $2",
+        tenant.workspaces["network"],
+        moved.id,
+    )
+    await refuses_to_show(tenant, Row(tenant.vars_path(), moved.id, moved.value))
+    renamed = await make(tenant, tenant.vars_path("payments"))
+    await execute(tenant, "UPDATE variables SET id = $1 WHERE id = $2", "var-other", renamed.id)
+    await refuses_to_show(tenant, Row(renamed.path, "var-other", renamed.value))
+
+
+async def organization_of(tenant: Tenant, workspace_id: str) -> str:
+    async def body(tx: Transaction) -> str:
+        sql = "SELECT organization_id FROM workspaces WHERE id = $1"
+        row = await tx.fetch_one(sql, workspace_id)
+        assert row is not None
+        found: str = row[0]
+        return found
+
+    return await tenant.deployment.services.database.read(body)
+
+
+async def test_a_data_key_opens_in_no_other_organization(tenant: Tenant) -> None:
+    row = await make(tenant, tenant.vars_path())
+    await execute(
+        tenant,
+        "UPDATE data_keys SET wrapped = "
+        "(SELECT wrapped FROM data_keys WHERE organization_id = $1) WHERE organization_id = $2",
+        await organization_of(tenant, tenant.other_workspace),
+        await organization_of(tenant, tenant.workspaces["network"]),
+    )
+    await refuses_to_show(tenant, row)
+
+
+async def test_a_data_key_opens_under_no_other_version(tenant: Tenant) -> None:
+    row = await make(tenant, tenant.vars_path())
+    mine = await organization_of(tenant, tenant.workspaces["network"])
+    await execute(tenant, "UPDATE data_keys SET version = 2 WHERE organization_id = $1", mine)
+    await execute(tenant, "UPDATE organizations SET data_key_version = 2 WHERE id = $1", mine)
+    await refuses_to_show(tenant, row)
+
+
+async def test_a_value_that_does_not_open_keeps_no_other_from_being_read_and_can_be_deleted(
+    tenant: Tenant,
+) -> None:
+    """A list is whole or refused: one that leaves a variable out would be taken for the truth."""
+    path = tenant.vars_path()
+    good, broken = await make(tenant, path), await make(tenant, path)
+    await give_sealed_value(tenant, good, broken)
+    await refuses_to_show(tenant, broken, good.value)
+    answer = await tenant.call("reader", "GET", f"{path}/{good.id}")
+    assert answer.json()["data"]["attributes"]["value"] == good.value
+    assert (await tenant.call("owner", "DELETE", f"{path}/{broken.id}")).status_code == 204
+    listed = await tenant.variables()
+    assert [variable["attributes"]["value"] for variable in listed] == [good.value]
