@@ -261,6 +261,8 @@ def test_the_tour_shows_what_the_readme_says(dev: Dev) -> None:
     assert '"key":"DB_PASSWORD","value":null' in seen
     assert "topsecret" not in seen
     assert "sensitive_is_permanent" in seen
+    assert '"outcome":"updated","changed":["value"]' in seen
+    assert '"outcome":"created"' in seen
     for code in ("missing_member", "invalid_value", "unknown_attribute"):
         assert f'"code":"{code}"' in seen
     assert seen.count("HTTP/1.1 204 No Content") == 3
