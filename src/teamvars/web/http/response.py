@@ -7,7 +7,7 @@ import msgspec
 from teamvars.services.rendered import Rendered
 from teamvars.web.http.negotiation import MEDIA_TYPE
 
-PIECE_BYTES = 64 * 1024
+PIECE_BYTES = 128 * 1024
 """Of a long body that go to the server at once."""
 
 _NONE: Mapping[str, str] = {}

@@ -10,6 +10,8 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.response import PIECE_BYTES, Response
 from teamvars.web.http.time_limits import TimeLimits
 
+SHORT_BYTES = 64 * 1024
+"""A response of so many bytes is sent at once, and is in no budget."""
 PIECE_SECONDS = 30.0
 """How long a client may take for a piece of a very long response."""
 BYTES_A_SECOND = 64 * 1024
@@ -18,8 +20,8 @@ PACED_BYTES = 1024 * 1024
 """A response of more than this is paced: about as much as the server takes without a wait."""
 UNPACED_RESPONSES = 32
 """So many long responses at a time are not paced, unless they are very long."""
-PIECES_A_SECOND = 4000
-"""Of several paced responses together. Copying one into fresh memory takes some 100 µs."""
+PIECES_A_SECOND = 2000
+"""Of several paced responses together. Copying one into fresh memory takes some 200 µs."""
 
 _PRIVATE = [
     (b"Cache-Control", b"private, no-store"),
@@ -48,7 +50,7 @@ class Sender:
         # Once the body is read or given up. Where the rest of it stays unread, the connection ends.
         keep_alive = not request.body_pending or await request.drain()
         start = _start(request, response, size, keep_alive=keep_alive)
-        if size <= PIECE_BYTES or request.method == "HEAD":
+        if size <= SHORT_BYTES or request.method == "HEAD":
             await send(start)
             content = b"" if request.method == "HEAD" else b"".join(pieces)
             await send({"type": "http.response.body", "body": content})
