@@ -85,13 +85,15 @@ class Sender:
                     await send(
                         {"type": "http.response.body", "body": content, "more_body": size > 0}
                     )
+                if not size:
+                    break
                 # `send` does not suspend while the server's buffer has room, nor once the client
                 # has disconnected: the whole response would be copied in one iteration of the
                 # event loop.
                 excess = max(self._long_responses - unpaced, 0)
                 await asyncio.sleep(excess / PIECES_A_SECOND)
                 if disconnect is not None and disconnect.done():
-                    return size == 0
+                    return False
         finally:
             self._long_responses -= 1
             if disconnect is not None:
