@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from teamvars.domain.errors import MOST_FAULTS, Code, Refusal
 from teamvars.web.http import json_body
 from teamvars.web.http.json_body import Parser
+from teamvars.web.http.json_items import parse_items
 from teamvars.web.http.reader import Reader
 from tests.support.turns import turns_of_others
 
@@ -148,7 +149,7 @@ async def test_looking_for_items_leaves_the_loop_to_others() -> None:
     body = b'{"meta":[' + b"0," * 30_000 + b"0]}"
 
     async def read() -> object:
-        return await Parser().parse_items(body, 5)
+        return await parse_items(body, 5)
 
     document, turns = await turns_of_others(read())
     assert document == json.loads(body, parse_int=len)
@@ -161,7 +162,7 @@ async def test_looking_for_items_leaves_the_loop_to_others() -> None:
 )
 async def test_what_is_no_json_among_the_items_is_refused(items: str) -> None:
     with pytest.raises(Refusal) as refused:
-        await Parser().parse_items(f'{{"data":[1,{items}],"meta":{{}}}}'.encode(), 5)
+        await parse_items(f'{{"data":[1,{items}],"meta":{{}}}}'.encode(), 5)
     assert {fault.code for fault in refused.value.faults} == {Code.MALFORMED_DOCUMENT}
 
 
@@ -170,4 +171,4 @@ async def test_a_list_of_items_is_read_as_a_whole_document_is(items: list[Any], 
     document = {name + "x": 1, "data": items, "meta": {}}
     for indent in (None, 2):
         body = json.dumps(document, indent=indent).encode()
-        assert await Parser().parse_items(body, 5) == await Parser().parse(body)
+        assert await parse_items(body, 5) == await Parser().parse(body)

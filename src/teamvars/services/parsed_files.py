@@ -1,14 +1,14 @@
 """Reading a file of variables, as people keep them, into what a workspace would hold."""
 
-from teamvars.domain.access import Caller, Permission
+from teamvars.domain.access import Caller
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.services import Clock
+from teamvars.services.admission import admit_writer
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import TooComplex, has_at_most
 from teamvars.services.syntax import too_complex
-from teamvars.storage import access
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Database
 from teamvars.variable_files import MAX_NAMES, Format, ParsedFile
 
 MAX_CONTENT_BYTES = 512 * 1024
@@ -45,12 +45,7 @@ class ParsedFiles:
         Refuses: unauthenticated, not found, forbidden, every fault of the draft, a file that is too
         complex or has too many names, too many requests, busy.
         """
-
-        async def body(tx: Transaction) -> None:
-            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
-            granted.require(Permission.WRITE_VARIABLES)
-
-        await self._database.read(body)
+        await admit_writer(self._database, caller, self._clock(), workspace_id)
         refuse_all(draft.all_faults())
         assert draft.format is not None and draft.content is not None  # decoding requires both
         assert caller.actor is not None  # known since the access check

@@ -2,15 +2,15 @@
 
 import msgspec
 
-from teamvars.domain.access import Caller, Permission
+from teamvars.domain.access import Caller
 from teamvars.domain.errors import Refusal, refuse_all
 from teamvars.domain.variables import ValueDraft
 from teamvars.services import Clock
+from teamvars.services.admission import admit_writer
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import Examination, TooComplex
 from teamvars.services.syntax import too_complex
-from teamvars.storage import access
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Database
 
 
 class ValueChecks:
@@ -27,12 +27,7 @@ class ValueChecks:
         Refuses: unauthenticated, not found, forbidden, every fault of the draft, code that is too
         complex, too many requests, busy.
         """
-
-        async def body(tx: Transaction) -> None:
-            granted = await access.workspace(tx, caller, self._clock(), workspace_id)
-            granted.require(Permission.WRITE_VARIABLES)
-
-        await self._database.read(body)
+        await admit_writer(self._database, caller, self._clock(), workspace_id)
         refuse_all(draft.all_faults())
         text = draft.value or ""
         if not draft.hcl:

@@ -4,14 +4,14 @@ from teamvars.domain.access import Caller, Permission, WorkspaceAccess
 from teamvars.domain.applies import ApplyDraft
 from teamvars.domain.preconditions import Versions
 from teamvars.pace import Pace
+from teamvars.services.admission import admit_writer
+from teamvars.services.applies.making import make
 from teamvars.services.applies.plans import (
     Applied,
     Plan,
     Planner,
     Tools,
-    at_one_head,
     is_unchanged,
-    unmoved,
 )
 from teamvars.services.applies.recording import Recorder
 from teamvars.services.code.checker import CodeChecker
@@ -30,12 +30,7 @@ class Applies:
 
     async def admit(self, caller: Caller, workspace_id: str) -> None:
         """Refuses who may not change the workspace's variables."""
-
-        async def body(tx: Transaction) -> None:
-            granted = await access.workspace(tx, caller, self._tools.clock(), workspace_id)
-            granted.require(Permission.WRITE_VARIABLES)
-
-        await self._database.query(body)
+        await admit_writer(self._database, caller, self._tools.clock(), workspace_id)
 
     async def apply(
         self, caller: Caller, workspace_id: str, draft: ApplyDraft, versions: Versions
@@ -49,10 +44,7 @@ class Applies:
 
         async def attempt(verdicts: Verdicts) -> Applied:
             request = _Request(self._tools, (caller, workspace_id), draft, versions, verdicts)
-            planned = await at_one_head(self._database, request.look)
-            if draft.dry_run:
-                return unmoved(planned)
-            return await self._database.write_in_turns(request.carry_out, subject=workspace_id)
+            return await make(self._database, request, workspace_id, dry_run=draft.dry_run)
 
         return await with_verdicts(self._code, caller, attempt)
 
@@ -76,11 +68,15 @@ class _Request:
         self._verdicts = verdicts
         self._seen: tuple[WorkspaceAccess, Plan] | None = None
 
-    async def look(self, tx: Transaction) -> Applied:
-        """Makes the plan; returns what it would come to. Raises Moved, Unparsed."""
+    async def look(self, tx: Transaction) -> None:
+        """Makes the plan. Raises Moved, Unparsed."""
         granted = await self._access(tx, self._tools.clock(), lock=False)
-        plan = await self._plan(tx, granted, Pace())
-        self._seen = granted, plan
+        self._seen = granted, await self._plan(tx, granted, Pace())
+
+    def tried(self) -> Applied:
+        """What the plan would come to."""
+        assert self._seen is not None
+        granted, plan = self._seen
         return Applied.of(plan, granted.workspace, granted.stream.head, dry_run=True)
 
     async def carry_out(self, tx: Transaction) -> Applied:

@@ -20,17 +20,16 @@ from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Faults, Kind, Refusal, refuse_all
 from teamvars.domain.variables import Variable, VariableDraft
 from teamvars.pace import Pace
+from teamvars.services.applies.making import make
 from teamvars.services.applies.plans import (
     Applied,
     Plan,
     Planner,
     Tools,
-    at_one_head,
     by_name,
     in_batches,
     is_unchanged,
     opened,
-    unmoved,
 )
 from teamvars.services.applies.recording import Recorder
 from teamvars.storage import access, streams
@@ -56,10 +55,7 @@ class Copies:
         busy.
         """
         request = _Request(self._tools, caller, workspace_id, draft)
-        planned = await at_one_head(self._database, request.look)
-        if draft.dry_run:
-            return unmoved(planned)
-        return await self._database.write_in_turns(request.carry_out, subject=workspace_id)
+        return await make(self._database, request, workspace_id, dry_run=draft.dry_run)
 
 
 class _Places(Discreet, frozen=True):
@@ -91,13 +87,16 @@ class _Request:
         self._draft = draft
         self._seen: _Planned | None = None
 
-    async def look(self, tx: Transaction) -> Applied:
-        """Makes the plan; returns what it would come to. Raises Moved."""
+    async def look(self, tx: Transaction) -> None:
+        """Makes the plan. Raises Moved."""
         places = await self._access(tx, self._tools.clock())
-        planned = await self._planned(tx, places, Pace())
-        self._seen = planned
-        target = planned.places.target
-        return Applied.of(planned.plan, target.workspace, target.stream.head, dry_run=True)
+        self._seen = await self._planned(tx, places, Pace())
+
+    def tried(self) -> Applied:
+        """What the plan would come to."""
+        assert self._seen is not None
+        target = self._seen.places.target
+        return Applied.of(self._seen.plan, target.workspace, target.stream.head, dry_run=True)
 
     async def carry_out(self, tx: Transaction) -> Applied:
         """Carries the plan out, or another one if one of the workspaces has changed."""

@@ -5,7 +5,6 @@ is locked, need not look at any variable again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Self, TypeVar
 
 import msgspec
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from teamvars.domain.access import WorkspaceAccess
 from teamvars.domain.applies import MAX_CODE_BYTES, Name, Outcome, Result, repeated, too_much_code
 from teamvars.domain.discreet import Discreet
-from teamvars.domain.errors import Fault, Faults, Refusal, busy, refuse_all
+from teamvars.domain.errors import Fault, Faults, Refusal, refuse_all
 from teamvars.domain.variables import Category, SourceCode, Variable, VariableDraft, value_size
 from teamvars.domain.workspaces import Quota, Usage, Workspace
 from teamvars.pace import Pace
@@ -23,15 +22,12 @@ from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock
 from teamvars.services.syntax import Unparsed, Verdicts
 from teamvars.storage import variables
-from teamvars.storage.database import Body, Database, Transaction
+from teamvars.storage.database import Transaction
 from teamvars.storage.variables import StoredVariable
 
 _BATCH_BYTES = 256 * 1024
 _ROW_BYTES = 2560
 """What a variable counts beside its value, so that a batch has at most a hundred."""
-_MAX_ATTEMPTS = 3
-"""Each further attempt means that somebody has changed the workspace during the one before."""
-
 T = TypeVar("T")
 
 
@@ -218,21 +214,6 @@ class Planner:
             self._unparsed.append(code.text)
             return ()
         return self._verdicts.faults(code)
-
-
-async def at_one_head(database: Database, look: Body[T]) -> T | None:
-    """What the function finds, which reads without a lock and raises Moved; None: it moves on."""
-    for _ in range(_MAX_ATTEMPTS):
-        with suppress(Moved):
-            return await database.query(look)
-    return None
-
-
-def unmoved(found: T | None) -> T:
-    """What was found at one head. Refuses: busy, where it moves on all the time."""
-    if found is None:
-        raise busy()
-    return found
 
 
 def is_unchanged(seen: WorkspaceAccess, now: WorkspaceAccess) -> bool:

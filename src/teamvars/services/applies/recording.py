@@ -6,6 +6,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.applies import Outcome
 from teamvars.domain.audit import Event, Stream
 from teamvars.domain.variables import Variable
+from teamvars.domain.workspaces import Usage
 from teamvars.pace import Pace
 from teamvars.security.chain import Chain
 from teamvars.services.applies.plans import Plan, Step, in_batches
@@ -54,9 +55,7 @@ class Recorder:
                 stored[Outcome.DELETED],
             )
             events = [self._event(step, more(step.stored.variable)) for step in batch]
-            entries, stream = self._chain.extend_all(stream, events, plan.usage)
-            await streams.append_all(self._tx, entries, [stream])
-            await self._pace.keep()
+            stream = await self._append(events, stream, plan.usage)
         return stream
 
     async def note(
@@ -74,10 +73,14 @@ class Recorder:
                 self._caller.event(action, each.id, {**each.audited(), **more}, self._now)
                 for each in batch
             ]
-            entries, stream = self._chain.extend_all(stream, events, stream.usage)
-            await streams.append_all(self._tx, entries, [stream])
-            await self._pace.keep()
+            stream = await self._append(events, stream, stream.usage)
         return stream
+
+    async def _append(self, events: Iterable[Event], stream: Stream, usage: Usage) -> Stream:
+        entries, after = self._chain.extend_all(stream, events, usage)
+        await streams.append_all(self._tx, entries, [after])
+        await self._pace.keep()
+        return after
 
     def _event(self, step: Step, more: Mapping[str, object]) -> Event:
         details = {**step.stored.variable.audited(), **more}

@@ -7,7 +7,6 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict, repeated
-from teamvars.domain.errors import Code
 from teamvars.domain.variables import Category
 from teamvars.pace import Pace
 from teamvars.web.applies.requests import DRY_RUN, flag
@@ -18,7 +17,7 @@ from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import RequestBody
 from teamvars.web.variables.requests import CATEGORY, KEY, category
 
-_WORDS = tuple(word.value for word in OnConflict)
+_ON_CONFLICT = {one.value: one for one in OnConflict}
 _KEYS = "/data/attributes/keys"
 
 
@@ -97,10 +96,8 @@ async def draft(document: object, dialect: Dialect) -> CopyDraft:
     keys = read.member(attributes, "keys", list, "/data/attributes", required=False)
     names = None if keys is None else await _names(read, keys, dialect)
     word = read.member(attributes, "on-conflict", str, "/data/attributes", required=False)
-    if word is not None and word not in _WORDS:
-        detail = f"This is one of {', '.join(_WORDS)}."
-        read.fault(Code.INVALID_VALUE, detail, "/data/attributes/on-conflict")
-        word = None
+    at = "/data/attributes/on-conflict"
+    on_conflict = read.choice(word, _ON_CONFLICT, "This is {}.", at)
     relationships = read.member(data, "relationships", dict, "/data")
     source_id = read.related_id(relationships, "source", "workspaces")
     options = None
@@ -110,7 +107,7 @@ async def draft(document: object, dialect: Dialect) -> CopyDraft:
     return CopyDraft(
         source_id,
         names,
-        OnConflict(word or OnConflict.REFUSE),
+        on_conflict or OnConflict.REFUSE,
         flag(read, options, "dry-run"),
         read.faults,
     )

@@ -7,6 +7,7 @@ from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
 from teamvars.web.http.budgets import LARGE_BODY_BYTES
 from teamvars.web.http.json_body import Parser
+from teamvars.web.http.json_items import parse_items
 from teamvars.web.http.negotiation import require_acceptable, require_document_type
 from teamvars.web.http.parameters import require_read
 from teamvars.web.http.request import Request
@@ -75,7 +76,7 @@ class Endpoint:
         if body:  # HTTP/2 need not announce it
             require_document_type(request.header("content-type"))
         if takes.max_items is not None:
-            request.document = await self._parser.parse_items(body, takes.max_items)
+            request.document = await parse_items(body, takes.max_items)
         elif body or not takes.optional:
             request.document = await self._parser.parse(body)
 

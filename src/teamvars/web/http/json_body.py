@@ -13,7 +13,6 @@ import msgspec
 
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.pace import Pace
-from teamvars.web.http.json_items import parse_items
 
 MAX_DEPTH = 32
 MAX_VALUES = 50_000
@@ -50,17 +49,13 @@ class Parser:
             for piece in _outside_of_strings(body):
                 values += sum(map(piece.count, (b",", b"[", b"{")))
                 if values > MAX_VALUES:
-                    raise _malformed(f"A document has at most {MAX_VALUES} values.")
+                    raise malformed(f"A document has at most {MAX_VALUES} values.")
                 await pace.give_way()
             document = _decode(body)
             await pace.give_way()
             _require_readable(body, document)
             await pace.give_way()
             return document
-
-    async def parse_items(self, body: bytes, max_items: int) -> object:
-        """The document, whose `data` may be a list of so many items; see `json_items`."""
-        return await parse_items(body, max_items, MAX_DEPTH, parse)
 
 
 def parse(body: bytes) -> object:
@@ -115,12 +110,11 @@ def _decode(body: bytes) -> object:
     try:
         document: object = _DECODER.decode(body.decode())
     except RecursionError:
-        raise _too_deep() from None
+        raise too_deep() from None
     except _Duplicate:
-        raise _malformed("An object of the document has the same member twice.") from None
+        raise malformed("An object of the document has the same member twice.") from None
     except ValueError:
-        # The parser's own text may quote the document.
-        raise _malformed("The document is not JSON in UTF-8.") from None
+        raise not_json() from None
     return document
 
 
@@ -128,13 +122,13 @@ def _require_readable(body: bytes, document: object) -> None:
     """Refuses a document that is too deep, or has a string that is no Unicode text."""
     # Each level takes a bracket, so a document with few of them need not be walked.
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _is_deeper(document, MAX_DEPTH):
-        raise _too_deep()
+        raise too_deep()
     if rb"\u" in body:
         try:
             msgspec.json.encode(document)
         except UnicodeEncodeError:  # the parser has put whole pairs together
             detail = "A string of the document has half of a surrogate pair."
-            raise _malformed(detail) from None
+            raise malformed(detail) from None
 
 
 def _nul_places_in(parent: dict[str, object] | list[object], at: Place) -> Iterator[Place]:
@@ -182,9 +176,16 @@ def _is_deeper(document: object, levels: int) -> bool:
     return bool(level)
 
 
-def _too_deep() -> Refusal:
-    return _malformed(f"The document is nested over {MAX_DEPTH} deep.")
+def not_json() -> Refusal:
+    """It is no document at all. The parser's own text may quote it."""
+    return malformed("The document is not JSON in UTF-8.")
 
 
-def _malformed(detail: str) -> Refusal:
+def too_deep() -> Refusal:
+    """Its objects and arrays are nested too deep."""
+    return malformed(f"The document is nested over {MAX_DEPTH} deep.")
+
+
+def malformed(detail: str) -> Refusal:
+    """It is not a document, or not one that is read here."""
     return Refusal(Fault(Code.MALFORMED_DOCUMENT, detail))

@@ -7,10 +7,11 @@ JSON to the parser.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.pace import Pace
+from teamvars.web.http.json_body import MAX_DEPTH, malformed, not_json, parse, too_deep
 
 MAX_ITEM_MEMBERS = 32
 """Of all objects of an item together."""
@@ -19,6 +20,8 @@ MAX_ITEM_BYTES = 2 * 1024 * 1024
 MAX_OTHER_BYTES = 64 * 1024
 """Of a document besides its items."""
 
+_MAX_DEPTH = MAX_DEPTH - 2
+"""Of an item, which is in an array that is in an object."""
 _MAX_ITEM_TOKENS = 4 * MAX_ITEM_MEMBERS
 """Brackets and commas of an item."""
 # Up to the next bracket, comma or colon, with one string before it at most: there are never two in
@@ -28,22 +31,20 @@ _TOKEN = re.compile(
 )
 _OPENING, _CLOSING = b"[{", b"]}"
 
-Decode = Callable[[bytes], object]
 
-
-async def parse_items(body: bytes, max_items: int, max_depth: int, decode: Decode) -> object:
+async def parse_items(body: bytes, max_items: int) -> object:
     """The document. Between its items other tasks have the event loop.
 
-    Refuses: what `decode` does, too many items, and one with too many members, too long or nested
+    Refuses: what `parse` does, too many items, and one with too many members, too long or nested
     too deep.
     """
     pace = Pace()
     start = await _start_of_items(body, pace)
     if start is None:
-        return decode(_short(body))
+        return parse(_short(body))
     spans = []
     end = start
-    for span in _spans(body, start, max_depth - 2):
+    for span in _spans(body, start):
         spans.append(span)
         end = span[1]
         if len(spans) > max_items:
@@ -52,10 +53,10 @@ async def parse_items(body: bytes, max_items: int, max_depth: int, decode: Decod
         await pace.keep()
     if len(spans) == 1 and not body[slice(*spans[0])].strip():
         spans = []
-    document = decode(_short(body[:start] + body[end:]))
+    document = parse(_short(body[:start] + body[end:]))
     items = []
     for span in spans:
-        items.append(decode(body[slice(*span)]))
+        items.append(parse(body[slice(*span)]))
         await pace.keep()
     if isinstance(document, dict):
         document["data"] = items
@@ -88,7 +89,7 @@ def _is_data(name: bytes) -> bool:
         return False
 
 
-def _spans(body: bytes, start: int, max_depth: int) -> Iterator[tuple[int, int]]:
+def _spans(body: bytes, start: int) -> Iterator[tuple[int, int]]:
     """Where each item begins and ends; of no items one that is empty."""
     at = start
     depth = members = tokens = 0
@@ -96,8 +97,8 @@ def _spans(body: bytes, start: int, max_depth: int) -> Iterator[tuple[int, int]]
         token = _TOKEN.match(body, at, start + MAX_ITEM_BYTES)
         if token is None:
             if start + MAX_ITEM_BYTES < len(body):
-                raise _malformed(f"An item has at most {MAX_ITEM_BYTES} bytes.")
-            raise _malformed("The document is not JSON in UTF-8.")
+                raise malformed(f"An item has at most {MAX_ITEM_BYTES} bytes.")
+            raise not_json()
         at = token.end()
         sign = body[at - 1]
         if depth == 0 and sign in b",]":
@@ -111,16 +112,12 @@ def _spans(body: bytes, start: int, max_depth: int) -> Iterator[tuple[int, int]]
         members += sign == ord(":")
         depth += (sign in _OPENING) - (sign in _CLOSING)
         if members > MAX_ITEM_MEMBERS or tokens > _MAX_ITEM_TOKENS:
-            raise _malformed(f"An item has at most {MAX_ITEM_MEMBERS} members.")
-        if depth > max_depth:
-            raise _malformed(f"The document is nested over {max_depth + 2} deep.")
+            raise malformed(f"An item has at most {MAX_ITEM_MEMBERS} members.")
+        if depth > _MAX_DEPTH:
+            raise too_deep()
 
 
 def _short(document: bytes) -> bytes:
     if len(document) > MAX_OTHER_BYTES:
-        raise _malformed(f"Besides its items a document has at most {MAX_OTHER_BYTES} bytes.")
+        raise malformed(f"Besides its items a document has at most {MAX_OTHER_BYTES} bytes.")
     return document
-
-
-def _malformed(detail: str) -> Refusal:
-    return Refusal(Fault(Code.MALFORMED_DOCUMENT, detail))

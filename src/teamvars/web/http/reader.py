@@ -115,6 +115,19 @@ class Reader:
             lambda name: f"{at}/{pointer_token(name)}",
         )
 
+    def choice(self, word: str | None, known: Mapping[str, T], text: str, at: str) -> T | None:
+        """What a word stands for that was read there; None when it is at fault, or was.
+
+        `text` has a `{}` for the known words.
+        """
+        if word is None:
+            return None
+        if word not in known:
+            words = " or ".join(f"'{one}'" for one in known)
+            self.fault(Code.INVALID_VALUE, text.format(words), at)
+            return None
+        return known[word]
+
     def at_most(self, most: int, items: list[Any], at: str) -> list[Any]:
         """The items, or none when there are more than that."""
         if len(items) <= most:

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from teamvars.domain.errors import Code
 from teamvars.domain.ids import new_id
 from teamvars.services.parsed_files import MAX_CONTENT_BYTES, FileDraft
 from teamvars.variable_files import Format, ParsedFile
@@ -13,6 +12,7 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.routes import RequestBody
 
+_FORMATS = {known.value: known for known in Format}
 _FORMAT = Meta(description="How the file is written.")
 _CONTENT = Meta(
     max_length=MAX_CONTENT_BYTES,
@@ -97,8 +97,9 @@ def draft(document: object) -> FileDraft:
     attributes = read.member(data, "attributes", dict, "/data")
     read.refuse_unknown(attributes, known={"format", "content"})
     word = read.member(attributes, "format", str, "/data/attributes")
+    file_format = read.choice(word, _FORMATS, "A format is {}.", "/data/attributes/format")
     content = read.member(attributes, "content", str, "/data/attributes")
-    return FileDraft(_format(read, word), content, read.faults)
+    return FileDraft(file_format, content, read.faults)
 
 
 def parsed(found: ParsedFile, dialect: Dialect) -> ParsedFileDocument:
@@ -109,13 +110,3 @@ def parsed(found: ParsedFile, dialect: Dialect) -> ParsedFileDocument:
         [FileFault(fault.line, fault.column, fault.detail) for fault in found.faults],
     )
     return ParsedFileDocument(ParsedFileResource(new_id("file"), "parsed-files", attributes))
-
-
-def _format(read: Reader, word: str | None) -> Format | None:
-    for known in Format:
-        if word == known:
-            return known
-    if word is not None:
-        words = " or ".join(f"'{known}'" for known in Format)
-        read.fault(Code.INVALID_VALUE, f"A format is {words}.", "/data/attributes/format")
-    return None

@@ -236,11 +236,5 @@ def _draft(
 
 def category(read: Reader, word: str | None, dialect: Dialect, at: str) -> Category | None:
     """The category that a request calls by that word, which stands there; None: it has none."""
-    for found, known in dialect.categories.items():
-        if word == known:
-            return found
-    if word is not None:
-        words = " or ".join(f"'{known}'" for known in dialect.categories.values())
-        detail = f"A category is {words}."
-        read.fault(Code.INVALID_VALUE, detail, at)
-    return None
+    known = {word: category for category, word in dialect.categories.items()}
+    return read.choice(word, known, "A category is {}.", at)
