@@ -1,11 +1,12 @@
 """Pages of lists."""
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+Position = TypeVar("Position", bound=tuple[Any, ...])
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -25,3 +26,21 @@ class Paged(msgspec.Struct, Generic[T], frozen=True):
 
     items: Sequence[T]
     total: int
+
+
+class CursorPage(msgspec.Struct, Generic[Position], frozen=True):
+    """The at most `size` items of a list that come after a position in its order, or the first."""
+
+    size: int = 20
+    after: Position | None = None
+
+
+class CursorPaged(msgspec.Struct, Generic[T, Position], frozen=True):
+    """The items of one page by cursor, in order, and the position after which the next begins.
+
+    None where the list ends. A page of a search may have less items than it could, or none, and
+    one after it.
+    """
+
+    items: Sequence[T]
+    following: Position | None

@@ -1,5 +1,6 @@
 """Numbered pages: `page[number]` and `page[size]`, and the links and meta of a page."""
 
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -19,7 +20,6 @@ SIZE = Parameter(
     _NUMBER,
 )
 PARAMETERS = (NUMBER, SIZE)
-_NAMES = frozenset(parameter.name for parameter in PARAMETERS)
 _MAX_NUMBER = 1_000_000_000
 _MOST_DIGITS = 10  # of a number up to that one
 
@@ -56,13 +56,25 @@ def requested_page(request: Request) -> Page:
 
     Refuses a size of nothing, a page that is too far away to be counted to, and what is no number.
     """
-    number = max(_number(request, NUMBER, 1), 1)
-    size = min(_number(request, SIZE, DEFAULT_SIZE), MAX_SIZE)
-    if size < 1:
-        raise invalid(SIZE.name, "page[size] is at least 1.")
+    number, size = max(_number(request, NUMBER, 1), 1), requested_size(request)
     if number > _MAX_NUMBER:
         raise invalid(NUMBER.name, f"page[number] is at most {_MAX_NUMBER}.")
     return Page(number, size)
+
+
+def requested_size(request: Request) -> int:
+    """How many items the query asks for on a page. Refuses a size of nothing, and no number."""
+    size = min(_number(request, SIZE, DEFAULT_SIZE), MAX_SIZE)
+    if size < 1:
+        raise invalid(SIZE.name, "page[size] is at least 1.")
+    return size
+
+
+def path_of(request: Request, said: Mapping[str, object], instead_of: Iterable[Parameter]) -> str:
+    """The path and query of the request, with what is said in the place of some parameters."""
+    names = {parameter.name for parameter in instead_of}
+    rest = [(name, value) for name, value in request.query if name not in names]
+    return f"{quote(request.full_path)}?{urlencode([*rest, *said.items()])}"
 
 
 def meta(page: Page, total: int) -> PageMeta:
@@ -87,11 +99,8 @@ def links_and_meta(request: Request, page: Page, total: int) -> tuple[PageLinks,
 
 
 def _links(request: Request, page: Page, said: Pagination) -> PageLinks:
-    rest = [(name, value) for name, value in request.query if name not in _NAMES]
-    before = f"{quote(request.full_path)}?{urlencode(rest)}{'&' if rest else ''}"
-
     def path(number: int) -> str:
-        return before + urlencode({NUMBER.name: number, SIZE.name: page.size})
+        return path_of(request, {NUMBER.name: number, SIZE.name: page.size}, PARAMETERS)
 
     return PageLinks(
         self=path(page.number),
