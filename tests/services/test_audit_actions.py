@@ -33,7 +33,7 @@ async def use_users(calls: Calls) -> None:
 
 
 async def use_contents(calls: Calls) -> None:
-    """A team and a workspace renamed, a grant changed, a workspace locked and unlocked."""
+    """A team, a workspace and a variable renamed, a grant changed, a workspace locked."""
     services, tenant = calls.services, calls.tenant
     owner = caller(tenant, "owner")
     for access in (AccessType.READ, AccessType.WRITE):
@@ -52,6 +52,9 @@ async def use_contents(calls: Calls) -> None:
         )
         copy = CopyDraft(tenant.workspaces["payments"], on_conflict=OnConflict.REPLACE)
         await services.copies.copy(*place, copy)
+    made = await calls.create(key="former")
+    renamed = VariableDraft(key="later")
+    await services.variables.update(*place, made.id, renamed, ANY_VERSION)
 
 
 async def use_organizations(calls: Calls) -> None:

@@ -9,7 +9,7 @@ class Action(msgspec.Struct, frozen=True):
     """The type of an action's subjects, and the names its details always or sometimes have.
 
     `opens` and `closes` name streams that begin and end with the subject; `changed` names what of
-    it is another than before; `from` is its former name. A variable is `copy-of` the one
+    it is another than before; `from` is its former name or key. A variable is `copy-of` the one
     that it was copied from, and is copied `to` a workspace.
     """
 
@@ -64,7 +64,7 @@ ACTIONS: Mapping[str, Action] = {
     "workspace.unlock": _about("workspaces", "name"),
     "workspace.delete": _about("workspaces", "name closes"),
     "variable.create": _about("vars", _VARIABLE, "copy-of"),
-    "variable.update": _about("vars", f"{_VARIABLE} changed", "copy-of"),
+    "variable.update": _about("vars", f"{_VARIABLE} changed", "from copy-of"),
     "variable.delete": _about("vars", _VARIABLE),
     "variable.copy": _about("vars", f"{_VARIABLE} to"),
 }

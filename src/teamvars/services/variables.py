@@ -169,7 +169,8 @@ class Variables:
             granted, stored = await self._writable(tx, caller, place, now)
             versions.require(stored.variable.version_id)
             variable, changed, updated = self._apply(draft, stored, granted, verdicts)
-            details = {**variable.audited(), "changed": changed}
+            former = {"from": stored.variable.key} if "key" in changed else {}
+            details = {**variable.audited(), "changed": changed, **former}
             event = caller.event("variable.update", variable.id, details, now)
             usage = granted.stream.usage.plus(0, updated.value_bytes - stored.value_bytes)
             record = streams.appending(*self._chain.extend(granted.stream, event, usage))
