@@ -17,7 +17,7 @@ from teamvars.domain.errors import Code
 from teamvars.services import audit_pages, parsed_files
 from teamvars.variable_files import tfvars_json
 from teamvars.web.dialects import STANDARD, TERRAFORM
-from teamvars.web.http import errors, idempotency, json_body, json_items, paging
+from teamvars.web.http import cursors, errors, idempotency, json_body, json_items, paging
 from teamvars.web.http import parameters as includes
 from teamvars.web.http.budgets import LARGE_BODY_BYTES, MAX_BODY_BYTES, UNAUTHENTICATED_BODY_BYTES
 from teamvars.web.http.errors import STATUS
@@ -226,7 +226,8 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         MAX_PARAMETERS,
         includes.MAX_CHARACTERS,
         paging.MAX_SIZE,
-        audit_pages.MOST_SEARCHED,
+        *[audit_pages.MOST_SEARCHED] * 3,
+        cursors.MAX_CHARACTERS,
         errors.MOST_BYTES,
         idempotency.MAX_CHARACTERS,
         repeats.MAX_RECORDS,

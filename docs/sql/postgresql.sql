@@ -161,12 +161,13 @@ INSERT INTO variables (id, workspace_id, key, description, category, hcl, sensit
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
-    action, subject_type, subject_id, details, key_id, previous, version, address, link)
-VALUES ($12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+VALUES ($12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)
 )
 UPDATE streams
-SET sequence = $29, link = $30, head = $31, variables = $32, value_bytes = $33
-WHERE id = $28;
+SET sequence = $30, link = $31, head = $32, variables = $33, value_bytes = $34
+WHERE id = $29;
 
 
 -- #6
@@ -278,12 +279,13 @@ SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $
 WHERE id = $1
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
-    action, subject_type, subject_id, details, key_id, previous, version, address, link)
-VALUES ($8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+VALUES ($8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
 )
 UPDATE streams
-SET sequence = $25, link = $26, head = $27, variables = $28, value_bytes = $29
-WHERE id = $24;
+SET sequence = $26, link = $27, head = $28, variables = $29, value_bytes = $30
+WHERE id = $25;
 
 
 -- #13
@@ -292,12 +294,13 @@ WITH part_0 AS (
 DELETE FROM variables WHERE id = $1
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
-    action, subject_type, subject_id, details, key_id, previous, version, address, link)
-VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 )
 UPDATE streams
-SET sequence = $19, link = $20, head = $21, variables = $22, value_bytes = $23
-WHERE id = $18;
+SET sequence = $20, link = $21, head = $22, variables = $23, value_bytes = $24
+WHERE id = $19;
 
 
 -- #14: access_statements.py, READ_TEAM.single
@@ -480,12 +483,13 @@ FROM memberships
 WHERE memberships.id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb))))
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
-    action, subject_type, subject_id, details, key_id, previous, version, address, link)
-VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 )
 UPDATE streams
-SET sequence = $20, link = $21, head = $22, variables = $23, value_bytes = $24
-WHERE id = $19;
+SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
+WHERE id = $20;
 
 
 -- #18
@@ -495,12 +499,13 @@ WITH part_0 AS (
 DELETE FROM team_members WHERE team_id = $1 AND membership_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($2 AS jsonb))))
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
-    action, subject_type, subject_id, details, key_id, previous, version, address, link)
-VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 )
 UPDATE streams
-SET sequence = $20, link = $21, head = $22, variables = $23, value_bytes = $24
-WHERE id = $19;
+SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
+WHERE id = $20;
 
 
 -- #19

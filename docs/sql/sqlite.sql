@@ -160,8 +160,9 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
-    action, subject_type, subject_id, details, key_id, previous, version, address, link)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16);
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);
 
 
 -- #7: streams.py, _MOVE

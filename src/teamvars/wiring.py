@@ -240,5 +240,6 @@ async def _keep_house(all_services: Services) -> None:
         try:
             await all_services.sessions.store_uses()
             await all_services.repeats.forget_expired()
+            await all_services.audit.fill_organizations()
         except Exception:  # whatever it was, the next minute may be better
             log.exception("housekeeping is put off")

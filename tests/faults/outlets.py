@@ -85,6 +85,8 @@ async def let_out(tenant: Tenant, flock: Flock, *, keyed: bool) -> list[httpx.Re
         await send("GET", path, None, who=who)
         await send("GET", f"{path}/{secret}", None, who=who)
         await send("GET", f"/workspaces/{tenant.workspaces['network']}/audit-events", None, who=who)
+        events = f"/organizations/{tenant.organization}/audit-events"
+        await send("GET", events, None, who=who)
     await send("DELETE", f"{path}/{env}", None)
     await let_out_many(tenant, flock, send)
     return answers

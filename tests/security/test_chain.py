@@ -15,12 +15,12 @@ from tests.security.samples import as_version_1, event
 LENGTH = 6
 KEYS = keyring.generate()
 CHAIN = Chain(KEYS)
-FIELDS = AuditEntry._fields
+FIELDS = AuditEntry._fields[:-1]  # the last is not authenticated
 
 
 def history(chain: Chain = CHAIN, stream_id: str = "ws-1") -> tuple[list[AuditEntry], Stream]:
     """A stream's entries, and the stream after them."""
-    stream, entries = chain.open(stream_id), []
+    stream, entries = chain.open(stream_id, "org-1"), []
     for number in range(1, LENGTH + 1):
         entry, stream = chain.extend(stream, event(number))
         entries.append(entry)
@@ -71,7 +71,7 @@ def test_an_untouched_stream_holds() -> None:
 
 
 def test_a_new_stream_holds_without_an_entry() -> None:
-    stream = CHAIN.open("ws-1")
+    stream = CHAIN.open("ws-1", "org-1")
     assert broken_at([], (stream.sequence, stream.link)) is None
     assert CHAIN.head_holds(stream)
 
@@ -156,8 +156,8 @@ def test_a_head_that_is_not_even_bytes_is_found() -> None:
 
 
 def test_a_head_of_another_stream_does_not_pass() -> None:
-    other = CHAIN.open("ws-2")
-    assert not CHAIN.head_holds(replace(CHAIN.open("ws-1"), head=other.head))
+    other = CHAIN.open("ws-2", "org-1")
+    assert not CHAIN.head_holds(replace(CHAIN.open("ws-1", "org-1"), head=other.head))
 
 
 def test_whoever_has_another_keyring_cannot_continue_a_stream_unseen() -> None:

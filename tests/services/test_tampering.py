@@ -101,6 +101,7 @@ EDITS = {
     "previous": "link",
     "version": "1",
     "address": "'192.0.2.66'",
+    "organization_id": "'org-another'",
     "link": "previous",
 }
 

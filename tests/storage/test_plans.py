@@ -12,8 +12,10 @@ import httpx
 import pytest
 
 from teamvars import wiring
+from teamvars.services import audit_pages
 from teamvars.storage import access_statements
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
+from teamvars.storage.engines import database_for
 from teamvars.storage.postgres import PostgresDatabase
 from teamvars.web.http.app import Application
 from tests.storage.stores import fresh_postgres, fresh_sqlite
@@ -110,6 +112,7 @@ LOADING: list[tuple[int, str, dict[str, str]]] = [
         "audit_entries",
         {
             "stream_id": "'w' || (n % 5000)",
+            **IN_ORGANIZATION,
             "sequence": "1 + n / 5000",
             "at": "n",
             **named("x", "actor_kind", "actor_id", "request_id", "action", "key_id"),
@@ -232,12 +235,20 @@ async def watching(deployment: Deployment, watched: Watched) -> AsyncIterator[De
         yield replace(deployment, services=services, client=client)
 
 
+AUDIT_QUERIES = (
+    "page[size]=2",
+    "filter[since]=2020-01-01T00:00:00Z&page[size]=2",
+    "filter[actor]=x&filter[key]=code&filter[workspace]=network",
+)
+
+
 async def use_every_hot_route(tenant: Tenant) -> None:
     """As callers of every kind; what the owner asks for succeeds."""
     workspace, team = tenant.workspaces["network"], tenant.teams["crew"]
     made = await tenant.make_variable("planned")
     one = f"{tenant.vars_path()}/{made['id']}"
     change = {"data": {"type": "vars", "id": made["id"], "attributes": {"value": "new"}}}
+    events = f"/organizations/{tenant.organization}/audit-events"
     calls: list[tuple[str, str, Any]] = [
         ("GET", tenant.vars_path(), None),
         ("GET", one, None),
@@ -247,6 +258,7 @@ async def use_every_hot_route(tenant: Tenant) -> None:
         ("GET", f"/organizations/{tenant.organization}/workspaces/network", None),
         ("GET", f"/workspaces/{workspace}/audit-events", None),
         ("GET", f"/workspaces/{workspace}/audit-events?filter[key]=code", None),
+        *(("GET", f"{events}?{query}", None) for query in AUDIT_QUERIES),
         ("GET", f"/workspaces/{workspace}/access", None),
         ("GET", f"/workspaces/{workspace}", None),
         ("GET", f"/teams/{team}/audit-events", None),
@@ -309,6 +321,36 @@ async def test_no_statement_of_a_hot_route_goes_through_a_table(large: Large) ->
         if names := await scanned(large, statement):
             found[statement.sql] = names
     assert found == {}
+
+
+async def test_an_organization_s_changes_are_a_range_of_an_index_in_order(
+    large: Large, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes before the page is not gone through, and nothing is sorted."""
+    monkeypatch.setattr(audit_pages, "_PIECE", 2)
+    monkeypatch.setattr(audit_pages, "MOST_SEARCHED", 4)
+    for query in AUDIT_QUERIES:
+        first = f"/organizations/{large.tenant.organization}/audit-events?{query}"
+        answer = await large.tenant.call("owner", "GET", first)
+        following = answer.json()["links"]["next"].removeprefix("/api/v2")
+        assert (await large.tenant.call("owner", "GET", following)).status_code == 200
+    seen = list(large.watched.seen.items())
+    asked = [one for sql, one in seen if sql.startswith("SELECT") and "ORDER BY at DESC" in sql]
+    assert len(asked) >= 6
+    url = large.tenant.deployment.config.url
+    explain = "EXPLAIN QUERY PLAN " if url.startswith("sqlite") else "EXPLAIN "
+    async with database_for(url, statement_seconds=10) as serving:
+        for statement in asked:
+
+            async def body(tx: Transaction, statement: Statement = statement) -> str:
+                rows = await tx.fetch(explain + statement.sql, *statement.args)
+                return "\n".join(str(row[-1]) for row in rows)
+
+            plan = await serving.read(body)
+            assert "audit_entries_by_organization" in plan
+            assert not re.search(r"TEMP B-TREE|Sort|Bitmap", plan)
+            if "(at, stream_id, sequence) <" in statement.sql:
+                assert "sequence)<" in plan or "(ROW(at" in plan.partition("Filter")[0]
 
 
 async def test_while_serving_no_access_statement_goes_through_a_table_however_small(

@@ -114,6 +114,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", "/api/v2/organizations/{organization}/workspaces/{workspace}"): READ_VARIABLES,
     ("GET", "/api/v2/workspaces/{workspace_id}/audit-events"): READ_VARIABLES,
     ("GET", "/api/v2/teams/{team_id}/audit-events"): CHANGE_MEMBERS,
+    ("GET", "/api/v2/organizations/{organization}/audit-events"): OWN_ORGANIZATION,
     ("GET", "/api/v2/workspaces/{workspace_id}/access"): MANAGE_WORKSPACE,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/check-value"): CHANGE_VARIABLES,
     ("POST", "/api/v2/workspaces/{workspace_id}/actions/apply"): CHANGE_VARIABLES,

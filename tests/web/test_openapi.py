@@ -20,7 +20,7 @@ from teamvars.security import keyring
 from teamvars.storage.engines import database_for
 from teamvars.web import examples
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
-from teamvars.web.http import openapi
+from teamvars.web.http import cursors, openapi
 from teamvars.web.http.budgets import MAX_BODY_BYTES
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
@@ -192,7 +192,9 @@ def test_limits_of_parameters_are_those_that_are_kept(document: Any) -> None:
     for operation in operations(document):
         for parameter in operation.parameters:
             schema, name = parameter["schema"], parameter["name"]
-            if name.startswith("page["):
+            if name == cursors.AFTER.name:
+                assert schema == {"type": "string", "maxLength": cursors.MAX_CHARACTERS}
+            elif name.startswith("page["):
                 assert schema == {"type": "integer", "minimum": 1}
             elif parameter["in"] == "query" and "enum" not in schema:
                 words = schema.get("items", schema)

@@ -9,17 +9,21 @@ from teamvars.domain.times import moment
 from teamvars.domain.workspaces import Usage
 
 SYSTEM_STREAM = "system"
+NO_ORGANIZATION = ""
+"""Whose the entries of the system's stream are."""
 
 
 class Stream(msgspec.Struct, frozen=True):
     """The history of one subject: the system, an organization, a team or a workspace.
 
+    `organization_id` is whose history it is; that of the system is `NO_ORGANIZATION`'s.
     `sequence` counts its changes and `link` is that of the last one. `head` authenticates both and
     stands nowhere else, so that cutting off the newest entries cannot be hidden. A workspace's
     stream also says what the workspace holds.
     """
 
     id: str
+    organization_id: str
     sequence: int
     link: bytes
     head: bytes
@@ -60,6 +64,9 @@ class AuditEntry(NamedTuple):
 
     `details` is the JSON text that was authenticated, byte for byte; `at` is in µs UTC. `version`
     says how it was authenticated. Its fields are authenticated and stored in this order.
+
+    `organization_id` comes after the link, since it follows from the stream: it is what an
+    organization's entries are found by, and None while an older release alone has written it.
     """
 
     stream_id: str
@@ -78,6 +85,12 @@ class AuditEntry(NamedTuple):
     version: int
     address: str | None
     link: bytes
+    organization_id: str | None = None
+
+    @property
+    def position(self) -> "Position":
+        """Where it stands among all."""
+        return Position(self.at, self.stream_id, self.sequence)
 
     def read_details(self) -> dict[str, Any] | None:
         """What `details` says; None once it is no JSON object, as which it was written."""
@@ -111,28 +124,38 @@ _STORED_AS: Mapping[str, type | tuple[type, ...]] = {
     "version": int,
     "address": (str, type(None)),
     "link": bytes,
+    "organization_id": (str, type(None)),
 }
 
-Position = tuple[int, str, int]
-"""Where an entry stands among all: its time, stream and sequence number."""
+
+class Position(NamedTuple):
+    """Where an entry stands among all."""
+
+    at: int
+    stream_id: str
+    sequence: int
 
 
 class AuditFilter(msgspec.Struct, frozen=True):
     """Which entries are wanted; None lets all through, and of several ids each.
 
     `within`: entries in the streams with these ids or about what has them, for each of the sets.
-    From `since` on, and before `until`, in µs UTC. `before` is where an earlier page ended.
+    `key`: entries that say it of a variable. From `since` on, and before `until`, in µs UTC.
+    `before` is where an earlier page ended, and `down_to` the last position that is looked at.
     """
 
+    organization_id: str | None = None
     stream_id: str | None = None
     action: str | None = None
     actor_kind: str | None = None
     actor_ids: Collection[str] | None = None
     subject_ids: Collection[str] | None = None
     within: Sequence[Collection[str]] = ()
+    key: str | None = None
     since: int | None = None
     until: int | None = None
     before: Position | None = None
+    down_to: Position | None = None
 
 
 class AuditQuery(msgspec.Struct, frozen=True):
@@ -152,6 +175,18 @@ class AuditQuery(msgspec.Struct, frozen=True):
     since: int | None = None
     until: int | None = None
     before: Position | None = None
+
+
+class OrganizationAuditQuery(msgspec.Struct, frozen=True):
+    """Which entries of an organization its owners ask for.
+
+    `actor` is a name or an id, `workspace` the name of one that there is or was.
+    """
+
+    actor: str | None = None
+    key: str | None = None
+    workspace: str | None = None
+    since: int | None = None
 
 
 class Head(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ VERSION = 2
 """Of new entries. Those of version 1 have no address and do not authenticate their version."""
 
 _FIELDS_OF_1 = AuditEntry._fields.index("version")
+_FIELDS_OF_2 = AuditEntry._fields.index("link")
 
 _DETAILS = msgspec.json.Encoder(order="deterministic")
 
@@ -31,15 +32,16 @@ class Chain:
         # Copied for each use: a keyed start takes half as long as a key.
         self._macs = {key_id: HMAC(key, SHA256()) for key_id, key in keyring.audit.keys.items()}
 
-    def open(self, stream_id: str) -> Stream:
-        """A new stream, without a change."""
-        return Stream(stream_id, 0, GENESIS, self._head(self._active, stream_id, 0, GENESIS))
+    def open(self, stream_id: str, organization_id: str) -> Stream:
+        """A new stream of an organization, or of none, without a change."""
+        head = self._head(self._active, stream_id, 0, GENESIS)
+        return Stream(stream_id, organization_id, 0, GENESIS, head)
 
     def extend(
         self, stream: Stream, event: Event, usage: Usage | None = None
     ) -> tuple[AuditEntry, Stream]:
         """The entry that continues the stream with this event, and the stream after it."""
-        entry = self._linked(stream.id, stream.sequence, stream.link, event)
+        entry = self._linked(stream, stream.sequence, stream.link, event)
         return entry, self._after(stream, entry, usage)
 
     def extend_all(
@@ -49,15 +51,15 @@ class Chain:
         entries: list[AuditEntry] = []
         sequence, link = stream.sequence, stream.link
         for event in events:
-            entry = self._linked(stream.id, sequence, link, event)
+            entry = self._linked(stream, sequence, link, event)
             sequence, link = entry.sequence, entry.link
             entries.append(entry)
         return entries, self._after(stream, entries[-1], usage) if entries else stream
 
-    def _linked(self, stream_id: str, sequence: int, link: bytes, event: Event) -> AuditEntry:
+    def _linked(self, stream: Stream, sequence: int, link: bytes, event: Event) -> AuditEntry:
         """The entry of an event after the one with that number and link."""
         fields = (
-            stream_id,
+            stream.id,
             sequence + 1,
             event.at,
             event.actor.kind,
@@ -73,12 +75,13 @@ class Chain:
             VERSION,
             event.address,
         )
-        return AuditEntry(*fields, self._link(self._active, fields))
+        return AuditEntry(*fields, self._link(self._active, fields), stream.organization_id)
 
     def _after(self, stream: Stream, entry: AuditEntry, usage: Usage | None) -> Stream:
         """The stream once that entry is its last."""
         head = self._head(self._active, stream.id, entry.sequence, entry.link)
-        return Stream(stream.id, entry.sequence, entry.link, head, usage or stream.usage)
+        organization_id, usage = stream.organization_id, usage or stream.usage
+        return Stream(stream.id, organization_id, entry.sequence, entry.link, head, usage)
 
     def first_break(
         self, stream_id: str, entries: Iterable[AuditEntry], end: tuple[int, bytes]
@@ -111,7 +114,7 @@ class Chain:
         if entry.version == 1 and entry.address is not None:  # which nothing would authenticate
             return False
         fields: tuple[str | bytes | int | None, ...]
-        fields = entry[:_FIELDS_OF_1] if entry.version == 1 else entry[:-1]
+        fields = entry[: _FIELDS_OF_1 if entry.version == 1 else _FIELDS_OF_2]
         try:
             return entry.key_id in self._macs and _is(self._link(entry.key_id, fields), entry.link)
         except TypeError:  # SQLite lets a column hold what we never wrote, a fraction for instance

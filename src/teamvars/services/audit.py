@@ -1,27 +1,35 @@
 """The audit trail: showing it, handing it on, and proving that nobody has touched it."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from teamvars.domain.access import Caller, Level, Permission
 from teamvars.domain.audit import (
+    NO_ORGANIZATION,
     SYSTEM_STREAM,
     AuditEntry,
     AuditFilter,
     AuditQuery,
     Break,
     Head,
+    OrganizationAuditQuery,
+    Position,
     Stream,
 )
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import is_safe
-from teamvars.domain.pages import Page
+from teamvars.domain.pages import CursorPage, Page
 from teamvars.security.chain import Chain
 from teamvars.services import Clock, audit_pages
-from teamvars.services.audit_pages import AuditPage
-from teamvars.services.audit_queries import resolved
-from teamvars.storage import access, audit_actors, streams
+from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
+from teamvars.services.audit_queries import resolved, resolved_within
+from teamvars.storage import access, audit_actors, audit_organizations, streams
 from teamvars.storage.database import Database, Transaction
+
+_FILLED_AT_ONCE = 200
+"""How many entries one statement fills in: SQLite's run on the event loop."""
+_OLDEST = Position(-(2**63), "", 0)
 
 
 class Audit:
@@ -77,6 +85,39 @@ class Audit:
 
         return await self._database.read(body)
 
+    async def of_organization(
+        self,
+        caller: Caller,
+        organization: str,
+        page: CursorPage[Position],
+        query: OrganizationAuditQuery,
+    ) -> OrganizationAuditPage:
+        """The changes of an organization and of all that is or was in it, for its owners.
+
+        A walk from page to page has each entry once that was committed before it began, and one
+        that is committed meanwhile at most once. Refuses: unauthenticated, not found, forbidden.
+        """
+
+        async def body(tx: Transaction) -> OrganizationAuditPage:
+            granted = await access.organization(tx, caller, self._clock(), organization)
+            granted.require_owner()
+            wanted = await resolved_within(tx, granted, query)
+            found = await audit_pages.of_organization(tx, wanted, page)
+            organization_id = granted.organization.id
+            actors = await audit_actors.find(tx, organization_id, found.items, sees_secret=True)
+            return OrganizationAuditPage(found, actors)
+
+        return await self._database.query(body)
+
+    async def fill_organizations(self) -> None:
+        """Fills in whose the entries are that older releases have written."""
+        after = _OLDEST
+        while up_to := await self._database.read(
+            partial(audit_organizations.last_open, after=after, most=_FILLED_AT_ONCE)
+        ):
+            await self._database.write(partial(audit_organizations.fill, after=after, up_to=up_to))
+            after = up_to
+
     async def newest(self, limit: int, wanted: AuditFilter = AuditFilter()) -> list[AuditEntry]:  # noqa: B008 - frozen
         """The newest entries of all streams that the filter lets through, newest first."""
 
@@ -129,8 +170,9 @@ class Audit:
         """How many streams were checked, and the first break of each that does not hold.
 
         A stream must lead, link by link, to its head. What streams there must be follows from
-        the system's: each entry that says one was opened or closed vouches for it. Heads `kept`
-        elsewhere must lie on the way: that shows a rollback of the whole database.
+        the system's: each entry that says one was opened or closed vouches for it, and for whose
+        its entries are. Heads `kept` elsewhere must lie on the way: that shows a rollback of the
+        whole database.
         """
 
         async def body(tx: Transaction) -> tuple[int, list[Break]]:
@@ -143,6 +185,7 @@ class Audit:
         live = {stream.id: stream for stream in await streams.every(tx)}
         expected: dict[str, tuple[int, bytes] | None] = {SYSTEM_STREAM: None}
         order = [SYSTEM_STREAM]
+        organizations = {SYSTEM_STREAM: NO_ORGANIZATION}
         breaks: list[Break | None] = []
         for stream_id in order:  # grows while it is walked
             entries = [entry async for entry in streams.entries(tx, stream_id)]
@@ -150,8 +193,13 @@ class Audit:
                 vouched_for = _vouched_for(entry)
                 order += vouched_for.keys() - expected.keys()
                 expected.update(vouched_for)
+                above = None if stream_id == SYSTEM_STREAM else stream_id
+                organizations |= {id_: above or id_ for id_ in vouched_for.keys() - organizations}
             end = expected[stream_id]
-            breaks.append(self._break(stream_id, live.get(stream_id), end, entries))
+            breaks.append(
+                self._break(stream_id, live.get(stream_id), end, entries)
+                or _strayed(entries, organizations[stream_id])
+            )
         strays = {*live, *await streams.with_entries(tx)} - set(expected)
         breaks += [Break(id_, 1, "no entry says that this stream was opened") for id_ in strays]
         return len(order), [found for found in breaks if found is not None]
@@ -173,6 +221,15 @@ class Audit:
         if found is None and not self._chain.head_holds(stream):
             return Break(stream_id, stream.sequence + 1, "the stream's head was altered")
         return found
+
+
+def _strayed(entries: Iterable[AuditEntry], organization_id: str) -> Break | None:
+    """A break where an entry is another organization's than its stream; None: they are all its."""
+    for entry in entries:
+        if entry.organization_id not in (None, organization_id):
+            reason = "the entry's organization is not that of its stream"
+            return Break(entry.stream_id, entry.sequence, reason)
+    return None
 
 
 async def _lost(tx: Transaction, head: Head) -> Break | None:

@@ -1,18 +1,34 @@
-"""Pages of one stream's changes: all of them, or those of the variables with one key."""
+"""Pages of changes: of one stream, all of them or those of the variables with one key, or of an
+organization.
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import accumulate
 
 import msgspec
+from msgspec.structs import replace
 
-from teamvars.domain.audit import AuditEntry, Stream
+from teamvars.domain.audit import AuditEntry, AuditFilter, Position, Stream
 from teamvars.domain.audit_actors import ActorNames
-from teamvars.domain.pages import Page, Paged
+from teamvars.domain.pages import CursorPage, CursorPaged, Page, Paged
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 
 MOST_SEARCHED = 10_000
-"""How many of a stream's newest changes are searched for a key."""
+"""How many changes one request searches: a stream's newest, or an organization's from a page on."""
 
-_PIECE = 1_000
+_MOST_DETAILS = 2**20
+"""Characters of details on a page of an organization's changes; a first one may have more."""
+
+_PIECE = 500
 """How many of them one statement looks at: SQLite's run on the event loop."""
+
+
+class OrganizationAuditPage(msgspec.Struct, frozen=True):
+    """A page of an organization's changes, newest first, and what things are called in them."""
+
+    entries: CursorPaged[AuditEntry, Position]
+    actors: ActorNames
 
 
 class AuditPage(msgspec.Struct, frozen=True):
@@ -41,10 +57,7 @@ async def about_key(
     The newest `MOST_SEARCHED` changes of the stream are searched; the second result is the number
     of the oldest of them. Entries stay as they are, so these statements need no one snapshot.
     """
-    oldest = max(stream.sequence - MOST_SEARCHED, 0)
-    pieces = [
-        (max(up_to - _PIECE, oldest), up_to) for up_to in range(stream.sequence, oldest, -_PIECE)
-    ]
+    pieces = _pieces(stream)
     ids: set[str] = set()
     for after, up_to in pieces:
         ids |= await streams.variables_called_between(tx, stream.id, key, after, up_to)
@@ -56,4 +69,58 @@ async def about_key(
     if wanted:
         between = wanted[-1] - 1, wanted[0]
         entries = await streams.entries_about(tx, stream.id, ids, *between)
-    return Paged(entries[::-1], len(numbers)), oldest + 1
+    return Paged(entries[::-1], len(numbers)), max(stream.sequence - MOST_SEARCHED, 0) + 1
+
+
+async def once_called(
+    tx: Transaction, stream: Stream, name: str, types: Collection[str]
+) -> set[str]:
+    """The ids of all of these types that the newest `MOST_SEARCHED` changes of the stream say have
+    the name or had it.
+    """
+    ids: set[str] = set()
+    for piece in _pieces(stream):
+        ids |= await streams.once_called(tx, stream.id, piece, types, name)
+    return ids
+
+
+async def of_organization(
+    tx: Transaction, wanted: AuditFilter, page: CursorPage[Position]
+) -> CursorPaged[AuditEntry, Position]:
+    """A page of what the filter lets through of an organization's changes, newest first.
+
+    Filters that no index serves search `MOST_SEARCHED` changes at most: the page may be short, or
+    empty, and the next one goes on. Entries stay as they are, so these statements need no one
+    snapshot.
+    """
+    if not all(wanted.within):
+        return CursorPaged([], None)  # no workspace has the name
+    found: list[AuditEntry] = []
+    before, room = page.after, page.size + 1
+    is_filtered = wanted.actor_ids is not None or wanted.within or wanted.key is not None
+    for _ in range(MOST_SEARCHED // _PIECE):
+        here = AuditFilter(
+            organization_id=wanted.organization_id, since=wanted.since, before=before
+        )
+        end = await streams.position_of(tx, here, _PIECE) if is_filtered else None
+        piece = replace(wanted, before=before, down_to=end)
+        found += await streams.search(tx, piece, room - len(found))
+        before = end
+        if end is None or len(found) == room:
+            break
+    shown = _of_size(found[: page.size])
+    return CursorPaged(shown, shown[-1].position if len(shown) < len(found) else before)
+
+
+def _of_size(entries: Sequence[AuditEntry]) -> Sequence[AuditEntry]:
+    """The first of the entries, and those after it until their details are too many."""
+    sizes = accumulate(len(str(entry.details)) for entry in entries)
+    return entries[: max(sum(size <= _MOST_DETAILS for size in sizes), 1)]
+
+
+def _pieces(stream: Stream) -> list[tuple[int, int]]:
+    """The newest `MOST_SEARCHED` sequence numbers: after the first and up to the second, each."""
+    oldest = max(stream.sequence - MOST_SEARCHED, 0)
+    return [
+        (max(up_to - _PIECE, oldest), up_to) for up_to in range(stream.sequence, oldest, -_PIECE)
+    ]

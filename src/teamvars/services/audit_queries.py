@@ -1,12 +1,15 @@
 """What somebody asks the audit trail for: names become ids."""
 
-from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, AuditQuery
+from teamvars.domain.access import OrganizationAccess
+from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, AuditQuery, OrganizationAuditQuery
 from teamvars.domain.audit_names import OPERATOR, AuditNames
 from teamvars.domain.errors import Code, Fault, refuse_all
-from teamvars.storage import streams
+from teamvars.services import audit_pages
+from teamvars.storage import audit_actors, streams, workspaces
 from teamvars.storage.database import Transaction
 
 _ACTORS = ("users", "teams", "organizations")
+_OWN_ACTORS = ("teams", "organizations")
 _NAMED = (*_ACTORS, "workspaces")
 
 
@@ -34,6 +37,32 @@ async def resolved(tx: Transaction, names: AuditNames, query: AuditQuery) -> Aud
     )
     refuse_all(resolver.faults)
     return found
+
+
+async def resolved_within(
+    tx: Transaction, granted: OrganizationAccess, query: OrganizationAuditQuery
+) -> AuditFilter:
+    """The filter of an organization's entries, with ids where the query has names.
+
+    Names are those of today, users' as the organization is told them, and of teams, workspaces and
+    the organization also those that the newest changes in its own stream tell of.
+    """
+    organization, actors, within = granted.organization, None, []
+    if query.actor is not None:
+        actors = await audit_actors.called(tx, organization.id, query.actor)
+        actors |= await audit_pages.once_called(tx, granted.stream, query.actor, _OWN_ACTORS)
+        actors.add(query.actor)
+    if query.workspace is not None:
+        one = await workspaces.find_named(tx, organization.name, query.workspace)
+        ids = await audit_pages.once_called(tx, granted.stream, query.workspace, ("workspaces",))
+        within.append(ids if one is None else {*ids, one.id})
+    return AuditFilter(
+        organization_id=organization.id,
+        actor_ids=actors,
+        within=within,
+        key=query.key,
+        since=query.since,
+    )
 
 
 class _Resolver:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
 from teamvars.services import Clock
@@ -63,7 +63,7 @@ class Installation:
                 _require_fit(noted, keyring)
                 return False
             await keyring_keys.insert_all(tx, keyring.checks(), self._clock())
-            await streams.insert(tx, Chain(keyring).open(SYSTEM_STREAM))
+            await streams.insert(tx, Chain(keyring).open(SYSTEM_STREAM, NO_ORGANIZATION))
             return True
 
         return await self._database.migrate(body)

@@ -300,4 +300,4 @@ def _workspace(caller: Caller, found: WorkspaceRow | None) -> WorkspaceAccess:
 def _stream(row: WorkspaceRow | OrganizationRow | TeamRow) -> Stream:
     assert row.stream_id is not None
     usage = Usage(row.variables, row.value_bytes)
-    return Stream(row.stream_id, row.sequence, row.link, row.head, usage)
+    return Stream(row.stream_id, row.organization_id, row.sequence, row.link, row.head, usage)

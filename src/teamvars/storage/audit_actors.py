@@ -5,22 +5,25 @@ from collections.abc import Iterable
 
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.audit_actors import ActorNames
-from teamvars.domain.names import is_safe
+from teamvars.domain.names import fold, is_safe
 from teamvars.storage.database import Transaction
 
-_ACTOR, _TOKEN = 0, 1
+_NAME, _TOKEN = 0, 1
 
-# $1: the organization, $2: ids of actors, $3: ids of tokens.
+# $1: the organization, $2: ids of actors and of the subjects of streams, $3: ids of tokens.
 _FIND = f"""
-SELECT {_ACTOR} AS what, users.id, coalesce(memberships.invited_as, users.username) AS said
+SELECT {_NAME} AS what, users.id, coalesce(memberships.invited_as, users.username) AS said
 FROM memberships JOIN users ON users.id = memberships.user_id
 WHERE memberships.organization_id = $1 AND memberships.user_id IN {{{{each $2}}}}
 UNION ALL
-SELECT {_ACTOR}, teams.id, teams.name
+SELECT {_NAME}, teams.id, teams.name
 FROM teams WHERE teams.id IN {{{{each $2}}}} AND teams.organization_id = $1 {{seen}}
 UNION ALL
-SELECT {_ACTOR}, organizations.id, organizations.name
+SELECT {_NAME}, organizations.id, organizations.name
 FROM organizations WHERE organizations.id = $1
+UNION ALL
+SELECT {_NAME}, workspaces.id, workspaces.name
+FROM workspaces WHERE workspaces.id IN {{{{each $2}}}} AND workspaces.organization_id = $1
 UNION ALL
 SELECT {_TOKEN}, tokens.id, tokens.description
 FROM tokens
@@ -33,11 +36,29 @@ WHERE tokens.id IN {{{{each $3}}}} AND tokens.description <> ''
 _FIND_FOR_OWNERS = _FIND.format(seen="")
 _FIND_FOR_OTHERS = _FIND.format(seen="AND teams.visibility <> 'secret'")
 
+# $1: the organization, $2: a folded name.
+_CALLED = """
+SELECT users.id FROM users
+JOIN memberships ON memberships.organization_id = $1 AND memberships.user_id = users.id
+WHERE users.username_folded = $2 AND memberships.invited_as IS NULL
+UNION ALL
+SELECT teams.id FROM teams WHERE teams.organization_id = $1 AND teams.name_folded = $2
+UNION ALL
+SELECT organizations.id FROM organizations
+WHERE organizations.id = $1 AND organizations.name_folded = $2
+"""
+
+
+async def called(tx: Transaction, organization_id: str, name: str) -> set[str]:
+    """The ids of all members and teams of an organization, and of itself, that have the name."""
+    return {row[0] for row in await tx.fetch(_CALLED, organization_id, fold(name))}
+
 
 async def find(
     tx: Transaction, organization_id: str, entries: Iterable[AuditEntry], *, sees_secret: bool
 ) -> ActorNames:
-    """What is told of all actors of entries of an organization, in one statement.
+    """What is told of all actors of entries of an organization, and what it calls the teams and
+    workspaces in whose streams they are, in one statement.
 
     Teams that are secret are named to whoever `sees_secret` alone.
     """
@@ -48,7 +69,7 @@ async def find(
         found = await tx.fetch(
             _FIND_FOR_OWNERS if sees_secret else _FIND_FOR_OTHERS,
             organization_id,
-            _ids(entry.actor_id for entry in listed),
+            _ids(id_ for entry in listed for id_ in (entry.actor_id, entry.stream_id)),
             _ids(entry.token_id for entry in listed),
         )
         for what, id_, said in found:

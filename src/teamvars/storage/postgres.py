@@ -59,8 +59,9 @@ _TIMEOUTS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "15s"}
 _PLANNING = {"jit": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 _SERVER_SETTINGS = {"application_name": "teamvars", **_PLANNING, **_TIMEOUTS}
 # A table that was small when a statement was planned may be large when it runs, be it of rows that
-# are deleted. Commands of the operator do go through whole tables.
-_WHILE_SERVING = {"enable_seqscan": "off"}
+# are deleted. Commands of the operator do go through whole tables. A bitmap gives up the order of
+# its index: for a page of what was taken for a short list, all of a long one would be sorted.
+_WHILE_SERVING = {"enable_seqscan": "off", "enable_bitmapscan": "off"}
 _IN_EACH_TRANSACTION = "".join(
     f"; SET LOCAL {name} = '{value}'" for name, value in _TIMEOUTS.items()
 )

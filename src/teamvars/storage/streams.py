@@ -5,15 +5,24 @@ from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 
 import msgspec
 
-from teamvars.domain.audit import AuditEntry, AuditFilter, Stream
+from teamvars.domain.audit import NO_ORGANIZATION, AuditEntry, AuditFilter, Position, Stream
 from teamvars.domain.errors import not_found
+from teamvars.domain.names import fold
 from teamvars.domain.workspaces import Usage
 from teamvars.storage.database import Row, Statement, Transaction
 
-_STREAM = "id, sequence, link, head, variables, value_bytes"
+# Whose a stream is follows from its subject; the system has no row of its own.
+_STREAM = f"""streams.id,
+    coalesce(workspaces.organization_id, teams.organization_id, organizations.id,
+        '{NO_ORGANIZATION}'),
+    streams.sequence, streams.link, streams.head, streams.variables, streams.value_bytes
+FROM streams
+LEFT JOIN workspaces ON workspaces.id = streams.id
+LEFT JOIN teams ON teams.id = streams.id
+LEFT JOIN organizations ON organizations.id = streams.id"""
 _ENTRY = (
     "stream_id, sequence, at, actor_kind, actor_id, token_id, request_id, action, "
-    "subject_type, subject_id, details, key_id, previous, version, address, link"
+    "subject_type, subject_id, details, key_id, previous, version, address, link, organization_id"
 )
 _NO_TEXT = {"sequence", "at", "previous", "version", "link"}
 # As `_ENTRY`, with each text cast to bytes.
@@ -22,8 +31,15 @@ _RAW_ENTRY = ", ".join(
 )
 _PAGE = 1000
 _WITHIN = "(stream_id IN {{each {0}}} OR subject_id IN {{each {0}}})"
+# {0} is a key as JSON has it: the variable's, or its former one.
+_ABOUT_KEY = """subject_type = 'vars' AND (
+    replace(details, '"key":' || CAST({0} AS TEXT), '') <> details
+    OR replace(details, '"from":' || CAST({0} AS TEXT), '') <> details)"""
+_NEWEST_FIRST = "ORDER BY at DESC, stream_id DESC, sequence DESC"
 _NAMING = """WHERE subject_type IN ('users', 'organizations')
     OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename')"""
+_SAYS_NAME = """action IN (
+    'organization.update', 'team.create', 'team.rename', 'workspace.create', 'workspace.rename')"""
 # One entry for each variable. Details are compact JSON. `replace` is case-sensitive on both
 # engines; LIKE is not on SQLite.
 _FIRST_WITH_MEMBER = """WHERE (stream_id, sequence) IN (
@@ -35,8 +51,9 @@ _SEQUENCES_ABOUT = f"""SELECT sequence FROM audit_entries {_BETWEEN}
     AND subject_id IN {{each $4}} ORDER BY sequence DESC"""
 _INSERT_ENTRY = """
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
-    action, subject_type, subject_id, details, key_id, previous, version, address, link)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 """
 _MOVE = """
 UPDATE streams
@@ -65,7 +82,7 @@ async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
     """
     wanted = set(stream_ids)
     rows = await tx.fetch(
-        f"SELECT {_STREAM} FROM streams WHERE id IN {{each $1}} ORDER BY id {{lock streams}}",
+        f"SELECT {_STREAM} WHERE streams.id IN {{each $1}} ORDER BY streams.id {{lock streams}}",
         json.dumps(sorted(wanted)),
     )
     if len(rows) != len(wanted):
@@ -75,7 +92,7 @@ async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
 
 async def every(tx: Transaction) -> list[Stream]:
     """All streams by id."""
-    return [_stream(row) for row in await tx.fetch(f"SELECT {_STREAM} FROM streams ORDER BY id")]
+    return [_stream(row) for row in await tx.fetch(f"SELECT {_STREAM} ORDER BY streams.id")]
 
 
 async def append(tx: Transaction, entry: AuditEntry, after: Stream) -> None:
@@ -122,8 +139,20 @@ async def entries_between(
 async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[AuditEntry]:
     """The newest entries of all streams that the filter lets through, newest first."""
     where, values = _condition(wanted)
-    order = f"ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT ${len(values) + 1}"
-    return await _fetch_entries(tx, f"{where} {order}", *values, limit)
+    rest = f"{where} {_NEWEST_FIRST} LIMIT ${len(values) + 1}"
+    return await _fetch_entries(tx, rest, *values, limit)
+
+
+async def position_of(tx: Transaction, wanted: AuditFilter, number: int) -> Position | None:
+    """Where the entry with that number, from 1, stands among those of `search`; None: too few."""
+    where, values = _condition(wanted)
+    row = await tx.fetch_one(
+        f"SELECT at, stream_id, sequence FROM audit_entries {where} {_NEWEST_FIRST} "
+        f"LIMIT 1 OFFSET ${len(values) + 1}",
+        *values,
+        number - 1,
+    )
+    return None if row is None else Position(*row)
 
 
 async def has_entry(tx: Transaction, wanted: AuditFilter) -> bool:
@@ -135,6 +164,7 @@ async def has_entry(tx: Transaction, wanted: AuditFilter) -> bool:
 def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
     """The filter as a WHERE, and its parameters."""
     asked: list[tuple[str, object]] = [
+        ("organization_id = {}", wanted.organization_id),
         ("stream_id = {}", wanted.stream_id),
         ("action = {}", wanted.action),
         ("actor_kind = {}", wanted.actor_kind),
@@ -143,14 +173,16 @@ def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
         ("at >= {}", wanted.since),
         ("at < {}", wanted.until),
         *((_WITHIN, _ids(ids)) for ids in wanted.within),
+        (_ABOUT_KEY, None if wanted.key is None else _json(wanted.key)),
     ]
     given = [(condition, value) for condition, value in asked if value is not None]
     conditions = [one.format(f"${n}") for n, (one, _) in enumerate(given, start=1)]
     values = [value for _, value in given]
-    if wanted.before is not None:
-        values += wanted.before
-        last = len(values)
-        conditions.append(f"(at, stream_id, sequence) < (${last - 2}, ${last - 1}, ${last})")
+    for compared, position in (("<", wanted.before), (">=", wanted.down_to)):
+        if position is not None:
+            values += position
+            n = len(values)
+            conditions.append(f"(at, stream_id, sequence) {compared} (${n - 2}, ${n - 1}, ${n})")
     return ("WHERE " + " AND ".join(conditions) if conditions else ""), values
 
 
@@ -163,7 +195,8 @@ async def naming(tx: Transaction) -> list[AuditEntry]:
 
 async def variables_called(tx: Transaction, key: str) -> set[str]:
     """The ids of all variables that have the key or had it."""
-    found = await _fetch_entries(tx, _FIRST_WITH_MEMBER, _key_member(key))
+    member = f'"key":{_json(key)}'
+    found = await _fetch_entries(tx, _FIRST_WITH_MEMBER, member)
     return {entry.subject_id for entry in found}
 
 
@@ -171,10 +204,29 @@ async def variables_called_between(
     tx: Transaction, stream_id: str, key: str, after: int, up_to: int
 ) -> set[str]:
     """As `variables_called`, by the entries of a stream above `after` and up to `up_to`."""
-    rest = f"{_BETWEEN} AND subject_type = 'vars' AND replace(details, $4, '') <> details"
-    found = await _fetch_entries(tx, rest, stream_id, after, up_to, _key_member(key))
+    rest = f"{_BETWEEN} AND {_ABOUT_KEY.format('$4')}"
+    found = await _fetch_entries(tx, rest, stream_id, after, up_to, _json(key))
     ids: set[object] = {entry.subject_id for entry in found}
     return {id_ for id_ in ids if isinstance(id_, str)}  # not where somebody has touched the row
+
+
+async def once_called(
+    tx: Transaction, stream_id: str, between: tuple[int, int], types: Collection[str], name: str
+) -> set[str]:
+    """The ids of all of these types that entries of a stream say have the name or had it.
+
+    `between` are the numbers after the first and up to the second.
+    """
+    rest = f"{_BETWEEN} AND subject_type IN {{each $4}} AND {_SAYS_NAME}"
+    found = await _fetch_entries(tx, rest, stream_id, *between, _ids(types))
+    told: list[tuple[object, object]] = [(entry.subject_id, entry.details) for entry in found]
+    said = [f'"{member}":{_json(fold(name))}' for member in ("name", "from")]
+    return {
+        id_
+        for id_, details in told  # no texts where somebody has touched the row
+        if isinstance(id_, str) and isinstance(details, str)
+        if any(one in fold(details) for one in said)
+    }
 
 
 async def sequences_about(
@@ -214,9 +266,8 @@ async def _fetch_entries(tx: Transaction, rest: str, *args: object) -> list[Audi
     return [AuditEntry(*row) for row in rows]
 
 
-def _key_member(key: str) -> str:
-    """What details have in them when they are of a variable with that key."""
-    return f'"key":{msgspec.json.encode(key).decode()}'
+def _json(text: str) -> str:
+    return msgspec.json.encode(text).decode()
 
 
 def _text(raw: object) -> object:
@@ -239,6 +290,7 @@ def _place(stream: Stream) -> tuple[object, ...]:
 
 
 def _stream(row: Row) -> Stream:
-    """The stream of a row with the columns of `_STREAM`."""
-    id_, sequence, link, head, variables, value_bytes = row
-    return Stream(id_, sequence, link, head, Usage(variables, value_bytes))
+    """The stream of a row of `_STREAM`."""
+    id_, organization_id, sequence, link, head, variables, value_bytes = row
+    usage = Usage(variables, value_bytes)
+    return Stream(id_, organization_id, sequence, link, head, usage)

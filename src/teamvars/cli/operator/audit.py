@@ -162,7 +162,7 @@ def _position(cursor: str) -> Position:
     found = _CURSOR.fullmatch(cursor)
     if not found or max(abs(int(found[1])), int(found[3])) > _MOST or not is_safe(cursor):
         fail("--before is the cursor of an entry that 'audit list' printed.", USAGE)
-    return int(found[1]), found[2], int(found[3])
+    return Position(int(found[1]), found[2], int(found[3]))
 
 
 def _read_heads(path: Path) -> list[Head]:

@@ -57,9 +57,12 @@ class Ledger:
         """Adds an entry to a locked stream; its details have the names that `ACTIONS` says."""
         await self._extend(stream_id, self._event(action, subject_id, details))
 
-    async def open(self, stream_ids: Sequence[str]) -> None:
-        """Begins the streams of new subjects; the entry above says so of each, with `opens`."""
-        begun = {id_: self._chain.open(id_) for id_ in stream_ids}
+    async def open(self, organizations: Mapping[str, str]) -> None:
+        """Begins the streams of new subjects, each with the id of its organization.
+
+        The entry above says so of each, with `opens`.
+        """
+        begun = {id_: self._chain.open(id_, whose) for id_, whose in organizations.items()}
         self._streams |= begun
         await streams.insert(self.tx, *begun.values())
 

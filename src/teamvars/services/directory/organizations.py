@@ -31,7 +31,7 @@ async def add(ledger: Ledger, sealer: Sealer, organization: Organization) -> Non
 
     Refuses: name_taken.
     """
-    await ledger.open([organization.id])
+    await ledger.open({organization.id: organization.id})
     key = sealer.new_data_key(organization.id, 1)
     await organizations.insert(ledger.tx, organization, key)
     details = {"name": organization.name, **opens(organization.id)}

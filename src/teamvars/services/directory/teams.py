@@ -9,7 +9,7 @@ from teamvars.storage import teams
 
 async def create(ledger: Ledger, made: Sequence[Team]) -> None:
     """Adds teams. Refuses: name_taken."""
-    await ledger.open([team.id for team in made])
+    await ledger.open({team.id: team.organization_id for team in made})
     await teams.insert(ledger.tx, made, ledger.now)
     for team in made:
         details = {**_settings(team), **opens(team.id)}

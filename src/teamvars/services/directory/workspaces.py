@@ -13,14 +13,14 @@ async def create(
     settings: WorkspaceSettings = WorkspaceSettings(),  # noqa: B008 - frozen
 ) -> None:
     """Adds a workspace. Refuses: name_taken."""
-    await ledger.open([workspace.id])
+    await ledger.open({workspace.id: workspace.organization_id})
     await workspaces.insert(ledger.tx, workspace, ledger.now, settings)
     await _record(ledger, workspace, "create", opens(workspace.id))
 
 
 async def create_all(ledger: Ledger, made: Sequence[Workspace]) -> None:
     """Adds workspaces with names that are free."""
-    await ledger.open([workspace.id for workspace in made])
+    await ledger.open({workspace.id: workspace.organization_id for workspace in made})
     await workspaces.insert_all(ledger.tx, made, ledger.now)
     for workspace in made:
         await _record(ledger, workspace, "create", opens(workspace.id))

@@ -10,10 +10,15 @@ from msgspec import UNSET, UnsetType
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.audit_actors import ActorNames
 from teamvars.domain.pages import Page
-from teamvars.services.audit_pages import AuditPage
+from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
 from teamvars.web.http import paging
+from teamvars.web.http.cursors import CursorLinks
 from teamvars.web.http.formats import Time, written
 from teamvars.web.http.resource_objects import Identifier
+
+_OWN = "organizations"
+_STREAMS = {"ws": "workspaces", "team": "teams"}
+"""The types of the subjects of streams, by how their ids begin."""
 
 log = structlog.get_logger("teamvars")
 
@@ -46,6 +51,24 @@ class AuditEventResource(msgspec.Struct):
     attributes: AuditEventAttributes
 
 
+class OrganizationAuditEventAttributes(AuditEventAttributes, rename="kebab", kw_only=True):
+    """What happened, and in which `stream`: that of a workspace, a team or the organization.
+
+    `stream-name` is what that is called now, and null once it is gone.
+    """
+
+    stream: Identifier
+    stream_name: str | None
+
+
+class OrganizationAuditEventResource(msgspec.Struct):
+    """One change in an organization."""
+
+    id: str
+    type: str
+    attributes: OrganizationAuditEventAttributes
+
+
 class AuditEventMeta(msgspec.Struct, rename="kebab"):
     """`meta` of a page of changes.
 
@@ -63,6 +86,21 @@ class AuditEventListDocument(msgspec.Struct):
     meta: AuditEventMeta
 
 
+class OrganizationAuditEventListDocument(msgspec.Struct):
+    """One page of an organization's changes. It may be short, or empty, and have a next one."""
+
+    data: list[OrganizationAuditEventResource]
+    links: CursorLinks
+
+
+def organization_event_list(
+    found: OrganizationAuditPage, links: CursorLinks
+) -> OrganizationAuditEventListDocument:
+    """The document of one page by cursor."""
+    events = [_organization_event(entry, found.actors) for entry in found.entries.items]
+    return OrganizationAuditEventListDocument(events, links)
+
+
 def event_list(found: AuditPage, page: Page) -> AuditEventListDocument:
     """The document of one page."""
     pagination = paging.meta(page, found.entries.total).pagination
@@ -72,27 +110,41 @@ def event_list(found: AuditPage, page: Page) -> AuditEventListDocument:
 
 
 def _event(entry: AuditEntry, actors: ActorNames) -> AuditEventResource:
-    id_ = f"{entry.stream_id}.{entry.sequence}"
+    id_ = _id(entry)
+    return AuditEventResource(id_, "audit-events", AuditEventAttributes(**_told(entry, actors)))
+
+
+def _organization_event(entry: AuditEntry, actors: ActorNames) -> OrganizationAuditEventResource:
+    stream = Identifier(entry.stream_id, _STREAMS.get(entry.stream_id.partition("-")[0], _OWN))
+    attributes = OrganizationAuditEventAttributes(
+        **_told(entry, actors), stream=stream, stream_name=actors.of_stream(entry)
+    )
+    return OrganizationAuditEventResource(_id(entry), "audit-events", attributes)
+
+
+def _id(entry: AuditEntry) -> str:
+    return f"{entry.stream_id}.{entry.sequence}"
+
+
+def _told(entry: AuditEntry, actors: ActorNames) -> dict[str, Any]:
+    """The attributes of every event."""
+    id_ = _id(entry)
     details = entry.read_details()
     if details is None:  # somebody has touched the row; it hides no other
         log.warning("the details of an audit entry are no JSON object", row=id_)
-    return AuditEventResource(
-        id=id_,
-        type="audit-events",
-        attributes=AuditEventAttributes(
-            sequence=entry.sequence,
-            created_at=written(entry.at, id_).isoformat(),
-            action=entry.action,
-            actor=Identifier(entry.actor_id, entry.actor_kind),
-            token_id=entry.token_id,
-            request_id=entry.request_id,
-            subject=Identifier(entry.subject_id, entry.subject_type),
-            details=details or {},
-            actor_name=actors.of_actor(entry),
-            token_description=actors.of_token(entry),
-            changed=_changed(details or {}),
-        ),
-    )
+    return {
+        "sequence": entry.sequence,
+        "created_at": written(entry.at, id_).isoformat(),
+        "action": entry.action,
+        "actor": Identifier(entry.actor_id, entry.actor_kind),
+        "token_id": entry.token_id,
+        "request_id": entry.request_id,
+        "subject": Identifier(entry.subject_id, entry.subject_type),
+        "details": details or {},
+        "actor_name": actors.of_actor(entry),
+        "token_description": actors.of_token(entry),
+        "changed": _changed(details or {}),
+    }
 
 
 def _changed(details: Mapping[str, Any]) -> list[str]:

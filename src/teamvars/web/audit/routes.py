@@ -1,23 +1,39 @@
-"""The routes of audit events: the changes of one workspace or team, newest first."""
+"""The routes of audit events: the changes of a workspace, team or organization, newest first."""
 
+from teamvars.domain.audit import OrganizationAuditQuery, Position
 from teamvars.services.audit import Audit
 from teamvars.web.audit import documents
-from teamvars.web.audit.documents import AuditEventListDocument
-from teamvars.web.http import paging
-from teamvars.web.http.parameters import Parameter, text_of
+from teamvars.web.audit.documents import AuditEventListDocument, OrganizationAuditEventListDocument
+from teamvars.web.http import cursors, paging
+from teamvars.web.http.cursors import Order
+from teamvars.web.http.parameters import MAX_CHARACTERS, Parameter, text_of, time_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 
 _OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/audit-events"
 _OF_TEAM = "/api/v2/teams/{team_id}/audit-events"
+_OF_ORGANIZATION = "/api/v2/organizations/{organization}/audit-events"
 _KEY = Parameter(
     "filter[key]", "A key: the changes of all variables that have it or had it, exactly."
 )
+_ACTOR = Parameter(
+    "filter[actor]", "Who acted: a name of a user, a team or the organization, or an id."
+)
+_SAID_KEY = Parameter("filter[key]", "A key: the changes of variables that had it then, exactly.")
+_WORKSPACE = Parameter(
+    "filter[workspace]", "The name of a workspace that there is or was: the changes in and to it."
+)
+_SINCE = Parameter(
+    "filter[since]",
+    "A time: the changes from then on.",
+    {"type": "string", "format": "date-time", "maxLength": MAX_CHARACTERS},
+)
+_NEWEST_FIRST = Order("audit-events", Position)
 
 
 class AuditRoutes:
-    """The changes of a workspace and of a team."""
+    """The changes of a workspace, of a team and of an organization."""
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
@@ -43,6 +59,15 @@ class AuditRoutes:
                 may_forbid=True,
                 name="listTeamAuditEvents",
             ),
+            Route(
+                "GET",
+                _OF_ORGANIZATION,
+                self.of_organization,
+                {200: OrganizationAuditEventListDocument},
+                reads=(*cursors.PARAMETERS, _ACTOR, _SAID_KEY, _WORKSPACE, _SINCE),
+                may_forbid=True,
+                name="listOrganizationAuditEvents",
+            ),
         ]
 
     async def of_workspace(self, request: Request) -> Response:
@@ -58,3 +83,17 @@ class AuditRoutes:
         caller, id_ = request.require_caller(), request.path("team_id")
         found = await self._audit.of_team(caller, id_, page)
         return Response.document(200, documents.event_list(found, page))
+
+    async def of_organization(self, request: Request) -> Response:
+        """List the changes of an organization and of all that is or was in it, newest first."""
+        page = cursors.requested_cursor(request, _NEWEST_FIRST)
+        query = OrganizationAuditQuery(
+            actor=text_of(request, _ACTOR),
+            key=text_of(request, _SAID_KEY),
+            workspace=text_of(request, _WORKSPACE),
+            since=time_of(request, _SINCE),
+        )
+        caller, organization = request.require_caller(), request.path("organization")
+        found = await self._audit.of_organization(caller, organization, page, query)
+        links = cursors.links(request, _NEWEST_FIRST, page, found.entries.following)
+        return Response.document(200, documents.organization_event_list(found, links))

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.domain.times import timestamp
 from teamvars.web.http.request import NAME_SHOWN, Request
 
 MAX_CHARACTERS = 256
@@ -78,6 +79,19 @@ def requested_flag(request: Request, parameter: Parameter) -> bool:
     if text not in ("true", "false"):
         raise invalid(parameter.name, f"{parameter.name} is true or false.")
     return text == "true"
+
+
+def time_of(request: Request, parameter: Parameter) -> int | None:
+    """The time that a parameter says, in µs UTC; None when it is absent or empty.
+
+    Refuses what is no timestamp of RFC 3339.
+    """
+    text = text_of(request, parameter)
+    at = None if text is None else timestamp(text)
+    if at is None and text is not None:
+        detail = f"{parameter.name} is a time as RFC 3339 has it, such as 2030-12-31T23:00:00Z."
+        raise invalid(parameter.name, detail)
+    return at
 
 
 def text_of(request: Request, parameter: Parameter) -> str | None:

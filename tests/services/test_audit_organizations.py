@@ -1,0 +1,100 @@
+"""Whose an entry is: found for entries from before, and for what an older release still writes."""
+
+from typing import Any
+
+import pytest
+
+from teamvars.services import audit
+from teamvars.storage.database import Transaction
+from tests.services.calls import Calls
+from tests.services.test_audit import all_kinds_of_changes
+
+
+async def whose(tx: Transaction) -> list[tuple[Any, ...]]:
+    """Every entry of the store, and whose it is."""
+    rows = await tx.fetch(
+        "SELECT stream_id, sequence, organization_id FROM audit_entries "
+        "ORDER BY stream_id, sequence"
+    )
+    return [tuple(row) for row in rows]
+
+
+async def as_an_older_release_writes(tx: Transaction) -> None:
+    """And one entry of which nothing says whose it is."""
+    await tx.execute("UPDATE audit_entries SET organization_id = NULL")
+    await tx.execute(
+        "INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, request_id, "
+        "action, subject_type, subject_id, details, key_id, previous, link) "
+        "VALUES ('ws-gone', 1, 0, 'user', 'u', 'r', 'variable.create', 'vars', 'v', '{}', 'k', "
+        "$1, $1)",
+        b"",
+    )
+
+
+async def before_the_migration(tx: Transaction) -> None:
+    await tx.script("""
+        DROP INDEX audit_entries_by_organization;
+        ALTER TABLE audit_entries DROP COLUMN organization_id;
+        CREATE INDEX audit_entries_newest ON audit_entries (at, stream_id, sequence);
+        DELETE FROM schema_migrations WHERE number = 10;
+    """)
+
+
+async def test_every_entry_is_written_with_the_organization_of_its_stream(
+    own_calls: Calls,
+) -> None:
+    await all_kinds_of_changes(own_calls)
+    found = await own_calls.services.database.read(whose)
+    assert {owner for stream_id, _, owner in found if stream_id == "system"} == {""}
+    assert {owner for stream_id, _, owner in found if stream_id.startswith("org-")} == {
+        stream_id for stream_id, _, _ in found if stream_id.startswith("org-")
+    }
+    assert all(owner for stream_id, _, owner in found if stream_id != "system")
+    assert await own_calls.tenant.deployment.audit_holds()
+
+
+async def test_entries_from_before_the_migration_are_found_also_of_what_is_gone(
+    own_calls: Calls,
+) -> None:
+    await all_kinds_of_changes(own_calls)
+    database = own_calls.services.database
+    written = await database.read(whose)
+    assert any(stream_id.startswith("team-") for stream_id, _, _ in written)
+    await database.migrate(before_the_migration)
+    await own_calls.services.installation.migrate()
+    assert await database.read(whose) == written
+    assert await own_calls.tenant.deployment.audit_holds()
+
+
+@pytest.mark.parametrize("at_once", [1, 200])
+async def test_what_an_older_release_writes_is_found_by_and_by(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    await all_kinds_of_changes(own_calls)
+    services = own_calls.services
+    written = await services.database.read(whose)
+    await services.database.write(as_an_older_release_writes)
+    monkeypatch.setattr(audit, "_FILLED_AT_ONCE", at_once)
+    for _ in range(2):
+        await services.audit.fill_organizations()
+        found = await services.database.read(whose)
+        assert [one for one in found if one[0] != "ws-gone"] == written
+        assert ("ws-gone", 1, None) in found
+
+
+async def test_an_entry_that_was_given_to_another_organization_is_found(own_calls: Calls) -> None:
+    made = await own_calls.create()
+    stream_id = own_calls.tenant.workspaces["network"]
+    for told in ("", "org-another"):
+
+        async def give_away(tx: Transaction, told: str = told) -> None:
+            await tx.execute(
+                "UPDATE audit_entries SET organization_id = $1 WHERE subject_id = $2",
+                told,
+                made.id,
+            )
+
+        await own_calls.services.database.write(give_away)
+        _, (found,) = await own_calls.services.audit.verify()
+        assert (found.stream_id, found.sequence) == (stream_id, 1)
+        assert "organization" in found.reason
