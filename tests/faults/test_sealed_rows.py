@@ -82,7 +82,8 @@ async def test_a_row_moved_to_another_workspace_or_given_another_id_does_not_ope
     moved = await make(tenant, tenant.vars_path("payments"))
     await execute(
         tenant,
-        "UPDATE variables SET workspace_id = $1 WHERE id = $2",
+        "UPDATE variables SET workspace_id = $1, organization_id = NULL, workspace_name = NULL "
+        "WHERE id = $2",
         tenant.workspaces["network"],
         moved.id,
     )

@@ -6,6 +6,7 @@ import pytest
 
 from teamvars.storage.database import Database, Taken, Transaction
 from tests.storage.stores import adding, ids
+from tests.support.turns import turns_of_others
 
 ADD = "INSERT INTO things (id, note) VALUES ($1, '')"
 
@@ -90,3 +91,29 @@ async def test_a_caller_that_is_cancelled_does_not_interrupt_it(database: Databa
 
 class Undone(Exception):
     """What the function raises."""
+
+
+async def test_others_go_on_while_a_long_statement_runs(database: Database) -> None:
+    many = (
+        "INSERT INTO things (id, note) WITH RECURSIVE numbers (n) AS "
+        "(SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $1) "
+        "SELECT CAST(n AS TEXT), '' FROM numbers"
+    )
+
+    async def body(tx: Transaction) -> int:
+        _, turns = await turns_of_others(tx.execute_long(many, 50_000))
+        await tx.execute("DELETE FROM things WHERE id <> '50000'")
+        return turns
+
+    assert await database.write_in_turns(body) > 10
+    assert await database.read(ids) == ["50000"]
+
+
+async def test_what_a_long_statement_breaks_is_told_and_undone(database: Database) -> None:
+    async def body(tx: Transaction) -> None:
+        await tx.execute_long(ADD, "twice")
+        await tx.execute_long(ADD, "twice")
+
+    with pytest.raises(Taken):
+        await database.write_in_turns(body)
+    assert await database.read(ids) == []

@@ -7,7 +7,15 @@ import pytest
 
 from teamvars.domain.names import fold
 from teamvars.storage import migrations, users
-from teamvars.storage.database import Database, Fragments, MissingTable, Transaction
+from teamvars.storage.database import (
+    Body,
+    Database,
+    Fragments,
+    MissingReference,
+    MissingTable,
+    Taken,
+    Transaction,
+)
 from teamvars.storage.migrations import Migration, SchemaMismatch
 from tests.storage.stores import opened, words
 
@@ -124,6 +132,76 @@ async def test_whoever_was_only_invited_before_is_a_placeholder_and_nobody_else(
     await empty.write(before)
     await empty.migrate(migrations.apply_pending)
     assert await empty.read(after) == (["invited"], [f"{name}@B" for name in sorted(ids)])
+
+
+def running(sql: str) -> Body[None]:
+    """What runs that statement."""
+
+    async def body(tx: Transaction) -> None:
+        await tx.execute(sql)
+
+    return body
+
+
+async def test_every_variable_stays_as_it_was_and_gets_its_place_in_the_organization(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = (
+        "id, workspace_id, key, category, description, hcl, sensitive, sealed_value, value_bytes, "
+        "version_id, created_at"
+    )
+
+    async def before(tx: Transaction) -> None:
+        for id_ in ("org-1", "ws-1", "ws-2"):
+            await tx.execute("INSERT INTO streams VALUES ($1, 0, $2, $2, 0, 0)", id_, b"")
+        await tx.execute(
+            "INSERT INTO organizations (id, name, name_folded, data_key_version, created_at) "
+            "VALUES ('org-1', 'O', 'o', 1, 0)"
+        )
+        for id_, name in (("ws-1", "Zoo"), ("ws-2", "Ant")):
+            await tx.execute(
+                "INSERT INTO workspaces (id, organization_id, name, name_folded, created_at) "
+                "VALUES ($1, 'org-1', $2, $3, 0)",
+                id_,
+                name,
+                fold(name),
+            )
+        for n in range(6):
+            await tx.execute(
+                f"INSERT INTO variables ({columns}) VALUES "  # noqa: S608
+                "($1, $2, $3, $4, 'd', 0, 1, $5, 3, 'v', 7)",
+                f"var-{n}",
+                f"ws-{1 + n % 2}",
+                f"key-{n // 4}",
+                ("tool", "env")[n // 2 % 2],
+                bytes([n]) * n,
+            )
+
+    async def rows(tx: Transaction) -> list[list[object]]:
+        sql = f"SELECT {columns} FROM variables ORDER BY id"  # noqa: S608
+        return [list(row) for row in await tx.fetch(sql)]
+
+    async def places(tx: Transaction) -> list[tuple[object, ...]]:
+        sql = "SELECT organization_id, workspace_name FROM variables ORDER BY id"
+        return [tuple(row) for row in await tx.fetch(sql)]
+
+    with monkeypatch.context() as released:
+        first = migrations.known()[:8]
+        released.setattr(migrations, "known", lambda: first)
+        await empty.migrate(migrations.apply_pending)
+    await empty.write(before)
+    kept = await empty.read(rows)
+    await empty.migrate(migrations.apply_pending)
+    assert await empty.read(rows) == kept
+    assert await empty.read(places) == [("org-1", "zoo"), ("org-1", "ant")] * 3
+    with pytest.raises(Taken):
+        await empty.write(running("UPDATE variables SET key = 'key-0', category = 'tool'"))
+    with pytest.raises(MissingReference):
+        await empty.write(running("UPDATE variables SET workspace_name = 'other'"))
+    await empty.write(running("UPDATE workspaces SET name_folded = 'bee' WHERE id = 'ws-1'"))
+    assert await empty.read(places) == [("org-1", "bee"), ("org-1", "ant")] * 3
+    await empty.write(running("DELETE FROM workspaces WHERE id = 'ws-1'"))
+    assert await empty.read(places) == [("org-1", "ant")] * 3
 
 
 async def test_a_migration_that_fails_half_way_leaves_nothing_behind(empty: Database) -> None:

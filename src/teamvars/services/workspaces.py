@@ -146,7 +146,7 @@ class Workspaces:
                 await workspace_changes.update(ledger, was, (after.workspace, settings))
             return after
 
-        return await self._database.write(body)
+        return await self._database.write_in_turns(body)
 
     async def delete(self, caller: Caller, address: Address, *, only_unlocked: bool) -> None:
         """Removes a workspace with its variables and the grants on it.
@@ -163,7 +163,7 @@ class Workspaces:
                 raise await _locked_already(tx, granted, holder)
             await workspace_changes.delete(ledger, [found.workspace])
 
-        await self._database.write(body)
+        await self._database.write_in_turns(body)
 
     async def lock(self, caller: Caller, workspace_id: str) -> WorkspaceView:
         """Locks a workspace for the caller; it may be locked for the caller already.

@@ -103,6 +103,13 @@ class Transaction(Protocol):
         """Runs a statement and ignores its rows."""
         await self.fetch(sql, *args)
 
+    async def execute_long(self, sql: str, *args: object) -> None:
+        """As `execute`, for a statement that changes many rows, such as by a cascade.
+
+        In a `write_in_turns` the event loop does not wait for it.
+        """
+        await self.execute(sql, *args)
+
     async def execute_all(self, *statements: Statement) -> None:
         """Runs statements of which none depends on another's effects; on PostgreSQL in one round
         trip, on one snapshot.

@@ -29,7 +29,7 @@ from teamvars.storage.sqlite_settlement import (
     has_wal,
     restart_wal,
 )
-from teamvars.storage.sqlite_transaction import SqliteTransaction
+from teamvars.storage.sqlite_transaction import SqliteTransaction, SqliteTransactionInTurns
 
 LOCK_WAIT_SECONDS = 5.0
 """How long a write waits for another process before it is refused."""
@@ -278,7 +278,7 @@ class SqliteDatabase(Database):
         async with self._writing:
             try:
                 connection = await _retry_while_busy(self._begin)
-                result = await body(SqliteTransaction(connection))
+                result = await body(SqliteTransactionInTurns(connection, self._committer))
                 failure = await self._commit(connection)
             except UNUSABLE as error:
                 raise self._writer.translate(error) from error

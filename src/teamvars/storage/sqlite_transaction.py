@@ -1,7 +1,9 @@
 """Transactions of SQLite: statements in its dialect, and its errors as the store's."""
 
+import asyncio
 import re
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from functools import cache
 from typing import Any
 
@@ -54,6 +56,23 @@ class SqliteTransaction(Transaction):
             if "no such table" in str(error):
                 raise MissingTable from error
             raise
+
+
+class SqliteTransactionInTurns(SqliteTransaction):
+    """A transaction that suspends while a long statement runs in a thread.
+
+    Nothing else uses the connection meanwhile: one task has the transaction.
+    """
+
+    __slots__ = ("_executor",)
+
+    def __init__(self, connection: apsw.Connection, executor: Executor) -> None:
+        super().__init__(connection)
+        self._executor = executor
+
+    async def execute_long(self, sql: str, *args: object) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._executor, self.run, sql, args)
 
 
 def _broken_constraint(error: apsw.ConstraintError) -> Exception:

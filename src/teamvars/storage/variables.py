@@ -56,10 +56,13 @@ FROM variables
 WHERE workspace_id = $1
 """
 
+# LEFT JOIN, so that a workspace that is missing is a reference to nothing, and no row left out.
 _INSERT = """
-INSERT INTO variables (id, workspace_id, key, description, category, hcl, sensitive, version_id,
-    created_at, value_bytes, sealed_value)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
+    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
+SELECT $1, its.workspace_id, organization_id, name_folded, $3, $4, $5, $6, $7, $8, $9, $10, $11
+FROM (SELECT CAST($2 AS TEXT) AS workspace_id) AS its
+LEFT JOIN workspaces ON workspaces.id = its.workspace_id
 """
 
 _UPDATE = """
@@ -102,6 +105,15 @@ UPDATE variables
 SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
     sealed_value = COALESCE(CAST($7 AS {bytes}), sealed_value)
 WHERE id = $1
+"""
+
+# Of an older release, which knows no place among the organization's variables.
+_PLACE_SOME = """
+UPDATE variables
+SET organization_id = (SELECT organization_id FROM workspaces WHERE id = workspace_id),
+    workspace_name = (SELECT name_folded FROM workspaces WHERE id = workspace_id)
+WHERE id IN (SELECT id FROM variables WHERE organization_id IS NULL LIMIT 500)
+RETURNING id
 """
 
 _CATEGORIES = {category.value: category for category in Category}
@@ -147,7 +159,10 @@ async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVar
 
 
 async def insert(tx: Transaction, stored: StoredVariable, *record: Statement) -> None:
-    """Adds a variable, and runs the statements that record it. Refuses: key_taken."""
+    """Adds a variable to a workspace that is locked, and runs the statements that record it.
+
+    Refuses: key_taken.
+    """
     await _change(tx, Statement(_INSERT, _inserted(stored)), *record)
 
 
@@ -207,6 +222,11 @@ async def change_many(
     await tx.execute_many(_DELETE, [(stored.variable.id,) for stored in deleted])
     await tx.execute_many(_UPDATE_UNLESS_KEPT, [_updated(stored) for stored in updated])
     await tx.execute_many(_INSERT, [_inserted(stored) for stored in created])
+
+
+async def place_some(tx: Transaction) -> int:
+    """Has some variables found by searches that an older release has added; how many."""
+    return len(await tx.fetch(_PLACE_SOME))
 
 
 def _inserted(stored: StoredVariable) -> tuple[object, ...]:

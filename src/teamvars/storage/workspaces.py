@@ -139,9 +139,12 @@ async def insert_all(tx: Transaction, made: Sequence[Workspace], now: int) -> No
 
 
 async def update(tx: Transaction, workspace: Workspace, settings: WorkspaceSettings) -> None:
-    """Stores a workspace's name and settings as they are now. Refuses: name_taken."""
+    """Stores a workspace's name and settings as they are now. Refuses: name_taken.
+
+    With another name all its variables change their place among those of the organization.
+    """
     try:
-        await tx.execute(
+        await tx.execute_long(
             "UPDATE workspaces SET name = $2, name_folded = $3, execution_mode = $4, "
             "terraform_version = $5 WHERE id = $1",
             workspace.id,
@@ -161,7 +164,7 @@ async def set_lock(tx: Transaction, workspace_id: str, locked_by: str | None) ->
 
 async def delete(tx: Transaction, *workspace_ids: str) -> None:
     """Removes workspaces with their variables and the grants on them."""
-    await tx.execute("DELETE FROM workspaces WHERE id IN {each $1}", json.dumps(workspace_ids))
+    await tx.execute_long("DELETE FROM workspaces WHERE id IN {each $1}", json.dumps(workspace_ids))
 
 
 def _fields(workspace: Workspace, now: int, settings: WorkspaceSettings) -> tuple[object, ...]:
