@@ -14,6 +14,7 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.security.chain import Chain
+from teamvars.security.cursors import Cursors
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.security.repeats import RecordKeys
 from teamvars.security.sealing import Sealer
@@ -38,6 +39,7 @@ from teamvars.services.teams import Teams
 from teamvars.services.tokens import Tokens
 from teamvars.services.users import Users
 from teamvars.services.value_checks import ValueChecks
+from teamvars.services.variable_search import Searches
 from teamvars.services.variables import Rules, Variables
 from teamvars.services.workspaces import Workspaces
 from teamvars.settings import CACHE_MIB, Settings
@@ -66,6 +68,7 @@ from teamvars.web.users.routes import UserRoutes
 from teamvars.web.value_checks.routes import ValueCheckRoutes
 from teamvars.web.variables import deprecations
 from teamvars.web.variables.routes import VariableRoutes
+from teamvars.web.variables.search import VariableSearchRoutes
 from teamvars.web.workspaces.routes import WorkspaceRoutes
 
 HOUSEKEEPING_SECONDS = 60
@@ -83,6 +86,7 @@ class Services(msgspec.Struct, frozen=True):
     installation: Installation
     sessions: Sessions
     variables: Variables
+    searches: Searches
     applies: Applies
     copies: Copies
     team_members: TeamMembers
@@ -127,6 +131,7 @@ def services(
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
         variables=Variables(database, sealer, chain, clock, rules),
+        searches=Searches(database, sealer, Cursors(keys), clock),
         applies=Applies(database, tools, code),
         copies=Copies(database, tools),
         team_members=TeamMembers(database, chain, clock, usernames=dialect.usernames),
@@ -158,6 +163,7 @@ def routes(
     """Every route of the service."""
     listed = [
         *VariableRoutes(all_services.variables, dialect).routes(),
+        *VariableSearchRoutes(all_services.searches, dialect).routes(),
         *MemberRoutes(all_services.team_members).routes(),
         *MembershipRoutes(all_services.memberships).routes(),
         *WorkspaceRoutes(all_services.workspaces).routes(),
@@ -241,5 +247,6 @@ async def _keep_house(all_services: Services) -> None:
             await all_services.sessions.store_uses()
             await all_services.repeats.forget_expired()
             await all_services.audit.fill_organizations()
+            await all_services.searches.place_older()
         except Exception:  # whatever it was, the next minute may be better
             log.exception("housekeeping is put off")

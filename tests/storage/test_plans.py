@@ -13,7 +13,7 @@ import pytest
 
 from teamvars import wiring
 from teamvars.services import audit_pages
-from teamvars.storage import access_statements
+from teamvars.storage import access_statements, search_access
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.engines import database_for
 from teamvars.storage.postgres import PostgresDatabase
@@ -102,6 +102,8 @@ LOADING: list[tuple[int, str, dict[str, str]]] = [
         {
             **named("v", "id", "key", "version_id", "description"),
             "workspace_id": "'w' || (n % 5000)",
+            "workspace_name": "'w' || (n % 5000)",
+            **IN_ORGANIZATION,
             "category": "'env'",
             "sealed_value": "$2",
             **zero("hcl", "sensitive", "value_bytes", "created_at"),
@@ -351,6 +353,44 @@ async def test_an_organization_s_changes_are_a_range_of_an_index_in_order(
             assert not re.search(r"TEMP B-TREE|Sort|Bitmap", plan)
             if "(at, stream_id, sequence) <" in statement.sql:
                 assert "sequence)<" in plan or "(ROW(at" in plan.partition("Filter")[0]
+
+
+async def test_a_search_is_three_statements_at_most_that_look_up_keys(
+    large: Large, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant, seen = large.tenant, large.watched.seen
+    await tenant.make_variable("sought")
+    path = f"/organizations/{tenant.organization}/vars?filter[key]=s*&filter[sensitive]=false"
+    for most, caller in ((500, "owner"), (500, "reader"), (0, "reader"), (500, "plain")):
+        monkeypatch.setattr(search_access, "MAX_LISTED", most)
+        for more in ("&fields[vars]=key,value", "&filter[workspace]=network"):
+            seen.clear()
+            answer = await tenant.call(caller, "GET", path + more)
+            assert len(answer.json()["data"]) == (caller != "plain")
+            assert 1 <= len(seen) <= 3
+            assert [one.sql for one in list(seen.values()) if await scanned(large, one)] == []
+
+
+async def test_the_place_of_a_page_is_found_in_the_index_that_has_the_order(large: Large) -> None:
+    tenant, seen = large.tenant, large.watched.seen
+    seen.clear()
+    path = f"/organizations/{tenant.organization}/vars?filter[sensitive]=true"
+    await tenant.call("owner", "GET", path)
+    (page,) = (one for sql, one in seen.items() if "looked_at" in sql)
+    is_sqlite = tenant.deployment.config.url.startswith("sqlite")
+
+    async def body(tx: Transaction) -> list[Row]:
+        explain = "EXPLAIN QUERY PLAN " if is_sqlite else "EXPLAIN "
+        return list(await tx.fetch(explain + page.sql, *page.args))
+
+    plan = "\n".join(str(row[-1]) for row in await tenant.deployment.services.database.write(body))
+    bounds = (
+        "variables_search (organization_id=? AND (key,workspace_name,category)>(?,?,?) AND key<?)"
+        if is_sqlite
+        else "ROW(key, workspace_name, category) > ROW("
+    )
+    assert bounds in plan
+    assert "variables_search" in plan
 
 
 async def test_while_serving_no_access_statement_goes_through_a_table_however_small(

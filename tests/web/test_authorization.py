@@ -105,6 +105,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", VARIABLE): READ_VARIABLES,
     ("PATCH", VARIABLE): CHANGE_VARIABLES,
     ("DELETE", VARIABLE): CHANGE_VARIABLES,
+    ("GET", ORGANIZATION + "/vars"): SEE_MEMBERS,
     ("GET", MEMBERS + "users"): SEE_MEMBERS,
     ("POST", MEMBERS + "users"): CHANGE_MEMBERS,
     ("DELETE", MEMBERS + "users"): CHANGE_MEMBERS,

@@ -22,6 +22,7 @@ from teamvars.web import examples
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
 from teamvars.web.http import cursors, openapi
 from teamvars.web.http.budgets import MAX_BODY_BYTES
+from teamvars.web.http.cursor_paging import MAX_CURSOR_CHARACTERS
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
 from tests.support.served_deployment import ServedDeployment
@@ -192,12 +193,12 @@ def test_limits_of_parameters_are_those_that_are_kept(document: Any) -> None:
     for operation in operations(document):
         for parameter in operation.parameters:
             schema, name = parameter["schema"], parameter["name"]
+            words = schema.get("items", schema)
             if name == cursors.AFTER.name:
                 assert schema == {"type": "string", "maxLength": cursors.MAX_CHARACTERS}
             elif name.startswith("page["):
                 assert schema == {"type": "integer", "minimum": 1}
-            elif parameter["in"] == "query" and "enum" not in schema:
-                words = schema.get("items", schema)
+            elif parameter["in"] == "query" and "enum" not in words:
                 assert words["maxLength"] == MAX_CHARACTERS, f"{operation}: {name}"
             elif name == "X-Request-Id":  # whatever it is, nobody is refused for it
                 assert schema == {"type": "string"}

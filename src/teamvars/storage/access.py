@@ -131,7 +131,7 @@ async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
     row = await tx.look_up(AUTHENTICATE, caller.token_hash, now)
     if row is None:
         raise unauthenticated()
-    _identify(caller, CallerRow(*row))
+    identify(caller, CallerRow(*row))
 
 
 async def workspace(
@@ -267,13 +267,13 @@ def _existing(caller: Caller, row: R | None) -> R:
     """The row of a subject that exists; notes who calls. Refuses: unauthenticated, not found."""
     if row is None:
         raise unauthenticated()
-    _identify(caller, row)
+    identify(caller, row)
     if row.stream_id is None:
         raise not_found()
     return row
 
 
-def _identify(caller: Caller, row: CallerRow | WorkspaceRow | OrganizationRow | TeamRow) -> None:
+def identify(caller: Caller, row: CallerRow | WorkspaceRow | OrganizationRow | TeamRow) -> None:
     """Notes whose token the caller has."""
     if row.user_id is not None:
         caller.actor = Actor("user", row.user_id, row.token_id)

@@ -26,7 +26,7 @@ _IS_VALID_BATCHED = """caller.hash = lookup.hash
     AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0"""
 
-_CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
+CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id"""
 
 _STREAM_COLUMNS = """streams.id AS stream_id, streams.sequence, streams.link, streams.head,
@@ -37,12 +37,12 @@ _LOCK_STREAM = "{lock streams}"
 
 AUTHENTICATE = Lookup(
     single=f"""
-SELECT {_CALLER_COLUMNS}
+SELECT {CALLER_COLUMNS}
 FROM tokens AS caller
 WHERE {_IS_VALID}
 """,
     batched=f"""
-SELECT lookup.number, {_CALLER_COLUMNS}
+SELECT lookup.number, {CALLER_COLUMNS}
 FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]))
     WITH ORDINALITY AS lookup (hash, now, number)
 CROSS JOIN tokens AS caller
@@ -75,7 +75,7 @@ _LEVEL = """CASE
 
 _WRITE = Level.WRITE.value
 
-_WORKSPACE_COLUMNS = f"""{_CALLER_COLUMNS},
+_WORKSPACE_COLUMNS = f"""{CALLER_COLUMNS},
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
@@ -165,7 +165,7 @@ WHERE {_IS_VALID_BATCHED}
 
 # `acting`: every team whose rights the caller has. CROSS JOIN fixes the order of the joins on
 # SQLite, which would else look for the caller among all members of a team.
-_CALLER_WITH_TEAMS = f"""
+CALLER_WITH_TEAMS = f"""
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller
     WHERE {_IS_VALID}
@@ -180,47 +180,47 @@ WITH caller AS (
     JOIN teams ON teams.id = caller.team_id
 )"""
 
-_IS_OWNER = """(
+IS_OWNER = """(
         caller.organization_id = organizations.id
         OR EXISTS (SELECT 1 FROM acting
             WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
     )"""
 
 # Through a team, which is faster to find, or with an accepted invitation alone.
-_IS_MEMBER = """(
+IS_MEMBER = """(
         EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
         OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
             AND memberships.organization_id = organizations.id AND memberships.status = 'active')
     )"""
 
-_ORGANIZATION_COLUMNS = f"""{_CALLER_COLUMNS},
+_ORGANIZATION_COLUMNS = f"""{CALLER_COLUMNS},
     organizations.id AS organization_id, organizations.name AS organization_name,
     organizations.email, organizations.created_at,
-    CASE WHEN {_IS_OWNER} THEN 1 ELSE 0 END AS is_owner,
-    CASE WHEN {_IS_MEMBER} THEN 1 ELSE 0 END AS is_member,
+    CASE WHEN {IS_OWNER} THEN 1 ELSE 0 END AS is_owner,
+    CASE WHEN {IS_MEMBER} THEN 1 ELSE 0 END AS is_member,
     {_STREAM_COLUMNS}"""
 
 # $3: the organization's folded name.
-READ_ORGANIZATION = f"""{_CALLER_WITH_TEAMS}
+READ_ORGANIZATION = f"""{CALLER_WITH_TEAMS}
 SELECT {_ORGANIZATION_COLUMNS}
 FROM caller
 LEFT JOIN organizations ON organizations.name_folded = $3
 LEFT JOIN streams ON streams.id = organizations.id
 """
 
-LOCK_ORGANIZATION = f"""{_CALLER_WITH_TEAMS}
+LOCK_ORGANIZATION = f"""{CALLER_WITH_TEAMS}
 SELECT {_ORGANIZATION_COLUMNS},
     unlocked.sequence AS unlocked_sequence
 FROM caller
 JOIN organizations ON organizations.name_folded = $3
 JOIN streams AS unlocked ON unlocked.id = organizations.id
 JOIN streams ON streams.id = organizations.id
-WHERE {_IS_OWNER}
+WHERE {IS_OWNER}
 {_LOCK_STREAM}
 """
 
 # $3: the organization's id.
-FIND_ACTING_TEAMS = f"""{_CALLER_WITH_TEAMS}
+FIND_ACTING_TEAMS = f"""{CALLER_WITH_TEAMS}
 SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
 """
 
@@ -276,7 +276,7 @@ _RIGHTS = f"""CASE
         )
     END"""
 
-_TEAM_COLUMNS = f"""{_CALLER_COLUMNS},
+_TEAM_COLUMNS = f"""{CALLER_COLUMNS},
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     teams.visibility, teams.is_owners,

@@ -10,7 +10,7 @@ from teamvars.domain.variables import Category, Variable
 from teamvars.web.http.formats import timestamp
 
 _WITH_CATEGORY = (
-    *("NewVariableAttributes", "VariableChanges", "VariableAttributes"),
+    *("NewVariableAttributes", "VariableChanges", "VariableAttributes", "FoundAttributes"),
     *("ItemAttributes", "VariableName", "VariableResult", "FileItem"),
 )
 
@@ -32,6 +32,11 @@ class Dialect(msgspec.Struct, frozen=True):
     usernames: bool
     ignored_includes: frozenset[str]
     deletes_with_variables: bool
+
+    @property
+    def has_created_at(self) -> bool:
+        """Whether variables have that attribute."""
+        return self.created_at is not _unset
 
     def amend(self, schemas: dict[str, Any]) -> None:
         """Adds to the schemas of documents, by name, what is particular to the dialect."""

@@ -73,6 +73,20 @@ def requested_includes(request: Request, known: Collection[str]) -> frozenset[st
     return frozenset(words).intersection(known)
 
 
+def requested_fields(
+    request: Request, parameter: Parameter, known: Collection[str]
+) -> frozenset[str] | None:
+    """The members that resources of a type should have alone; None: the parameter does not say.
+
+    Refuses the name of a member that they never have.
+    """
+    words = words_of(request, parameter)
+    if unknown := [word for word in words or () if word not in known]:
+        listed = ", ".join(sorted(known))
+        raise invalid(parameter.name, f"{parameter.name} knows {listed}, not '{unknown[0][:100]}'.")
+    return None if words is None else frozenset(words)
+
+
 def requested_flag(request: Request, parameter: Parameter) -> bool:
     """Whether a parameter says true; an absent one does not. Refuses what is neither."""
     text = text_of(request, parameter) or "false"

@@ -1,0 +1,59 @@
+"""Cursors: places in a list that callers hold and cannot read or make.
+
+A place may be that of something its holder may not see. It is encrypted with AES-SIV, which needs
+no nonce (RFC 5297), under a key derived from a master key, and bound to the list it belongs to.
+Its length tells no more than a multiple of 128 bytes.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+from teamvars.security.encoding import length_prefixed
+from teamvars.security.keyring import Keyring
+
+_STEP_BYTES = 128
+
+
+class Cursors:
+    """Makes and opens cursors with the master keys of a keyring."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        ciphers = {key_id: _cipher(key, key_id) for key_id, key in keyring.master.keys.items()}
+        self._active = ciphers[keyring.master.active]
+        self._all = tuple(ciphers.values())
+
+    def seal(self, place: Sequence[str], list_: str) -> str:
+        """The cursor of a place in that list; the same for the same place."""
+        text = msgspec.json.encode(place)
+        padded = text.ljust(-(-len(text) // _STEP_BYTES) * _STEP_BYTES)
+        sealed = self._active.encrypt(padded, [_bound(list_)])
+        return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
+
+    def open(self, cursor: str, list_: str) -> list[str] | None:
+        """The place. None unless a keyring with one of these keys made it for that list."""
+        try:
+            sealed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        except (binascii.Error, ValueError):
+            return None
+        for cipher in self._all:
+            try:
+                padded = cipher.decrypt(sealed, [_bound(list_)])
+            except (InvalidTag, ValueError):
+                continue
+            return msgspec.json.decode(padded, type=list[str])
+        return None
+
+
+def _cipher(key: bytes, key_id: str) -> AESSIV:
+    return AESSIV(hmac.digest(key, length_prefixed("cursor", key_id), hashlib.sha512))
+
+
+def _bound(list_: str) -> bytes:
+    return length_prefixed("cursor of", list_)

@@ -1,0 +1,114 @@
+"""Searching all variables of an organization that a caller may read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.domain.access import Caller
+from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.variable_search import (
+    FoundVariable,
+    Place,
+    SearchAccess,
+    VariableSearch,
+)
+from teamvars.security.cursors import Cursors
+from teamvars.security.sealing import DataKey, Sealer
+from teamvars.services import Clock
+from teamvars.storage import search_access, variable_search, variables
+from teamvars.storage.database import Database, Transaction
+from teamvars.storage.variable_search import FoundPage
+
+CURSOR = "page[after]"
+"""The parameter that a cursor came in."""
+
+
+_BATCH_BYTES = 64 * 1024
+
+
+class FoundVariables(msgspec.Struct, frozen=True):
+    """Some variables in order, and the cursor of what may come after them.
+
+    They come in batches, each with about as many bytes of values as may be opened and written in
+    one go. Sensitive ones have no value, and others have theirs where it was asked for.
+    """
+
+    batches: Iterator[Sequence[FoundVariable]]
+    further: str | None
+
+
+class Searches:
+    """Searches of an organization: never by value."""
+
+    def __init__(self, database: Database, sealer: Sealer, cursors: Cursors, clock: Clock) -> None:
+        self._database = database
+        self._sealer = sealer
+        self._cursors = cursors
+        self._clock = clock
+
+    async def variables(
+        self, caller: Caller, organization: str, wanted: VariableSearch, cursor: str | None
+    ) -> FoundVariables:
+        """A page of the variables that are wanted and that the caller may read, after the cursor.
+
+        Refuses: unauthenticated, not found, a cursor that this organization's list never had.
+        """
+
+        async def body(tx: Transaction) -> tuple[SearchAccess, FoundPage, Mapping[str, bytes]]:
+            granted = await search_access.search(
+                tx, caller, self._clock(), organization, wanted.workspace
+            )
+            granted.require_visible()
+            after = self._place(cursor, granted)
+            page = await variable_search.find_page(tx, granted, replace(wanted, after=after))
+            shown = _readable(page) if wanted.values else []
+            return granted, page, await variable_search.sealed_values(tx, shown) if shown else {}
+
+        granted, page, sealed = await self._database.read(body)
+        key = self._sealer.data_key(granted.key)
+        further = page.further and self._cursors.seal(page.further, _list_of(granted))
+        return FoundVariables(_batches(page.found, sealed, key), further)
+
+    async def place_older(self) -> None:
+        """Has searches find what an older release has added beside this one, some at a time."""
+        placed = 1
+        while placed:
+            placed = await self._database.write(variables.place_some)
+
+    def _place(self, cursor: str | None, granted: SearchAccess) -> Place | None:
+        if cursor is None:
+            return None
+        place = self._cursors.open(cursor, _list_of(granted))
+        if place is None:
+            detail = f"This {CURSOR} is of no page of this list. Begin with the first one."
+            raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=CURSOR))
+        return Place(*place)
+
+
+def _readable(page: FoundPage) -> list[str]:
+    return [one.variable.id for one in page.found if not one.variable.sensitive]
+
+
+def _list_of(granted: SearchAccess) -> str:
+    return f"variables of {granted.organization_id}"
+
+
+def _batches(
+    found: Sequence[FoundVariable], sealed: Mapping[str, bytes], key: DataKey
+) -> Iterator[Sequence[FoundVariable]]:
+    """Opens the values of a batch when it is asked for."""
+    batch: list[FoundVariable] = []
+    room = _BATCH_BYTES
+    for one in found:
+        value = sealed.get(one.variable.id)
+        if value is None:
+            batch.append(one)
+            continue
+        opened = one.variable.with_value(key.open(value, one.variable))
+        batch.append(FoundVariable(opened, one.workspace))
+        room -= len(value)
+        if room <= 0:
+            yield batch
+            batch, room = [], _BATCH_BYTES
+    yield batch

@@ -1,0 +1,226 @@
+"""The pages of a search of an organization's variables. Whoever asks, few rows are looked at.
+
+There are two ways. Of a few workspaces each has its own index, in the order of keys. Of all others
+the organization's index has the whole order, and a right is looked up for each row. Both look at a
+bounded number of rows, up to the *frontier*: where the page ends if it is not full by then.
+"""
+
+import json
+from collections.abc import Sequence
+
+import msgspec
+
+from teamvars.domain.access import Level
+from teamvars.domain.variable_search import (
+    MAX_PAGE_VALUE_BYTES,
+    FoundVariable,
+    Place,
+    SearchAccess,
+    VariableSearch,
+)
+from teamvars.domain.variables import Category, Variable
+from teamvars.domain.workspaces import Workspace
+from teamvars.storage.database import Row, Transaction
+
+_MAX_LOOKED_AT = 2000
+"""Entries of an index that a page may look at."""
+_MAX_ROWS = 500
+"""The same where the row of each has to be looked at as well."""
+_MAX_RIGHTS = 20_000
+"""Grants that a page may look up: one for each row and team of the caller."""
+_OF_ONE_KEY = 2
+"""Variables of one key that a workspace may have, one a category."""
+
+_COLUMNS = """variables.key, workspaces.name_folded, variables.category, variables.id,
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name, description, hcl, sensitive,
+    version_id, variables.created_at, value_bytes"""
+
+# $1: workspaces, $2 to $4: the place after which the page begins, $5: the end of the keys,
+# $6: how many rows of each workspace come before its own frontier, $7 and $8: what is wanted, $9:
+# how many. CROSS JOIN fixes the order of the joins on SQLite.
+_PAGE_OF_FEW = f"""
+WITH few AS (
+    SELECT id, name, name_folded FROM workspaces WHERE id IN {{each $1}}
+), frontier AS (
+    SELECT min((
+        SELECT key FROM variables
+        WHERE workspace_id = few.id AND key >= $2 AND key < $5
+        ORDER BY key, category LIMIT 1 OFFSET $6
+    )) AS key FROM few
+)
+SELECT frontier.key AS frontier, page.*
+FROM frontier LEFT JOIN (
+    SELECT {_COLUMNS}
+    FROM few AS workspaces CROSS JOIN variables
+    WHERE variables.workspace_id = workspaces.id
+        AND variables.key >= $2 AND variables.key < $5
+        AND variables.key <= coalesce((SELECT key FROM frontier), $5)
+        AND (variables.key, workspaces.name_folded, variables.category) > ($2, $3, $4)
+        AND (CAST($7 AS TEXT) IS NULL OR variables.category = $7)
+        AND (CAST($8 AS BIGINT) IS NULL OR variables.sensitive = $8)
+    ORDER BY variables.key, workspaces.name_folded, variables.category
+    LIMIT $9
+) AS page ON TRUE
+ORDER BY page.key, page.name_folded, page.category
+"""
+
+# As the other, but $1: the organization, $6: how many entries of its index are looked at. What is
+# found among them is joined with its rows when no more is left of it than a page: with the choice,
+# PostgreSQL would go through another index.
+_PAGE_OF_ALL = """
+WITH looked_at AS MATERIALIZED (
+    SELECT key, workspace_name, category, workspace_id FROM variables
+    WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
+    ORDER BY key, workspace_name, category LIMIT $6
+), found AS MATERIALIZED (
+    SELECT key, workspace_name, category, workspace_id FROM looked_at
+    WHERE (CAST($7 AS TEXT) IS NULL OR category = $7)
+        AND (CAST($8 AS BIGINT) IS NULL OR (
+            SELECT variables.sensitive FROM variables
+            WHERE variables.workspace_id = looked_at.workspace_id
+                AND variables.key = looked_at.key AND variables.category = looked_at.category
+        ) = $8)
+    ORDER BY key, workspace_name, category LIMIT $9
+), frontier AS (
+    SELECT key, workspace_name, category, (SELECT count(*) FROM looked_at) AS looked_at
+    FROM looked_at ORDER BY key DESC, workspace_name DESC, category DESC LIMIT 1
+)
+SELECT frontier.*, page.*
+FROM frontier LEFT JOIN (
+    SELECT {columns}
+    FROM found CROSS JOIN variables CROSS JOIN workspaces
+    WHERE variables.workspace_id = found.workspace_id AND variables.key = found.key
+        AND variables.category = found.category AND workspaces.id = found.workspace_id
+) AS page ON TRUE
+ORDER BY page.key, page.name_folded, page.category
+""".replace("{columns}", _COLUMNS)
+
+# $10: the caller's teams. Not EXISTS, of which PostgreSQL would make a join with all their grants.
+_PAGE_OF_GRANTED = _PAGE_OF_ALL.replace(
+    "WHERE (CAST($7",
+    f"""WHERE (
+            SELECT 1 FROM grants
+            WHERE grants.team_id IN {{each $10}} AND grants.workspace_id = looked_at.workspace_id
+                AND grants.level >= {Level.READ.value}
+            LIMIT 1
+        ) = 1
+        AND (CAST($7""",
+)
+
+_SEALED = "SELECT id, sealed_value FROM variables WHERE id IN {each $1}"
+
+
+class FoundPage(msgspec.Struct, frozen=True):
+    """Some of what is wanted, in order, and the place after which there may be more.
+
+    A page may be short, or empty, and still not be the last.
+    """
+
+    found: Sequence[FoundVariable]
+    further: Place | None
+
+
+async def find_page(tx: Transaction, granted: SearchAccess, wanted: VariableSearch) -> FoundPage:
+    """The page of what is wanted and may be read. No value is among it, but with their values the
+    variables are no more than those of `MAX_PAGE_VALUE_BYTES`, or one.
+    """
+    if granted.workspace_ids is None:
+        frontier, rows = await _of_many(tx, granted, wanted)
+    elif granted.workspace_ids:
+        frontier, rows = await _of_few(tx, granted.workspace_ids, wanted)
+    else:
+        return FoundPage((), None)
+    most = _most(rows, wanted)
+    further = Place(*rows[most - 1][:3]) if len(rows) > most else frontier
+    return FoundPage([_found(row, granted) for row in rows[:most]], further)
+
+
+async def sealed_values(tx: Transaction, variable_ids: Sequence[str]) -> dict[str, bytes]:
+    """The sealed values of variables by id, as this transaction has found them."""
+    return dict(await tx.fetch(_SEALED, json.dumps(variable_ids)))  # type: ignore[arg-type]
+
+
+async def _of_few(
+    tx: Transaction, workspace_ids: Sequence[str], wanted: VariableSearch
+) -> tuple[Place | None, list[Row]]:
+    """Up to its frontier each workspace has a share of the rows that may be looked at. What comes
+    before the first of the frontiers is complete.
+    """
+    # At least one key more than that of `start`, of which all may be before it: pages go on.
+    each = max(_look_at(wanted) // len(workspace_ids), _OF_ONE_KEY + 1)
+    if wanted.wants_all:
+        each = min(each, wanted.size + _OF_ONE_KEY + 1)
+    ids = json.dumps(workspace_ids)
+    rows = await tx.fetch(_PAGE_OF_FEW, ids, *_asked(wanted, each - 1))
+    frontier = rows[0][0]
+    return None if frontier is None else Place.behind(frontier), _without(1, rows)
+
+
+async def _of_many(
+    tx: Transaction, granted: SearchAccess, wanted: VariableSearch
+) -> tuple[Place | None, list[Row]]:
+    if granted.is_owner:
+        most = wanted.size + 1 if wanted.wants_all else _look_at(wanted)
+        rows = await tx.fetch(_PAGE_OF_ALL, granted.organization_id, *_asked(wanted, most))
+    else:
+        most = max(min(_look_at(wanted), _MAX_RIGHTS // len(granted.team_ids)), 1)
+        teams = json.dumps(granted.team_ids)
+        args = *_asked(wanted, most), teams
+        rows = await tx.fetch(_PAGE_OF_GRANTED, granted.organization_id, *args)
+    if not rows:
+        return None, []
+    *frontier, looked_at = rows[0][:4]
+    return Place(*frontier) if looked_at == most else None, _without(4, rows)
+
+
+def _look_at(wanted: VariableSearch) -> int:
+    return _MAX_LOOKED_AT if wanted.sensitive is None else _MAX_ROWS
+
+
+def _asked(wanted: VariableSearch, look_at: int) -> tuple[object, ...]:
+    """The parameters $2 to $9."""
+    sensitive = None if wanted.sensitive is None else int(wanted.sensitive)
+    return (
+        *wanted.start,
+        wanted.keys.end,
+        look_at,
+        wanted.category,
+        sensitive,
+        wanted.size + 1,
+    )
+
+
+def _without(columns: int, rows: Sequence[Row]) -> list[Row]:
+    """The rows without the first columns; where nothing was found one has the frontier alone."""
+    return [row[columns:] for row in rows if row[columns] is not None]
+
+
+def _most(rows: Sequence[Row], wanted: VariableSearch) -> int:
+    """How many of the rows are on the page."""
+    if not wanted.values:
+        return wanted.size
+    room = MAX_PAGE_VALUE_BYTES
+    for number, row in enumerate(rows[: wanted.size]):
+        *_, sensitive, _, _, value_bytes = row
+        room -= 0 if sensitive else value_bytes
+        if room < 0:
+            return max(number, 1)
+    return wanted.size
+
+
+def _found(row: Row, granted: SearchAccess) -> FoundVariable:
+    key, _, category, id_, workspace_id, name, description, hcl, sensitive, version_id, at, _ = row
+    workspace = Workspace(workspace_id, name, granted.organization_id, granted.organization_name)
+    variable = Variable(
+        id=id_,
+        workspace_id=workspace_id,
+        key=key,
+        value=None,
+        description=description,
+        category=Category(category),
+        hcl=bool(hcl),
+        sensitive=bool(sensitive),
+        version_id=version_id,
+        created_at=at,
+    )
+    return FoundVariable(variable, workspace)

@@ -1,0 +1,50 @@
+"""Pages by cursor: `page[after]` and `page[size]`, and the links of a page. Nothing is counted."""
+
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from teamvars.web.http.formats import Path
+from teamvars.web.http.paging import SIZE, requested_size
+from teamvars.web.http.parameters import Parameter, invalid, only_text_of
+from teamvars.web.http.request import Request
+
+MAX_CURSOR_CHARACTERS = 1024
+AFTER = Parameter(
+    "page[after]",
+    "Where the page begins, as `links.next` of the one before says.",
+    {"type": "string", "maxLength": MAX_CURSOR_CHARACTERS},
+)
+PARAMETERS = (AFTER, SIZE)
+_NAMES = frozenset(parameter.name for parameter in PARAMETERS)
+
+
+class CursorLinks(msgspec.Struct):
+    """`links` of a page; `next` is null at the end. A page may be short, or empty, before that."""
+
+    self: Path
+    first: Path
+    next: Path | None
+
+
+def requested(request: Request) -> tuple[str | None, int]:
+    """The cursor after which the page begins, None for the first, and how large it may be.
+
+    Refuses a size as numbered pages do, and what is too long for a cursor.
+    """
+    cursor = only_text_of(request, AFTER)
+    if cursor is not None and len(cursor) > MAX_CURSOR_CHARACTERS:
+        detail = f"A {AFTER.name} has at most {MAX_CURSOR_CHARACTERS} characters."
+        raise invalid(AFTER.name, detail)
+    return cursor, requested_size(request)
+
+
+def links(request: Request, size: int, here: str | None, further: str | None) -> CursorLinks:
+    """The links of a page from its own cursor and the next one's, with the rest of the query."""
+    rest = [(name, value) for name, value in request.query if name not in _NAMES]
+
+    def path(cursor: str | None) -> str:
+        after = [] if cursor is None else [(AFTER.name, cursor)]
+        return f"{quote(request.full_path)}?{urlencode([*rest, *after, (SIZE.name, size)])}"
+
+    return CursorLinks(path(here), path(None), None if further is None else path(further))

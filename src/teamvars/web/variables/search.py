@@ -1,0 +1,182 @@
+"""The route that searches the variables of an organization: decode, call, encode."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from teamvars.domain.variable_search import FoundVariable, KeyRange, VariableSearch
+from teamvars.domain.variables import Category
+from teamvars.pace import Pace
+from teamvars.services.rendered import Rendered
+from teamvars.services.variable_search import FoundVariables, Searches
+from teamvars.web.dialects import Dialect
+from teamvars.web.http import cursor_paging
+from teamvars.web.http.cursor_paging import CursorLinks
+from teamvars.web.http.formats import Time
+from teamvars.web.http.negotiation import MEDIA_TYPE
+from teamvars.web.http.parameters import (
+    MAX_CHARACTERS,
+    Parameter,
+    invalid,
+    requested_fields,
+    text_of,
+)
+from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import SelfLink
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
+from teamvars.web.variables import documents
+from teamvars.web.variables.documents import VariableRelationships
+
+_PATH = "/api/v2/organizations/{organization}/vars"
+_KEY = Parameter(
+    "filter[key]",
+    "A key, or the beginning of keys with a `*` behind it.",
+    {"type": "string", "maxLength": MAX_CHARACTERS, "examples": ["region", "AWS_*"]},
+)
+_WORKSPACE = Parameter("filter[workspace]", "The name of one workspace.")
+_FLAG = {"type": "string", "enum": ["true", "false"]}
+_SENSITIVE = Parameter("filter[sensitive]", "Only sensitive variables, or only others.", _FLAG)
+_VALUE, _CONFIGURABLE, _CREATED_AT = "value", "configurable", "created-at"
+
+
+class FoundAttributes(msgspec.Struct, rename="kebab", kw_only=True):
+    """A variable's attributes and the name of its workspace, or those of them that were asked for.
+
+    `value` is there if it was asked for, and null when the variable is sensitive.
+    """
+
+    key: str | UnsetType = UNSET
+    value: str | UnsetType | None = UNSET
+    description: str | UnsetType = UNSET
+    category: str | UnsetType = UNSET
+    hcl: bool | UnsetType = UNSET
+    sensitive: bool | UnsetType = UNSET
+    version_id: str | UnsetType = UNSET
+    created_at: Time | UnsetType = UNSET
+    workspace_name: str | UnsetType = UNSET
+
+
+class FoundResource(msgspec.Struct):
+    """A variable that was found."""
+
+    id: str
+    type: str
+    attributes: FoundAttributes
+    links: SelfLink
+    relationships: VariableRelationships | UnsetType = UNSET
+
+
+class VariableSearchDocument(msgspec.Struct):
+    """One page of the variables that were found."""
+
+    data: list[FoundResource]
+    links: CursorLinks
+
+
+_ATTRIBUTES = {name.replace("_", "-"): name for name in FoundAttributes.__struct_fields__}
+
+
+class VariableSearchRoutes:
+    """All variables of an organization that the caller may read."""
+
+    def __init__(self, searches: Searches, dialect: Dialect) -> None:
+        self._searches = searches
+        self._dialect = dialect
+        self._categories = {word: category for category, word in dialect.categories.items()}
+        words = {"type": "string", "enum": list(self._categories)}
+        self._category = Parameter("filter[category]", "Only variables of a category.", words)
+        # `created-at` is the `terraform` dialect's own, as in every list of variables.
+        own = _ATTRIBUTES if dialect.has_created_at else _ATTRIBUTES.keys() - {_CREATED_AT}
+        self._known = frozenset({*own, _CONFIGURABLE})
+        self._fields = Parameter(
+            "fields[vars]",
+            "The only attributes and relationships to show; without it all but `value`.",
+            {"type": "string", "enum": sorted(self._known)},
+            is_list=True,
+        )
+
+    def routes(self) -> list[Route]:
+        """The one operation."""
+        filters = _KEY, self._category, _SENSITIVE, _WORKSPACE
+        return [
+            Route(
+                "GET",
+                _PATH,
+                self.search,
+                {200: VariableSearchDocument},
+                reads=(*cursor_paging.PARAMETERS, *filters, self._fields),
+                name="searchVariables",
+            )
+        ]
+
+    async def search(self, request: Request) -> Response:
+        """Search the variables of an organization that the caller may read, by key."""
+        fields = requested_fields(request, self._fields, self._known)
+        cursor, size = cursor_paging.requested(request)
+        shown = self._known - {_VALUE} if fields is None else fields
+        key = text_of(request, _KEY)
+        wanted = VariableSearch(
+            keys=KeyRange() if key is None else KeyRange.of(key),
+            category=self._wanted_category(request),
+            sensitive=_wanted_flag(request),
+            workspace=text_of(request, _WORKSPACE),
+            size=size,
+            values=_VALUE in shown,
+        )
+        caller, organization = request.require_caller(), request.path("organization")
+        found = await self._searches.variables(caller, organization, wanted, cursor)
+        links = cursor_paging.links(request, size, cursor, found.further)
+        rendered = await self._rendered(found, shown, links)
+        return Response(200, rendered, {"Content-Type": MEDIA_TYPE})
+
+    def _wanted_category(self, request: Request) -> Category | None:
+        word = text_of(request, self._category)
+        if word is not None and word not in self._categories:
+            listed = " or ".join(self._categories)
+            raise invalid(self._category.name, f"A category is {listed}.")
+        return None if word is None else self._categories[word]
+
+    async def _rendered(
+        self, found: FoundVariables, shown: frozenset[str], links: CursorLinks
+    ) -> Rendered:
+        """The document. Between the batches of a long one others have the loop."""
+        pieces = [b'{"data":[']
+        pace = Pace()
+        for batch in found.batches:
+            if not batch:
+                continue
+            resources = msgspec.json.encode(self._resources(batch, shown))[1:-1]
+            pieces.append(b"," + resources if len(pieces) > 1 else resources)
+            await pace.keep()
+        pieces.append(b'],"links":' + msgspec.json.encode(links) + b"}")
+        return Rendered("", tuple(pieces))
+
+    def _resources(
+        self, batch: Sequence[FoundVariable], shown: frozenset[str]
+    ) -> list[FoundResource]:
+        return [self._resource(one, shown) for one in batch]
+
+    def _resource(self, one: FoundVariable, shown: frozenset[str]) -> FoundResource:
+        (whole,) = documents.variables([one.variable], one.workspace, self._dialect)
+        attributes: dict[str, Any] = {
+            name: getattr(whole.attributes, name, one.workspace.name)
+            for wire, name in _ATTRIBUTES.items()
+            if wire in shown
+        }
+        return FoundResource(
+            whole.id,
+            whole.type,
+            FoundAttributes(**attributes),
+            whole.links,
+            whole.relationships if _CONFIGURABLE in shown else UNSET,
+        )
+
+
+def _wanted_flag(request: Request) -> bool | None:
+    word = text_of(request, _SENSITIVE)
+    if word not in (None, "true", "false"):
+        raise invalid(_SENSITIVE.name, f"{_SENSITIVE.name} is true or false.")
+    return None if word is None else word == "true"

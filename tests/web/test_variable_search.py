@@ -1,0 +1,409 @@
+"""`GET /organizations/:organization/vars`: the variables a caller may read, on both engines."""
+
+import itertools
+import random
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from teamvars.domain.names import fold
+from teamvars.security.cursors import Cursors
+from teamvars.storage import search_access, variable_search
+from teamvars.storage.database import Transaction
+from tests.support.deployment import Deployment
+from tests.support.tenant import Tenant, build_tenant, variable_document
+from tests.web.dialects import terraform
+from tests.web.test_applies import apply, item
+from tests.web.test_team_workspaces import access_document
+
+KEYS = [
+    *("a", "a*", "a*b", "a%", "a_", "a!", "ab", "A", "b", "B", "AWS_1", "AWS_2", "aws_1"),
+    *("é", "e\u0301", "\ud7ff", "\ud7ffz", "\ue000", "😀", "😀😀", "\U0010ffff", "\U0010ffffz"),
+]
+PATTERNS = [
+    *(
+        None,
+        "a",
+        "a*",
+        "a**",
+        "a%*",
+        "a_*",
+        "a!",
+        "A*",
+        "*",
+        "**",
+        "AWS_*",
+        "none",
+        "none*",
+        "\x01*",
+    ),
+    *("\ud7ff", "\ud7ff*", "😀*", "\U0010ffff*", "é*", "a*b", "b*"),
+]
+CALLERS = {
+    "owner": None,
+    "organization-token": None,
+    "reader": {"network"},
+    "hidden": {"Zoo", "ant-1", "payments"},
+    "plain": set[str](),
+}
+Attributes = dict[str, Any]
+
+
+class Wanted(NamedTuple):
+    """What one search asks for; None asks for nothing in particular."""
+
+    key: str | None = None
+    category: str | None = None
+    sensitive: str | None = None
+    workspace: str | None = None
+
+    def matches(self, one: Attributes) -> bool:
+        """Whether the model finds it."""
+        return (
+            matches(self.key, one["key"])
+            and self.category in (None, one["category"])
+            and self.sensitive in (None, str(one["sensitive"]).lower())
+            and (self.workspace is None or fold(self.workspace) == fold(one["workspace-name"]))
+        )
+
+    def query(self) -> dict[str, str]:
+        """The filters of the query."""
+        return {f"filter[{name}]": said for name, said in self._asdict().items() if said}
+
+
+def matches(pattern: str | None, key: str) -> bool:
+    if pattern is None or pattern.endswith("*"):
+        return key.startswith((pattern or "*")[:-1])
+    return key == pattern
+
+
+def path(tenant: Tenant, **query: object) -> str:
+    names = {"after": "page[after]", "size": "page[size]", "fields": "fields[vars]"}
+    said = {names.get(name, name): value for name, value in query.items()}
+    return f"/organizations/{tenant.organization}/vars?{urlencode(said)}"
+
+
+async def page(tenant: Tenant, who: str = "owner", **query: object) -> dict[str, Any]:
+    """The document of one page."""
+    answer = await tenant.call(who, "GET", path(tenant, **query))
+    assert answer.status_code == 200, answer.text
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+async def pages(
+    tenant: Tenant, who: str = "owner", **query: object
+) -> AsyncIterator[dict[str, Any]]:
+    """All pages, by their links."""
+    document = await page(tenant, who, **query)
+    yield document
+    while (further := document["links"]["next"]) is not None:
+        answer = await tenant.call(who, "GET", further.removeprefix("/api/v2"))
+        assert answer.status_code == 200, answer.text
+        document = answer.json()
+        yield document
+
+
+async def walk(tenant: Tenant, who: str = "owner", **query: object) -> list[Attributes]:
+    """The attributes of all that is found, page by page."""
+    return [one["attributes"] async for each in pages(tenant, who, **query) for one in each["data"]]
+
+
+async def keys(tenant: Tenant, who: str = "owner", **query: object) -> list[str]:
+    return [one["key"] for one in await walk(tenant, who, **query)]
+
+
+async def make_workspaces(tenant: Tenant, *names: str) -> None:
+    for name in names:
+        document = {"data": {"type": "workspaces", "attributes": {"name": name}}}
+        answer = await tenant.call(
+            "owner", "POST", f"/organizations/{tenant.organization}/workspaces", document
+        )
+        tenant.workspaces[name] = answer.json()["data"]["id"]  # type: ignore[index]
+
+
+async def grant(tenant: Tenant, team: str, workspace: str) -> str:
+    """Gives a team the right to read; returns the id of the access."""
+    document = access_document(
+        tenant.teams[team], tenant.workspaces[workspace], access="custom", variables="read"
+    )
+    answer = await tenant.call("owner", "POST", "/team-workspaces", document)
+    assert answer.status_code == 201, answer.text
+    id_: str = answer.json()["data"]["id"]
+    return id_
+
+
+def order(one: Attributes) -> tuple[str, str, bool]:
+    return one["key"], fold(one["workspace-name"]), one["category"] == "tool"
+
+
+@pytest.fixture(scope="module")
+async def filled(deployment: Deployment) -> tuple[Tenant, list[Attributes]]:
+    """A tenant with odd keys in several workspaces, and what they are."""
+    tenant = await build_tenant(deployment)
+    await make_workspaces(tenant, "Zoo", "ant-1", "ANT_2")
+    for workspace in ("Zoo", "ant-1", "payments"):
+        await grant(tenant, "secret", workspace)
+    chance = random.Random(9)
+    model = []
+    for name in ("network", "payments", "Zoo", "ant-1", "ANT_2"):
+        made = [
+            item(key, category, value=f"{name} {key}", sensitive=chance.random() < 0.3)
+            for key, category in itertools.product(KEYS, ("tool", "env"))
+            if chance.random() < 0.6
+        ]
+        assert (await apply(tenant, *made, who="owner", workspace=name)).status_code == 200
+        model += [{**one["attributes"], "workspace-name": name} for one in made]
+    return tenant, sorted(model, key=order)
+
+
+@pytest.fixture(params=["as it is", "few rows a page", "few rows a page, many grants"])
+def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How much a page may look at, and from how many grants on a caller goes the other way."""
+    if request.param != "as it is":
+        monkeypatch.setattr(variable_search, "_MAX_LOOKED_AT", 11)
+        monkeypatch.setattr(variable_search, "_MAX_ROWS", 5)
+    if "grants" in request.param:
+        monkeypatch.setattr(search_access, "MAX_LISTED", 0)
+        monkeypatch.setattr(variable_search, "_MAX_RIGHTS", 7)
+    return str(request.param)
+
+
+@pytest.mark.parametrize("who", CALLERS)
+async def test_all_pages_together_are_what_is_wanted_and_may_be_read_in_order(
+    filled: tuple[Tenant, list[Attributes]], bounds: str, who: str
+) -> None:
+    tenant, model = filled
+    visible = CALLERS[who]
+    choices = itertools.product(
+        PATTERNS,
+        (None, "tool", "env"),
+        (None, "true", "false"),
+        (None, None, "zoo", "NETWORK", "nothing"),
+    )
+    chance = random.Random(f"{who} {bounds}")
+    for wanted in map(Wanted._make, chance.sample(list(choices), 50)):
+        expected = [
+            (one["key"], one["category"], one["workspace-name"], one["sensitive"])
+            for one in model
+            if wanted.matches(one) and (visible is None or one["workspace-name"] in visible)
+        ]
+        size = chance.choice((1, 3, 7, 20, 100) if len(expected) < 60 else (20, 100))
+        found = await walk(tenant, who, size=size, **wanted.query())
+        assert [
+            (one["key"], one["category"], one["workspace-name"], one["sensitive"]) for one in found
+        ] == expected, (wanted, size)
+        assert not any("value" in one for one in found)
+
+
+async def test_no_page_is_larger_than_asked_and_a_full_store_gives_full_ones(
+    filled: tuple[Tenant, list[Attributes]],
+) -> None:
+    tenant, model = filled
+    sizes = [len(one["data"]) async for one in pages(tenant, size=7)]
+    assert set(sizes[:-1]) == {7}
+    assert sum(sizes) == len(model)
+    assert len((await page(tenant))["data"]) == 20
+    assert len((await page(tenant, size=1000))["data"]) == 100
+
+
+async def test_a_variable_looks_as_elsewhere_and_says_where_it_is(tenant: Tenant) -> None:
+    made = await tenant.make_variable("region")
+    (found,) = (await page(tenant))["data"]
+    attributes = {**made["attributes"], "workspace-name": "network"}
+    assert attributes.pop("value") == "eu"
+    assert found == {**made, "attributes": attributes}
+
+
+async def test_only_the_fields_that_are_asked_for_are_shown(tenant: Tenant) -> None:
+    await tenant.make_variable("region")
+    await tenant.make_variable("secret", sensitive=True)
+    shown = [one["attributes"] for one in (await page(tenant, fields="value,key"))["data"]]
+    assert shown == [{"key": "region", "value": "eu"}, {"key": "secret", "value": None}]
+    (first, _) = (await page(tenant, fields="configurable"))["data"]
+    assert first["attributes"] == {}
+    assert first["relationships"]["configurable"]["data"]["type"] == "workspaces"
+    (first, _) = (await page(tenant, fields="workspace-name"))["data"]
+    assert first["attributes"] == {"workspace-name": "network"}
+    assert "relationships" not in first
+
+
+async def test_the_dialect_has_its_own_words(tenant: Tenant) -> None:
+    await tenant.make_variable("region")
+    async with terraform(tenant) as client:
+        own = path(tenant, **{"filter[category]": "terraform"})
+        (found,) = (await client.get(own)).json()["data"]
+        assert found["attributes"]["category"] == "terraform"
+        assert found["attributes"]["created-at"].endswith("Z")
+        alone = path(tenant, fields="created-at")
+        assert [*(await client.get(alone)).json()["data"][0]["attributes"]] == ["created-at"]
+        wrong = path(tenant, **{"filter[category]": "tool"})
+        assert (await client.get(wrong)).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("filter[category]", "terraform"),
+        ("filter[sensitive]", "yes"),
+        ("filter[value]", "eu"),
+        ("filter[key][]", "a"),
+        ("fields[vars]", "key,nothing"),
+        ("fields[vars]", "created-at"),
+        ("fields[workspaces]", "name"),
+        ("include", "configurable"),
+        ("page[size]", "0"),
+        ("page[after]", "nonsense"),
+        ("page[after]", "a" * 1025),
+        ("page[after]", "é"),
+    ],
+)
+async def test_what_a_search_does_not_know_is_refused_by_name(
+    tenant: Tenant, name: str, said: str
+) -> None:
+    answer = await tenant.call("owner", "GET", path(tenant, **{name: said}))
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["code"]) == (400, "invalid_parameter")
+    assert error["source"] == {"parameter": name}
+
+
+async def test_a_workspace_that_is_not_there_and_one_that_is_hidden_look_the_same(
+    tenant: Tenant,
+) -> None:
+    await tenant.call("owner", "POST", tenant.vars_path("payments"), variable_document())
+    for name in ("payments", "nothing"):
+        document = await page(tenant, "reader", **{"filter[workspace]": name})
+        assert (document["data"], document["links"]["next"]) == ([], None)
+    assert await keys(tenant, "owner", **{"filter[workspace]": "PAYMENTS"}) == ["region"]
+
+
+async def test_an_organization_never_shows_what_is_anothers(tenant: Tenant) -> None:
+    theirs = f"/workspaces/{tenant.other_workspace}/vars"
+    await tenant.call("outsider", "POST", theirs, variable_document(key="same"))
+    await tenant.make_variable("same")
+    assert [one["workspace-name"] for one in await walk(tenant)] == ["network"]
+    own = f"/organizations/{tenant.other_organization}/vars"
+    found = (await tenant.call("outsider", "GET", own)).json()["data"]
+    assert [one["attributes"]["workspace-name"] for one in found] == ["elsewhere"]
+
+
+async def cursor(tenant: Tenant, who: str = "owner") -> str:
+    """The cursor of the second page of pages of one."""
+    link: str = (await page(tenant, who, size=1))["links"]["next"]
+    return link.partition("after%5D=")[2].partition("&")[0]
+
+
+async def test_a_cursor_is_of_one_organization_and_gives_no_right(tenant: Tenant) -> None:
+    for key in ("a", "b"):
+        await tenant.make_variable(key)
+    after = await cursor(tenant)
+    assert await keys(tenant, "reader", after=after) == ["b"]
+    assert await keys(tenant, "plain", after=after) == []
+    foreign = f"/organizations/{tenant.other_organization}/vars?page[after]={after}"
+    assert (await tenant.call("outsider", "GET", foreign)).status_code == 400
+    assert (await tenant.call("owner", "GET", foreign)).status_code == 404
+    for broken in (after[:-4], "A" + after[1:], after + "AAAA", after[::-1]):
+        answer = await tenant.call("owner", "GET", path(tenant, after=broken))
+        assert answer.status_code == 400, broken
+
+
+async def test_a_cursor_is_a_place_also_for_another_search(tenant: Tenant) -> None:
+    for key in ("a", "b", "c"):
+        await tenant.make_variable(key)
+    after = await cursor(tenant)
+    assert await keys(tenant, after=after, **{"filter[key]": "a"}) == []
+    assert await keys(tenant, after=after, **{"filter[key]": "c*"}) == ["c"]
+
+
+async def test_a_cursor_hides_the_key_it_stands_at(
+    filled: tuple[Tenant, list[Attributes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant, _ = filled
+    monkeypatch.setattr(search_access, "MAX_LISTED", 0)
+    monkeypatch.setattr(variable_search, "_MAX_LOOKED_AT", 2)
+    lengths = set()
+    async for document in pages(tenant, "reader"):
+        after = document["links"]["next"]
+        lengths.add(0 if after is None else len(after))
+    assert len(lengths) == 2  # all of one length, and the end
+    sealed = Cursors(tenant.deployment.keys).seal(["a-key", "a-name", "env"], "list")
+    assert "a-key" not in sealed
+
+
+async def test_a_grant_that_is_revoked_ends_the_walk(tenant: Tenant) -> None:
+    given = await grant(tenant, "secret", "network")
+    for key in ("a", "b", "c"):
+        await tenant.make_variable(key)
+    after = await cursor(tenant, "hidden")
+    assert await keys(tenant, "hidden", after=after) == ["b", "c"]
+    await tenant.call("owner", "DELETE", f"/team-workspaces/{given}")
+    assert await keys(tenant, "hidden", after=after) == []
+
+
+async def test_a_walk_goes_on_whatever_happens_between_its_pages(tenant: Tenant) -> None:
+    await make_workspaces(tenant, "m-1", "m-2")
+    for name in ("network", "m-1", "m-2"):
+        made = [item(f"k{n}", "env", value="v") for n in range(6)]
+        await apply(tenant, *made, who="owner", workspace=name)
+    chance = random.Random(3)
+    seen = []
+    async for document in pages(tenant, size=2):
+        seen += [
+            (one["attributes"]["key"], one["relationships"]["configurable"]["data"]["id"])
+            for one in document["data"]
+        ]
+        key = f"k{chance.randrange(8)}"
+        await apply(tenant, item(key, "env", value="w"), who="owner", workspace="m-2")
+        gone = next(iter(await tenant.variables("m-1")), None)
+        if gone is not None and chance.random() < 0.5:
+            await tenant.call("owner", "DELETE", f"{tenant.vars_path('m-1')}/{gone['id']}")
+    assert len(seen) == len(set(seen))
+    assert {(f"k{n}", tenant.workspaces["network"]) for n in range(6)} <= set(seen)
+
+
+async def test_a_rename_moves_the_variables_in_the_order_at_once(tenant: Tenant) -> None:
+    await make_workspaces(tenant, "m")
+    for name in ("network", "m"):
+        await apply(tenant, item("k", "env", value="v"), who="owner", workspace=name)
+    assert [one["workspace-name"] for one in await walk(tenant)] == ["m", "network"]
+    document = {"data": {"type": "workspaces", "attributes": {"name": "Z"}}}
+    await tenant.call("owner", "PATCH", f"/workspaces/{tenant.workspaces['m']}", document)
+    assert [one["workspace-name"] for one in await walk(tenant)] == ["network", "Z"]
+    assert await keys(tenant, **{"filter[workspace]": "m"}) == []
+    await apply(tenant, item("a", "env", value="v"), who="owner", workspace="m")
+    assert await keys(tenant, **{"filter[workspace]": "z"}) == ["a", "k"]
+    await tenant.call("owner", "DELETE", f"/workspaces/{tenant.workspaces['m']}")
+    assert [one["workspace-name"] for one in await walk(tenant)] == ["network"]
+
+
+async def test_a_page_with_values_ends_at_a_mebibyte(tenant: Tenant) -> None:
+    large = "x" * 200_000
+    made = [item(f"k{n}", "env", value=large, sensitive=n == 2) for n in range(9)]
+    assert (await apply(tenant, *made, who="owner")).status_code == 200
+    found = [one["data"] async for one in pages(tenant, size=100, fields="key,value")]
+    assert [len(one) for one in found] == [6, 3]  # five values and the one that is hidden
+    values = {one["attributes"]["key"]: one["attributes"]["value"] for one in found[0] + found[1]}
+    assert values == {f"k{n}": None if n == 2 else large for n in range(9)}
+    assert len((await page(tenant, size=100))["data"]) == 9
+
+
+async def test_what_an_older_release_adds_is_found_once_the_house_was_kept(
+    tenant: Tenant,
+) -> None:
+    for key in ("a", "b"):
+        await tenant.make_variable(key)
+
+    async def as_before(tx: Transaction) -> None:
+        await tx.execute(
+            "UPDATE variables SET organization_id = NULL, workspace_name = NULL "
+            "WHERE workspace_id = $1 AND key = 'a'",
+            tenant.workspaces["network"],
+        )
+
+    await tenant.deployment.services.database.write(as_before)
+    assert await keys(tenant) == ["b"]
+    assert len(await tenant.variables()) == 2
+    await tenant.deployment.services.searches.place_older()
+    assert await keys(tenant) == ["a", "b"]
