@@ -21,22 +21,28 @@
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #11; #12; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #11; #13; COMMIT
+-- GET /organizations/{name}/vars, an owner
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #14; #15; ROLLBACK
+-- GET /organizations/{name}/vars, few grants
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #14; #16; #17; ROLLBACK
+-- GET /organizations/{name}/vars, one workspace
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #18; #16; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #3; #14; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #15; #16; #17; COMMIT
+--     #3; #19; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #20; #21; #22; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #15; #16; #18; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #20; #21; #23; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #15; #19; #17; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #20; #24; #22; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #15; #19; #18; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #20; #24; #23; COMMIT
 -- GET /workspaces/{id}/vars, several callers at the same time
---     #20; #2
+--     #25; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
---     #20; #11
+--     #25; #11
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
---     #20; #21
+--     #25; #26
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #20; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #8; #10; #12; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #25; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #8; #10; #12; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -156,9 +162,11 @@ FOR UPDATE OF streams SKIP LOCKED;
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 WITH part_0 AS (
-INSERT INTO variables (id, workspace_id, key, description, category, hcl, sensitive, version_id,
-    created_at, value_bytes, sealed_value)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
+    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
+SELECT $1, its.workspace_id, organization_id, name_folded, $3, $4, $5, $6, $7, $8, $9, $10, $11
+FROM (SELECT CAST($2 AS TEXT) AS workspace_id) AS its
+LEFT JOIN workspaces ON workspaces.id = its.workspace_id
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
     action, subject_type, subject_id, details, key_id, previous, version, address, link,
@@ -303,7 +311,176 @@ SET sequence = $20, link = $21, head = $22, variables = $23, value_bytes = $24
 WHERE id = $19;
 
 
--- #14: access_statements.py, READ_TEAM.single
+-- #14: search_access.py, READ_SEARCH
+-- GET /organizations/{name}/vars, an owner
+-- GET /organizations/{name}/vars, few grants
+WITH caller AS (
+    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    WHERE caller.hash = $1
+    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
+), acting AS (
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
+    UNION ALL
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller
+    JOIN teams ON teams.id = caller.team_id
+)
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    CASE WHEN (
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    ) THEN 1 ELSE 0 END AS is_owner,
+    CASE WHEN (
+        EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
+            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+    ) THEN 1 ELSE 0 END AS is_member,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
+    of_caller.ids AS team_ids,
+    (
+        SELECT string_agg(
+            CASE WHEN level >= 1 THEN workspace_id ELSE '-' END, ' ')
+        FROM (
+            SELECT level, workspace_id FROM grants WHERE team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(of_caller.ids AS jsonb))))
+            LIMIT 501
+        ) AS some_grants
+    ) AS workspace_ids
+FROM caller
+CROSS JOIN (
+    SELECT '["' || string_agg(acting.id, '","') || '"]' AS ids FROM acting
+    WHERE acting.organization_id = (SELECT id FROM organizations WHERE name_folded = $3)
+) AS of_caller
+LEFT JOIN organizations ON organizations.name_folded = $3
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version;
+
+
+-- #15: variable_search.py, _PAGE_OF_ALL
+-- GET /organizations/{name}/vars, an owner
+WITH looked_at AS MATERIALIZED (
+    SELECT key, workspace_name, category, workspace_id FROM variables
+    WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
+    ORDER BY key, workspace_name, category LIMIT $6
+), found AS MATERIALIZED (
+    SELECT key, workspace_name, category, workspace_id FROM looked_at
+    WHERE (CAST($7 AS TEXT) IS NULL OR category = $7)
+        AND (CAST($8 AS BIGINT) IS NULL OR (
+            SELECT variables.sensitive FROM variables
+            WHERE variables.workspace_id = looked_at.workspace_id
+                AND variables.key = looked_at.key AND variables.category = looked_at.category
+        ) = $8)
+    ORDER BY key, workspace_name, category LIMIT $9
+), frontier AS (
+    SELECT key, workspace_name, category, (SELECT count(*) FROM looked_at) AS looked_at
+    FROM looked_at ORDER BY key DESC, workspace_name DESC, category DESC LIMIT 1
+)
+SELECT frontier.*, page.*
+FROM frontier LEFT JOIN (
+    SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name, description, hcl, sensitive,
+    version_id, variables.created_at, value_bytes
+    FROM found CROSS JOIN variables CROSS JOIN workspaces
+    WHERE variables.workspace_id = found.workspace_id AND variables.key = found.key
+        AND variables.category = found.category AND workspaces.id = found.workspace_id
+) AS page ON TRUE
+ORDER BY page.key, page.name_folded, page.category;
+
+
+-- #16: variable_search.py, _PAGE_OF_FEW
+-- GET /organizations/{name}/vars, few grants
+-- GET /organizations/{name}/vars, one workspace
+WITH few AS (
+    SELECT id, name, name_folded FROM workspaces WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))))
+), frontier AS (
+    SELECT min((
+        SELECT key FROM variables
+        WHERE workspace_id = few.id AND key >= $2 AND key < $5
+        ORDER BY key, category LIMIT 1 OFFSET $6
+    )) AS key FROM few
+)
+SELECT frontier.key AS frontier, page.*
+FROM frontier LEFT JOIN (
+    SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name, description, hcl, sensitive,
+    version_id, variables.created_at, value_bytes
+    FROM few AS workspaces CROSS JOIN variables
+    WHERE variables.workspace_id = workspaces.id
+        AND variables.key >= $2 AND variables.key < $5
+        AND variables.key <= coalesce((SELECT key FROM frontier), $5)
+        AND (variables.key, workspaces.name_folded, variables.category) > ($2, $3, $4)
+        AND (CAST($7 AS TEXT) IS NULL OR variables.category = $7)
+        AND (CAST($8 AS BIGINT) IS NULL OR variables.sensitive = $8)
+    ORDER BY variables.key, workspaces.name_folded, variables.category
+    LIMIT $9
+) AS page ON TRUE
+ORDER BY page.key, page.name_folded, page.category;
+
+
+-- #17: variable_search.py, _SEALED
+-- GET /organizations/{name}/vars, few grants
+SELECT id, sealed_value FROM variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))));
+
+
+-- #18: search_access.py, READ_SEARCH_OF_WORKSPACE
+-- GET /organizations/{name}/vars, one workspace
+WITH caller AS (
+    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    WHERE caller.hash = $1
+    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
+), acting AS (
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
+    UNION ALL
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller
+    JOIN teams ON teams.id = caller.team_id
+)
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    CASE WHEN (
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    ) THEN 1 ELSE 0 END AS is_owner,
+    CASE WHEN (
+        EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
+            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+    ) THEN 1 ELSE 0 END AS is_member,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
+    of_caller.ids AS team_ids,
+    CASE WHEN (
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    ) OR (
+        SELECT max(level) FROM grants
+        WHERE team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(of_caller.ids AS jsonb)))) AND workspace_id = workspaces.id
+    ) >= 1 THEN workspaces.id END AS workspace_ids
+FROM caller
+CROSS JOIN (
+    SELECT '["' || string_agg(acting.id, '","') || '"]' AS ids FROM acting
+    WHERE acting.organization_id = (SELECT id FROM organizations WHERE name_folded = $3)
+) AS of_caller
+LEFT JOIN organizations ON organizations.name_folded = $3
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
+    AND workspaces.name_folded = $4;
+
+
+-- #19: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -357,7 +534,7 @@ WHERE caller.hash = $1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #15: access_statements.py, LOCK_TEAM.batched
+-- #20: access_statements.py, LOCK_TEAM.batched
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -457,7 +634,7 @@ FOR UPDATE OF streams SKIP LOCKED
 ) AS found;
 
 
--- #16
+-- #21
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT lookup.number, found.*
@@ -473,7 +650,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.user_id = ANY (A
 ) AS found;
 
 
--- #17
+-- #22
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -492,7 +669,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #18
+-- #23
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -508,7 +685,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #19
+-- #24
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -524,7 +701,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 ) AS found;
 
 
--- #20: access_statements.py, READ_WORKSPACE.batched
+-- #25: access_statements.py, READ_WORKSPACE.batched
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
@@ -567,7 +744,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #21: variables.py, _LIST.batched
+-- #26: variables.py, _LIST.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id, key, description, category, hcl, sensitive, version_id,
     created_at, CASE WHEN sensitive = 0 THEN sealed_value END

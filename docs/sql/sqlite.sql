@@ -21,14 +21,20 @@
 --     BEGIN IMMEDIATE; #4; #10; #11; #6; #7; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
 --     BEGIN IMMEDIATE; #4; #10; #12; #6; #7; COMMIT
+-- GET /organizations/{name}/vars, an owner
+--     BEGIN; #13; #14; ROLLBACK
+-- GET /organizations/{name}/vars, few grants
+--     BEGIN; #13; #15; #16; ROLLBACK
+-- GET /organizations/{name}/vars, one workspace
+--     BEGIN; #17; #15; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #3; #13; BEGIN IMMEDIATE; #14; #15; #16; #6; #7; COMMIT
+--     #3; #18; BEGIN IMMEDIATE; #19; #20; #21; #6; #7; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN IMMEDIATE; #14; #15; #17; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #19; #20; #22; #6; #7; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #14; #18; #16; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #19; #23; #21; #6; #7; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #14; #18; #17; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #19; #23; #22; #6; #7; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -144,9 +150,11 @@ WHERE caller.hash = ?1
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
-INSERT INTO variables (id, workspace_id, key, description, category, hcl, sensitive, version_id,
-    created_at, value_bytes, sealed_value)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
+    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
+SELECT ?1, its.workspace_id, organization_id, name_folded, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+FROM (SELECT CAST(?2 AS TEXT) AS workspace_id) AS its
+LEFT JOIN workspaces ON workspaces.id = its.workspace_id;
 
 
 -- #6: streams.py, _INSERT_ENTRY
@@ -232,7 +240,176 @@ WHERE id = ?1;
 DELETE FROM variables WHERE id = ?1;
 
 
--- #13: access_statements.py, READ_TEAM.single
+-- #13: search_access.py, READ_SEARCH
+-- GET /organizations/{name}/vars, an owner
+-- GET /organizations/{name}/vars, few grants
+WITH caller AS (
+    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    WHERE caller.hash = ?1
+    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
+), acting AS (
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
+    UNION ALL
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller
+    JOIN teams ON teams.id = caller.team_id
+)
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    CASE WHEN (
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    ) THEN 1 ELSE 0 END AS is_owner,
+    CASE WHEN (
+        EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
+            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+    ) THEN 1 ELSE 0 END AS is_member,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
+    of_caller.ids AS team_ids,
+    (
+        SELECT string_agg(
+            CASE WHEN level >= 1 THEN workspace_id ELSE '-' END, ' ')
+        FROM (
+            SELECT level, workspace_id FROM grants WHERE team_id IN (SELECT value FROM json_each(of_caller.ids))
+            LIMIT 501
+        ) AS some_grants
+    ) AS workspace_ids
+FROM caller
+CROSS JOIN (
+    SELECT '["' || string_agg(acting.id, '","') || '"]' AS ids FROM acting
+    WHERE acting.organization_id = (SELECT id FROM organizations WHERE name_folded = ?3)
+) AS of_caller
+LEFT JOIN organizations ON organizations.name_folded = ?3
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version;
+
+
+-- #14: variable_search.py, _PAGE_OF_ALL
+-- GET /organizations/{name}/vars, an owner
+WITH looked_at AS MATERIALIZED (
+    SELECT key, workspace_name, category, workspace_id FROM variables
+    WHERE organization_id = ?1 AND (key, workspace_name, category) > (?2, ?3, ?4) AND key < ?5
+    ORDER BY key, workspace_name, category LIMIT ?6
+), found AS MATERIALIZED (
+    SELECT key, workspace_name, category, workspace_id FROM looked_at
+    WHERE (CAST(?7 AS TEXT) IS NULL OR category = ?7)
+        AND (CAST(?8 AS BIGINT) IS NULL OR (
+            SELECT variables.sensitive FROM variables
+            WHERE variables.workspace_id = looked_at.workspace_id
+                AND variables.key = looked_at.key AND variables.category = looked_at.category
+        ) = ?8)
+    ORDER BY key, workspace_name, category LIMIT ?9
+), frontier AS (
+    SELECT key, workspace_name, category, (SELECT count(*) FROM looked_at) AS looked_at
+    FROM looked_at ORDER BY key DESC, workspace_name DESC, category DESC LIMIT 1
+)
+SELECT frontier.*, page.*
+FROM frontier LEFT JOIN (
+    SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name, description, hcl, sensitive,
+    version_id, variables.created_at, value_bytes
+    FROM found CROSS JOIN variables CROSS JOIN workspaces
+    WHERE variables.workspace_id = found.workspace_id AND variables.key = found.key
+        AND variables.category = found.category AND workspaces.id = found.workspace_id
+) AS page ON TRUE
+ORDER BY page.key, page.name_folded, page.category;
+
+
+-- #15: variable_search.py, _PAGE_OF_FEW
+-- GET /organizations/{name}/vars, few grants
+-- GET /organizations/{name}/vars, one workspace
+WITH few AS (
+    SELECT id, name, name_folded FROM workspaces WHERE id IN (SELECT value FROM json_each(?1))
+), frontier AS (
+    SELECT min((
+        SELECT key FROM variables
+        WHERE workspace_id = few.id AND key >= ?2 AND key < ?5
+        ORDER BY key, category LIMIT 1 OFFSET ?6
+    )) AS key FROM few
+)
+SELECT frontier.key AS frontier, page.*
+FROM frontier LEFT JOIN (
+    SELECT variables.key, workspaces.name_folded, variables.category, variables.id,
+    workspaces.id AS workspace_id, workspaces.name AS workspace_name, description, hcl, sensitive,
+    version_id, variables.created_at, value_bytes
+    FROM few AS workspaces CROSS JOIN variables
+    WHERE variables.workspace_id = workspaces.id
+        AND variables.key >= ?2 AND variables.key < ?5
+        AND variables.key <= coalesce((SELECT key FROM frontier), ?5)
+        AND (variables.key, workspaces.name_folded, variables.category) > (?2, ?3, ?4)
+        AND (CAST(?7 AS TEXT) IS NULL OR variables.category = ?7)
+        AND (CAST(?8 AS BIGINT) IS NULL OR variables.sensitive = ?8)
+    ORDER BY variables.key, workspaces.name_folded, variables.category
+    LIMIT ?9
+) AS page ON TRUE
+ORDER BY page.key, page.name_folded, page.category;
+
+
+-- #16: variable_search.py, _SEALED
+-- GET /organizations/{name}/vars, few grants
+SELECT id, sealed_value FROM variables WHERE id IN (SELECT value FROM json_each(?1));
+
+
+-- #17: search_access.py, READ_SEARCH_OF_WORKSPACE
+-- GET /organizations/{name}/vars, one workspace
+WITH caller AS (
+    SELECT id, user_id, team_id, organization_id FROM tokens AS caller
+    WHERE caller.hash = ?1
+    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
+), acting AS (
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller CROSS JOIN memberships CROSS JOIN team_members CROSS JOIN teams
+    WHERE memberships.user_id = caller.user_id AND memberships.status = 'active'
+        AND team_members.membership_id = memberships.id AND teams.id = team_members.team_id
+    UNION ALL
+    SELECT teams.id, teams.organization_id, teams.is_owners, teams.manage_membership
+    FROM caller
+    JOIN teams ON teams.id = caller.team_id
+)
+SELECT caller.id AS token_id, caller.user_id,
+    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
+    organizations.id AS organization_id, organizations.name AS organization_name,
+    CASE WHEN (
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    ) THEN 1 ELSE 0 END AS is_owner,
+    CASE WHEN (
+        EXISTS (SELECT 1 FROM acting WHERE acting.organization_id = organizations.id)
+        OR EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = caller.user_id
+            AND memberships.organization_id = organizations.id AND memberships.status = 'active')
+    ) THEN 1 ELSE 0 END AS is_member,
+    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
+    of_caller.ids AS team_ids,
+    CASE WHEN (
+        caller.organization_id = organizations.id
+        OR EXISTS (SELECT 1 FROM acting
+            WHERE acting.organization_id = organizations.id AND acting.is_owners = 1)
+    ) OR (
+        SELECT max(level) FROM grants
+        WHERE team_id IN (SELECT value FROM json_each(of_caller.ids)) AND workspace_id = workspaces.id
+    ) >= 1 THEN workspaces.id END AS workspace_ids
+FROM caller
+CROSS JOIN (
+    SELECT '["' || string_agg(acting.id, '","') || '"]' AS ids FROM acting
+    WHERE acting.organization_id = (SELECT id FROM organizations WHERE name_folded = ?3)
+) AS of_caller
+LEFT JOIN organizations ON organizations.name_folded = ?3
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
+    AND workspaces.name_folded = ?4;
+
+
+-- #18: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -286,7 +463,7 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #14: access_statements.py, LOCK_TEAM.single
+-- #19: access_statements.py, LOCK_TEAM.single
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -380,7 +557,7 @@ WHERE caller.hash = ?1
     END >= 16;
 
 
--- #15
+-- #20
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
@@ -391,7 +568,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3));
 
 
--- #16
+-- #21
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 INSERT INTO team_members (team_id, membership_id, organization_id)
@@ -400,13 +577,13 @@ FROM memberships
 WHERE memberships.id IN (SELECT value FROM json_each(?2));
 
 
--- #17
+-- #22
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 DELETE FROM team_members WHERE team_id = ?1 AND membership_id IN (SELECT value FROM json_each(?2));
 
 
--- #18
+-- #23
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT memberships.id AS linked_id, memberships.id, memberships.status,

@@ -20,10 +20,12 @@ from teamvars.storage import (
     access_statements,
     idempotency_records,
     postgres,
+    search_access,
     servers,
     sqlite_connection,
     sqlite_transaction,
     streams,
+    variable_search,
     variables,
 )
 from teamvars.storage.database import Lookup
@@ -34,7 +36,14 @@ from tests.support.tenant import Tenant, build_tenant, linkage_document, variabl
 
 FOLDER = Path(__file__).parents[2] / "docs" / "sql"
 COMMAND = ".venv/bin/python -m tests.storage.statements"
-MODULES = (access_statements, variables, streams, idempotency_records)
+MODULES = (
+    access_statements,
+    variables,
+    streams,
+    idempotency_records,
+    search_access,
+    variable_search,
+)
 
 
 OF_THE_DRIVER = ("typeinfo_tree", "set_config(")
@@ -94,6 +103,18 @@ async def use_variables(routes: Routes) -> None:
         await routes.call("writer", "PATCH", one, changing(made["id"]))
     async with routes.use("DELETE /workspaces/{id}/vars/{id}"):
         await routes.call("writer", "DELETE", one)
+
+
+async def use_searches(routes: Routes) -> None:
+    """Search the variables of an organization."""
+    path = f"/organizations/{routes.tenant.organization}/vars"
+    for who, name, query in (
+        ("owner", "an owner", ""),
+        ("reader", "few grants", "?fields[vars]=key,value"),
+        ("reader", "one workspace", "?filter[workspace]=network"),
+    ):
+        async with routes.use(f"GET /organizations/{{name}}/vars, {name}"):
+            await routes.call(who, "GET", path + query)
 
 
 async def use_members(routes: Routes) -> None:
@@ -185,6 +206,7 @@ async def uses_of(url: str) -> dict[str, list[str]]:
         async with open_deployment(url) as deployment:
             routes = Routes(await build_tenant(deployment), seen)
             await use_variables(routes)
+            await use_searches(routes)
             await use_members(routes)
             if not is_sqlite:
                 await use_at_once(routes, url)

@@ -11,6 +11,7 @@ from teamvars.storage import access_statements as statements
 from teamvars.storage import sqlite_transaction
 from teamvars.storage.access import CallerRow, OrganizationRow, TeamRow, WorkspaceRow
 from teamvars.storage.database import Lookup
+from teamvars.storage.search_access import READ_SEARCH, READ_SEARCH_OF_WORKSPACE, SearchRow
 from tests.storage.statements import COMMAND, FOLDER, of_postgres, of_sqlite
 from tests.storage.stores import fresh_sqlite
 from tests.support.deployment import open_deployment
@@ -40,6 +41,8 @@ ROWS = [
     (statements.LOCK_WORKSPACE.single, WorkspaceRow._fields),
     (statements.READ_ORGANIZATION, OrganizationRow._fields),
     (statements.LOCK_ORGANIZATION, OrganizationRow._fields),
+    (READ_SEARCH, SearchRow._fields),
+    (READ_SEARCH_OF_WORKSPACE, SearchRow._fields),
     (statements.READ_TEAM.single, TeamRow._fields),
     (statements.LOCK_TEAM.single, TeamRow._fields),
 ]
