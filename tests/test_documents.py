@@ -12,9 +12,18 @@ import yaml
 
 from teamvars import cli, settings, variable_files
 from teamvars.cli.operator import directory_file, directory_yaml
-from teamvars.domain import applies, names, repeats, team_members, tokens, variables
+from teamvars.domain import (
+    applies,
+    names,
+    repeats,
+    team_members,
+    tokens,
+    variable_search,
+    variables,
+)
 from teamvars.domain.errors import Code
 from teamvars.services import audit_pages, parsed_files
+from teamvars.storage.variable_search import MAX_LOOKED_AT
 from teamvars.variable_files import tfvars_json
 from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.http import cursors, errors, idempotency, json_body, json_items, paging
@@ -226,6 +235,8 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         MAX_PARAMETERS,
         includes.MAX_CHARACTERS,
         paging.MAX_SIZE,
+        variable_search.MAX_PAGE_VALUE_BYTES,
+        MAX_LOOKED_AT,
         *[audit_pages.MOST_SEARCHED] * 3,
         cursors.MAX_CHARACTERS,
         errors.MOST_BYTES,

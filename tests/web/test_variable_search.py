@@ -163,7 +163,7 @@ async def filled(deployment: Deployment) -> tuple[Tenant, list[Attributes]]:
 def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How much a page may look at, and from how many grants on a caller goes the other way."""
     if request.param != "as it is":
-        monkeypatch.setattr(variable_search, "_MAX_LOOKED_AT", 11)
+        monkeypatch.setattr(variable_search, "MAX_LOOKED_AT", 11)
         monkeypatch.setattr(variable_search, "_MAX_ROWS", 5)
     if "grants" in request.param:
         monkeypatch.setattr(search_access, "MAX_LISTED", 0)
@@ -322,7 +322,7 @@ async def test_a_cursor_hides_the_key_it_stands_at(
 ) -> None:
     tenant, _ = filled
     monkeypatch.setattr(search_access, "MAX_LISTED", 0)
-    monkeypatch.setattr(variable_search, "_MAX_LOOKED_AT", 2)
+    monkeypatch.setattr(variable_search, "MAX_LOOKED_AT", 2)
     lengths = set()
     async for document in pages(tenant, "reader"):
         after = document["links"]["next"]

@@ -22,7 +22,7 @@ from teamvars.domain.variables import Category, Variable
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Transaction
 
-_MAX_LOOKED_AT = 2000
+MAX_LOOKED_AT = 2000
 """Entries of an index that a page may look at."""
 _MAX_ROWS = 500
 """The same where the row of each has to be looked at as well."""
@@ -174,7 +174,7 @@ async def _of_many(
 
 
 def _look_at(wanted: VariableSearch) -> int:
-    return _MAX_LOOKED_AT if wanted.sensitive is None else _MAX_ROWS
+    return MAX_LOOKED_AT if wanted.sensitive is None else _MAX_ROWS
 
 
 def _asked(wanted: VariableSearch, look_at: int) -> tuple[object, ...]:
