@@ -149,6 +149,7 @@ def test_the_examples_of_the_api_answer_as_the_document_says(dev: Dev, tmp_path:
     assert '"type":"value-checks"' in seen
     assert '{"key":"ports","value":"[80, 443]","category":"tool","hcl":true}' in seen
     assert '"faults":[{"line":3,"column":10,' in seen
+    assert '"workspace-name":"network"' in seen
     assert "HTTP/1.1 204 No Content" in seen
     assert '"errors":[{"id"' not in seen
 

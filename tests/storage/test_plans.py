@@ -280,6 +280,7 @@ async def use_every_hot_route(tenant: Tenant) -> None:
             answer = await tenant.call(who, method, path, document)
             assert answer.status_code < 300 or who != "owner", answer.text
     await tenant.deployment.services.sessions.store_uses()
+    await tenant.deployment.services.searches.place_older()
 
 
 def scanned_by_sqlite(statement: Statement, plan: list[Row]) -> set[str]:

@@ -111,4 +111,5 @@ def _batches(
         if room <= 0:
             yield batch
             batch, room = [], _BATCH_BYTES
-    yield batch
+    if batch:
+        yield batch

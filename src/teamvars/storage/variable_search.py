@@ -26,7 +26,7 @@ MAX_LOOKED_AT = 2000
 """Entries of an index that a page may look at."""
 _MAX_ROWS = 500
 """The same where the row of each has to be looked at as well."""
-_MAX_RIGHTS = 20_000
+_MAX_RIGHTS = 8000
 """Grants that a page may look up: one for each row and team of the caller."""
 _OF_ONE_KEY = 2
 """Variables of one key that a workspace may have, one a category."""

@@ -1,6 +1,5 @@
 """The route that searches the variables of an organization: decode, call, encode."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -146,18 +145,13 @@ class VariableSearchRoutes:
         pieces = [b'{"data":[']
         pace = Pace()
         for batch in found.batches:
-            if not batch:
-                continue
-            resources = msgspec.json.encode(self._resources(batch, shown))[1:-1]
-            pieces.append(b"," + resources if len(pieces) > 1 else resources)
-            await pace.keep()
+            resources = msgspec.json.encode([self._resource(one, shown) for one in batch])[1:-1]
+            if len(pieces) > 1:
+                pieces.append(b",")
+                await pace.give_way()
+            pieces.append(resources)
         pieces.append(b'],"links":' + msgspec.json.encode(links) + b"}")
         return Rendered("", tuple(pieces))
-
-    def _resources(
-        self, batch: Sequence[FoundVariable], shown: frozenset[str]
-    ) -> list[FoundResource]:
-        return [self._resource(one, shown) for one in batch]
 
     def _resource(self, one: FoundVariable, shown: frozenset[str]) -> FoundResource:
         (whole,) = documents.variables([one.variable], one.workspace, self._dialect)
