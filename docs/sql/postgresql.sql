@@ -349,7 +349,7 @@ SELECT caller.id AS token_id, caller.user_id,
             CASE WHEN level >= 1 THEN workspace_id ELSE '-' END, ' ')
         FROM (
             SELECT level, workspace_id FROM grants WHERE team_id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(of_caller.ids AS jsonb))))
-            LIMIT 501
+            LIMIT 401
         ) AS some_grants
     ) AS workspace_ids
 FROM caller

@@ -278,7 +278,7 @@ SELECT caller.id AS token_id, caller.user_id,
             CASE WHEN level >= 1 THEN workspace_id ELSE '-' END, ' ')
         FROM (
             SELECT level, workspace_id FROM grants WHERE team_id IN (SELECT value FROM json_each(of_caller.ids))
-            LIMIT 501
+            LIMIT 401
         ) AS some_grants
     ) AS workspace_ids
 FROM caller

@@ -362,7 +362,7 @@ async def test_a_search_is_three_statements_at_most_that_look_up_keys(
     tenant, seen = large.tenant, large.watched.seen
     await tenant.make_variable("sought")
     path = f"/organizations/{tenant.organization}/vars?filter[key]=s*&filter[sensitive]=false"
-    for most, caller in ((500, "owner"), (500, "reader"), (0, "reader"), (500, "plain")):
+    for most, caller in ((400, "owner"), (400, "reader"), (0, "reader"), (400, "plain")):
         monkeypatch.setattr(search_access, "MAX_LISTED", most)
         for more in ("&fields[vars]=key,value", "&filter[workspace]=network"):
             seen.clear()

@@ -20,7 +20,7 @@ from teamvars.storage.access_statements import (
 )
 from teamvars.storage.database import Transaction
 
-MAX_LISTED = 500
+MAX_LISTED = 400
 """Grants up to which a search goes through the workspaces they are on, one by one."""
 
 _NO_RIGHT = "-"

@@ -1,0 +1,164 @@
+"""What a page of a search costs on a million variables: `.venv/bin/python -m bench.searches`.
+
+For callers of every kind it prints how many variables the pages have, and the milliseconds of the
+statements of one: processor time on SQLite, where they run on the event loop, and elapsed on
+PostgreSQL.
+"""
+
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from msgspec.structs import replace
+
+from teamvars.domain.access import Caller
+from teamvars.domain.variable_search import KeyRange, VariableSearch
+from teamvars.security.tokens import hash_token
+from teamvars.storage import search_access, variable_search
+from teamvars.storage.database import Database, Transaction
+from teamvars.storage.engines import database_for
+from tests.support.deployment import open_deployment
+from tests.support.postgres import LocalPostgres
+from tests.support.tenant import Tenant, build_tenant
+
+WORKSPACES, EACH, PAGES = 50_000, 20, 7
+CALLERS = {
+    "owner": "owner",
+    "50,000 grants": "manager",
+    "500 of them spread": "writer",
+    "the last 400": "hidden",
+    "one grant": "reader",
+}
+SEARCHES = {
+    "all": VariableSearch(size=100),
+    "a key in every workspace": VariableSearch(KeyRange.of("variable_0019"), size=100),
+    "a prefix": VariableSearch(KeyRange.of("variable_001*"), size=100),
+    "sensitive": VariableSearch(sensitive=True, size=100),
+    "sensitive, none there": VariableSearch(KeyRange.of("variable_0003"), sensitive=True, size=100),
+}
+
+_NUMBERS = (
+    "WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < $1) "
+)
+
+
+def _padded(prefix: str, number: str, width: int) -> str:
+    text = f"CAST({number} AS TEXT)"
+    return f"'{prefix}' || substr('{'0' * width}' || {text}, length({text}) + 1)"
+
+
+async def _fill(tx: Transaction, tenant: Tenant) -> None:
+    """Rows alone: nothing of them opens, and no trail tells of them."""
+    row = await tx.fetch_one(
+        "SELECT organization_id FROM workspaces WHERE id = $1", tenant.workspaces["network"]
+    )
+    assert row is not None
+    id_, name = _padded("ws-", "n", 16), _padded("more-", "n", 5)
+    await tx.execute(
+        f"{_NUMBERS} INSERT INTO streams (id, sequence, link, head) "  # noqa: S608
+        f"SELECT {id_}, 0, CAST($2 AS {{bytes}}), CAST($2 AS {{bytes}}) FROM numbers",
+        WORKSPACES - 1,
+        b"",
+    )
+    await tx.execute(
+        f"{_NUMBERS} INSERT INTO workspaces (id, organization_id, name, name_folded, created_at) "  # noqa: S608
+        f"SELECT {id_}, CAST($2 AS TEXT), {name}, {name}, 0 FROM numbers",
+        WORKSPACES - 1,
+        row[0],
+    )
+    await tx.execute(
+        f"{_NUMBERS} INSERT INTO variables (id, workspace_id, organization_id, workspace_name, "  # noqa: S608
+        "key, category, description, hcl, sensitive, value_bytes, version_id, created_at, "
+        "sealed_value) "
+        f"SELECT {_padded('var-', 'n', 16)}, workspaces.id, organization_id, name_folded, "
+        f"{_padded('variable_', f'n % {EACH}', 4)}, 'env', 'What runs need to know', 0, "
+        "CASE WHEN n % 10 = 9 THEN 1 ELSE 0 END, 12, 'version', 0, CAST($2 AS {bytes}) "
+        "FROM numbers CROSS JOIN workspaces "
+        f"WHERE workspaces.id = {_padded('ws-', f'n / {EACH}', 16)}",
+        WORKSPACES * EACH - 1,
+        b"x" * 40,
+    )
+    for team, which in (
+        ("managers", "name_folded LIKE 'more-%'"),
+        ("secret", f"name_folded >= 'more-{WORKSPACES - 400}' AND name_folded LIKE 'more-%'"),
+        ("writers", "name_folded LIKE 'more-__11%'"),
+        ("readers", "name_folded = 'more-00777'"),
+    ):
+        await tx.execute("DELETE FROM grants WHERE team_id = $1", tenant.teams[team])
+        await tx.execute(
+            "INSERT INTO grants (id, team_id, workspace_id, organization_id, access, level) "  # noqa: S608
+            f"SELECT '{team}-' || id, CAST($1 AS TEXT), id, organization_id, 'read', 1 "
+            f"FROM workspaces WHERE {which}",
+            tenant.teams[team],
+        )
+
+
+async def _measure(database: Database, tenant: Tenant, clock: Callable[[], float]) -> None:
+    for label, who in CALLERS.items():
+        caller = Caller(hash_token(tenant.tokens[who]), "measured")
+        for what, wanted in SEARCHES.items():
+            took, found = await _walk(database, tenant.organization, caller, wanted, clock)
+            middle = statistics.median(took)
+            print(f"{label:20} {what:26} {middle:6.2f} ms, at most {max(took):6.2f}  {found}")
+
+
+async def _walk(
+    database: Database,
+    organization: str,
+    caller: Caller,
+    wanted: VariableSearch,
+    clock: Callable[[], float],
+) -> tuple[list[float], list[int]]:
+    """The milliseconds of the first pages, from the start again after the last, and their sizes."""
+    took, found, after = [], [], None
+
+    async def body(tx: Transaction) -> variable_search.FoundPage:
+        begun = clock()
+        now = time.time_ns() // 1000
+        granted = await search_access.search(tx, caller, now, organization, wanted.workspace)
+        page = await variable_search.find_page(tx, granted, replace(wanted, after=after))
+        took.append((clock() - begun) * 1000)
+        return page
+
+    for _ in range(PAGES):
+        page = await database.read(body)
+        found.append(len(page.found))
+        after = page.further
+    return took, found
+
+
+@contextmanager
+def _postgres() -> Iterator[str]:
+    with LocalPostgres() as server:
+        server.create_database("searches")
+        yield server.url("searches")
+
+
+@contextmanager
+def _sqlite() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield f"sqlite:///{folder}/teamvars.db"
+
+
+async def _run(store: AbstractContextManager[str], clock: Callable[[], float]) -> None:
+    with store as url:
+        async with open_deployment(url) as deployment:
+            tenant = await build_tenant(deployment)
+            await deployment.services.database.write(lambda tx: _fill(tx, tenant))
+            if clock is time.perf_counter:
+                await deployment.services.database.write(lambda tx: tx.script("ANALYZE"))
+        async with database_for(url, statement_seconds=10.0) as database:
+            await _measure(database, tenant, clock)
+
+
+if __name__ == "__main__":
+    for engine in sys.argv[1:] or ("sqlite", "postgres"):
+        print(engine)
+        if engine == "sqlite":
+            asyncio.run(_run(_sqlite(), time.thread_time))
+        else:
+            asyncio.run(_run(_postgres(), time.perf_counter))
