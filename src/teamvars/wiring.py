@@ -122,6 +122,7 @@ def services(
 ) -> Services:
     """The services, each with what it needs."""
     sealer, chain, code = Sealer(keys), Chain(keys), CodeChecker()
+    cursors = Cursors(keys)
     plain, database = database, OnceDatabase(database, RecordKeys(keys), clock)
     rules = Rules(quota, code, cache_mib * 1024 * 1024)
     tools = Tools(sealer, chain, clock, quota)
@@ -131,7 +132,7 @@ def services(
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
         variables=Variables(database, sealer, chain, clock, rules),
-        searches=Searches(database, sealer, Cursors(keys), clock),
+        searches=Searches(database, sealer, cursors, clock),
         applies=Applies(database, tools, code),
         copies=Copies(database, tools),
         team_members=TeamMembers(database, chain, clock, usernames=dialect.usernames),
@@ -149,7 +150,7 @@ def services(
         issued_tokens=IssuedTokens(database, chain, clock),
         accounts=Accounts(database, chain, clock),
         directory=DirectoryFiles(database, sealer, chain, clock),
-        audit=Audit(database, chain, clock),
+        audit=Audit(database, chain, cursors, clock),
     )
 
 

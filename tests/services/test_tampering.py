@@ -18,6 +18,7 @@ from teamvars.domain.audit import Break
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.memberships import Status
 from teamvars.security.chain import Chain
+from teamvars.security.cursors import Cursors
 from teamvars.security.encoding import length_prefixed
 from teamvars.services.audit import Audit
 from teamvars.services.directory_files.files import Options
@@ -55,7 +56,8 @@ async def breaks_after(calls: Calls, *attack: str, **names: object) -> list[Brea
         for statement in attack:
             await tx.execute(statement.format(**names))
         store: Any = Within(tx)
-        _, breaks = await Audit(store, Chain(calls.tenant.deployment.keys), wiring.clock).verify()
+        keys = calls.tenant.deployment.keys
+        _, breaks = await Audit(store, Chain(keys), Cursors(keys), wiring.clock).verify()
         raise Undone(breaks)
 
     with pytest.raises(Undone) as undone:

@@ -22,7 +22,6 @@ from teamvars.web import examples
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
 from teamvars.web.http import cursors, openapi
 from teamvars.web.http.budgets import MAX_BODY_BYTES
-from teamvars.web.http.cursor_paging import MAX_CURSOR_CHARACTERS
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
 from tests.support.served_deployment import ServedDeployment

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from teamvars.domain.names import fold
+from teamvars.domain.variable_search import Place
 from teamvars.security.cursors import Cursors
 from teamvars.storage import search_access, variable_search
 from teamvars.storage.database import Transaction
@@ -328,7 +329,7 @@ async def test_a_cursor_hides_the_key_it_stands_at(
         after = document["links"]["next"]
         lengths.add(0 if after is None else len(after))
     assert len(lengths) == 2  # all of one length, and the end
-    sealed = Cursors(tenant.deployment.keys).seal(["a-key", "a-name", "env"], "list")
+    sealed = Cursors(tenant.deployment.keys).seal(Place("a-key", "a-name", "env"), "list")
     assert "a-key" not in sealed
 
 

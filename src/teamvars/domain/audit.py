@@ -180,13 +180,15 @@ class AuditQuery(msgspec.Struct, frozen=True):
 class OrganizationAuditQuery(msgspec.Struct, frozen=True):
     """Which entries of an organization its owners ask for.
 
-    `actor` is a name or an id, `workspace` the name of one that there is or was.
+    `actor` is a name or an id, `workspace` the name of one that there is or was; `size` is how many
+    are wanted at once.
     """
 
     actor: str | None = None
     key: str | None = None
     workspace: str | None = None
     since: int | None = None
+    size: int = 20
 
 
 class Head(msgspec.Struct, frozen=True):

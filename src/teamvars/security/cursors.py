@@ -1,6 +1,6 @@
-"""Cursors: places in a list that callers hold and cannot read or make.
+"""Cursors: positions in a list that callers hold and cannot read or make.
 
-A place may be that of something its holder may not see. It is encrypted with AES-SIV, which needs
+A position may be that of something its holder may not see. It is encrypted with AES-SIV, which needs
 no nonce (RFC 5297), under a key derived from a master key, and bound to the list it belongs to.
 Its length tells no more than a multiple of 128 bytes.
 """
@@ -9,12 +9,12 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Sequence
 
 import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
+from teamvars.domain.pages import Position
 from teamvars.security.encoding import length_prefixed
 from teamvars.security.keyring import Keyring
 
@@ -29,15 +29,15 @@ class Cursors:
         self._active = ciphers[keyring.master.active]
         self._all = tuple(ciphers.values())
 
-    def seal(self, place: Sequence[str], list_: str) -> str:
-        """The cursor of a place in that list; the same for the same place."""
-        text = msgspec.json.encode(place)
+    def seal(self, position: Position, list_: str) -> str:
+        """The cursor of a position in that list; the same for the same position."""
+        text = msgspec.json.encode(position)
         padded = text.ljust(-(-len(text) // _STEP_BYTES) * _STEP_BYTES)
         sealed = self._active.encrypt(padded, [_bound(list_)])
         return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 
-    def open(self, cursor: str, list_: str) -> list[str] | None:
-        """The place. None unless a keyring with one of these keys made it for that list."""
+    def open(self, cursor: str, list_: str, kind: type[Position]) -> Position | None:
+        """The position. None unless a keyring with one of these keys made it for that list."""
         try:
             sealed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         except (binascii.Error, ValueError):
@@ -47,7 +47,7 @@ class Cursors:
                 padded = cipher.decrypt(sealed, [_bound(list_)])
             except (InvalidTag, ValueError):
                 continue
-            return msgspec.json.decode(padded, type=list[str])
+            return msgspec.json.decode(padded, type=kind)
         return None
 
 

@@ -21,7 +21,8 @@ from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import is_safe
 from teamvars.domain.pages import CursorPage, Page
 from teamvars.security.chain import Chain
-from teamvars.services import Clock, audit_pages
+from teamvars.security.cursors import Cursors
+from teamvars.services import Clock, audit_pages, cursors
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
 from teamvars.services.audit_queries import resolved, resolved_within
 from teamvars.storage import access, audit_actors, audit_organizations, streams
@@ -35,9 +36,10 @@ _OLDEST = Position(-(2**63), "", 0)
 class Audit:
     """What callers learn of the streams they may see, and what an operator does with all."""
 
-    def __init__(self, database: Database, chain: Chain, clock: Clock) -> None:
+    def __init__(self, database: Database, chain: Chain, cursors: Cursors, clock: Clock) -> None:
         self._database = database
         self._chain = chain
+        self._cursors = cursors
         self._clock = clock
 
     async def of_workspace(
@@ -89,23 +91,28 @@ class Audit:
         self,
         caller: Caller,
         organization: str,
-        page: CursorPage[Position],
         query: OrganizationAuditQuery,
+        cursor: str | None,
     ) -> OrganizationAuditPage:
         """The changes of an organization and of all that is or was in it, for its owners.
 
         A walk from page to page has each entry once that was committed before it began, and one
-        that is committed meanwhile at most once. Refuses: unauthenticated, not found, forbidden.
+        that is committed meanwhile at most once. Refuses: unauthenticated, not found, forbidden,
+        what is no cursor of these.
         """
 
         async def body(tx: Transaction) -> OrganizationAuditPage:
             granted = await access.organization(tx, caller, self._clock(), organization)
             granted.require_owner()
-            wanted = await resolved_within(tx, granted, query)
-            found = await audit_pages.of_organization(tx, wanted, page)
             organization_id = granted.organization.id
+            list_ = f"audit events of {organization_id}"
+            after = cursors.opened(self._cursors, cursor, list_, Position)
+            wanted = await resolved_within(tx, granted, query)
+            page = CursorPage(query.size, after)
+            found = await audit_pages.of_organization(tx, wanted, page)
             actors = await audit_actors.find(tx, organization_id, found.items, sees_secret=True)
-            return OrganizationAuditPage(found, actors)
+            further = found.following and self._cursors.seal(found.following, list_)
+            return OrganizationAuditPage(found.items, actors, further)
 
         return await self._database.query(body)
 

@@ -25,10 +25,13 @@ _PIECE = 500
 
 
 class OrganizationAuditPage(msgspec.Struct, frozen=True):
-    """A page of an organization's changes, newest first, and what things are called in them."""
+    """A page of an organization's changes, newest first, what things are called in them, and the
+    cursor of what may come after them.
+    """
 
-    entries: CursorPaged[AuditEntry, Position]
+    entries: Sequence[AuditEntry]
     actors: ActorNames
+    further: str | None
 
 
 class AuditPage(msgspec.Struct, frozen=True):

@@ -6,7 +6,6 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.variable_search import (
     FoundVariable,
     Place,
@@ -15,14 +14,10 @@ from teamvars.domain.variable_search import (
 )
 from teamvars.security.cursors import Cursors
 from teamvars.security.sealing import DataKey, Sealer
-from teamvars.services import Clock
+from teamvars.services import Clock, cursors
 from teamvars.storage import search_access, variable_search, variables
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.variable_search import FoundPage
-
-CURSOR = "page[after]"
-"""The parameter that a cursor came in."""
-
 
 _BATCH_BYTES = 64 * 1024
 
@@ -60,7 +55,7 @@ class Searches:
                 tx, caller, self._clock(), organization, wanted.workspace
             )
             granted.require_visible()
-            after = self._place(cursor, granted)
+            after = cursors.opened(self._cursors, cursor, _list_of(granted), Place)
             page = await variable_search.find_page(tx, granted, replace(wanted, after=after))
             shown = _readable(page) if wanted.values else []
             return granted, page, await variable_search.sealed_values(tx, shown) if shown else {}
@@ -75,15 +70,6 @@ class Searches:
         placed = 1
         while placed:
             placed = await self._database.write(variables.place_some)
-
-    def _place(self, cursor: str | None, granted: SearchAccess) -> Place | None:
-        if cursor is None:
-            return None
-        place = self._cursors.open(cursor, _list_of(granted))
-        if place is None:
-            detail = f"This {CURSOR} is of no page of this list. Begin with the first one."
-            raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=CURSOR))
-        return Place(*place)
 
 
 def _readable(page: FoundPage) -> list[str]:

@@ -97,7 +97,7 @@ def organization_event_list(
     found: OrganizationAuditPage, links: CursorLinks
 ) -> OrganizationAuditEventListDocument:
     """The document of one page by cursor."""
-    events = [_organization_event(entry, found.actors) for entry in found.entries.items]
+    events = [_organization_event(entry, found.actors) for entry in found.entries]
     return OrganizationAuditEventListDocument(events, links)
 
 

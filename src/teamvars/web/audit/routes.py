@@ -1,11 +1,10 @@
 """The routes of audit events: the changes of a workspace, team or organization, newest first."""
 
-from teamvars.domain.audit import OrganizationAuditQuery, Position
+from teamvars.domain.audit import OrganizationAuditQuery
 from teamvars.services.audit import Audit
 from teamvars.web.audit import documents
 from teamvars.web.audit.documents import AuditEventListDocument, OrganizationAuditEventListDocument
 from teamvars.web.http import cursors, paging
-from teamvars.web.http.cursors import Order
 from teamvars.web.http.parameters import MAX_CHARACTERS, Parameter, text_of, time_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -29,7 +28,6 @@ _SINCE = Parameter(
     "A time: the changes from then on.",
     {"type": "string", "format": "date-time", "maxLength": MAX_CHARACTERS},
 )
-_NEWEST_FIRST = Order("audit-events", Position)
 
 
 class AuditRoutes:
@@ -86,14 +84,15 @@ class AuditRoutes:
 
     async def of_organization(self, request: Request) -> Response:
         """List the changes of an organization and of all that is or was in it, newest first."""
-        page = cursors.requested_cursor(request, _NEWEST_FIRST)
+        cursor, size = cursors.requested(request)
         query = OrganizationAuditQuery(
             actor=text_of(request, _ACTOR),
             key=text_of(request, _SAID_KEY),
             workspace=text_of(request, _WORKSPACE),
             since=time_of(request, _SINCE),
+            size=size,
         )
         caller, organization = request.require_caller(), request.path("organization")
-        found = await self._audit.of_organization(caller, organization, page, query)
-        links = cursors.links(request, _NEWEST_FIRST, page, found.entries.following)
+        found = await self._audit.of_organization(caller, organization, query, cursor)
+        links = cursors.links(request, size, cursor, found.further)
         return Response.document(200, documents.organization_event_list(found, links))

@@ -1,102 +1,45 @@
-"""Pages by cursor: `page[after]` and `page[size]`, and the links of such a page.
-
-A cursor is the position in the list where a page ended, so that what comes or goes meanwhile moves
-no other item from one page to another. It grants nothing and says nothing that the page has not.
-"""
-
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable
-from typing import Generic
+"""Pages by cursor: `page[after]` and `page[size]`, and the links of a page. Nothing is counted."""
 
 import msgspec
 
-from teamvars.domain.pages import CursorPage, Position
-from teamvars.web.http import paging
 from teamvars.web.http.formats import Path
+from teamvars.web.http.paging import SIZE, path_of, requested_size
 from teamvars.web.http.parameters import Parameter, invalid, only_text_of
 from teamvars.web.http.request import Request
 
-MAX_CHARACTERS = 2048
+MAX_CHARACTERS = 1024
 AFTER = Parameter(
     "page[after]",
-    "The cursor of the next page, from the links of the one before; without it, the first page.",
+    "Where the page begins, as `links.next` of the one before says; without it, the first page.",
     {"type": "string", "maxLength": MAX_CHARACTERS},
 )
-PARAMETERS = (AFTER, paging.SIZE)
-
-_VERSION = 1
-_INTEGERS = range(-(2**63), 2**63)  # that a database takes
+PARAMETERS = (AFTER, SIZE)
 
 
 class CursorLinks(msgspec.Struct):
-    """`links` of a page by cursor; a next page that there is not is null."""
+    """`links` of a page; `next` is null at the end. A page may be short, or empty, before that."""
 
     self: Path
     first: Path
     next: Path | None
 
 
-class Order(Generic[Position]):
-    """One order of one list. Cursors are of the order with this name, and no other takes them.
+def requested(request: Request) -> tuple[str | None, int]:
+    """The cursor after which the page begins, None for the first, and how large it may be.
 
-    `position` is a NamedTuple of texts and integers.
+    Refuses a size as numbered pages do, and what is too long for a cursor.
     """
-
-    def __init__(self, name: str, position: type[Position]) -> None:
-        self._name = name
-        self._decoder = msgspec.json.Decoder(tuple[int, str, position])  # type: ignore[valid-type]
-
-    def cursor(self, position: Position) -> str:
-        """The text that stands for the position: the same one each time."""
-        said = msgspec.json.encode((_VERSION, self._name, position))
-        return urlsafe_b64encode(said).rstrip(b"=").decode()
-
-    def position(self, cursor: str) -> Position | None:
-        """The position that a text stands for; None when it is no cursor of this order."""
-        try:
-            said = urlsafe_b64decode(cursor.encode("ascii") + b"==")
-            version, name, position = self._decoder.decode(said)
-        except ValueError:
-            return None
-        if (version, name) != (_VERSION, self._name) or not _is_storable(position):
-            return None
-        return position if self.cursor(position) == cursor else None
-
-
-def requested_cursor(request: Request, order: Order[Position]) -> CursorPage[Position]:
-    """The page the query asks for. Refuses what `paging` does of a size, and what is no cursor."""
-    size = paging.requested_size(request)
     cursor = only_text_of(request, AFTER)
-    if cursor is None:
-        return CursorPage(size)
-    position = order.position(cursor) if len(cursor) <= MAX_CHARACTERS else None
-    if position is None:
-        raise invalid(AFTER.name, "page[after] is the cursor from a page of this very list.")
-    return CursorPage(size, position)
+    if cursor is not None and len(cursor) > MAX_CHARACTERS:
+        raise invalid(AFTER.name, f"A {AFTER.name} has at most {MAX_CHARACTERS} characters.")
+    return cursor, requested_size(request)
 
 
-def links(
-    request: Request,
-    order: Order[Position],
-    page: CursorPage[Position],
-    following: Position | None,
-) -> CursorLinks:
-    """`links` of the page, of which the next one comes after `following`.
+def links(request: Request, size: int, here: str | None, further: str | None) -> CursorLinks:
+    """The links of a page from its own cursor and the next one's, with the rest of the query."""
 
-    They have the rest of the query as it was asked.
-    """
+    def path(cursor: str | None) -> str:
+        after = {} if cursor is None else {AFTER.name: cursor}
+        return path_of(request, {**after, SIZE.name: size}, PARAMETERS)
 
-    def path(after: Position | None) -> str:
-        cursor = {} if after is None else {AFTER.name: order.cursor(after)}
-        return paging.path_of(request, {**cursor, paging.SIZE.name: page.size}, PARAMETERS)
-
-    return CursorLinks(
-        self=path(page.after), first=path(None), next=None if following is None else path(following)
-    )
-
-
-def _is_storable(position: Iterable[object]) -> bool:
-    """Whether each part is one that a statement takes for a parameter."""
-    return all(
-        "\0" not in part if isinstance(part, str) else part in _INTEGERS for part in position
-    )
+    return CursorLinks(path(here), path(None), None if further is None else path(further))

@@ -11,8 +11,8 @@ from teamvars.pace import Pace
 from teamvars.services.rendered import Rendered
 from teamvars.services.variable_search import FoundVariables, Searches
 from teamvars.web.dialects import Dialect
-from teamvars.web.http import cursor_paging
-from teamvars.web.http.cursor_paging import CursorLinks
+from teamvars.web.http import cursors
+from teamvars.web.http.cursors import CursorLinks
 from teamvars.web.http.formats import Time
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import (
@@ -106,7 +106,7 @@ class VariableSearchRoutes:
                 _PATH,
                 self.search,
                 {200: VariableSearchDocument},
-                reads=(*cursor_paging.PARAMETERS, *filters, self._fields),
+                reads=(*cursors.PARAMETERS, *filters, self._fields),
                 name="searchVariables",
             )
         ]
@@ -114,7 +114,7 @@ class VariableSearchRoutes:
     async def search(self, request: Request) -> Response:
         """Search the variables of an organization that the caller may read, by key."""
         fields = requested_fields(request, self._fields, self._known)
-        cursor, size = cursor_paging.requested(request)
+        cursor, size = cursors.requested(request)
         shown = self._known - {_VALUE} if fields is None else fields
         key = text_of(request, _KEY)
         wanted = VariableSearch(
@@ -127,7 +127,7 @@ class VariableSearchRoutes:
         )
         caller, organization = request.require_caller(), request.path("organization")
         found = await self._searches.variables(caller, organization, wanted, cursor)
-        links = cursor_paging.links(request, size, cursor, found.further)
+        links = cursors.links(request, size, cursor, found.further)
         rendered = await self._rendered(found, shown, links)
         return Response(200, rendered, {"Content-Type": MEDIA_TYPE})
 
