@@ -1,9 +1,11 @@
 """Whose an entry is: found for entries from before, and for what an older release still writes."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from teamvars import wiring
 from teamvars.services import audit
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls
@@ -80,6 +82,23 @@ async def test_what_an_older_release_writes_is_found_by_and_by(
         found = await services.database.read(whose)
         assert [one for one in found if one[0] != "ws-gone"] == written
         assert ("ws-gone", 1, None) in found
+
+
+async def test_housekeeping_finds_it(own_calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    await own_calls.create()
+    services = own_calls.services
+    written = await services.database.read(whose)
+    await services.database.write(as_an_older_release_writes)
+    monkeypatch.setattr(wiring, "HOUSEKEEPING_SECONDS", 0.01)
+    chores = asyncio.create_task(wiring._keep_house(services))
+    for _ in range(500):
+        await asyncio.sleep(0.02)
+        found = await services.database.read(whose)
+        if [one for one in found if one[0] != "ws-gone"] == written:
+            break
+    else:
+        pytest.fail("nothing was filled in")
+    chores.cancel()
 
 
 async def test_an_entry_that_was_given_to_another_organization_is_found(own_calls: Calls) -> None:
