@@ -1,8 +1,8 @@
 """Cursors: positions in a list that callers hold and cannot read or make.
 
-A position may be that of something its holder may not see. It is encrypted with AES-SIV, which needs
-no nonce (RFC 5297), under a key derived from a master key, and bound to the list it belongs to.
-Its length tells no more than a multiple of 128 bytes.
+A position may be that of something its holder may not see. It is encrypted with AES-SIV, which
+needs no nonce (RFC 5297), under a key derived from a master key, and bound to the list it belongs
+to. Its length tells no more than a multiple of 128 bytes.
 """
 
 import base64
