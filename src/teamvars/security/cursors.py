@@ -47,7 +47,8 @@ class Cursors:
                 padded = cipher.decrypt(sealed, [_bound(list_)])
             except (InvalidTag, ValueError):
                 continue
-            return msgspec.json.decode(padded, type=kind)
+            position: Position = msgspec.json.decode(padded, type=kind)
+            return position
         return None
 
 
