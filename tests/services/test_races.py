@@ -10,7 +10,9 @@ from teamvars import wiring
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.memberships import Status
 from teamvars.domain.preconditions import ANY_VERSION, Versions
+from teamvars.domain.variable_search import VariableSearch
 from teamvars.domain.variables import VariableDraft
+from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory_files.files import Options
 from teamvars.storage import access
 from teamvars.storage.database import Row, Transaction
@@ -53,6 +55,33 @@ async def test_of_many_who_update_one_version_one_does(both_nodes: tuple[Calls, 
         assert await both_nodes[1].list() == {"contended": f"{winner}"}
         owner = caller(tenant, "owner")
         await both_nodes[0].services.variables.delete(owner, *place, ANY_VERSION)
+
+
+async def test_what_is_created_while_its_workspace_is_renamed_is_found_under_the_last_name(
+    both_nodes: tuple[Calls, Calls],
+) -> None:
+    tenant = both_nodes[0].tenant
+    renamed = [
+        both_nodes[n % 2].services.workspaces.update(
+            caller(tenant, "owner"), tenant.workspaces["network"], WorkspaceDraft(name=f"n{n}")
+        )
+        for n in range(6)
+    ]
+    made = [both_nodes[n % 2].create(key=f"key-{n}") for n in range(CALLERS)]
+    views = await asyncio.gather(*renamed, *made)
+    assert len(views) == len(renamed) + CALLERS
+    question = (
+        "SELECT count(*) FROM variables JOIN workspaces ON workspaces.id = workspace_id "
+        "WHERE workspace_name = name_folded AND workspaces.id = $1"
+    )
+    database = tenant.deployment.services.database
+    assert await count(database, question, tenant.workspaces["network"]) == CALLERS
+    found = await both_nodes[1].services.searches.variables(
+        caller(tenant, "reader"), tenant.organization, VariableSearch(size=100), None
+    )
+    names = {one.workspace.name for batch in found.batches for one in batch}
+    assert len(names) == 1
+    assert names <= {f"n{n}" for n in range(6)}
 
 
 async def test_updates_of_one_variable_without_a_condition_all_happen_one_after_another(
