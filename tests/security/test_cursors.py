@@ -2,36 +2,37 @@
 
 import pytest
 
+from teamvars.domain.variable_search import Place
 from teamvars.security import keyring
 from teamvars.security.cursors import Cursors
 from teamvars.security.keyring import Keyring, KeySet
 
-PLACE = ["KEY", "name", "env"]
+PLACE = Place("KEY", "name", "env")
 
 
 def test_a_cursor_opens_where_it_was_made_and_is_the_same_each_time() -> None:
     cursors = Cursors(keyring.generate())
     made = cursors.seal(PLACE, "list")
-    assert cursors.open(made, "list") == PLACE
+    assert cursors.open(made, "list", Place) == PLACE
     assert cursors.seal(PLACE, "list") == made
-    assert cursors.open(made, "other") is None
-    assert Cursors(keyring.generate()).open(made, "list") is None
+    assert cursors.open(made, "other", Place) is None
+    assert Cursors(keyring.generate()).open(made, "list", Place) is None
 
 
 def test_a_cursor_opens_after_a_rotation_and_no_more_once_its_key_is_gone() -> None:
     before, new = keyring.generate(), keyring.generate().master
     made = Cursors(before).seal(PLACE, "list")
     both = KeySet(new.active, {**before.master.keys, **new.keys})
-    assert Cursors(Keyring(both, before.audit)).open(made, "list") == PLACE
-    assert Cursors(Keyring(new, before.audit)).open(made, "list") is None
+    assert Cursors(Keyring(both, before.audit)).open(made, "list", Place) == PLACE
+    assert Cursors(Keyring(new, before.audit)).open(made, "list", Place) is None
 
 
 def test_the_length_of_a_cursor_does_not_tell_that_of_what_it_hides() -> None:
     cursors = Cursors(keyring.generate())
-    places = (["a", "", ""], ["a" * 40, "b" * 40, "tool"])
+    places = (Place("a", "", ""), Place("a" * 40, "b" * 40, "tool"))
     assert len({len(cursors.seal(place, "list")) for place in places}) == 1
 
 
 @pytest.mark.parametrize("text", ["", "a", "nonsense", "é", "====", "A" * 1024, "%00"])
 def test_what_is_no_cursor_opens_to_nothing(text: str) -> None:
-    assert Cursors(keyring.generate()).open(text, "list") is None
+    assert Cursors(keyring.generate()).open(text, "list", Place) is None
