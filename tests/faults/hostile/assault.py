@@ -33,12 +33,20 @@ class Plan:
     tries: int
     limits: Limits
     flood_limits: Limits
+    fair_limits: Limits
 
 
-FIGURES = Plan(3.0, 3, Limits(3, 0.020, 0.1, 0.5), Limits(5, 0.040, 0.2, 0.5))
+FIGURES = Plan(
+    3.0,
+    3,
+    Limits(3, 0.020, 0.1, 0.5),
+    Limits(5, 0.040, 0.2, 0.5),
+    Limits(2, 0.020, 0.1, 0.5),
+)
 """What is promised."""
 
-GLANCE = Plan(0.4, 3, Limits(20, 1.5, 1.5, 1.5), Limits(20, 1.5, 1.5, 1.5))
+_NOTICED = Limits(20, 1.5, 1.5, 1.5)
+GLANCE = Plan(0.4, 3, _NOTICED, _NOTICED, _NOTICED)
 """What a busy machine keeps as well: only what is out of all proportion breaks it."""
 
 
@@ -63,6 +71,7 @@ async def _try(target: Target, attack: Attack, plan: Plan) -> Finding:
     watch = Watch(target.served.server)
     answers, under, faults = await _beside_a_bystander(target, attack, plan.seconds)
     limits = plan.flood_limits if attack.flood else plan.limits
+    limits = plan.fair_limits if attack.fair else limits
     if attack.writers_wait is not None and target.engine == "sqlite":
         limits = replace(limits, writes_p99=max(limits.writes_p99, attack.writers_wait))
     peak = watch.peak_mib()

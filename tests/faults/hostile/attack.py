@@ -25,8 +25,9 @@ class Attack:
     """One way to do harm.
 
     `run` goes on for so many seconds and returns what was answered, all of it `allowed`, and each
-    status of `needed` among it. A `flood` is of that many requests that everybody waits longer. Of
-    one that may hold SQLite's only writer, `writers_wait` is for how many seconds.
+    status of `needed` among it. A `flood` is of that many requests that everybody waits longer. A
+    `fair` one is by a neighbour, of whom others notice less. Of one that may hold SQLite's only
+    writer, `writers_wait` is for how many seconds.
     """
 
     name: str
@@ -34,5 +35,6 @@ class Attack:
     allowed: frozenset[int]
     needed: frozenset[int] = field(default_factory=frozenset)
     flood: bool = False
+    fair: bool = False
     writers_wait: float | None = None
     engines: Sequence[str] = ("sqlite",)

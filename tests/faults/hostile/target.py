@@ -2,38 +2,24 @@
 
 import asyncio
 import json
-import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.security.tokens import new_token
-from teamvars.services.directory_files.files import Options
-from teamvars.services.tokens import OwnerName
 from tests.faults.hostile.bystander import Bystander, Pulse, bystander
+from tests.faults.hostile.crowd import Crowd, crowd
 from tests.support.commands import Host
-from tests.support.deployment import operator
 from tests.support.served_deployment import ServedDeployment, serve_deployment
-from tests.support.tenant import ACTIVE, JSON_API, Tenant, build_tenant, variable_document
+from tests.support.tenant import JSON_API, Tenant, build_tenant, variable_document
 
 LISTED = 20
 """Variables in the list that the bystander reads."""
-
-CROWD = 64
 
 _TO_SETTLE_SECONDS = 0.5
 _QUIET_SECONDS = 2.0
 _HEAVY_VALUES = 60
 _HEAVY_VALUE = "\u0001" * 262_000
-
-
-@dataclass(frozen=True)
-class Crowd:
-    """Many workspaces, and who may write in all of them."""
-
-    workspaces: Sequence[str]
-    token: str
 
 
 @dataclass(frozen=True)
@@ -98,7 +84,7 @@ async def target(host: Host, engine: str) -> AsyncIterator[Target]:
         tenant = await build_tenant(served)
         made = [await tenant.make_variable(f"key_{n:02}") for n in range(LISTED)]
         await _fill(tenant, "payments")
-        crowd = await _crowd(served)
+        made_crowd = await crowd(served)
         listed, heavy = (f"/api/v2{tenant.vars_path(name)}" for name in ("network", "payments"))
         variable = f"{listed}/{made[0]['id']}"
         with bystander(served.server.port, tenant.tokens["owner"], listed, variable) as beside:
@@ -106,7 +92,7 @@ async def target(host: Host, engine: str) -> AsyncIterator[Target]:
             beside.pulse()
             await asyncio.sleep(_QUIET_SECONDS)
             quiet = beside.pulse()
-            yield Target(engine, served, tenant, beside, quiet, variable, heavy, crowd)
+            yield Target(engine, served, tenant, beside, quiet, variable, heavy, made_crowd)
 
 
 async def _fill(tenant: Tenant, workspace: str) -> None:
@@ -115,21 +101,6 @@ async def _fill(tenant: Tenant, workspace: str) -> None:
         document = variable_document(key=f"key_{n:02}", value=_HEAVY_VALUE)
         answer = await tenant.call("owner", "POST", tenant.vars_path(workspace), document)
         assert answer.status_code == 201, answer.text
-
-
-async def _crowd(served: ServedDeployment) -> Crowd:
-    mark = secrets.token_hex(6)
-    name, username = f"crowd-{mark}", f"foreman-{mark}"
-    organization = OrganizationEntry(
-        name,
-        {username: ACTIVE},
-        tuple(f"site-{n:02}" for n in range(CROWD)),
-        (TeamEntry("owners", members=(username,)),),
-    )
-    directory = Directory((UserEntry(username, f"{username}@example.com"),), (organization,))
-    applied = await served.services.directory.apply(operator(), directory, Options())
-    token = await served.services.tokens.create(operator(), OwnerName(user=username), None)
-    return Crowd(list(applied.organizations[name].workspaces.values()), token.secret)
 
 
 def document(**attributes: object) -> bytes:

@@ -8,6 +8,7 @@ from tests.faults.hostile.attacks import (
     documents,
     floods,
     locks,
+    neighbours,
     parameters,
     unread,
 )
@@ -16,6 +17,7 @@ ATTACKS = [
     *documents.ATTACKS,
     *bodies.ATTACKS,
     *floods.ATTACKS,
+    *neighbours.ATTACKS,
     *connections.ATTACKS,
     *unread.ATTACKS,
     *code.ATTACKS,
