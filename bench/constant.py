@@ -20,6 +20,7 @@ from teamvars.cli.operator.server import Message, Receive, Send, Server
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.asgi import ASGIApp, with_lifespan
 from teamvars.web.http.negotiation import MEDIA_TYPE
@@ -52,7 +53,7 @@ def worker() -> ASGIApp:
         else route
         for route in wiring.routes(services, keys)
     ]
-    application = Application(routes, services.sessions, config.trusted_proxies)
+    application = Application(routes, services.sessions, ClientAddresses(config.trusted_proxies))
     return with_lifespan(application, nullcontext)
 
 

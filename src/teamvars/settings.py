@@ -25,6 +25,8 @@ from teamvars.logs import LogFormat, LogLevel
 CONFIG_FILE = "teamvars.toml"
 CACHE_MIB = 32
 """The default: some 2,900 lists of 20 variables, and a worker of 130 MiB once it is full."""
+LEAST_RATE_LIMIT = 30
+"""A second. A client that spreads its requests over time by the limit makes no use of one below."""
 _PREFIX = "TEAMVARS_"
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(:\d{1,5})?")
 
@@ -64,6 +66,7 @@ class Settings(BaseSettings):
     statement_seconds: float = Field(10, gt=0, allow_inf_nan=False)
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
     audit_addresses: bool = True
+    rate_limit: int = 0
 
     @classmethod
     def settings_customise_sources(
@@ -104,6 +107,16 @@ class Settings(BaseSettings):
             raise ValueError(
                 "must begin with sqlite:/// or postgresql://, "
                 "with special characters of a name or password written as %XX"
+            )
+        return value
+
+    @field_validator("rate_limit")
+    @classmethod
+    def _enough_for_clients(cls, value: int) -> int:
+        if value != 0 and value < LEAST_RATE_LIMIT:
+            raise ValueError(
+                f"must be 0, which is off, or at least {LEAST_RATE_LIMIT}: "
+                "with less, clients such as HCP Terraform's stop working"
             )
         return value
 

@@ -52,6 +52,7 @@ from teamvars.web.audit.routes import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http import openapi
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.asgi import ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
@@ -205,9 +206,9 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     application = Application(
         listed,
         all_services.sessions,
-        config.trusted_proxies,
+        ClientAddresses(config.trusted_proxies, are_audited=config.audit_addresses),
         dialect.ignored_includes,
-        audit_addresses=config.audit_addresses,
+        config.rate_limit,
     )
 
     @asynccontextmanager

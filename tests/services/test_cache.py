@@ -7,6 +7,7 @@ import pytest
 
 from teamvars import wiring
 from teamvars.storage.database import Body, Database, T, Transaction
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import BASE
 from tests.support.observed_transaction import ObservedTransaction
@@ -42,7 +43,7 @@ async def test_a_list_that_fits_into_the_cache_is_asked_for_once(
     keys, counted = tenant.deployment.keys, Counted(tenant.deployment.services.database)
     quota = tenant.deployment.config.quota
     services = wiring.services(cast(Database, counted), keys, quota, cache_mib=mib)
-    application = Application(wiring.routes(services, keys), services.sessions, ())
+    application = Application(wiring.routes(services, keys), services.sessions, ClientAddresses())
     headers = {"Authorization": f"Bearer {tenant.tokens['reader']}"}
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(application), base_url=BASE, headers=headers

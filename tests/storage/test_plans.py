@@ -17,6 +17,7 @@ from teamvars.storage import access_statements, search_access
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.engines import database_for
 from teamvars.storage.postgres import PostgresDatabase
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.support.deployment import BASE, Deployment, open_deployment
@@ -230,7 +231,7 @@ async def watching(deployment: Deployment, watched: Watched) -> AsyncIterator[De
     application = Application(
         wiring.routes(services, deployment.keys),
         services.sessions,
-        deployment.config.trusted_proxies,
+        ClientAddresses(deployment.config.trusted_proxies),
     )
     transport = httpx.ASGITransport(application, raise_app_exceptions=True)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:

@@ -15,6 +15,7 @@ from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 
 BASE = "http://teamvars.test/api/v2"
@@ -47,7 +48,9 @@ async def open_deployment(
         await services.installation.migrate()
         await services.installation.initialise(keys)
         application = Application(
-            wiring.routes(services, keys), services.sessions, config.trusted_proxies
+            wiring.routes(services, keys),
+            services.sessions,
+            ClientAddresses(config.trusted_proxies),
         )
         transport = httpx.ASGITransport(application, raise_app_exceptions=True)
         async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:

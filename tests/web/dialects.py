@@ -7,6 +7,7 @@ import httpx
 
 from teamvars import wiring
 from teamvars.web.dialects import TERRAFORM
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import BASE
 from tests.support.tenant import JSON_API, Tenant
@@ -17,7 +18,9 @@ async def terraform(tenant: Tenant, who: str = "owner") -> AsyncIterator[httpx.A
     """A client with that caller's token, in the `terraform` dialect."""
     deployment = tenant.deployment
     routes = wiring.routes(deployment.services, deployment.keys, TERRAFORM)
-    application = Application(routes, deployment.services.sessions, [], TERRAFORM.ignored_includes)
+    application = Application(
+        routes, deployment.services.sessions, ClientAddresses(), TERRAFORM.ignored_includes
+    )
     transport = httpx.ASGITransport(application)
     headers = {"Authorization": f"Bearer {tenant.tokens[who]}", "Content-Type": JSON_API}
     async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as client:

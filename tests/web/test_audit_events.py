@@ -10,6 +10,7 @@ import pytest
 from teamvars import wiring
 from teamvars.domain.audit import AuditEntry, AuditFilter
 from teamvars.storage.database import Transaction
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import BASE
 from tests.support.tenant import JSON_API, Tenant, faults, linkage_document, variable_document
@@ -180,8 +181,7 @@ async def created_from(tenant: Tenant, *, audit_addresses: bool = True) -> tuple
     application = Application(
         wiring.routes(services, tenant.deployment.keys),
         services.sessions,
-        config.trusted_proxies,
-        audit_addresses=audit_addresses,
+        ClientAddresses(config.trusted_proxies, are_audited=audit_addresses),
     )
     transport = httpx.ASGITransport(application, client=("192.0.2.7", 40000))
     headers = {

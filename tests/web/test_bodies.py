@@ -15,6 +15,8 @@ from tests.support.tenant import JSON_API, Tenant, variable_document
 
 LARGE = 2 * 1024 * 1024
 SOON, LATER = 5.0, 0.3
+UNKNOWN = {401, 429}
+"""What a stranger is told, and one of many from one address."""
 
 
 @contextmanager
@@ -61,7 +63,7 @@ async def test_who_sends_a_long_body_is_known_before_it_is_read(
     path = served_tenant.vars_path()
     forged, valid = new_token("user"), served_tenant.tokens["writer"]
     with unfinished(served, path, forged, length) as connection:
-        assert status_of(connection) == 401
+        assert status_of(connection) in UNKNOWN
     with unfinished(served, path, valid, length) as connection:
         assert status_of(connection, LATER) is None
 
@@ -75,7 +77,7 @@ async def test_strangers_are_told_so_before_any_body_is_read_and_keep_nothing(
             strangers.enter_context(unfinished(served, path, new_token("user"), 1000))
             for _ in range(20)
         ]
-        assert [status_of(connection) for connection in connections] == [401] * 20
+        assert {status_of(connection) for connection in connections} <= UNKNOWN
 
 
 async def test_short_bodies_that_do_not_end_fill_their_share_and_then_their_senders(

@@ -17,6 +17,7 @@ from teamvars.domain.errors import (
     storage_unavailable,
 )
 from teamvars.web.http import errors
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -284,7 +285,7 @@ async def answer_to(
 ) -> Any:
     """What the application answers when a handler does that."""
     routes = [Route("GET", "/here", handler, {200: None}, public=True)]
-    application = Application(routes, deployment.services.sessions, ())
+    application = Application(routes, deployment.services.sessions, ClientAddresses())
     transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         return await client.get("http://teamvars.test/here")

@@ -13,6 +13,7 @@ from structlog.typing import EventDict
 
 from teamvars import wiring
 from teamvars.services.tokens import OwnerName
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.budgets import MAX_BODY_BYTES
 from tests.support.deployment import BASE, Deployment, operator
@@ -673,7 +674,7 @@ async def test_only_a_trusted_proxy_is_believed_whom_it_forwards(
     assert deployment.config.trusted_proxies == (ip_network("192.0.2.0/24"),)
     routes = wiring.routes(deployment.services, deployment.keys)
     application = Application(
-        routes, deployment.services.sessions, deployment.config.trusted_proxies
+        routes, deployment.services.sessions, ClientAddresses(deployment.config.trusted_proxies)
     )
     transport = httpx.ASGITransport(application, client=(peer, 40000))
     headers = httpx.Headers({} if forwarded is None else {"X-Forwarded-For": forwarded}, "latin-1")

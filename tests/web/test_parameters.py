@@ -13,6 +13,7 @@ from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
 from teamvars.web.dialects import TERRAFORM
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.routes import Route
 from tests.support.deployment import BASE, Deployment
@@ -226,7 +227,7 @@ async def test_only_where_clients_send_it_an_include_that_there_is_not_is_ignore
     services, keys = shared.deployment.services, shared.deployment.keys
     ignored = TERRAFORM.ignored_includes
     application = Application(
-        wiring.routes(services, keys, TERRAFORM), services.sessions, (), ignored
+        wiring.routes(services, keys, TERRAFORM), services.sessions, ClientAddresses(), ignored
     )
     headers = {"Authorization": f"Bearer {shared.tokens['owner']}"}
     path = f"/organizations/{shared.organization}/workspaces"

@@ -9,6 +9,7 @@ import httpx
 
 from teamvars import settings, wiring
 from teamvars.domain.workspaces import Quota
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import BASE, Deployment
 from tests.support.tenant import Tenant, faults, variable_document
@@ -24,7 +25,9 @@ async def limited(
     deployment = tenant.deployment
     quota = Quota(variables, value_bytes)
     services = wiring.services(deployment.services.database, deployment.keys, quota)
-    application = Application(wiring.routes(services, deployment.keys), services.sessions, ())
+    application = Application(
+        wiring.routes(services, deployment.keys), services.sessions, ClientAddresses()
+    )
     transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         yield replace(

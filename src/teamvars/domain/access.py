@@ -45,7 +45,8 @@ _REFUSALS = {
 
 
 class Caller(msgspec.Struct):
-    """The sender of one request. `actor` is None until an access check has authenticated it.
+    """The sender of one request. `actor` is None until an access check has authenticated it, and
+    `organization_id` until one has shown the caller something of that organization.
 
     Only the hash of the token is kept, so no `repr` or log can show the token itself. `address` is
     the client's, for the audit trail.
@@ -55,6 +56,7 @@ class Caller(msgspec.Struct):
     request_id: str
     actor: Actor | None = None
     address: str | None = None
+    organization_id: str | None = None
 
     @property
     def user_id(self) -> str | None:

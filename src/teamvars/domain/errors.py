@@ -97,6 +97,7 @@ class Code(Enum):
     ALREADY_MEMBER = ("already_member", Kind.INVALID, "Already a member")
     GRANT_TAKEN = ("grant_taken", Kind.INVALID, "The team has a grant on the workspace")
     TOO_MANY_REQUESTS = ("too_many_requests", Kind.TOO_MANY, "Too many requests under way")
+    RATE_LIMITED = ("rate_limited", Kind.TOO_MANY, "Too many requests a second")
     BUSY = ("busy", Kind.UNAVAILABLE, "Busy")
     STORAGE_UNAVAILABLE = ("storage_unavailable", Kind.UNAVAILABLE, "Storage unavailable")
     OUTCOME_UNKNOWN = ("outcome_unknown", Kind.UNAVAILABLE, "Outcome unknown")
@@ -171,11 +172,15 @@ class Faults:
 
 
 class Refusal(Exception):
-    """The service refuses; nothing was changed, unless the code is `outcome_unknown`."""
+    """The service refuses; nothing was changed, unless the code is `outcome_unknown`.
 
-    def __init__(self, *faults: Fault) -> None:
+    `retry_after`: after how many seconds it is worth trying again, where it is at all.
+    """
+
+    def __init__(self, *faults: Fault, retry_after: int = 1) -> None:
         super().__init__(", ".join(fault.code.word for fault in faults))
         self.faults = faults
+        self.retry_after = retry_after
 
     @property
     def kind(self) -> Kind:
@@ -216,9 +221,15 @@ def busy() -> Refusal:
     return Refusal(Fault(Code.BUSY, "Too much is under way here. Nothing was changed; try again."))
 
 
-def too_many_requests(detail: str) -> Refusal:
+def too_many_requests(detail: str, retry_after: int = 1) -> Refusal:
     """This caller has too much under way; nothing was changed."""
-    return Refusal(Fault(Code.TOO_MANY_REQUESTS, detail))
+    return Refusal(Fault(Code.TOO_MANY_REQUESTS, detail), retry_after=retry_after)
+
+
+def rate_limited(per_second: int, retry_after: int) -> Refusal:
+    """This caller asks more often than the operator lets anybody; nothing was changed."""
+    detail = f"You may make {per_second} requests a second here. Nothing was changed."
+    return Refusal(Fault(Code.RATE_LIMITED, detail), retry_after=retry_after)
 
 
 def storage_unavailable(cause: BaseException | None = None) -> Refusal:

@@ -4,11 +4,8 @@ from contextlib import AbstractContextManager
 
 from teamvars.domain.access import Caller
 from teamvars.services import Clock
-from teamvars.services.known_callers import KnownCallers
 from teamvars.storage import access, tokens
 from teamvars.storage.database import Database, Transaction
-
-_HERE = ""
 
 
 class Sessions:
@@ -18,25 +15,10 @@ class Sessions:
         self._database = database
         self._clock = clock
         self._uses: dict[str, int] = {}
-        self._known = KnownCallers()
 
     def in_request(self) -> AbstractContextManager[None]:
         """All that storage is asked inside shares one time limit."""
         return self._database.in_request()
-
-    async def admit(self, caller: Caller) -> None:
-        """Keeps unauthenticated callers from what is costly. Refuses: unauthenticated.
-
-        A recently authenticated caller passes without a statement: the service that acts
-        authenticates again in any case.
-        """
-        if not self._known.knows(caller, _HERE):
-            await self.authenticate(caller)
-            self._known.note(caller, _HERE)
-
-    def forget(self, caller: Caller) -> None:
-        """Drops a caller whose token was refused elsewhere."""
-        self._known.forget(caller, _HERE)
 
     async def authenticate(self, caller: Caller) -> None:
         """Finds out who calls; those who ask at the same time share a statement.

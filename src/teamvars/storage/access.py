@@ -180,6 +180,8 @@ async def organization(
     )
     row = _existing(caller, found)
     id_ = row.organization_id
+    if row.is_owner or row.is_member:
+        caller.organization_id = id_
     acting = await tx.fetch(FIND_ACTING_TEAMS, caller.token_hash, now, id_)
     return OrganizationAccess(
         organization=Organization(id_, row.organization_name, row.email, row.created_at),
@@ -208,7 +210,10 @@ async def team(
     )
     row = _existing(caller, found)
     is_owner = bool(row.rights & TeamRight.OWNER)
+    in_organization = bool(row.rights & TeamRight.IN_ORGANIZATION)
     in_team = bool(row.rights & TeamRight.IN_TEAM)
+    if is_owner or in_organization:
+        caller.organization_id = row.organization_id
     return TeamAccess(
         team=Team(
             id=row.team_id,
@@ -221,7 +226,7 @@ async def team(
         ),
         organization_name=row.organization_name,
         is_owner=is_owner,
-        in_organization=bool(row.rights & TeamRight.IN_ORGANIZATION),
+        in_organization=in_organization,
         in_team=in_team,
         manages_membership=bool(row.rights & TeamRight.MANAGES_MEMBERSHIP),
         # By its users alone: what a team's own token could make would outlive it.
@@ -287,6 +292,8 @@ def identify(caller: Caller, row: CallerRow | WorkspaceRow | OrganizationRow | T
 def _workspace(caller: Caller, found: WorkspaceRow | None) -> WorkspaceAccess:
     row = _existing(caller, found)
     organization_id = row.organization_id
+    if row.level > Level.NONE:
+        caller.organization_id = organization_id
     return WorkspaceAccess(
         workspace=Workspace(
             row.workspace_id, row.workspace_name, organization_id, row.organization_name

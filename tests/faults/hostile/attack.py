@@ -12,10 +12,10 @@ BOTH = ("sqlite", "postgres")
 
 REFUSED = frozenset({400, 413, 422, 429, 503, CLOSED})
 """What a known caller who means harm may be told."""
-STRANGER = frozenset({401, 413, 503, CLOSED})
+STRANGER = frozenset({401, 413, 429, 503, CLOSED})
 """What a stranger may be told; a connection whose request is given up may end."""
-UNKNOWN = frozenset({401})
-"""What some strangers must have been told."""
+UNKNOWN = frozenset({401, 429})
+"""What some strangers must have been told: all come from one address."""
 GAVE_UP = frozenset({UNANSWERED})
 """Where it is the attacker who does not wait for an answer."""
 
@@ -24,8 +24,8 @@ GAVE_UP = frozenset({UNANSWERED})
 class Attack:
     """One way to do harm.
 
-    `run` goes on for so many seconds and returns what was answered, all of it `allowed`, and each
-    status of `needed` among it. A `flood` is of that many requests that everybody waits longer. A
+    `run` goes on for so many seconds and returns what was answered, all of it `allowed`, and a
+    status of `needed` among it, if there are any. A `flood` is of that many requests that everybody waits longer. A
     `fair` one is by a neighbour, of whom others notice less. Of one that may hold SQLite's only
     writer, `writers_wait` is for how many seconds.
     """

@@ -59,8 +59,8 @@ def answer_faults(attack: Attack, answers: Iterable[Answer]) -> Iterator[str]:
     for status, count in sorted(counted.items()):
         if status not in attack.allowed:
             yield f"{count} x {_said(status)}"
-    for status in sorted(attack.needed - counted.keys()):
-        yield f"none was {_said(status)}"
+    if attack.needed and not attack.needed & counted.keys():
+        yield f"none was {' or '.join(map(_said, sorted(attack.needed)))}"
     largest = max((answer.size for answer in answers if answer.status >= 400), default=0)
     if largest > MOST_REFUSAL_BYTES:
         yield f"a refusal of {largest:,} bytes"

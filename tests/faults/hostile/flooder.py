@@ -1,52 +1,75 @@
-"""Many connections that each always have a request under way, at as little cost as can be.
+"""Many connections that each always have a request under way: a process of its own.
 
-The machine's cores are the server's and the bystander's as well: who floods with a client that
-costs as much as the server measures the client.
+It is a nice one: the cores are the server's and the bystander's too, and how long the bystander
+waits for one of them is no fault of the server's.
 """
 
 import asyncio
+import json
+import os
+import secrets
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 from tests.faults.hostile.wire import CLOSED, PATIENCE, UNANSWERED, Answer
 
-Next = Callable[[], bytes]
-"""The next request of a connection."""
+NEW_KEY = "k" * 16
+"""In a request: another text each time it is sent."""
+
+_NICE = 15
 
 
-async def flood(port: int, seconds: float, connections: Sequence[Next]) -> list[Answer]:
-    """What was answered until the seconds are over, and to the requests that were under way then.
+async def flood(port: int, seconds: float, requests: Sequence[bytes]) -> list[Answer]:
+    """What was answered until the seconds are over, and to what was under way then.
 
-    A connection that ends is made anew.
+    There is a connection for each request. One that ends is made anew.
     """
-    loop = asyncio.get_running_loop()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        __name__,
+        cwd=Path(__file__).parents[3],
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    said = {"port": port, "seconds": seconds, "requests": [each.decode() for each in requests]}
+    printed, _ = await process.communicate(json.dumps(said).encode())
+    return [Answer(*answer) for answer in json.loads(printed)]
+
+
+async def _flood(port: int, seconds: float, requests: Sequence[str]) -> list[Answer]:
     end = time.monotonic() + seconds
     answers: list[Answer] = []
-
-    async def one(request: Next) -> None:
-        while time.monotonic() < end:
-            flooder = _Flooder(request, end, answers)
-            try:
-                transport, _ = await loop.create_connection(lambda: flooder, "127.0.0.1", port)
-            except OSError:
-                answers.append(Answer(CLOSED))
-                continue
-            try:
-                async with asyncio.timeout(end + PATIENCE - time.monotonic()):
-                    await flooder.ended
-            except TimeoutError:
-                answers.append(Answer(UNANSWERED))
-            finally:
-                transport.abort()
-
-    await asyncio.gather(*map(one, connections))
+    await asyncio.gather(*(_connect(port, end, each.encode(), answers) for each in requests))
     return answers
+
+
+async def _connect(port: int, end: float, request: bytes, answers: list[Answer]) -> None:
+    loop = asyncio.get_running_loop()
+    while time.monotonic() < end:
+        try:
+            transport, flooder = await loop.create_connection(
+                partial(_Flooder, request, end, answers), "127.0.0.1", port
+            )
+        except OSError:
+            answers.append(Answer(CLOSED))
+            continue
+        try:
+            async with asyncio.timeout(end + PATIENCE - time.monotonic()):
+                await flooder.ended
+        except TimeoutError:
+            answers.append(Answer(UNANSWERED))
+        finally:
+            transport.abort()
 
 
 class _Flooder(asyncio.Protocol):
     """A connection, which asks again as soon as it has the answer. `ended` is set at its end."""
 
-    def __init__(self, request: Next, end: float, answers: list[Answer]) -> None:
+    def __init__(self, request: bytes, end: float, answers: list[Answer]) -> None:
         self._request = request
         self._end = end
         self._answers = answers
@@ -83,7 +106,8 @@ class _Flooder(asyncio.Protocol):
         self._head, self._status = b"", 0
         self._since = time.monotonic()
         if self._since < self._end:
-            self._transport.write(self._request())
+            key = secrets.token_hex(len(NEW_KEY) // 2)
+            self._transport.write(self._request.replace(NEW_KEY.encode(), key.encode()))
         elif not self.ended.done():
             self.ended.set_result(None)
 
@@ -91,3 +115,14 @@ class _Flooder(asyncio.Protocol):
 def _length(head: bytes) -> int:
     length = head.lower().partition(b"content-length:")[2].partition(b"\r")[0]
     return int(length) if length else 0
+
+
+def _main() -> None:
+    os.nice(_NICE)
+    said = json.load(sys.stdin)
+    answers = asyncio.run(_flood(**said))
+    print(json.dumps([(each.status, each.size, each.seconds) for each in answers]))  # noqa: T201
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,17 +1,18 @@
 """The ASGI application: routing, request ids, the access log, and error responses."""
 
 import time
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from collections.abc import Iterable
 
 import structlog
+from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault, Refusal, not_found
 from teamvars.logs import REQUESTS, RequestLine
 from teamvars.security.sealing import SealBroken
 from teamvars.services.sessions import Sessions
 from teamvars.web.http import errors
+from teamvars.web.http.addresses import ClientAddresses
+from teamvars.web.http.admission import Admission
 from teamvars.web.http.asgi import Receive, Scope, Send
 from teamvars.web.http.budgets import Bodies
 from teamvars.web.http.endpoints import Endpoint
@@ -20,12 +21,11 @@ from teamvars.web.http.paths import Paths
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
-from teamvars.web.http.sending import Sender
+from teamvars.web.http.sending import PACED_BYTES, Sender
 from teamvars.web.http.time_limits import TimeLimits
 
 _CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
 _SERVER_ERROR = 500
-_CACHED_ADDRESSES = 1024
 
 log = structlog.get_logger("teamvars.requests")
 
@@ -40,45 +40,48 @@ class Application:
         self,
         routes: Iterable[Route],
         sessions: Sessions,
-        trusted_proxies: Sequence[IPv4Network | IPv6Network],
+        addresses: ClientAddresses,
         ignored_includes: frozenset[str] = frozenset(),
-        *,
-        audit_addresses: bool = True,
+        rate_limit: int = 0,
     ) -> None:
-        """`audit_addresses`: whether the audit trail keeps the client's address."""
+        """`rate_limit`: how many requests a second each principal may make; 0: as many as they
+        like.
+        """
+        self._time_limits = TimeLimits()
+        self._admission = Admission(sessions, self._time_limits, rate_limit)
         by_template: dict[str, list[Route]] = {}
         for route in routes:
             by_template.setdefault(route.template, []).append(route)
         self._paths: Paths[Endpoint] = Paths()
         parser = Parser()
         for template, group in by_template.items():
-            self._paths.add(template, Endpoint(group, sessions, parser))
+            self._paths.add(template, Endpoint(group, sessions, self._admission, parser))
         self._sessions = sessions
         self._ignored_includes = ignored_includes
-        self._time_limits = TimeLimits()
         self._bodies = Bodies()
         self._sender = Sender(self._time_limits)
-        self._trusted_proxies = trusted_proxies
-        self._audit_addresses = audit_addresses
-        self._is_trusted = lru_cache(_CACHED_ADDRESSES)(self._is_of_trusted_network)
+        self._addresses = addresses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
         begun = time.perf_counter()
         request = Request(scope, receive, self._time_limits, self._bodies)
-        client = self._client(scope, request)
-        request.audited_address = client if self._audit_addresses else None
+        client = request.client = self._addresses.of(scope, request)
+        request.audited_address = client if self._addresses.are_audited else None
         status = _CLIENT_CLOSED_REQUEST
         try:
-            response = await self._respond(scope, request)
+            response = self._limited(request, await self._respond(scope, request))
+            if request.body_pending or response.size > PACED_BYTES:
+                self._admission.leave(request)  # from here on the client may let us wait
             try:
                 is_sent = await self._sender.send(send, request, response)
             except Refusal as refusal:  # no room in the budget; nothing has been sent
-                response = _refused(refusal, request, None)
+                response = self._limited(request, _refused(refusal, request, None))
                 is_sent = await self._sender.send(send, request, response)
             status = response.status if is_sent else _CLIENT_CLOSED_REQUEST
         finally:
             request.release()
+            self._admission.leave(request)
             if request.caller is not None:
                 self._sessions.note_use(request.caller)
             self._log(request, client, status, begun)
@@ -89,7 +92,7 @@ class Application:
             endpoint = self._find(scope, request)
             return await endpoint.respond(request)
         except Refusal as refusal:
-            return _refused(refusal, request, endpoint)
+            return _refused(self._admission.refused(request, refusal), request, endpoint)
         except SealBroken as broken:
             # What is stored was changed behind our back: no mistake of the caller's.
             log.error(str(broken), request_id=request.request_id, route=request.template)
@@ -99,6 +102,11 @@ class Application:
             log.exception("bug", request_id=request.request_id, route=request.template)
             fault = Fault(Code.INTERNAL_ERROR, "This is a bug. The log has it by request id.")
             return _refused(Refusal(fault), request, endpoint)
+
+    def _limited(self, request: Request, response: Response) -> Response:
+        """The response with the header fields of rate limits, while there are any."""
+        headers = dict(self._admission.headers(request))
+        return replace(response, headers={**response.headers, **headers}) if headers else response
 
     def _find(self, scope: Scope, request: Request) -> Endpoint:
         """The endpoint of the path, with a trailing slash or without. Refuses an unknown path."""
@@ -126,30 +134,6 @@ class Application:
                 level="error" if status >= _SERVER_ERROR else "info",
             )
         )
-
-    def _client(self, scope: Scope, request: Request) -> str | None:
-        """The nearest address that is no trusted proxy's; only those are believed.
-
-        Its characters are printable: it goes into the log and the audit trail.
-        """
-        peer = scope.get("client")
-        address: str | None = peer[0] if peer else None
-        if not self._trusted_proxies:
-            return address
-        forwarded = (request.header("x-forwarded-for") or "").split(",")
-        while address and forwarded and self._is_trusted(address):
-            nearer = forwarded.pop().strip()[:45]
-            if not (nearer and nearer.isprintable()):
-                break
-            address = nearer
-        return address
-
-    def _is_of_trusted_network(self, address: str) -> bool:
-        try:
-            parsed = ip_address(address)
-        except ValueError:
-            return False
-        return any(parsed in network for network in self._trusted_proxies)
 
 
 def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> Response:

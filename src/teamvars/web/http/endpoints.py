@@ -1,10 +1,11 @@
 """Endpoints, and the order of checks that every one of them keeps (contract §2)."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
+from teamvars.web.http.admission import Admission
 from teamvars.web.http.budgets import LARGE_BODY_BYTES
 from teamvars.web.http.json_body import Parser
 from teamvars.web.http.json_items import parse_items
@@ -14,13 +15,19 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import RequestBody, Route
 
+_TOLD_AT_ONCE = {Kind.UNAUTHENTICATED, Kind.UNAVAILABLE, Kind.TOO_MANY}
+"""Who is told this need not be looked up first."""
+
 
 class Endpoint:
     """All operations on one path."""
 
-    def __init__(self, routes: Sequence[Route], sessions: Sessions, parser: Parser) -> None:
+    def __init__(
+        self, routes: Sequence[Route], sessions: Sessions, admission: Admission, parser: Parser
+    ) -> None:
         self._routes = {route.method: route for route in routes}
         self._sessions = sessions
+        self._admission = admission
         self._parser = parser
         known = {*self._routes, "OPTIONS", *(["HEAD"] if "GET" in self._routes else [])}
         self.allow = ", ".join(sorted(known))
@@ -36,25 +43,20 @@ class Endpoint:
             return await route.handler(request)
         caller = request.require_caller()
         try:
+            is_costly = method != "GET" or request.has_body
+            await self._admission.admit(request, caller, is_costly=is_costly)
             require_acceptable(request.header("accept"))
             if route is None:
-                await self._sessions.authenticate(caller)
+                await self._admission.authenticate(request, caller)
                 return Response(204, headers={"Allow": self.allow})
-            if method != "GET":
-                await self._sessions.admit(caller)
             if route.keyed:
                 request.expect_repeats()
             return await self._respond(request, route)
         except Refusal as refusal:
-            await self._authenticate_first(caller, refusal)
+            if caller.actor is None and refusal.kind not in _TOLD_AT_ONCE:
+                # 401 precedes the error, though a token is only looked up once there is one.
+                await self._admission.authenticate(request, caller)
             raise
-
-    async def _authenticate_first(self, caller: Caller, refusal: Refusal) -> None:
-        """401 precedes every other error, though a token is only looked up once there is one."""
-        if refusal.kind is Kind.UNAUTHENTICATED:
-            self._sessions.forget(caller)
-        elif caller.actor is None and refusal.kind is not Kind.UNAVAILABLE:
-            await self._sessions.authenticate(caller)
 
     async def _respond(self, request: Request, route: Route) -> Response:
         body = b""
@@ -66,6 +68,7 @@ class Endpoint:
             return await self._handle(request, route, body)
 
     async def _handle(self, request: Request, route: Route, body: bytes) -> Response:
+        await self._admission.enter(request)  # and leaves when the response is sent
         if route.takes is not None:
             await self._parse(request, route.takes, body)
         require_read(request, route.reads)
@@ -86,7 +89,7 @@ class Endpoint:
         if takes is not None and takes.max_items is not None:
             request.max_body_bytes = LARGE_BODY_BYTES
         if route.admit is not None:
-            await route.admit(request)
+            await self._admission.work(request, partial(route.admit, request))
         if request.has_body:
             await self._admit_body(request, route)
         return await request.read_body()
@@ -98,5 +101,5 @@ class Endpoint:
         has_room = request.has_room_unauthenticated()
         if not has_room:
             if route.admit is None:
-                await self._sessions.authenticate(request.require_caller())
+                await self._admission.authenticate(request, request.require_caller())
             request.require_room()

@@ -30,9 +30,9 @@ MOST_BYTES = 64 * 1024
 
 _ENVELOPE_BYTES = 100
 
-_RETRY_AFTER_SECONDS = "1"
 _WORTH_REPEATING = {
     Code.TOO_MANY_REQUESTS,
+    Code.RATE_LIMITED,
     Code.BUSY,
     Code.STORAGE_UNAVAILABLE,
     Code.IDEMPOTENCY_KEY_IN_USE,
@@ -97,7 +97,7 @@ def headers(refusal: Refusal) -> Iterable[tuple[str, str]]:
     if Code.UNAUTHENTICATED in codes:
         yield "WWW-Authenticate", "Bearer"
     if codes & _WORTH_REPEATING:
-        yield "Retry-After", _RETRY_AFTER_SECONDS
+        yield "Retry-After", str(max(refusal.retry_after, 1))
 
 
 def _error(fault: Fault) -> Error:

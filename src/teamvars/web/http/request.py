@@ -19,6 +19,7 @@ from teamvars.web.http.budgets import (
     Principal,
     Release,
 )
+from teamvars.web.http.fair_slots import Party
 from teamvars.web.http.idempotency import KeyedRequest, key_of
 from teamvars.web.http.response import Response
 from teamvars.web.http.time_limits import TimeLimits
@@ -60,7 +61,12 @@ class Request:
         self.document: object = None
         self.max_body_bytes = MAX_BODY_BYTES
         self.caller: Caller | None = None
+        self.client: str | None = None
         self.audited_address: str | None = None
+        self.party: Party | None = None
+        """Whose it is counted as, once that is known."""
+        self.slot: Party | None = None
+        """Whose slot it holds."""
         self._receive = receive
         self._time_limits = time_limits
         self._bodies = bodies
@@ -71,6 +77,7 @@ class Request:
         self.request_id = given if given and _REQUEST_ID.fullmatch(given) else _new_request_id()
         self._announced = self._announced_bytes()
         self._received = 0
+        self._is_abandoned = False
         self.body_pending = self.has_body
         """Whether some of the body is yet to be received."""
 
@@ -248,7 +255,7 @@ class Request:
 
     def _room_to_drain(self) -> int:
         """How many bytes may be discarded; 0 where the body is longer, or will not be sent."""
-        if self.header("expect") is not None or self._is_coded:
+        if self._is_abandoned or self.header("expect") is not None or self._is_coded:
             return 0
         is_unauthenticated = self.principal is UNAUTHENTICATED
         most = UNAUTHENTICATED_DRAIN_BYTES if is_unauthenticated else DRAIN_BYTES
@@ -260,6 +267,10 @@ class Request:
             except Refusal:
                 return 0
         return most
+
+    def abandon_body(self) -> None:
+        """Nothing more of the body is read, not even to throw it away."""
+        self._is_abandoned = True
 
     async def disconnect(self) -> None:
         """Returns when the client has disconnected; for when the body is no longer read."""

@@ -20,6 +20,13 @@ class Response(msgspec.Struct, frozen=True):
     body: bytes | Rendered | None = None
     headers: Mapping[str, str] = _NONE
 
+    @property
+    def size(self) -> int:
+        """Bytes of the body."""
+        if isinstance(self.body, Rendered):
+            return sum(map(len, self.body.pieces))
+        return len(self.body or b"")
+
     @classmethod
     def document(
         cls,

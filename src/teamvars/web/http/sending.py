@@ -46,7 +46,7 @@ class Sender:
         """
         body = response.body
         pieces = body.pieces if isinstance(body, Rendered) else (body or b"",)
-        size = sum(map(len, pieces))
+        size = response.size
         # Once the body is read or given up. Where the rest of it stays unread, the connection ends.
         keep_alive = not request.body_pending or await request.drain()
         start = _start(request, response, size, keep_alive=keep_alive)

@@ -66,5 +66,7 @@ ATTACKS = [
     Attack("1,000 connections, opened and closed", opened_and_closed, frozenset(), flood=True),
     Attack("500 slow heads", slow_heads, frozenset({408, CLOSED}) | GAVE_UP, flood=True),
     Attack("garbage, pipelined", garbage, frozenset({400, CLOSED}), flood=True),
-    Attack("lists, pipelined, forged token", forged_pipelines, frozenset({401, 503}), flood=True),
+    Attack(
+        "lists, pipelined, forged token", forged_pipelines, frozenset({401, 429, 503}), flood=True
+    ),
 ]

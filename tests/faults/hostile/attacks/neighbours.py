@@ -1,41 +1,39 @@
 """Floods of what their senders may do, by a neighbour who keeps hundreds of requests under way."""
 
-import secrets
 from collections.abc import Callable, Sequence
 
 from tests.faults.hostile.attack import BOTH, Attack
 from tests.faults.hostile.crowd import TEAMS
-from tests.faults.hostile.flooder import Next, flood
+from tests.faults.hostile.flooder import NEW_KEY, flood
 from tests.faults.hostile.target import Target, document
 from tests.faults.hostile.wire import Answer
 
 CONNECTIONS = 256
 
-Ask = Callable[[Target, str, int], Next]
+Ask = Callable[[Target, str, int], bytes]
 """What the connection of a token and a number asks."""
 
 
-def lists(target: Target, token: str, _: int) -> Next:
+def lists(target: Target, token: str, _: int) -> bytes:
     """The list of 500."""
-    sent = target.request("GET", target.crowd.long, token)
-    return lambda: sent
+    return target.request("GET", target.crowd.long, token)
 
 
-def creates(target: Target, token: str, number: int) -> Next:
+def creates(target: Target, token: str, number: int) -> bytes:
     """Another variable each time, each connection in a workspace of the token's."""
     sites = target.crowd.workspaces
     path = f"/api/v2/workspaces/{sites[number % TEAMS % len(sites)]}/vars"
-    return lambda: target.request("POST", path, token, document(key=secrets.token_hex(8)))
+    return target.request("POST", path, token, document(key=NEW_KEY))
 
 
-def both(target: Target, token: str, number: int) -> Next:
+def both(target: Target, token: str, number: int) -> bytes:
     """A connection of either kind after the other."""
     return (lists if number // TEAMS % 2 == 0 else creates)(target, token, number)
 
 
 async def _flood(target: Target, seconds: float, tokens: Sequence[str], ask: Ask) -> list[Answer]:
-    connections = [ask(target, tokens[n % len(tokens)], n) for n in range(CONNECTIONS)]
-    return await flood(target.port, seconds, connections)
+    requests = [ask(target, tokens[n % len(tokens)], n) for n in range(CONNECTIONS)]
+    return await flood(target.port, seconds, requests)
 
 
 async def lists_of_one_token(target: Target, seconds: float) -> list[Answer]:

@@ -1,0 +1,200 @@
+"""Fair queueing of the requests that one worker works on, among principals and organizations."""
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+
+from teamvars.domain.errors import busy, too_many_requests
+from teamvars.web.http.budgets import Principal
+from teamvars.web.http.time_limits import TimeLimits
+
+SLOTS = 32
+"""How many requests of one principal a worker works on at once, while nobody else asks."""
+PRINCIPAL_SHARE = SLOTS // 4
+ORGANIZATION_SHARE = SLOTS // 2
+MOST_SLOTS = 2 * SLOTS
+"""Of everybody together. Who holds less than its shares is given those beyond `SLOTS` as well."""
+COMPANY_SECONDS = 1.0
+"""For how long after another's request a principal is not taken to be alone."""
+PRINCIPAL_WAITERS = 1024
+"""How many requests of one principal wait. A refusal costs more than a place in the queue."""
+WAITERS = 4096
+WAIT_SECONDS = 5.0
+
+
+class Group:
+    """The principals of one organization. `held` counts no slot beyond a principal's share."""
+
+    __slots__ = ("__weakref__", "held", "organization_id", "waiting")
+
+    def __init__(self, organization_id: str | None = None) -> None:
+        """Without an id: those of a principal of whom none is known."""
+        self.organization_id = organization_id
+        self.held = 0
+        self.waiting: OrderedDict[Party, None] = OrderedDict()
+
+
+class Party:
+    """A principal, or the strangers at an address, and the slots it holds."""
+
+    __slots__ = ("__weakref__", "group", "held", "principal", "waiters")
+
+    def __init__(self, principal: Principal, group: Group) -> None:
+        self.principal = principal
+        self.group = group
+        self.held = 0
+        self.waiters: deque[asyncio.Future[None]] = deque()
+
+
+class FairSlots:
+    """The slots of one event loop.
+
+    While others wait, a principal is given no slot beyond a quarter of `SLOTS`, and none that would
+    make the shares of its organization more than half of them. Whoever holds less than that has a
+    slot at once, up to `MOST_SLOTS`; otherwise those who wait take turns, first organizations, then
+    the principals of each. Nobody waits while fewer than half of the slots are held, nor, being
+    alone, before all are.
+    """
+
+    def __init__(
+        self, time_limits: TimeLimits, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`clock`: monotonic, in seconds."""
+        self._time_limits = time_limits
+        self._clock = clock
+        self._held = 0
+        self._waiters = 0
+        self._waiting: OrderedDict[Group, None] = OrderedDict()
+        self._latest: Party | None = None
+        self._alone_from = 0.0
+
+    def enter(self, party: Party) -> bool:
+        """Takes a slot, if there is one for the party now. Else it has to wait."""
+        if party is not self._latest:
+            self._latest = party
+            self._alone_from = self._clock() + COMPANY_SECONDS
+        if self._held >= ORGANIZATION_SHARE and not (
+            (_is_within_shares(party) and self._held < MOST_SLOTS) or self._has_spare()
+        ):
+            return False
+        self._take(party)
+        return True
+
+    async def wait(self, party: Party) -> None:
+        """Waits for a slot and takes it. Refuses: too many requests, busy."""
+        if len(party.waiters) >= PRINCIPAL_WAITERS:
+            raise too_many_requests(f"At most {PRINCIPAL_WAITERS} requests may wait at once.")
+        if self._waiters >= WAITERS:
+            raise busy()
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._enqueue(party, waiter)
+        try:
+            with self._time_limits.of(WAIT_SECONDS):
+                await waiter
+        except BaseException as error:
+            if waiter.done() and not waiter.cancelled():
+                self.leave(party)  # woken, and cancelled before it resumed
+            elif waiter in party.waiters:
+                self._dequeue(party, waiter)
+            if isinstance(error, TimeoutError):
+                raise busy() from None
+            raise
+
+    def leave(self, party: Party) -> None:
+        """Gives a slot back, to whoever is next."""
+        self._held -= 1
+        party.held -= 1
+        if party.held < PRINCIPAL_SHARE:
+            party.group.held -= 1
+        if self._waiters:
+            self._admit()
+
+    def move(self, party: Party, group: Group) -> None:
+        """Counts the party, with what it holds, to another organization."""
+        counted = min(party.held, PRINCIPAL_SHARE)
+        party.group.held -= counted
+        if party.waiters:
+            self._remove(party)
+        party.group = group
+        group.held += counted
+        if party.waiters:
+            self._append(party)
+        if self._waiters:
+            self._admit()
+
+    def _has_spare(self) -> bool:
+        """Whether there is a slot for who has its share already.
+
+        While fewer than half are held, at most one principal is beyond its share, and no
+        organization: if nobody who waits is within theirs, then only that principal waits.
+        """
+        if self._held < ORGANIZATION_SHARE:
+            return True
+        if self._held >= SLOTS or self._clock() < self._alone_from:
+            return False
+        return sum(len(group.waiting) for group in self._waiting) <= 1
+
+    def _take(self, party: Party) -> None:
+        self._held += 1
+        if party.held < PRINCIPAL_SHARE:
+            party.group.held += 1
+        party.held += 1
+
+    def _admit(self) -> None:
+        """Gives slots to waiters as long as there are any for them."""
+        while self._waiters and self._held < MOST_SLOTS:
+            party = self._next_within_shares()
+            if party is None:
+                if not self._has_spare():
+                    return
+                party = next(iter(next(iter(self._waiting)).waiting))
+            self._wake(party)
+
+    def _next_within_shares(self) -> Party | None:
+        # Those who are passed over hold a quarter or half of the slots each: they are a handful.
+        for group in self._waiting:
+            for party in group.waiting:
+                if _is_within_shares(party):
+                    return party
+                if group.held >= ORGANIZATION_SHARE:
+                    break
+        return None
+
+    def _wake(self, party: Party) -> None:
+        waiter = party.waiters.popleft()
+        self._waiters -= 1
+        self._remove(party)
+        if party.waiters:
+            self._append(party)  # behind all others
+        if party.group in self._waiting:
+            self._waiting.move_to_end(party.group)
+        if not waiter.done():  # else it was cancelled, and has not resumed yet
+            self._take(party)
+            waiter.set_result(None)
+
+    def _enqueue(self, party: Party, waiter: asyncio.Future[None]) -> None:
+        self._waiters += 1
+        if not party.waiters:
+            self._append(party)
+        party.waiters.append(waiter)
+
+    def _dequeue(self, party: Party, waiter: asyncio.Future[None]) -> None:
+        self._waiters -= 1
+        party.waiters.remove(waiter)
+        if not party.waiters:
+            self._remove(party)
+
+    def _append(self, party: Party) -> None:
+        party.group.waiting[party] = None
+        self._waiting[party.group] = None
+
+    def _remove(self, party: Party) -> None:
+        group = party.group
+        del group.waiting[party]
+        if not group.waiting:
+            del self._waiting[group]
+
+
+def _is_within_shares(party: Party) -> bool:
+    return party.held < PRINCIPAL_SHARE and party.group.held < ORGANIZATION_SHARE

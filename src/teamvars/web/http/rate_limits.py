@@ -1,0 +1,59 @@
+"""Rate limits: a token bucket for each principal, in one worker."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+import msgspec
+
+from teamvars.web.http.budgets import Principal
+
+BURST_SECONDS = 2
+"""A full bucket is as many requests as are free in so many seconds."""
+REMEMBERED_BUCKETS = 100_000
+"""The least recently used are forgotten first; who asks that seldom has a full one. Some 30 MiB."""
+
+_SECOND = 1_000_000_000
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    """What a bucket holds: `remaining` requests; in `reset` ns one more is free, if that is 0."""
+
+    remaining: int
+    reset: int
+
+
+class RateLimits:
+    """The buckets of one worker.
+
+    This is where a store that all workers share would be asked instead: `take` for every request
+    that counts, `look` for the header fields of those that do not.
+    """
+
+    def __init__(self, per_second: int, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        """`clock`: monotonic, in ns."""
+        self.per_second = per_second
+        self._clock = clock
+        # When each bucket is full, in ns times `per_second`: whole numbers, which do not drift.
+        # A request is then a second.
+        self._full_at: OrderedDict[Principal, int] = OrderedDict()
+        self._capacity = BURST_SECONDS * per_second * _SECOND
+
+    def take(self, principal: Principal) -> bool:
+        """Takes a request out of the principal's bucket. False: there is none."""
+        now = self._clock() * self.per_second
+        full_at = max(self._full_at.get(principal, now), now) + _SECOND
+        if full_at - now > self._capacity:
+            return False
+        self._full_at[principal] = full_at
+        self._full_at.move_to_end(principal)
+        if len(self._full_at) > REMEMBERED_BUCKETS:
+            self._full_at.popitem(last=False)
+        return True
+
+    def look(self, principal: Principal) -> Allowance:
+        """What the principal's bucket holds."""
+        now = self._clock() * self.per_second
+        level = self._capacity - max(self._full_at.get(principal, now) - now, 0)
+        missing = max(_SECOND - level, 0)
+        return Allowance(level // _SECOND, -(-missing // self.per_second))
