@@ -5,10 +5,17 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.diagnosis import CLOCK_TOLERANCE, Engine, Severity, engine_findings
+from teamvars.domain.diagnosis import (
+    CLOCK_TOLERANCE,
+    Engine,
+    Severity,
+    address_findings,
+    engine_findings,
+)
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
 from tests.support.commands import Host
+from tests.support.tenant import JSON_API, variable_document
 
 OK, ADVICE, PROBLEM = "ok", "advice", "problem"
 
@@ -192,3 +199,42 @@ def test_a_postgres_that_does_not_sync_is_found_out(served_host: ServedHost) -> 
     told = served_host.host.run("doctor", "--json").json
     durability = [one for one in told if one["subject"] == "durability"]
     assert bool(durability) == ("DATABASE_URL" in served_host.host.settings)
+
+
+@pytest.mark.parametrize(
+    ("callers", "is_told"),
+    [
+        ({"127.0.0.1": 3}, True),
+        ({"127.0.0.1": 2, "::1": 2}, True),
+        ({"10.1.2.3": 50}, True),
+        ({"127.0.0.1": 2}, False),
+        ({"127.0.0.1": 50, "10.1.2.3": 1}, False),
+        ({"10.1.2.3": 50, "10.1.2.4": 50}, False),
+        ({"8.8.8.8": 50}, False),
+        ({"no address": 50}, False),
+        ({}, False),
+    ],
+)
+def test_many_callers_at_one_address_tell_of_a_proxy(
+    callers: dict[str, int], is_told: bool
+) -> None:
+    told = address_findings(callers)
+    assert [(one.severity, one.subject) for one in told] == [(ADVICE, "addresses")] * is_told
+
+
+def test_a_proxy_that_is_not_trusted_is_pointed_out_by_the_changes_it_passed_on(
+    served_host: ServedHost,
+) -> None:
+    host = served_host.host
+    for owner in (("--user", "bob"), ("--team", "acme/platform"), ("--organization", "acme")):
+        token = host.succeed("token", "create", *owner).out.strip()
+        with served_host.server.client(token) as client:
+            made = client.post(
+                served_host.vars_path,
+                json=variable_document(key=f"by{owner[0]}"),
+                headers={"Content-Type": JSON_API},
+            )
+        assert made.status_code == 201, made.text
+    assert "addresses" in {one["subject"] for one in host.run("doctor", "--json").json}
+    trusting = host.having(trusted_proxies="127.0.0.1")
+    assert "addresses" not in {one["subject"] for one in trusting.run("doctor", "--json").json}

@@ -69,6 +69,9 @@ def test_proxies_are_a_list_in_the_file_and_commas_in_the_environment(
         ("CACHE_MIB", "4097"),
         ("STATEMENT_SECONDS", "0"),
         ("STATEMENT_SECONDS", "inf"),
+        ("RATE_LIMIT", "29"),
+        ("RATE_LIMIT", "-30"),
+        ("RATE_LIMIT", "many"),
         ("TRUSTED_PROXIES", "10.0.0.0/99"),
         ("TRUSTED_PROXIES", "everybody"),
         ("DATABASE_URL", "mysql://u:hunter2@h/d"),
@@ -129,6 +132,7 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         max_variables=7,
         trusted_proxies="192.0.2.0/24,::1",
         audit_addresses=False,
+        rate_limit=30,
     )
     otherwise = settings.Settings.model_construct()
     for name in settings.Settings.model_fields:

@@ -1,6 +1,8 @@
 """What `doctor` finds: facts about an installation, and what to do about each."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import msgspec
 
@@ -11,6 +13,7 @@ CLOCK_TOLERANCE = 5_000_000
 
 _SQLITE_SAFE_SINCE = (3, 51, 3)
 _POSTGRES_SUPPORTED_SINCE = 15
+_MANY_CALLERS = 3
 
 
 class Severity(StrEnum):
@@ -125,6 +128,27 @@ def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -
         for suspects, what, mend in told
         if suspects.total
     ]
+
+
+def address_findings(callers: Mapping[str, int]) -> list[Finding]:
+    """What the addresses of changes, each with its number of callers, say of a proxy in between."""
+    addresses = [_parsed(address) for address in callers]
+    are_here = all(address is not None and address.is_loopback for address in addresses)
+    is_one_inside = [address is not None and address.is_private for address in addresses] == [True]
+    if sum(callers.values()) < _MANY_CALLERS or not (are_here or is_one_inside):
+        return []
+    text = (
+        f"All recent changes came from {', '.join(sorted(callers))}. If it is a proxy, name it in "
+        "TEAMVARS_TRUSTED_PROXIES: until then failures and limits of all callers count as one's."
+    )
+    return [Finding(Severity.ADVICE, "addresses", text)]
+
+
+def _parsed(address: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(address)
+    except ValueError:
+        return None
 
 
 def _named(suspects: Suspects) -> str:

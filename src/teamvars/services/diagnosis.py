@@ -1,9 +1,12 @@
 """What `doctor` asks of a store that is ready to be served."""
 
+from functools import partial
+
 from teamvars.domain.diagnosis import (
     CLOCK_TOLERANCE,
     Finding,
     Severity,
+    address_findings,
     census_findings,
     engine_findings,
     token_findings,
@@ -11,6 +14,8 @@ from teamvars.domain.diagnosis import (
 from teamvars.services import Clock
 from teamvars.storage import diagnosis, issued_tokens
 from teamvars.storage.database import Database, Transaction
+
+_NEWEST_CHANGES = 1000
 
 MOST_NAMED = 20
 """How many tokens of a kind are named; of the others it is said how many they are."""
@@ -36,6 +41,11 @@ class Diagnosis:
             findings.append(Finding(Severity.PROBLEM, "clock", text))
         findings += census_findings(await self._database.read(diagnosis.census))
         return findings + await self._database.read(self._of_tokens)
+
+    async def of_addresses(self) -> list[Finding]:
+        """Whether a proxy that nobody trusts makes all callers one; for where none is trusted."""
+        newest = partial(diagnosis.newest_callers, most=_NEWEST_CHANGES)
+        return address_findings(await self._database.read(newest))
 
     async def _of_tokens(self, tx: Transaction) -> list[Finding]:
         now = self._clock()

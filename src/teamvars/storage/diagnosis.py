@@ -36,3 +36,14 @@ async def newest_entry_at(tx: Transaction) -> int:
     """When the newest audit entry says it was made, in µs UTC; 0 when there is none."""
     row = await tx.fetch_one("SELECT max(at) FROM audit_entries")
     return (row and row[0]) or 0
+
+
+async def newest_callers(tx: Transaction, most: int) -> dict[str, int]:
+    """The addresses of the newest changes over HTTP, each with how many callers came from it."""
+    rows = await tx.fetch(
+        "SELECT address, count(*) FROM ("
+        "SELECT DISTINCT address, actor_kind, actor_id FROM ("
+        "SELECT address, actor_kind, actor_id FROM audit_entries WHERE address IS NOT NULL "
+        f"ORDER BY at DESC LIMIT {most}) AS newest) AS callers GROUP BY address"
+    )
+    return dict(rows)

@@ -25,9 +25,9 @@ class Attack:
     """One way to do harm.
 
     `run` goes on for so many seconds and returns what was answered, all of it `allowed`, and a
-    status of `needed` among it, if there are any. A `flood` is of that many requests that everybody waits longer. A
-    `fair` one is by a neighbour, of whom others notice less. Of one that may hold SQLite's only
-    writer, `writers_wait` is for how many seconds.
+    status of `needed` among it, if there are any. A `flood` is of that many requests that everybody
+    waits longer. A `fair` one is by a neighbour, of whom others notice less. Of one that may hold
+    SQLite's only writer, `writers_wait` is for how many seconds.
     """
 
     name: str

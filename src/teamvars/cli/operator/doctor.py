@@ -70,6 +70,9 @@ async def _store(config: Settings) -> AsyncIterator[Finding]:
         yield Finding(_OK, "schema", "migrated, and the keyring is this database's")
         for finding in await diagnosis.of_data():
             yield finding
+        if not config.trusted_proxies:
+            for finding in await diagnosis.of_addresses():
+                yield finding
 
 
 def _unknown_variables() -> list[Finding]:

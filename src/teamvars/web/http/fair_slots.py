@@ -74,12 +74,14 @@ class FairSlots:
         if party is not self._latest:
             self._latest = party
             self._alone_from = self._clock() + COMPANY_SECONDS
-        if self._held >= ORGANIZATION_SHARE and not (
-            (_is_within_shares(party) and self._held < MOST_SLOTS) or self._has_spare()
+        if (
+            self._held < ORGANIZATION_SHARE
+            or (self._held < MOST_SLOTS and _is_within_shares(party))
+            or (not self._waiters and self._has_spare())
         ):
-            return False
-        self._take(party)
-        return True
+            self._take(party)
+            return True
+        return False
 
     async def wait(self, party: Party) -> None:
         """Waits for a slot and takes it. Refuses: too many requests, busy."""
@@ -124,16 +126,8 @@ class FairSlots:
             self._admit()
 
     def _has_spare(self) -> bool:
-        """Whether there is a slot for who has its share already.
-
-        While fewer than half are held, at most one principal is beyond its share, and no
-        organization: if nobody who waits is within theirs, then only that principal waits.
-        """
-        if self._held < ORGANIZATION_SHARE:
-            return True
-        if self._held >= SLOTS or self._clock() < self._alone_from:
-            return False
-        return sum(len(group.waiting) for group in self._waiting) <= 1
+        """Whether there is a slot for who is alone, and has its share already."""
+        return self._held < SLOTS and self._clock() >= self._alone_from
 
     def _take(self, party: Party) -> None:
         self._held += 1
@@ -146,9 +140,13 @@ class FairSlots:
         while self._waiters and self._held < MOST_SLOTS:
             party = self._next_within_shares()
             if party is None:
-                if not self._has_spare():
+                # While fewer than half of the slots are held, at most one principal has its share,
+                # and no organization: then it is the only one that waits.
+                group = next(iter(self._waiting))
+                is_lone = len(self._waiting) == len(group.waiting) == 1
+                if self._held >= ORGANIZATION_SHARE and not (is_lone and self._has_spare()):
                     return
-                party = next(iter(next(iter(self._waiting)).waiting))
+                party = next(iter(group.waiting))
             self._wake(party)
 
     def _next_within_shares(self) -> Party | None:
