@@ -11,6 +11,7 @@ from teamvars.domain.errors import Code, Refusal
 from teamvars.web.http import fair_slots
 from teamvars.web.http.fair_slots import (
     COMPANY_SECONDS,
+    LONE_SLOTS,
     MOST_SLOTS,
     ORGANIZATION_SHARE,
     PRINCIPAL_SHARE,
@@ -65,7 +66,7 @@ class Worker:
         self.now += COMPANY_SECONDS
         self.slots.enter(lone)
         self.now += COMPANY_SECONDS
-        for _ in range(SLOTS - 1):
+        for _ in range(LONE_SLOTS - 1):
             assert self.slots.enter(lone)
         assert not self.slots.enter(lone)
 
@@ -89,8 +90,8 @@ async def filled(worker: Worker, party: Party, requests: int) -> None:
 
 async def test_who_is_alone_has_all_slots_and_others_find_one_at_once() -> None:
     worker, (flood, other) = Worker(), parties(2, 1)
-    await filled(worker, flood, 3 * SLOTS)
-    assert worker.held()[flood] == SLOTS
+    await filled(worker, flood, 3 * LONE_SLOTS)
+    assert worker.held()[flood] == LONE_SLOTS
     await worker.ask(other)
     assert worker.held()[other] == 1
     await worker.close()
@@ -120,15 +121,15 @@ async def test_an_organization_of_many_has_half_and_a_neighbour_does_not_wait() 
 
 async def test_slots_that_are_held_for_long_are_kept_from_nobody_else() -> None:
     worker, (blocked, mate, neighbour) = Worker(), [*parties(1, 2), *parties(1, 1)]
-    await filled(worker, blocked, 2 * SLOTS)
+    await filled(worker, blocked, 2 * LONE_SLOTS)
     await worker.ask(mate)
     await worker.ask(neighbour)
-    assert worker.held() == {blocked: SLOTS, mate: 1, neighbour: 1}
+    assert worker.held() == {blocked: LONE_SLOTS, mate: 1, neighbour: 1}
     await worker.close()
 
 
 async def test_organizations_take_turns_and_then_their_principals() -> None:
-    worker, crowd = Worker(), parties(20, 4)
+    worker, crowd = Worker(), parties(40, 4)
     for party in crowd:
         await worker.ask(party)
     assert len(worker.working) == MOST_SLOTS
@@ -162,7 +163,7 @@ async def test_there_is_an_end_to_how_many_wait_and_for_how_long(
     monkeypatch.setattr(fair_slots, "WAITERS", 4)
     monkeypatch.setattr(fair_slots, "WAIT_SECONDS", 0.05)
     worker, (flood, other) = Worker(), parties(1, 2)
-    await filled(worker, flood, SLOTS + 3)
+    await filled(worker, flood, LONE_SLOTS + 3)
     for _ in range(PRINCIPAL_SHARE + 1):
         await worker.ask(other)
     assert [await refused(worker, party) for party in (flood, other)] == [

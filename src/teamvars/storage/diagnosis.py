@@ -46,4 +46,4 @@ async def newest_callers(tx: Transaction, most: int) -> dict[str, int]:
         "SELECT address, actor_kind, actor_id FROM audit_entries WHERE address IS NOT NULL "
         f"ORDER BY at DESC LIMIT {most}) AS newest) AS callers GROUP BY address"
     )
-    return dict(rows)
+    return dict(map(tuple, rows))

@@ -10,11 +10,13 @@ from teamvars.web.http.budgets import Principal
 from teamvars.web.http.time_limits import TimeLimits
 
 SLOTS = 32
-"""How many requests of one principal a worker works on at once, while nobody else asks."""
+"""How many requests a worker works on at once while several principals want more than that."""
 PRINCIPAL_SHARE = SLOTS // 4
 ORGANIZATION_SHARE = SLOTS // 2
-MOST_SLOTS = 2 * SLOTS
-"""Of everybody together. Who holds less than its shares is given those beyond `SLOTS` as well."""
+LONE_SLOTS = 2 * SLOTS
+"""How many of a principal's while nobody else asks: writes that wait together share a commit."""
+MOST_SLOTS = 4 * SLOTS
+"""Of everybody together. Who holds less than its shares finds one, however many others hold."""
 COMPANY_SECONDS = 1.0
 """For how long after another's request a principal is not taken to be alone."""
 PRINCIPAL_WAITERS = 1024
@@ -54,7 +56,7 @@ class FairSlots:
     make the shares of its organization more than half of them. Whoever holds less than that has a
     slot at once, up to `MOST_SLOTS`; otherwise those who wait take turns, first organizations, then
     the principals of each. Nobody waits while fewer than half of the slots are held, nor, being
-    alone, before all are.
+    alone, while fewer than `LONE_SLOTS` are.
     """
 
     def __init__(
@@ -127,7 +129,7 @@ class FairSlots:
 
     def _has_spare(self) -> bool:
         """Whether there is a slot for who is alone, and has its share already."""
-        return self._held < SLOTS and self._clock() >= self._alone_from
+        return self._held < LONE_SLOTS and self._clock() >= self._alone_from
 
     def _take(self, party: Party) -> None:
         self._held += 1
