@@ -94,10 +94,14 @@ class Admission:
             return limited
         return refusal
 
+    @property
+    def limits_rates(self) -> bool:
+        """Whether there is a rate limit."""
+        return self._limits is not None
+
     def headers(self, request: Request) -> Iterator[tuple[str, str]]:
-        """The header fields of every answer while there is a rate limit."""
-        if self._limits is None:
-            return
+        """The header fields of every answer; to be asked only where there is a rate limit."""
+        assert self._limits is not None
         allowance = self._limits.look(self._party(request).principal)
         yield "X-RateLimit-Limit", str(self._limits.per_second)
         yield "X-RateLimit-Remaining", str(allowance.remaining)

@@ -105,8 +105,10 @@ class Application:
 
     def _limited(self, request: Request, response: Response) -> Response:
         """The response with the header fields of rate limits, while there are any."""
-        headers = dict(self._admission.headers(request))
-        return replace(response, headers={**response.headers, **headers}) if headers else response
+        if not self._admission.limits_rates:
+            return response
+        headers = {**response.headers, **dict(self._admission.headers(request))}
+        return replace(response, headers=headers)
 
     def _find(self, scope: Scope, request: Request) -> Endpoint:
         """The endpoint of the path, with a trailing slash or without. Refuses an unknown path."""

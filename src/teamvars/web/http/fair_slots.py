@@ -74,8 +74,9 @@ class FairSlots:
     def enter(self, party: Party) -> bool:
         """Takes a slot, if there is one for the party now. Else it has to wait."""
         if party is not self._latest:
+            if self._latest is not None:
+                self._alone_from = self._clock() + COMPANY_SECONDS
             self._latest = party
-            self._alone_from = self._clock() + COMPANY_SECONDS
         if (
             self._held < ORGANIZATION_SHARE
             or (self._held < MOST_SLOTS and _is_within_shares(party))
