@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ import pytest
 
 from tests.faults.hostile.assault import FIGURES, GLANCE, assault
 from tests.faults.hostile.attack import Attack
-from tests.faults.hostile.attacks import ATTACKS
+from tests.faults.hostile.attacks import ATTACKS, neighbours
 from tests.faults.hostile.finding import MOST_REFUSAL_BYTES, Finding
 from tests.faults.hostile.target import Target, target
 from tests.faults.hostile.watch import forget_peak, peak_mib, workers_of
 from tests.faults.hostile.wire import UNANSWERED, Answer
 from tests.faults.server_under_load import on_postgres, server_under_load
+from tests.faults.unfair import UnfairHost
 from tests.support.commands import Host
 from tests.support.server import START_SECONDS, is_ready
 
@@ -111,6 +113,19 @@ def until(reached: Callable[[], bool]) -> None:
 
 
 # Controls
+
+
+@pytest.mark.long
+async def test_without_shares_a_flood_is_noticed_by_neighbours(
+    tmp_path: Path, findings: list[Finding]
+) -> None:
+    async with target(UnfairHost(tmp_path), "sqlite") as unfair:
+        found = [
+            replace(await assault(unfair, flood, FIGURES), engine="no shares")
+            for flood in neighbours.ATTACKS
+        ]
+    findings += found
+    assert all(finding.slow for finding in found[1:])
 
 
 async def stop(attacked: Target, seconds: float) -> list[Answer]:

@@ -11,10 +11,10 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, NoReturn, TypedDict
+from typing import IO, Any, NoReturn, Self, TypedDict
 
 SCRIPT = str(Path(sys.executable).with_name("teamvars"))
 
@@ -60,10 +60,10 @@ class Host:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("TEAMVARS_")}
         return {**inherited, **{f"TEAMVARS_{name}": text for name, text in self.settings.items()}}
 
-    def having(self, **settings: object) -> "Host":
+    def having(self, **settings: object) -> Self:
         """The same host with other settings: `port=1` is TEAMVARS_PORT=1."""
         more = {name.upper(): str(value) for name, value in settings.items()}
-        return Host(self.folder, {**self.settings, **more})
+        return replace(self, settings={**self.settings, **more})
 
     def run(self, *words: object, given: str | None = None) -> Done:
         """Runs a command to its end; what is given is on its standard input."""

@@ -23,8 +23,13 @@ _DESCRIPTIONS = {
     ),
 }
 _STRING = {"type": "string"}
-_ALWAYS = ("X-Request-Id", "Cache-Control", "Vary")
-_NUMBERS = {"Retry-After": "In seconds."}
+_RATE_LIMIT = {
+    "X-RateLimit-Limit": ("integer", "Requests a second; sent where there is a limit."),
+    "X-RateLimit-Remaining": ("integer", "How many may be made now; as the limit."),
+    "X-RateLimit-Reset": ("number", "In how many seconds the next may be; as the limit."),
+}
+_NUMBERS = {"Retry-After": ("integer", "In seconds."), **_RATE_LIMIT}
+_ALWAYS = ("X-Request-Id", "Cache-Control", "Vary", *_RATE_LIMIT)
 
 
 def of_path(template: str, ids: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -77,5 +82,6 @@ def _parameter(
 
 def _header(name: str) -> dict[str, Any]:
     if name in _NUMBERS:
-        return {"description": _NUMBERS[name], "schema": {"type": "integer"}}
+        type_, description = _NUMBERS[name]
+        return {"description": description, "schema": {"type": type_}}
     return {"schema": _STRING}
