@@ -11,6 +11,7 @@ import pytest
 from teamvars import wiring
 from teamvars.domain.audit import AuditEntry
 from teamvars.services import audit_pages
+from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.support.deployment import BASE
 from tests.support.tenant import Tenant, faults, linkage_document
@@ -75,7 +76,7 @@ async def stopped_clock(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Asyn
     config, keys = deployment.config, deployment.keys
     services = wiring.services(deployment.services.database, keys, config.quota)
     application = Application(
-        wiring.routes(services, keys), services.sessions, config.trusted_proxies
+        wiring.routes(services, keys), services.sessions, ClientAddresses(config.trusted_proxies)
     )
     transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
