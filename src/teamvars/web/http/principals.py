@@ -8,7 +8,7 @@ from teamvars.web.http.budgets import Principal
 from teamvars.web.http.fair_slots import FairSlots, Group, Party
 
 REMEMBERED_TOKENS = 16_384
-"""By their hashes, the least recently used are forgotten first; some 10 MiB."""
+"""By their hashes, the least recently used are forgotten first; some 13 MiB."""
 
 
 class Principals:

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -20,6 +20,7 @@ from teamvars.web.http.budgets import (
     Release,
 )
 from teamvars.web.http.fair_slots import Party
+from teamvars.web.http.headers import announced_bytes, by_name
 from teamvars.web.http.idempotency import KeyedRequest, key_of
 from teamvars.web.http.response import Response
 from teamvars.web.http.time_limits import TimeLimits
@@ -40,7 +41,6 @@ DRAIN_BYTES = 2 * MAX_BODY_BYTES
 UNAUTHENTICATED_DRAIN_BYTES = 128 * 1024
 """The same before the caller is authenticated: enough for most whose token has expired."""
 
-_LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 T = TypeVar("T")
@@ -72,10 +72,10 @@ class Request:
         self._bodies = bodies
         self._release: Release | None = None
         self._keyed: KeyedRequest | None = None
-        self._headers = _by_name(scope["headers"])
+        self._headers = by_name(scope["headers"])
         given = self.header("x-request-id")
         self.request_id = given if given and _REQUEST_ID.fullmatch(given) else _new_request_id()
-        self._announced = self._announced_bytes()
+        self._announced = announced_bytes(self._headers)
         self._received = 0
         self._is_abandoned = False
         self.body_pending = self.has_body
@@ -296,31 +296,6 @@ class Request:
     def _too_large(self) -> Refusal:
         detail = f"A body has at most {self.max_body_bytes} bytes."
         return Refusal(Fault(Code.BODY_TOO_LARGE, detail))
-
-    def _announced_bytes(self) -> int | None:
-        """The length of the body by the request's header fields (RFC 9112, 6.3).
-
-        None where they do not say, or say it in more digits than a length needs.
-        """
-        if b"transfer-encoding" in self._headers:
-            return None
-        if b"content-length" not in self._headers:
-            return 0
-        length = self._headers[b"content-length"].strip().decode("latin-1")
-        return int(length) if length.isdecimal() and len(length) <= _LENGTH_DIGITS else None
-
-
-def _by_name(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
-    """Header fields by their names, which ASGI has in lower case.
-
-    Of a repeated field the values make up one list (RFC 9110, 5.3).
-    """
-    found = dict(headers)
-    if len(found) < len(headers):
-        found.clear()
-        for name, value in headers:
-            found[name] = b"%b, %b" % (found[name], value) if name in found else value
-    return found
 
 
 def _new_request_id() -> str:
