@@ -32,7 +32,8 @@ async def rendering_microseconds(host: Host, url: str, made: Dataset, rounds: in
     async with database_for(url) as database:
         times: list[list[float]] = []
         for mib in (1, config.cache_mib):
-            services = wiring.services(database, keys, config.quota, cache_mib=mib)
+            setup = wiring.Setup(cache_mib=mib)
+            services = wiring.services(database, keys, config.quota, setup=setup)
             await _list_all(services.variables, made.token, ids)
             taken = [await _list_all(services.variables, made.token, ids) for _ in range(rounds)]
             times.append(sorted(taken))

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
@@ -18,6 +18,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from teamvars.domain.invitations import MAX_A_DAY
+from teamvars.domain.names import is_email
 from teamvars.domain.variables import MAX_WORKSPACE_VALUE_BYTES
 from teamvars.domain.workspaces import Quota
 from teamvars.logs import LogFormat, LogLevel
@@ -28,6 +30,7 @@ CACHE_MIB = 32
 LEAST_RATE_LIMIT = 30
 """A second. A client that spreads its requests over time by the limit makes no use of one below."""
 _PREFIX = "TEAMVARS_"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(:\d{1,5})?")
 
 
@@ -43,7 +46,7 @@ class DialectName(StrEnum):
 
 
 class Settings(BaseSettings):
-    """What an operator can say (contract §7). The database URL may hold a password."""
+    """What an operator can say (contract §7). The URLs of database and mail may hold a password."""
 
     model_config = SettingsConfigDict(
         env_prefix=_PREFIX, frozen=True, extra="forbid", toml_file=CONFIG_FILE
@@ -67,6 +70,11 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
     audit_addresses: bool = True
     rate_limit: int = 0
+    smtp_url: SecretStr | None = None
+    smtp_insecure: bool = False
+    mail_from: str | None = None
+    public_url: str | None = None
+    invitations_a_day: int = Field(MAX_A_DAY, ge=1)
 
     @classmethod
     def settings_customise_sources(
@@ -120,6 +128,36 @@ class Settings(BaseSettings):
             )
         return value
 
+    @field_validator("smtp_url")
+    @classmethod
+    def _url_of_mail(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _is_smtp_url(value.get_secret_value()):
+            raise ValueError(
+                "must be smtp://user:password@host:port or smtps://…, "
+                "with special characters of a name or password written as %XX"
+            )
+        return value
+
+    @field_validator("mail_from")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        if value is not None and not (value.isascii() and is_email(value)):
+            raise ValueError("must be an e-mail address in ASCII, without a name")
+        return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _public(cls, value: str | None) -> str | None:
+        if value is not None and not _is_public_url(value):
+            raise ValueError("must be https://host[:port], or http:// on loopback, with no path")
+        return None if value is None else value.removesuffix("/")
+
+    @model_validator(mode="after")
+    def _whole_mail(self) -> "Settings":
+        if self.smtp_url is not None and (self.mail_from is None or self.public_url is None):
+            raise ValueError("smtp_url needs mail_from and public_url")
+        return self
+
     @model_validator(mode="after")
     def _both_of_tls(self) -> "Settings":
         if (self.tls_cert is None) is not (self.tls_key is None):
@@ -132,6 +170,13 @@ class Settings(BaseSettings):
         if self.database_url is not None:
             return self.database_url.get_secret_value()
         return f"sqlite:///{(self.data_dir / 'teamvars.db').absolute()}"
+
+    @property
+    def own_url(self) -> str:
+        """Where people find the service: as is set, else where it listens."""
+        scheme = "http" if self.tls_cert is None else "https"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url or f"{scheme}://{host}:{self.port}"
 
     @property
     def keyring_path(self) -> Path:
@@ -183,7 +228,8 @@ def export(settings: Settings) -> None:
     for name in Settings.model_fields:
         value = decided.get(name, getattr(settings, name))
         if value is not None:
-            os.environ[_PREFIX + name.upper()] = str(value)
+            text = value.get_secret_value() if isinstance(value, SecretStr) else value
+            os.environ[_PREFIX + name.upper()] = str(text)
 
 
 def _is_database_url(url: str) -> bool:
@@ -204,3 +250,41 @@ def _is_database_url(url: str) -> bool:
         and "@" not in user + rest
         and all(_HOST.fullmatch(host) for host in hosts.split(","))
     )
+
+
+def _is_smtp_url(url: str) -> bool:
+    """Whether it says a host to send mail by, and nothing that would be left out silently."""
+    parts = _parts(url)
+    if parts is None:
+        return False
+    user, _, host = parts.netloc.rpartition("@")
+    rest = parts.path.removeprefix("/") + parts.query + parts.fragment
+    return (
+        parts.scheme in ("smtp", "smtps")
+        and bool(parts.hostname)
+        and "@" not in user + rest
+        and not rest
+        and _HOST.fullmatch(host) is not None
+    )
+
+
+def _is_public_url(url: str) -> bool:
+    parts = _parts(url)
+    return (
+        parts is not None
+        and _HOST.fullmatch(parts.netloc) is not None
+        and bool(parts.hostname)
+        and parts.path in ("", "/")
+        and not parts.query + parts.fragment
+        and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK))
+    )
+
+
+def _parts(url: str) -> SplitResult | None:
+    """The parts of a URL of visible ASCII; None for what is none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts if url.isascii() and url.isprintable() and " " not in url else None

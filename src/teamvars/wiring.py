@@ -11,7 +11,9 @@ import structlog
 
 from teamvars import logs, settings
 from teamvars.domain.errors import Refusal
+from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.workspaces import Quota
+from teamvars.mail.smtp import Mailer, Server
 from teamvars.security import keyring
 from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
@@ -25,12 +27,17 @@ from teamvars.services.applies.copies import Copies
 from teamvars.services.applies.plans import Tools
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
+from teamvars.services.directory.invitations import Inviting
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.grants import Grants
 from teamvars.services.installation import Installation, Readiness
+from teamvars.services.invitation_links import InvitationLinks
+from teamvars.services.invitations import Invitations
 from teamvars.services.issued_tokens import IssuedTokens
 from teamvars.services.memberships import Memberships
+from teamvars.services.operator_invitations import OperatorInvitations
 from teamvars.services.organizations import Organizations
+from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles
 from teamvars.services.repeats import OnceDatabase, Repeats
 from teamvars.services.sessions import Sessions
@@ -56,6 +63,7 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.asgi import ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
+from teamvars.web.invitations.routes import InvitationRoutes
 from teamvars.web.members.routes import MemberRoutes
 from teamvars.web.memberships.routes import MembershipRoutes
 from teamvars.web.organizations.routes import OrganizationRoutes
@@ -92,6 +100,10 @@ class Services(msgspec.Struct, frozen=True):
     copies: Copies
     team_members: TeamMembers
     memberships: Memberships
+    invitations: Invitations
+    invitation_links: InvitationLinks
+    operator_invitations: OperatorInvitations
+    outbox: Outbox
     teams: Teams
     grants: Grants
     accesses: Accesses
@@ -113,20 +125,32 @@ def clock() -> int:
     return time.time_ns() // 1000
 
 
+class Setup(msgspec.Struct, frozen=True):
+    """What an operator sets besides store and keyring: the memory for lists, the mail server if
+    there is one, and how many links an organization has a day.
+    """
+
+    cache_mib: int = CACHE_MIB
+    mail_server: Server | None = None
+    invitations_a_day: int = MAX_A_DAY
+
+
 def services(
     database: Database,
     keys: Keyring,
     quota: Quota,
     dialect: Dialect = STANDARD,
-    *,
-    cache_mib: int = CACHE_MIB,
+    setup: Setup = Setup(),  # noqa: B008 - frozen
 ) -> Services:
     """The services, each with what it needs."""
     sealer, chain, code = Sealer(keys), Chain(keys), CodeChecker()
     cursors = Cursors(keys)
     plain, database = database, OnceDatabase(database, RecordKeys(keys), clock)
-    rules = Rules(quota, code, cache_mib * 1024 * 1024)
+    rules = Rules(quota, code, setup.cache_mib * 1024 * 1024)
     tools = Tools(sealer, chain, clock, quota)
+    inviting = Inviting(sealer, setup.mail_server is not None, setup.invitations_a_day)
+    mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
+    outbox = Outbox(plain, sealer, chain, clock, mailer)
     return Services(
         database=plain,
         repeats=Repeats(plain, clock),
@@ -138,6 +162,10 @@ def services(
         copies=Copies(database, tools),
         team_members=TeamMembers(database, chain, clock, usernames=dialect.usernames),
         memberships=Memberships(database, chain, clock),
+        invitations=Invitations(database, chain, clock, inviting, outbox.wake),
+        invitation_links=InvitationLinks(database, chain, clock),
+        operator_invitations=OperatorInvitations(plain, chain, clock, inviting),
+        outbox=outbox,
         teams=Teams(database, chain, clock),
         grants=Grants(database, chain, clock),
         accesses=Accesses(database, clock),
@@ -167,7 +195,7 @@ def routes(
         *VariableRoutes(all_services.variables, dialect).routes(),
         *VariableSearchRoutes(all_services.searches, dialect).routes(),
         *MemberRoutes(all_services.team_members).routes(),
-        *MembershipRoutes(all_services.memberships).routes(),
+        *MembershipRoutes(all_services.memberships, all_services.invitations).routes(),
         *WorkspaceRoutes(all_services.workspaces).routes(),
         *ApplyRoutes(all_services.applies, all_services.copies, dialect).routes(),
         *ValueCheckRoutes(all_services.value_checks).routes(),
@@ -190,7 +218,8 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *VariableRoutes(all_services.variables, dialect).directory_routes(),
         *UserRoutes(all_services.users).routes(),
         *TeamRoutes(all_services.teams).routes(),
-        *MembershipRoutes(all_services.memberships).directory_routes(),
+        *MembershipRoutes(all_services.memberships, all_services.invitations).directory_routes(),
+        *InvitationRoutes(all_services.invitation_links).routes(),
         *TeamWorkspaceRoutes(all_services.grants).routes(),
         *AccessRoutes(all_services.accesses).routes(),
         *TokenRoutes(all_services.tokens).routes(),
@@ -201,7 +230,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     """The application over a store of its own, opened when the server starts it."""
     database = WatchedDatabase(database_for(config.url, statement_seconds=config.statement_seconds))
     dialect = DIALECTS[config.dialect]
-    all_services = services(database, keys, config.quota, dialect, cache_mib=config.cache_mib)
+    all_services = services(database, keys, config.quota, dialect, setup_of(config))
     listed = routes(all_services, keys, dialect, directory_api=config.directory_api)
     application = Application(
         listed,
@@ -219,15 +248,28 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
         # time, several times a second.
         gc.freeze()
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-        chores = asyncio.create_task(_keep_house(all_services))
+        chores = [
+            asyncio.create_task(_keep_house(all_services)),
+            asyncio.create_task(all_services.outbox.run()),
+        ]
         yield
-        chores.cancel()
+        for chore in chores:
+            chore.cancel()
         with suppress(Refusal):
             await all_services.sessions.store_uses()
         await all_services.code.close()
         await database.close()
 
     return with_lifespan(application, lifespan)
+
+
+def setup_of(config: Settings) -> Setup:
+    """What the settings say of it."""
+    server = None
+    if config.smtp_url and config.mail_from and config.public_url:
+        url = config.smtp_url.get_secret_value()
+        server = Server(url, config.mail_from, config.public_url, config.smtp_insecure)
+    return Setup(config.cache_mib, server, config.invitations_a_day)
 
 
 def worker() -> ASGIApp:
@@ -250,5 +292,6 @@ async def _keep_house(all_services: Services) -> None:
             await all_services.repeats.forget_expired()
             await all_services.audit.fill_organizations()
             await all_services.searches.place_older()
+            await all_services.operator_invitations.expire()
         except Exception:  # whatever it was, the next minute may be better
             log.exception("housekeeping is put off")

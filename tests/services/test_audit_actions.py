@@ -23,7 +23,7 @@ async def use_users(calls: Calls) -> None:
     services, tenant = calls.services, calls.tenant
     email = f"claimed-{tenant.organization}@example.com"
     invitation = caller(tenant, "owner"), tenant.organization, InvitationDraft(email)
-    await services.memberships.invite(*invitation)
+    await services.invitations.invite(*invitation)
     entry = UserEntry(f"claimed-{tenant.organization}", email)
     await services.directory.apply(operator(), Directory((entry,)), AS_WRITTEN)
     (plain, owner) = calls.named("plain", "owner")

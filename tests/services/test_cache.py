@@ -42,7 +42,8 @@ async def test_a_list_that_fits_into_the_cache_is_asked_for_once(
         await tenant.make_variable(f"key_{number}", value="v" * 200_000)
     keys, counted = tenant.deployment.keys, Counted(tenant.deployment.services.database)
     quota = tenant.deployment.config.quota
-    services = wiring.services(cast(Database, counted), keys, quota, cache_mib=mib)
+    setup = wiring.Setup(cache_mib=mib)
+    services = wiring.services(cast(Database, counted), keys, quota, setup=setup)
     application = Application(wiring.routes(services, keys), services.sessions, ClientAddresses())
     headers = {"Authorization": f"Bearer {tenant.tokens['reader']}"}
     async with httpx.AsyncClient(

@@ -104,7 +104,7 @@ async def test_a_file_that_waits_holds_up_nobody_of_another_organization(
             await _until_somebody_waits(node.services.database.read)
             outsider, email = caller(calls.tenant, "outsider"), f"{uuid4().hex}@example.com"
             elsewhere = outsider, calls.tenant.other_organization, InvitationDraft(email)
-            await node.services.memberships.invite(*elsewhere)
+            await node.services.invitations.invite(*elsewhere)
             (admin,) = calls.named("admin")
             await node.services.tokens.create(operator(), OwnerName(user=admin), None)
             assert not applying.done()
@@ -173,7 +173,7 @@ async def test_others_go_on_while_a_command_applies_1500_entries(
         async def invite() -> None:
             place = caller(tenant, "outsider"), tenant.other_organization
             draft = InvitationDraft(f"{uuid4().hex}@example.com")
-            await calls.services.memberships.invite(*place, draft)
+            await calls.services.invitations.invite(*place, draft)
 
         quiet, loud = dict[str, float](), dict[str, float]()
         longest = quiet

@@ -30,7 +30,7 @@ def address(name: str = "ceo") -> str:
 async def invite(calls: Calls, email: str, who: str = "owner") -> MembershipPage:
     organization = calls.tenant.organization if who == "owner" else calls.tenant.other_organization
     place = caller(calls.tenant, who), organization
-    return await calls.services.memberships.invite(*place, InvitationDraft(email))
+    return await calls.services.invitations.invite(*place, InvitationDraft(email))
 
 
 async def apply(calls: Calls, *entries: UserEntry, **options: bool) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ async def test_nobody_who_is_known_is_taken_over(calls: Calls, way: str) -> None
     else:
         made = await calls.services.tokens.create(operator(), OwnerName(user=email), None)
         if way == "accepted":
-            await calls.services.memberships.accept(caller_with(made.secret), holder.id)
+            await calls.services.invitations.accept(caller_with(made.secret), holder.id)
         if way != "a token":
             await calls.services.issued_tokens.revoke(operator(), made.token.id)
         if way == "accepted":

@@ -36,15 +36,22 @@ class Deployment:
         return not breaks
 
 
+MANY_INVITATIONS = wiring.Setup(invitations_a_day=100_000)
+
+
 @asynccontextmanager
 async def open_deployment(
-    url: str, *, quota: Quota | None = None, keys: Keyring | None = None
+    url: str,
+    *,
+    quota: Quota | None = None,
+    keys: Keyring | None = None,
+    setup: wiring.Setup = MANY_INVITATIONS,
 ) -> AsyncIterator[Deployment]:
     """Migrates and initialises the store and serves it, with a new keyring unless one is given."""
     config = settings.load(database_url=url, trusted_proxies="192.0.2.0/24")
     keys = keys or keyring.generate()
     async with database_for(url, create=True) as database:
-        services = wiring.services(database, keys, quota or config.quota)
+        services = wiring.services(database, keys, quota or config.quota, setup=setup)
         await services.installation.migrate()
         await services.installation.initialise(keys)
         application = Application(

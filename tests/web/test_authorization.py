@@ -1,5 +1,6 @@
 """Who may do what: the table of contract §6, for every route there is, on both engines."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -77,6 +78,8 @@ MEMBERS_ALONE = (*PLAIN, "reader", *WRITERS)
 OWN_INVITATION = table(
     [(NOBODY, 401), (OUTSIDE, 404), ((*MEMBERS_ALONE, *OWNERS), 403), (["plain"], 200)]
 )
+# Whoever holds a link needs no token; here nobody does.
+NO_LINK = table([(EVERYONE, 422)])
 OWN_TOKENS = table([(EVERYONE, 404), (NOBODY, 401), (["plain"], 200)])
 TOKENS_OF_TEAMS = table([(EVERYONE, 404), (NOBODY, 401), (OWNERS, 200)])
 SITE_ADMINS = table([(EVERYONE, 403), (NOBODY, 401), (["admin"], 200)])
@@ -96,6 +99,7 @@ MEMBERSHIPS = ORGANIZATION + "/organization-memberships"
 MEMBERSHIP = "/api/v2/organization-memberships/{membership_id}"
 ACCESSES = "/api/v2/team-workspaces"
 ACCESS = ACCESSES + "/{team_workspace_id}"
+INVITATIONS = "/api/v2/invitations"
 USER = "/api/v2/users/{user_id}"
 TOKEN_OF = "/authentication-token"
 TOKEN = "/api/v2/authentication-tokens/{token_id}"
@@ -167,6 +171,11 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", ACCESS): READ_VARIABLES,
     ("PATCH", ACCESS): MANAGE_WORKSPACE,
     ("DELETE", ACCESS): MANAGE_WORKSPACE,
+    ("POST", MEMBERSHIP + "/actions/resend"): OWN_ORGANIZATION,
+    ("POST", MEMBERSHIP + "/actions/revoke"): OWN_ORGANIZATION,
+    ("GET", "/invitations"): PUBLIC,
+    ("POST", INVITATIONS + "/actions/show"): NO_LINK,
+    ("POST", INVITATIONS + "/actions/accept"): NO_LINK,
     ("GET", ORGANIZATION + TOKEN_OF): OWN_ORGANIZATION,
     ("POST", ORGANIZATION + TOKEN_OF): OWN_ORGANIZATION,
     ("DELETE", ORGANIZATION + TOKEN_OF): OWN_ORGANIZATION,
@@ -178,6 +187,8 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", TOKEN): TOKENS_OF_TEAMS,
     ("DELETE", TOKEN): TOKENS_OF_TEAMS,
 }
+# What is done to an invitation, of which `own` makes a new one each time.
+RENEWAL = re.compile("/actions/(resend|revoke)$")
 # Whoever may do this leaves nothing behind for the next one who asks.
 DESTRUCTIVE = {
     ("DELETE", TEAM),
@@ -252,11 +263,18 @@ async def own(tenant: Tenant, template: str = "") -> Target:
         made["id"],
         crew,
         tenant.users["plain"],
-        tenant.memberships["plain"],
+        await pending_of(tenant) if RENEWAL.search(template) else tenant.memberships["plain"],
         (await tenant.call("owner", "GET", path)).json()["data"][0]["id"],
         await token_of(tenant, "owner", crew) if needs_token(template) else "none",
         source_id,
     )
+
+
+async def pending_of(tenant: Tenant) -> str:
+    """A new invitation."""
+    path = f"/organizations/{tenant.organization}/organization-memberships"
+    id_: str = (await tenant.call("owner", "POST", path, invitation())).json()["data"]["id"]
+    return id_
 
 
 async def source_of_writers(tenant: Tenant) -> str:
@@ -376,14 +394,17 @@ def document(method: str, template: str, target: Target, member: str) -> object:
 
 
 def document_of_action(action: str, target: Target) -> object:
-    """As `document`, for the actions of a workspace."""
+    """As `document`, for the actions of a workspace, and those of whoever holds a link."""
     source = {"type": "workspaces", "id": target.source_id}
     attributes, file = {"value": "1", "hcl": True}, {"format": "json", "content": "{}"}
+    link = {"secret": "tvi_" + "0" * 49}
     return {
         "apply": {"data": []},
         "copy": {"data": {"type": "copies", "relationships": {"source": {"data": source}}}},
         "check-value": {"data": {"type": "value-checks", "attributes": attributes}},
         "parse": {"data": {"type": "parsed-files", "attributes": file}},
+        "show": {"data": {"type": "invitations", "attributes": link}},
+        "accept": {"data": {"type": "invitations", "attributes": link}},
     }.get(action)
 
 

@@ -98,7 +98,7 @@ async def username_of(tenant: Tenant, user_id: str) -> str:
 def told(document: dict[str, Any], email: str) -> str:
     """A document without what differs between any two: ids, times, and the address itself."""
     text = re.sub(r"(ou|user|team)-\w{16}", "", json.dumps(document))
-    text = re.sub(r'"created-at": "[^"]*"', "", text).replace(email, "ADDRESS")
+    text = re.sub(r'"(created|expires)-at": "[^"]*"', "", text).replace(email, "ADDRESS")
     name, _, _ = email.partition("@")
     return re.sub(rf'"/api/[^"]*{name}[^"]*"', "LINK", text, flags=re.IGNORECASE)
 

@@ -17,13 +17,15 @@ from teamvars import wiring
 from teamvars.domain.errors import Code
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
+from teamvars.services.operator_invitations import Asked
 from teamvars.storage.engines import database_for
 from teamvars.web import examples
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
 from teamvars.web.http import cursors, openapi
-from teamvars.web.http.budgets import MAX_BODY_BYTES
+from teamvars.web.http.budgets import MAX_BODY_BYTES, STRANGER_BODY_BYTES
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
+from tests.support.deployment import operator
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant
 
@@ -262,11 +264,12 @@ async def test_answers_match_what_the_document_says_of_them(
             required -= TO_DOCUMENTS_ALONE
         if operation.template.endswith(TAKES_LARGE_BODIES):
             required -= {"413"}
-        if operation.template.endswith("/actions/accept"):
+        if "{membership_id}/actions/" in operation.template:
             required -= {"409"}  # for who repeats it while the first is under way
         declared[str(operation)] = required
         tenant = await build_tenant(served_tenant.deployment)  # some delete it
-        answers = [one async for one in every_kind_of_answer(tenant, operation)]
+        every_kind = to_anybody if operation.public else every_kind_of_answer
+        answers = [one async for one in every_kind(tenant, operation)]
         for answer in answers:
             check_answer(document, operation, answer)
         seen[str(operation)] = {str(answer.status_code) for answer in answers}
@@ -304,9 +307,6 @@ def check_answer(document: Any, operation: Operation, answer: httpx.Response) ->
 async def every_kind_of_answer(tenant: Tenant, operation: Operation) -> Any:
     """Answers to a good request and to every mistake that can be made with any operation."""
     ids = await ids_for(tenant)
-    if operation.public:
-        yield await send(tenant, operation, ids)
-        return
     too_large = b" " * (MAX_BODY_BYTES + 1)
     yield await send(tenant, operation, ids, who=None)
     yield await send(tenant, operation, dict.fromkeys(ids, "nothing"))
@@ -321,9 +321,34 @@ async def every_kind_of_answer(tenant: Tenant, operation: Operation) -> Any:
     if operation.has("page[number]"):
         yield await send(tenant, operation, ids, query="?page[number]=x")
         yield await send(tenant, operation, ids, query="?page[number]=2&page[size]=1")
-    for special in (with_bad_documents, of_owners, of_what_is_used, with_keys, with_locks):
+    specials = (
+        with_bad_documents,
+        of_owners,
+        of_what_is_used,
+        of_invitations,
+        with_keys,
+        with_locks,
+    )
+    for special in specials:
         async for answer in special(tenant, operation, ids):
             yield answer
+    yield await send(tenant, operation, ids)
+
+
+async def to_anybody(tenant: Tenant, operation: Operation) -> Any:
+    """The same of what takes no token."""
+    ids = await ids_for(tenant)
+    if operation.body is not None:
+        yield await send(tenant, operation, ids, accept="text/html")
+        yield await send(tenant, operation, ids, content=b" " * (STRANGER_BODY_BYTES + 1))
+    async for answer in with_bad_documents(tenant, operation, ids):
+        yield answer
+    if "403" in operation.responses:
+        user = await tenant.deployment.services.accounts.show(tenant.users["outsider"])
+        asked = Asked(user.user.email or "", tenant.organization)
+        invitations = tenant.deployment.services.operator_invitations
+        issued = await invitations.create(operator(), asked, show=True)
+        yield await send(tenant, operation, {**ids, "link_secret": issued.secret or ""})
     yield await send(tenant, operation, ids)
 
 
@@ -348,6 +373,13 @@ async def of_what_is_used(tenant: Tenant, operation: Operation, ids: Mapping[str
     """The answer where nobody has said that variables may go."""
     if operation.has("force"):
         yield await send(tenant, operation, ids, query="?force=false")
+
+
+async def of_invitations(tenant: Tenant, operation: Operation, ids: Mapping[str, str]) -> Any:
+    """The answer where the membership waits for its user."""
+    if operation.template.endswith(("/actions/resend", "/actions/revoke")):
+        invited = await tenant.deployment.services.operator_invitations.pending(tenant.organization)
+        yield await send(tenant, operation, {**ids, "membership_id": invited[0].id})
 
 
 async def with_keys(tenant: Tenant, operation: Operation, ids: Mapping[str, str]) -> Any:
@@ -421,7 +453,7 @@ def needed(operation: Operation, ids: Mapping[str, str]) -> str:
 def filled(text: str, ids: Mapping[str, str]) -> str:
     """The text with ids in the place of `{…}` and of the examples' own."""
     for name, example in examples.IDS.items():
-        if "-" in example:  # the others are names, and in no document
+        if "-" in example or "_" in example:  # the others are names, and in no document
             text = text.replace(example, ids[name])
     text = text.replace(examples.NEW_NAME, ids["new_name"])
     return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], text)
@@ -459,7 +491,17 @@ async def ids_for(tenant: Tenant) -> dict[str, str]:
         "organization": tenant.organization,
         "workspace": "network",
         "new_name": f"new-{uuid4()}",
+        "link_secret": await link_of_new(tenant),
     }
+
+
+async def link_of_new(tenant: Tenant) -> str:
+    """The secret of a link for somebody new."""
+    asked = Asked(f"{uuid4()}@example.com", tenant.organization)
+    invitations = tenant.deployment.services.operator_invitations
+    secret = (await invitations.create(operator(), asked, show=True)).secret
+    assert secret is not None
+    return secret
 
 
 def test_every_query_parameter_says_what_it_does_and_those_with_few_values_which() -> None:

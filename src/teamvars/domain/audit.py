@@ -31,7 +31,8 @@ class Stream(msgspec.Struct, frozen=True):
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Who acts: a `user`, `team` or `organization` by its token, or an `operator` on the host."""
+    """Who acts: a `user`, `team` or `organization` by its token, an `operator` on the host, or the
+    `service` itself, by the name of what it does."""
 
     kind: str
     id: str
@@ -41,6 +42,11 @@ class Actor(msgspec.Struct, frozen=True):
     def operator(cls, os_user: str) -> "Actor":
         """A person with access to the service's own host, known by the name of their account."""
         return cls("operator", os_user)
+
+    @classmethod
+    def service(cls, chore: str) -> "Actor":
+        """The service, in what it does unasked."""
+        return cls("service", chore)
 
 
 class Event(msgspec.Struct, frozen=True):

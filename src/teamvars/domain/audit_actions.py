@@ -29,6 +29,7 @@ def _about(subject_type: str, always: str, sometimes: str = "") -> Action:
 
 _USER = "username email site-admin"
 _MEMBERSHIP = "user status"
+_INVITATION = "user email expires-at"
 _TEAM = "name visibility manage-membership allow-member-token-management"
 _WORKSPACE = "name execution-mode terraform-version"
 _TOKEN = "owner expires-at"
@@ -40,6 +41,7 @@ ACTIONS: Mapping[str, Action] = {
     "user.claim": _about("users", f"{_USER} changed", "from"),
     "user.disable": _about("users", "username", "without-owner"),
     "user.enable": _about("users", "username"),
+    "user.delete": _about("users", ""),
     "organization.create": _about("organizations", "name opens"),
     "organization.update": _about("organizations", "name email changed", "from"),
     "organization.empty": _about("organizations", "name variables closes"),
@@ -47,6 +49,13 @@ ACTIONS: Mapping[str, Action] = {
     "membership.create": _about("organization-memberships", _MEMBERSHIP),
     "membership.update": _about("organization-memberships", f"{_MEMBERSHIP} changed"),
     "membership.delete": _about("organization-memberships", _MEMBERSHIP),
+    "invitation.create": _about("organization-memberships", _INVITATION),
+    "invitation.resend": _about("organization-memberships", _INVITATION),
+    "invitation.send": _about("organization-memberships", "user"),
+    "invitation.fail": _about("organization-memberships", "user reply"),
+    "invitation.revoke": _about("organization-memberships", "user"),
+    "invitation.accept": _about("organization-memberships", "user"),
+    "invitation.expire": _about("organization-memberships", "user"),
     "team.create": _about("teams", f"{_TEAM} opens"),
     "team.update": _about("teams", f"{_TEAM} changed"),
     "team.rename": _about("teams", "name from"),

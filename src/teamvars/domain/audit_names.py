@@ -11,6 +11,8 @@ from teamvars.domain.names import fold
 
 OPERATOR = "operator"
 """The kind of actor whose id is the name of an account."""
+INVITING = ("invitation.create", "invitation.resend")
+"""The actions that say as what address a user was invited."""
 
 
 class AuditNames:
@@ -71,6 +73,9 @@ class AuditNames:
 
     def _note(self, entry: AuditEntry) -> None:
         details = entry.read_details() or {}
+        if entry.action in INVITING:
+            self._note_invited(_text(details.get("user")), _text(details.get("email")))
+            return
         name, id_ = _text(details.get("username", details.get("name"))), _text(entry.subject_id)
         if name is None or id_ is None or not isinstance(entry.subject_type, str):
             return  # the row was altered by hand
@@ -84,6 +89,13 @@ class AuditNames:
         for one in (name, _text(details.get("from"))):
             if one is not None:
                 self._called.setdefault((entry.subject_type, fold(one)), set()).add(id_)
+
+    def _note_invited(self, id_: str | None, address: str | None) -> None:
+        """Until somebody is known by a name of their own, they go by that of their invitation."""
+        if id_ is not None and address is not None:
+            self._names.setdefault(id_, address)
+            self._types[id_] = "users"
+            self._called.setdefault(("users", fold(address)), set()).add(id_)
 
 
 def _text(value: Any) -> str | None:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import Code, Fault
+from teamvars.domain.invitations import Invitation
 from teamvars.domain.names import email_faults
 from teamvars.domain.users import User
 
@@ -23,8 +24,9 @@ class Status(StrEnum):
 class Membership(msgspec.Struct, frozen=True):
     """A user's membership of an organization. `created_at` in µs UTC.
 
-    `invited_as` is the address that an invitation gave, until it is accepted. `team_ids` are its
-    teams, in order, as far as they were asked for.
+    `invited_as` is the address that an invitation gave, until it is accepted; `invitation` is None
+    where there is no link to accept it by. `team_ids` are its teams, in order, as far as they were
+    asked for.
     """
 
     id: str
@@ -35,6 +37,7 @@ class Membership(msgspec.Struct, frozen=True):
     created_at: int
     invited_as: str | None = None
     team_ids: Sequence[str] = ()
+    invitation: Invitation | None = None
 
     @property
     def shown_username(self) -> str:
@@ -55,7 +58,7 @@ class Membership(msgspec.Struct, frozen=True):
 
     def with_status(self, status: Status) -> "Membership":
         """The membership with that status; from then on its user is known."""
-        return replace(self, status=status, invited_as=None)
+        return replace(self, status=status, invited_as=None, invitation=None)
 
 
 class MembershipFilter(msgspec.Struct, frozen=True):

@@ -62,6 +62,27 @@ class DataKey:
 
         return opened
 
+    def seal_secret(self, secret: str, membership_id: str, link_hash: bytes) -> bytes:
+        """The secret of an invitation's link, sealed to its membership and its hash."""
+        nonce = os.urandom(_NONCE_BYTES)
+        place = self._link_place(membership_id, link_hash)
+        return nonce + self._cipher.encrypt(nonce, secret.encode(), place)
+
+    def open_secret(self, sealed: bytes, membership_id: str, link_hash: bytes) -> str:
+        """The secret. Raises SealBroken unless it was sealed to exactly this link."""
+        nonce, ciphertext = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+        place = self._link_place(membership_id, link_hash)
+        try:
+            return self._cipher.decrypt(nonce, ciphertext, place).decode()
+        except (InvalidTag, ValueError):
+            raise SealBroken(f"The link of {membership_id} does not open.") from None
+
+    def _link_place(self, membership_id: str, link_hash: bytes) -> bytes:
+        purpose = "invitation link"
+        return length_prefixed(
+            purpose, self._organization_id, self.version, membership_id, link_hash
+        )
+
     def _place(self, variable: Variable) -> bytes:
         workspace = self._workspace_places(variable.workspace_id, variable.sensitive)
         return workspace + text_field(variable.id)

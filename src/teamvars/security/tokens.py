@@ -1,7 +1,8 @@
-"""API tokens: how they are made, recognised and hashed.
+"""API tokens and the secrets of invitations: how they are made, recognised and hashed.
 
 `tv`, a letter for the owner's kind, `_`, 43 base62 characters (256 random bits), 6 of checksum:
-secret scanners find it with `tv[uto]_[0-9A-Za-z]{49}` and can verify it without asking us.
+secret scanners find it with `tv[uto]_[0-9A-Za-z]{49}` and can verify it without asking us. The
+letter of an invitation is `i`: it is no token, and is refused as one.
 """
 
 import hashlib
@@ -10,15 +11,17 @@ import secrets
 import zlib
 
 PATTERN = "tv[uto]_[0-9A-Za-z]{49}"
+INVITATION = "invitation"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_PREFIXES = {"user": "tvu_", "team": "tvt_", "organization": "tvo_"}
+_PREFIXES = {"user": "tvu_", "team": "tvt_", "organization": "tvo_", INVITATION: "tvi_"}
 _SECRET_CHARACTERS = 43
 _CHECKSUM_CHARACTERS = 6
 _TOKEN = re.compile(PATTERN)
+_INVITATION = re.compile("tvi_[0-9A-Za-z]{49}")
 
 
 def new_token(owner_kind: str) -> str:
-    """A fresh token for a `user`, `team` or `organization`."""
+    """A fresh token for a `user`, `team` or `organization`, or the secret of an `invitation`."""
     body = _PREFIXES[owner_kind] + _base62(secrets.randbits(256), _SECRET_CHARACTERS)
     return body + _checksum(body)
 
@@ -26,6 +29,11 @@ def new_token(owner_kind: str) -> str:
 def has_token_form(text: str) -> bool:
     """Whether it may be a token; enough where storage is asked for it in any case."""
     return _TOKEN.fullmatch(text) is not None
+
+
+def has_invitation_form(text: str) -> bool:
+    """Whether it may be the secret of an invitation."""
+    return _INVITATION.fullmatch(text) is not None
 
 
 def is_token(text: str) -> bool:

@@ -1,30 +1,21 @@
-"""Memberships of organizations: show them, invite, accept an invitation, and remove."""
+"""Memberships of organizations: show and remove them."""
 
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from teamvars.domain.access import Caller, OrganizationAccess
-from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Code, Fault, Refusal, forbidden, not_found, refuse_all
-from teamvars.domain.ids import new_id
-from teamvars.domain.memberships import (
-    InvitationDraft,
-    Membership,
-    MembershipFilter,
-    Status,
-)
-from teamvars.domain.names import fold, is_email
+from teamvars.domain.errors import Code, Fault, Refusal, not_found
+from teamvars.domain.invitations import not_pending
+from teamvars.domain.memberships import Membership, MembershipFilter, Status
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_members import owners_lost
 from teamvars.domain.teams import Team
-from teamvars.domain.users import User, other_username_for, username_for
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.directory import memberships as membership_changes
-from teamvars.services.directory import users as user_changes
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import access, memberships, teams, users
+from teamvars.storage import access, memberships, teams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.memberships import Within
 
@@ -58,7 +49,7 @@ class Memberships:
             granted.require_visible()
             within = Within(organization_id=granted.organization.id)
             found = await memberships.search(tx, within, wanted, page)
-            return await _page(tx, found, granted.sees_secret)
+            return await page_of(tx, found, granted.sees_secret)
 
         return await self._database.read(body)
 
@@ -86,7 +77,7 @@ class Memberships:
             granted.require_visible()
             found = await memberships.search(tx, Within(team_id=team_id), wanted, page)
             whole = await access.organization(tx, caller, self._clock(), granted.organization_name)
-            return await _page(tx, found, whole.sees_secret)
+            return await page_of(tx, found, whole.sees_secret)
 
         return await self._database.read(body)
 
@@ -94,103 +85,54 @@ class Memberships:
         """One membership."""
 
         async def body(tx: Transaction) -> MembershipPage:
-            found, granted = await _granted(tx, caller, self._clock(), membership_id)
-            if not (granted.is_owner or granted.is_member):
+            found, seen = await granted(tx, caller, self._clock(), membership_id)
+            if not (seen.is_owner or seen.is_member):
                 return MembershipPage([found], 1, {})  # invited, and no more than that
-            return await _page(tx, Paged([found], 1), granted.sees_secret)
+            return await page_of(tx, Paged([found], 1), seen.sees_secret)
 
         return await self._database.read(body)
-
-    async def invite(
-        self, caller: Caller, organization: str, draft: InvitationDraft
-    ) -> MembershipPage:
-        """Invites whoever has that e-mail address, and puts them into teams.
-
-        Until they accept, the organization learns nothing of them but an id: not their name, nor
-        how they write their address, nor whether they were known here. A user who does not exist
-        is created. Refuses: forbidden, every fault of the draft, teams of another organization,
-        somebody who is in the organization or invited to it.
-        """
-
-        async def body(tx: Transaction) -> MembershipPage:
-            ledger = Ledger(tx, caller, self._chain, self._clock())
-            granted, into = await _lock_for_invitation(ledger, caller, organization, draft)
-            organization_id = granted.organization.id
-            faults = [*draft.all_faults(), *draft.missing(team.id for team in into)]
-            email = draft.email or ""
-            known = await users.find_all_by_email(tx, [email]) if is_email(email) else {}
-            user = known.get(fold(email))
-            if user and await memberships.find_of_user(tx, organization_id, user.id):
-                faults.append(draft.already_member())
-            refuse_all(faults)
-            user = user or await _create_user(ledger, email)
-            made = Membership(
-                id=new_id("ou"),
-                organization_id=organization_id,
-                organization_name=granted.organization.name,
-                user=user,
-                status=Status.INVITED,
-                created_at=ledger.now,
-                invited_as=email,
-            )
-            await membership_changes.create(ledger, [made])
-            if into:
-                await membership_changes.add_to_teams(ledger, [(team, [made.id]) for team in into])
-            return await _page(tx, Paged([made], 1), None)
-
-        return await self._database.write(body)
-
-    async def accept(self, caller: Caller, membership_id: str) -> MembershipPage:
-        """Accepts an invitation; one that is accepted already stays so.
-
-        Refuses: forbidden to all but the invited user with a token of their own.
-        """
-
-        async def body(tx: Transaction) -> MembershipPage:
-            ledger = Ledger(tx, caller, self._chain, self._clock())
-
-            async def look() -> Membership:
-                found, _ = await _granted(tx, caller, ledger.now, membership_id)
-                if caller.user_id != found.user.id:
-                    raise forbidden("Only the invited user may accept, with a token of their own.")
-                return found
-
-            found = await ledger.locked(look, lambda seen: [seen.organization_id])
-            if found.status is Status.INVITED:
-                await membership_changes.update(ledger, [found.with_status(Status.ACTIVE)])
-            found, granted = await _granted(tx, caller, ledger.now, membership_id)
-            return await _page(tx, Paged([found], 1), granted.sees_secret)
-
-        return await self._database.write(body)
 
     async def remove(self, caller: Caller, membership_id: str) -> None:
         """Removes a user from an organization, and so from all its teams; the user stays.
 
         Refuses: forbidden, the removal of the last active owner.
         """
+        await self._remove(caller, membership_id)
 
+    async def revoke(self, caller: Caller, membership_id: str) -> None:
+        """Takes an invitation back: its link opens nothing any more, and its teams lose a member.
+
+        Refuses: forbidden, one that was accepted.
+        """
+        await self._remove(caller, membership_id, only_invited=True)
+
+    async def _remove(
+        self, caller: Caller, membership_id: str, *, only_invited: bool = False
+    ) -> None:
         async def body(tx: Transaction) -> None:
             ledger = Ledger(tx, caller, self._chain, self._clock())
-            _, seen = await _granted(tx, caller, ledger.now, membership_id)
+            _, seen = await granted(tx, caller, ledger.now, membership_id)
             seen.require_owner()
-            organization_id = seen.organization.id
-            await ledger.lock([organization_id])
-            of_organization = await teams.of_organizations(tx, [organization_id])
-            # All of them: the membership may come into any while this waits.
-            await ledger.lock(team.id for team in of_organization)
-            found, granted = await _granted(tx, caller, ledger.now, membership_id)
-            granted.require_owner()
+            of_organization = await lock_with_teams(ledger, seen.organization.id)
+            found, now_granted = await granted(tx, caller, ledger.now, membership_id)
+            now_granted.require_owner()
+            if only_invited and found.status is not Status.INVITED:
+                raise not_pending()
             await _require_other_owner(tx, of_organization, found)
-            (whole,) = await memberships.with_teams(tx, [found], None)
-            for team in of_organization:
-                if team.id in whole.team_ids:
-                    await membership_changes.remove_from_team(ledger, team, [membership_id])
-            await membership_changes.delete(ledger, [found])
+            await membership_changes.end(ledger, found, of_organization)
 
         await self._database.write(body)
 
 
-async def _granted(
+async def lock_with_teams(ledger: Ledger, organization_id: str) -> Sequence[Team]:
+    """Locks an organization and all its teams: the membership may come into any meanwhile."""
+    await ledger.lock([organization_id])
+    of_organization = await teams.of_organizations(ledger.tx, [organization_id])
+    await ledger.lock(team.id for team in of_organization)
+    return of_organization
+
+
+async def granted(
     tx: Transaction, caller: Caller, now: int, membership_id: str
 ) -> tuple[Membership, OrganizationAccess]:
     """A membership the caller sees, and what they may do in its organization."""
@@ -198,41 +140,12 @@ async def _granted(
     found = await memberships.find(tx, membership_id)
     if found is None:
         raise not_found()
-    granted = await access.organization(tx, caller, now, found.organization_name)
-    if granted.organization.id != found.organization_id:  # another of that name by now
+    seen = await access.organization(tx, caller, now, found.organization_name)
+    if seen.organization.id != found.organization_id:  # another of that name by now
         raise not_found()
     if caller.user_id != found.user.id:
-        granted.require_visible()
-    return found, granted
-
-
-async def _lock_for_invitation(
-    ledger: Ledger, caller: Caller, organization: str, draft: InvitationDraft
-) -> tuple[OrganizationAccess, Sequence[Team]]:
-    """The organization and those of the draft's teams that are its own, all locked."""
-
-    async def look() -> tuple[OrganizationAccess, Sequence[Team]]:
-        granted = await access.organization(ledger.tx, caller, ledger.now, organization)
-        granted.require_owner()
-        found = await teams.find_by_ids(ledger.tx, draft.wanted())
-        organization_id = granted.organization.id
-        return granted, [team for team in found if team.organization_id == organization_id]
-
-    def streams_of(seen: tuple[OrganizationAccess, Sequence[Team]]) -> list[str]:
-        granted, into = seen
-        return [granted.organization.id, SYSTEM_STREAM, *(team.id for team in into)]
-
-    return await ledger.locked(look, streams_of)
-
-
-async def _create_user(ledger: Ledger, email: str) -> User:
-    """A user who has not signed in yet, under a name that is free; the system is locked."""
-    name = username_for(email)
-    while await users.find_all(ledger.tx, [name]):
-        name = other_username_for(email)
-    user = User(new_id("user"), name, email, site_admin=False, placeholder=True)
-    await user_changes.create(ledger, [user])
-    return user
+        seen.require_visible()
+    return found, seen
 
 
 async def _require_other_owner(
@@ -246,9 +159,10 @@ async def _require_other_owner(
         raise Refusal(Fault(Code.LAST_OWNER, detail))
 
 
-async def _page(
+async def page_of(
     tx: Transaction, found: Paged[Membership], seen: frozenset[str] | None
 ) -> MembershipPage:
+    """The memberships with their teams: all, or besides those that are no secret the `seen`."""
     whole = await memberships.with_teams(tx, found.items, seen)
     named = {id_ for membership in whole for id_ in membership.team_ids}
     of = await teams.find_by_ids(tx, named) if named else []

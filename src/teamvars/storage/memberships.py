@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from teamvars.domain.invitations import Delivery, Invitation
 from teamvars.domain.memberships import Membership, MembershipFilter, Status
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
@@ -22,14 +23,16 @@ from teamvars.storage.patterns import containing
 _COLUMNS = (
     "memberships.id, organizations.id, organizations.name, memberships.status, "
     "memberships.created_at, memberships.invited_as, users.id, users.username, users.email, "
-    "users.site_admin, users.placeholder, users.disabled"
+    "users.site_admin, users.placeholder, users.disabled, "
+    "invitations.expires_at, invitations.delivery"
 )
 _FOLDED_USERNAME = "coalesce(memberships.invited_as_folded, users.username_folded)"
 _FOLDED_EMAIL = "coalesce(memberships.invited_as_folded, users.email_folded)"
 _FOLDED = (_FOLDED_USERNAME, _FOLDED_EMAIL)
 _TABLES = (
     "memberships JOIN users ON users.id = memberships.user_id "
-    "JOIN organizations ON organizations.id = memberships.organization_id"
+    "JOIN organizations ON organizations.id = memberships.organization_id "
+    "LEFT JOIN invitations ON invitations.membership_id = memberships.id"
 )
 _LINKED_BY = {
     LinkageType.USERS: "memberships.user_id",
@@ -224,11 +227,19 @@ async def insert(tx: Transaction, made: Iterable[Membership]) -> None:
 
 
 async def update(tx: Transaction, changed: Iterable[Membership]) -> None:
-    """Stores the statuses of memberships that are no invitations by address any more."""
+    """Stores the statuses of memberships that are no invitations by address any more.
+
+    What there was of an invitation ends, and its link opens nothing.
+    """
+    settled = list(changed)
     await tx.execute_many(
         "UPDATE memberships SET status = $2, invited_as = NULL, invited_as_folded = NULL "
         "WHERE id = $1",
-        [(membership.id, membership.status) for membership in changed],
+        [(membership.id, membership.status) for membership in settled],
+    )
+    await tx.execute_many(
+        "DELETE FROM invitations WHERE membership_id = $1",
+        [(membership.id,) for membership in settled],
     )
 
 
@@ -286,7 +297,8 @@ def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[obj
 
 
 def _membership(row: Row) -> Membership:
-    id_, organization_id, organization, status, created_at, invited_as, *user = row
+    id_, organization_id, organization, status, created_at, invited_as, *user = row[:12]
+    expires_at, delivery = row[12:]
     return Membership(
         id=id_,
         organization_id=organization_id,
@@ -295,4 +307,5 @@ def _membership(row: Row) -> Membership:
         status=Status(status),
         created_at=created_at,
         invited_as=invited_as,
+        invitation=None if expires_at is None else Invitation(expires_at, Delivery(delivery)),
     )

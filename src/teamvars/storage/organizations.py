@@ -72,6 +72,22 @@ async def find_visible(
     return await listing.fetch(tx, page, lambda row: (Organization(*row[:4]), bool(row[4])))
 
 
+async def data_key(
+    tx: Transaction, organization_id: str, version: int | None = None
+) -> WrappedKey | None:
+    """A data key of an organization: of that version, or the one in use. None: there is none."""
+    row = await tx.fetch_one(
+        "SELECT data_keys.organization_id, data_keys.version, data_keys.master_key_id, "
+        "data_keys.wrapped FROM organizations JOIN data_keys "
+        "ON data_keys.organization_id = organizations.id "
+        "AND data_keys.version = coalesce(CAST($2 AS BIGINT), organizations.data_key_version) "
+        "WHERE organizations.id = $1",
+        organization_id,
+        version,
+    )
+    return None if row is None else WrappedKey(row[0], row[1], row[2], bytes(row[3]))
+
+
 async def insert(tx: Transaction, organization: Organization, key: WrappedKey) -> None:
     """Adds an organization and its first data key. Refuses: name_taken."""
     try:

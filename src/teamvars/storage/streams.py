@@ -37,7 +37,8 @@ _ABOUT_KEY = """subject_type = 'vars' AND (
     OR replace(details, '"from":' || CAST({0} AS TEXT), '') <> details)"""
 _NEWEST_FIRST = "ORDER BY at DESC, stream_id DESC, sequence DESC"
 _NAMING = """WHERE subject_type IN ('users', 'organizations')
-    OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename')"""
+    OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename',
+        'invitation.create', 'invitation.resend')"""
 _SAYS_NAME = """action IN (
     'organization.update', 'team.create', 'team.rename', 'workspace.create', 'workspace.rename')"""
 # One entry for each variable. Details are compact JSON. `replace` is case-sensitive on both

@@ -159,6 +159,23 @@ async def owned_alone(tx: Transaction, user_id: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+async def unclaimed(tx: Transaction, before: int, limit: int) -> list[str]:
+    """The ids of placeholders made before then who are invited nowhere any more."""
+    rows = await tx.fetch(
+        "SELECT users.id FROM users WHERE users.placeholder = 1 AND users.created_at < $1 "
+        "AND NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id) "
+        "ORDER BY users.created_at LIMIT $2",
+        before,
+        limit,
+    )
+    return [row[0] for row in rows]
+
+
+async def delete_all(tx: Transaction, user_ids: Iterable[str]) -> None:
+    """Removes users who have no tokens and no memberships."""
+    await tx.execute("DELETE FROM users WHERE id IN {each $1}", json.dumps(sorted(user_ids)))
+
+
 async def make_known(tx: Transaction, user_id: str) -> None:
     """Stores that a user is no placeholder."""
     await tx.execute("UPDATE users SET placeholder = 0 WHERE id = $1 AND placeholder = 1", user_id)

@@ -1,6 +1,7 @@
 """The ids and the name that examples of requests have in `/openapi.json`."""
 
-# By the names of the parameters of paths. Whoever tries an example puts ids of their own there.
+# By the names of the parameters of paths, and of what else documents name. Whoever tries an example
+# puts ids of their own there.
 IDS = {
     "organization": "acme",
     "workspace": "network",
@@ -12,5 +13,6 @@ IDS = {
     "membership_id": "ou-4TmZb6PdLr8VyGcA",
     "team_workspace_id": "tws-5NqXj3SkFu1WzHeD",
     "token_id": "at-8EhYa7RbMv2KxJtC",
+    "link_secret": "tvi_7Kd2mQx9RtVbNp4LsGz8WfHc3TjEqY5UaXk6BvMrDn1ZtPwSe",
 }
 NEW_NAME = "a-new-name"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from teamvars.domain.memberships import Membership
 from teamvars.domain.teams import Team
+from teamvars.services.directory import invitations
 from teamvars.services.directory.ledger import Ledger
 from teamvars.storage import memberships
 
@@ -26,6 +27,22 @@ async def delete(ledger: Ledger, removed: Sequence[Membership]) -> None:
     """Removes users from organizations, and so from all their teams."""
     await memberships.delete(ledger.tx, [membership.id for membership in removed])
     await _record(ledger, "delete", removed)
+
+
+async def end(
+    ledger: Ledger, found: Membership, of_organization: Sequence[Team], verb: str = "revoke"
+) -> None:
+    """Removes a user from an organization and from its teams, all of which are locked.
+
+    Where that ends an invitation, `verb` says how.
+    """
+    (whole,) = await memberships.with_teams(ledger.tx, [found], None)
+    for team in of_organization:
+        if team.id in whole.team_ids:
+            await remove_from_team(ledger, team, [found.id])
+    if found.invitation is not None:
+        await invitations.record(ledger, found, verb)
+    await delete(ledger, [found])
 
 
 async def add_to_teams(ledger: Ledger, added: Sequence[tuple[Team, Sequence[str]]]) -> None:

@@ -9,10 +9,17 @@ from teamvars.storage import users
 
 
 async def create(ledger: Ledger, made: Sequence[User]) -> None:
-    """Adds users. Raises Taken when a name or e-mail address is another's."""
+    """Adds users. Raises Taken when a name or e-mail address is another's.
+
+    Of a placeholder the entry says no more than that there is one: its address, and the name that
+    is made of it, are told where it was invited.
+    """
     await users.insert_all(ledger.tx, made, ledger.now)
     for user in made:
-        await ledger.record(SYSTEM_STREAM, "user.create", user.id, _details(user))
+        details = _details(user)
+        if user.placeholder:
+            details |= {"username": None, "email": None}
+        await ledger.record(SYSTEM_STREAM, "user.create", user.id, details)
 
 
 async def update(ledger: Ledger, changed: Sequence[tuple[User, User]]) -> None:
@@ -26,6 +33,13 @@ async def update(ledger: Ledger, changed: Sequence[tuple[User, User]]) -> None:
         former = {"from": before.username} if before.username != user.username else {}
         details = {**others(_details(before), _details(user)), **former}
         await ledger.record(SYSTEM_STREAM, f"user.{verb}", user.id, details)
+
+
+async def delete(ledger: Ledger, user_ids: Sequence[str]) -> None:
+    """Removes users whom nobody was ever known as; the system must be locked."""
+    await users.delete_all(ledger.tx, user_ids)
+    for user_id in user_ids:
+        await ledger.record(SYSTEM_STREAM, "user.delete", user_id, {})
 
 
 async def set_disabled(

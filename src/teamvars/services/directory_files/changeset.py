@@ -22,7 +22,7 @@ from teamvars.services.directory import workspaces as workspace_changes
 from teamvars.services.directory.ledger import GatheringLedger
 from teamvars.services.directory_files.people import People
 from teamvars.storage import users
-from teamvars.storage.database import Taken
+from teamvars.storage.database import MissingReference, Taken
 
 
 class Overtaken(Exception):
@@ -66,7 +66,7 @@ class Changeset(msgspec.Struct):
             raise Overtaken
         try:
             await self._write(ledger, sealer, people)
-        except Taken:
+        except (Taken, MissingReference):  # such as a user who was only invited, and is gone
             raise Overtaken from None
         except Refusal as refusal:
             if any(fault.code is not Code.NAME_TAKEN for fault in refusal.faults):

@@ -13,6 +13,8 @@ from teamvars.web.http.time_limits import TimeLimit
 
 UNAUTHENTICATED_BODY_BYTES = 16 * 1024
 """How much of a body is read before its token is looked up, in the same request."""
+STRANGER_BODY_BYTES = 4 * 1024
+"""The most of a body on the routes that take one without a token."""
 UNAUTHENTICATED_BODIES_BYTES = 8 * 1024 * 1024
 """The same for all such bodies together. Once it is used up, every token is looked up first."""
 MAX_BODY_BYTES = 2 * 1024 * 1024

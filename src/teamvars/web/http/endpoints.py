@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from functools import partial
 
-from teamvars.domain.errors import Code, Fault, Kind, Refusal
+from teamvars.domain.errors import Code, Fault, Kind, Refusal, busy
 from teamvars.services.sessions import Sessions
 from teamvars.web.http.admission import Admission
-from teamvars.web.http.budgets import LARGE_BODY_BYTES
+from teamvars.web.http.budgets import LARGE_BODY_BYTES, STRANGER_BODY_BYTES
 from teamvars.web.http.json_body import Parser
 from teamvars.web.http.json_items import parse_items
 from teamvars.web.http.negotiation import require_acceptable, require_document_type
@@ -40,7 +40,7 @@ class Endpoint:
             detail = f"This path knows {self.allow}."
             raise Refusal(Fault(Code.METHOD_NOT_ALLOWED, detail))
         if route is not None and route.public:
-            return await route.handler(request)
+            return await self._respond_to_anybody(request, route)
         caller = request.require_caller()
         try:
             is_costly = method != "GET" or request.has_body
@@ -57,6 +57,27 @@ class Endpoint:
                 # 401 precedes the error, though a token is only looked up once there is one.
                 await self._admission.authenticate(request, caller)
             raise
+
+    async def _respond_to_anybody(self, request: Request, route: Route) -> Response:
+        """Responds without a token; of a document a stranger has no more room than for a short one.
+
+        What is under way of all strangers' bodies is bounded. Refuses: busy.
+        """
+        takes = route.takes
+        if takes is None:
+            return await route.handler(request)
+        require_acceptable(request.header("accept"))
+        if route.keyed:
+            request.expect_repeats()
+        require_document_type(request.header("content-type"))
+        request.max_body_bytes = STRANGER_BODY_BYTES
+        if request.has_body and not request.has_room_unauthenticated():
+            raise busy()
+        body = await request.read_body()
+        await self._admission.enter(request)
+        await self._parse(request, takes, body)
+        with self._sessions.in_request():
+            return await route.handler(request)
 
     async def _respond(self, request: Request, route: Route) -> Response:
         body = b""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from teamvars.domain.invitations import Delivery
 from teamvars.domain.memberships import InvitationDraft, Membership, Status
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.teams import Visibility
@@ -62,12 +63,22 @@ class InvitationDocument(msgspec.Struct):
     data: InvitationResource
 
 
+class InvitationState(msgspec.Struct, rename="kebab"):
+    """Until when an invitation can be accepted, and what became of the message with its link."""
+
+    expires_at: Time
+    delivery: Delivery
+
+
 class MembershipAttributes(msgspec.Struct, rename="kebab"):
-    """A membership's attributes."""
+    """A membership's attributes. `invitation` is null once it is accepted, and where the operator's
+    file invited.
+    """
 
     status: Status
     email: Email | None
     created_at: Time
+    invitation: InvitationState | None
 
 
 class UserLinkage(msgspec.Struct):
@@ -183,7 +194,10 @@ def resource(view: Membership) -> MembershipResource:
     return MembershipResource(
         id=view.id,
         attributes=MembershipAttributes(
-            view.status, view.shown_email, timestamp(view.created_at, view.id)
+            view.status,
+            view.shown_email,
+            timestamp(view.created_at, view.id),
+            _invitation(view),
         ),
         relationships=MembershipRelationships(
             OrganizationLinkage(Identifier(view.organization_name, "organizations")),
@@ -191,6 +205,13 @@ def resource(view: Membership) -> MembershipResource:
             TeamsLinkage([Identifier(id_, "teams") for id_ in view.team_ids]),
         ),
     )
+
+
+def _invitation(view: Membership) -> InvitationState | None:
+    invitation = view.invitation
+    if invitation is None:
+        return None
+    return InvitationState(timestamp(invitation.expires_at, view.id), invitation.delivery)
 
 
 def users_of(views: Iterable[Membership]) -> list[UserResource]:

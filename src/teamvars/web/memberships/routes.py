@@ -2,6 +2,7 @@
 
 from teamvars.domain.memberships import MembershipFilter, Status
 from teamvars.domain.pages import Page
+from teamvars.services.invitations import Invitations
 from teamvars.services.memberships import MembershipPage, Memberships
 from teamvars.web.http import paging
 from teamvars.web.http.parameters import (
@@ -34,8 +35,9 @@ _EMAILS = Parameter("filter[email]", "Whole addresses, with commas.", is_list=Tr
 class MembershipRoutes:
     """Memberships and invitations as HCP Terraform's clients know them."""
 
-    def __init__(self, memberships: Memberships) -> None:
+    def __init__(self, memberships: Memberships, invitations: Invitations) -> None:
         self._memberships = memberships
+        self._invitations = invitations
 
     def routes(self) -> list[Route]:
         """The members of a team, as memberships."""
@@ -82,6 +84,26 @@ class MembershipRoutes:
                 may_forbid=True,
                 name="acceptInvitation",
             ),
+            Route(
+                "POST",
+                f"{_ONE}/actions/resend",
+                self.resend,
+                one,
+                keyed=True,
+                may_forbid=True,
+                refuses=(422,),
+                name="resendInvitation",
+            ),
+            Route(
+                "POST",
+                f"{_ONE}/actions/revoke",
+                self.revoke,
+                {204: None},
+                keyed=True,
+                may_forbid=True,
+                refuses=(422,),
+                name="revokeInvitation",
+            ),
         ]
 
     async def list(self, request: Request) -> Response:
@@ -122,13 +144,23 @@ class MembershipRoutes:
         """Invite somebody into an organization by e-mail address."""
         draft = documents.invitation(request.document)
         caller, organization = request.require_caller(), request.path("organization")
-        work = self._memberships.invite(caller, organization, draft)
+        work = self._invitations.invite(caller, organization, draft)
         return await request.changed(work, _invited)
 
     async def accept(self, request: Request) -> Response:
         """Accept an invitation, as the invited user."""
         caller, id_ = request.require_caller(), request.path("membership_id")
-        return await request.changed(self._memberships.accept(caller, id_), _accepted)
+        return await request.changed(self._invitations.accept(caller, id_), _shown)
+
+    async def resend(self, request: Request) -> Response:
+        """Send a new link to whoever is invited; the former one is void."""
+        caller, id_ = request.require_caller(), request.path("membership_id")
+        return await request.changed(self._invitations.resend(caller, id_), _shown)
+
+    async def revoke(self, request: Request) -> Response:
+        """Take an invitation back."""
+        caller, id_ = request.require_caller(), request.path("membership_id")
+        return await request.changed(self._memberships.revoke(caller, id_), _revoked)
 
     async def remove(self, request: Request) -> Response:
         """Remove somebody from an organization, and so from all its teams."""
@@ -142,8 +174,12 @@ def _invited(made: MembershipPage) -> Response:
     return Response.document(201, document, {"Location": documents.path(made.memberships[0])})
 
 
-def _accepted(found: MembershipPage) -> Response:
+def _shown(found: MembershipPage) -> Response:
     return Response.document(200, documents.membership(found, frozenset({"user"})))
+
+
+def _revoked(_: None) -> Response:
+    return Response(204)
 
 
 def _requested_status(request: Request) -> Status | None:

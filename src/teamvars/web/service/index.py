@@ -1,13 +1,11 @@
 """`/`: what this is and where the rest is, as a page for people and as JSON for programs."""
 
-import base64
-import hashlib
-
 import msgspec
 
 from teamvars import __version__
 from teamvars.web.http import openapi
 from teamvars.web.http.negotiation import HTML, JSON, prefers_html
+from teamvars.web.http.pages import page_headers
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -42,18 +40,7 @@ first, come with its source.</p>
 </html>
 """.encode()
 
-_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_DIGEST}'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Vary": "Accept",
-    "Content-Security-Policy": _POLICY,
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
+_HEADERS = {"Vary": "Accept", **page_headers(style=_STYLE)}
 
 
 class Index(msgspec.Struct):

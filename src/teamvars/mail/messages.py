@@ -1,0 +1,96 @@
+"""The message that carries the link of an invitation, as plain text and as simple HTML."""
+
+import hashlib
+import html
+import re
+from datetime import UTC, datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+
+from teamvars.domain.invitations import Letter
+from teamvars.domain.times import moment
+
+# What RFC 5321 calls a Dot-string, with the letters of every script (RFC 6531). Quoted local parts
+# and literal addresses are no way to reach a colleague.
+_LOCAL = re.compile(r"[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*")
+_DOMAIN = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
+
+
+class Undeliverable(Exception):
+    """No mail can go to the address, whichever server is asked."""
+
+
+def compose(letter: Letter, sender: str, public_url: str) -> EmailMessage:
+    """The message. The same letter has the same Message-ID, so that a mailbox can tell a second
+    copy. Raises Undeliverable.
+    """
+    invited = letter.invited
+    user, domain = reachable(invited.address)
+    message = EmailMessage(policy=SMTP)
+    message["Subject"] = f"Invitation to {invited.organization}"
+    message["From"] = Address(addr_spec=sender)
+    message["To"] = Address(username=user, domain=domain)
+    message["Date"] = format_datetime(datetime.now(UTC))
+    message["Message-ID"] = f"<{_name_of(letter)}@{sender.rpartition('@')[2]}>"
+    message["Auto-Submitted"] = "auto-generated"
+    link = link_of(public_url, letter.secret)
+    message.set_content(_text(letter, link), cte="7bit")
+    message.add_alternative(_html(letter, link), subtype="html", cte="7bit")
+    return message
+
+
+def link_of(public_url: str, secret: str) -> str:
+    """The link. What follows `#` stays in the browser: no server or proxy logs it."""
+    return f"{public_url}/invitations#{secret}"
+
+
+def reachable(address: str) -> tuple[str, str]:
+    """The local part and the domain, in ASCII. Raises Undeliverable."""
+    user, _, domain = address.rpartition("@")
+    try:
+        ascii_domain = domain.encode("idna").decode()
+    except UnicodeError:
+        raise Undeliverable from None
+    if _LOCAL.fullmatch(user) is None or _DOMAIN.fullmatch(ascii_domain) is None:
+        raise Undeliverable
+    return user, ascii_domain
+
+
+def _text(letter: Letter, link: str) -> str:
+    return (
+        f"{_sentence(letter)}\n\n"
+        f"Open this link to see it and to accept:\n\n{link}\n\n"
+        f"{_note(letter)}\n"
+    )
+
+
+def _html(letter: Letter, link: str) -> str:
+    sentence, note = html.escape(_sentence(letter)), html.escape(_note(letter))
+    return (
+        '<!doctype html>\n<html lang="en"><body>\n'
+        f"<p>{sentence}</p>\n"
+        f'<p><a href="{html.escape(link)}">See it and accept</a></p>\n'
+        f"<p>{note}</p>\n</body></html>\n"
+    )
+
+
+def _sentence(letter: Letter) -> str:
+    invited = letter.invited
+    if invited.inviter is None:
+        return f"You are invited to the organization {invited.organization}."
+    return f"{invited.inviter} invites you to the organization {invited.organization}."
+
+
+def _note(letter: Letter) -> str:
+    until = moment(letter.invited.expires_at)
+    day = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
+    return (
+        f"It is good for one use{day}. Whoever has it can accept in your place, so do not forward "
+        "it. If you did not expect this message, do nothing: nobody is added before they accept."
+    )
+
+
+def _name_of(letter: Letter) -> str:
+    return hashlib.sha256(b"message of " + letter.link_hash).hexdigest()[:32]

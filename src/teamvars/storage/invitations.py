@@ -1,0 +1,199 @@
+"""Invitations as rows: the hashes of their links, the messages that wait, and what a day counts."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from teamvars.domain.invitations import DAY, Delivery, Invited, Link
+from teamvars.domain.users import User
+from teamvars.storage.database import Lookup, Row, Transaction
+
+_INVITED = (
+    "memberships.id, organizations.id, organizations.name, inviters.username, "
+    "coalesce(memberships.invited_as, users.email) AS address, invitations.expires_at, "
+    "users.id AS user_id, users.username, users.email, users.site_admin, users.placeholder, "
+    "users.disabled"
+)
+_OPEN = f"""
+SELECT {_INVITED}
+FROM invitations
+JOIN memberships ON memberships.id = invitations.membership_id AND memberships.status = 'invited'
+JOIN organizations ON organizations.id = memberships.organization_id
+JOIN users ON users.id = memberships.user_id
+LEFT JOIN users AS inviters ON inviters.id = invitations.invited_by
+"""
+FIND_BY_LINK = Lookup.of(
+    f"{_OPEN} WHERE invitations.link_hash = $1 AND invitations.expires_at > $2", "BYTEA", "BIGINT"
+)
+# Two nodes may find the same row; the second then finds that it is not due any more.
+_CLAIM = """
+UPDATE invitations SET due_at = $2, attempts = attempts + 1
+WHERE due_at <= $1 AND expires_at > $1 AND membership_id = (
+    SELECT membership_id FROM invitations
+    WHERE due_at <= $1 AND expires_at > $1 ORDER BY due_at LIMIT 1
+)
+RETURNING membership_id, link_hash, sealed_secret, key_version, attempts
+"""
+_PUT = """
+INSERT INTO invitations (membership_id, link_hash, expires_at, invited_by, delivery,
+    sealed_secret, key_version, due_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (membership_id) DO UPDATE SET
+    link_hash = excluded.link_hash, expires_at = excluded.expires_at,
+    invited_by = excluded.invited_by, delivery = excluded.delivery,
+    sealed_secret = excluded.sealed_secret, key_version = excluded.key_version,
+    due_at = excluded.due_at, attempts = 0
+"""
+_FORGET_REQUESTS = "DELETE FROM invitation_requests WHERE at <= $1"
+_EXPIRED = (
+    "SELECT membership_id FROM invitations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2"
+)
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A message that one node has taken upon itself, and how often it has been tried with this."""
+
+    invited: Invited
+    link: Link
+    attempts: int
+
+
+class Put(msgspec.Struct, frozen=True):
+    """What is stored of an invitation. A link that is sealed is due to be sent at once."""
+
+    membership_id: str
+    expires_at: int
+    invited_by: str | None
+    delivery: Delivery
+    link: Link | None
+
+
+async def put(tx: Transaction, made: Put, now: int) -> None:
+    """Stores an invitation in the place of the one that the membership had."""
+    link = made.link
+    sealed = None if link is None else link.sealed
+    await tx.execute(
+        _PUT,
+        made.membership_id,
+        None if link is None else link.hash,
+        made.expires_at,
+        made.invited_by,
+        made.delivery,
+        sealed,
+        None if link is None else link.key_version,
+        None if sealed is None else now,
+    )
+
+
+async def find_by_link(tx: Transaction, link_hash: bytes, now: int) -> Invited | None:
+    """What a link opens; None for one that is unknown, used, taken back, voided or expired."""
+    row = await tx.look_up(FIND_BY_LINK, link_hash, now)
+    return None if row is None else _invited(row)
+
+
+async def next_due(tx: Transaction) -> int | None:
+    """When the next message is to be tried, in µs UTC; None: none waits."""
+    row = await tx.fetch_one("SELECT min(due_at) FROM invitations")
+    return None if row is None else row[0]
+
+
+async def claim(tx: Transaction, now: int, until: int) -> Waiting | None:
+    """Takes the message that has been due for longest; nobody else does until then."""
+    claimed = await tx.fetch_one(_CLAIM, now, until)
+    if claimed is None:
+        return None
+    membership_id, hash_, sealed, version, attempts = claimed
+    row = await tx.fetch_one(f"{_OPEN} WHERE memberships.id = $1", membership_id)
+    if row is None:
+        return None
+    return Waiting(_invited(row), Link(bytes(hash_), bytes(sealed), version), attempts)
+
+
+async def settle(tx: Transaction, membership_id: str, link_hash: bytes, how: Delivery) -> None:
+    """Stores what became of a message, whose secret is erased; unless another is in its place."""
+    await tx.execute(
+        "UPDATE invitations SET delivery = $3, sealed_secret = NULL, due_at = NULL "
+        "WHERE membership_id = $1 AND link_hash = $2",
+        membership_id,
+        link_hash,
+        how,
+    )
+
+
+async def put_off(tx: Transaction, membership_id: str, link_hash: bytes, due_at: int) -> None:
+    """Lets a message be tried again then, if it still waits."""
+    await tx.execute(
+        "UPDATE invitations SET due_at = $3 "
+        "WHERE membership_id = $1 AND link_hash = $2 AND due_at IS NOT NULL",
+        membership_id,
+        link_hash,
+        due_at,
+    )
+
+
+async def expired(tx: Transaction, now: int, limit: int) -> Sequence[str]:
+    """The memberships whose invitations have expired, by id, the oldest first."""
+    return [row[0] for row in await tx.fetch(_EXPIRED, now, limit)]
+
+
+async def note_request(tx: Transaction, organization_id: str, address: str, now: int) -> None:
+    """Counts a link for an organization and an address, which is folded."""
+    await tx.execute(
+        "INSERT INTO invitation_requests (organization_id, address_folded, at) VALUES ($1, $2, $3)",
+        organization_id,
+        address,
+        now,
+    )
+
+
+async def requests_of_organization(tx: Transaction, organization_id: str, now: int) -> int:
+    """How many links an organization has had within a day."""
+    return await _count(tx, "organization_id", organization_id, now)
+
+
+async def requests_of_address(tx: Transaction, address: str, now: int) -> int:
+    """How many links an address, which is folded, has had within a day, from whomever."""
+    return await _count(tx, "address_folded", address, now)
+
+
+async def has_old_requests(tx: Transaction, now: int) -> bool:
+    """Whether there are any that count no more."""
+    row = await tx.fetch_one("SELECT min(at) FROM invitation_requests")
+    return row is not None and row[0] is not None and row[0] <= now - DAY
+
+
+async def forget_requests(tx: Transaction, now: int) -> None:
+    """Deletes what counts no more."""
+    await tx.execute(_FORGET_REQUESTS, now - DAY)
+
+
+async def count_by_delivery(tx: Transaction, now: int) -> dict[Delivery, int]:
+    """How many invitations there are that can be accepted, by what became of their messages."""
+    rows = await tx.fetch(
+        "SELECT delivery, count(*) FROM invitations WHERE expires_at > $1 GROUP BY delivery", now
+    )
+    return {Delivery(row[0]): row[1] for row in rows}
+
+
+async def _count(tx: Transaction, column: str, value: str, now: int) -> int:
+    row = await tx.fetch_one(
+        f"SELECT count(*) FROM invitation_requests WHERE {column} = $1 AND at > $2",
+        value,
+        now - DAY,
+    )
+    assert row is not None  # it counts
+    number: int = row[0]
+    return number
+
+
+def _invited(row: Row) -> Invited:
+    membership_id, organization_id, organization, inviter, address, expires_at, *user = row
+    return Invited(
+        membership_id=membership_id,
+        organization_id=organization_id,
+        organization=organization,
+        inviter=inviter,
+        address=address,
+        user=User(*user[:3], *map(bool, user[3:])),
+        expires_at=expires_at,
+    )

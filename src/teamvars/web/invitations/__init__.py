@@ -1,0 +1,1 @@
+"""The links of invitations, and the page behind them."""

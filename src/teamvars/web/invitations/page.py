@@ -1,0 +1,45 @@
+"""`/invitations`: the page behind every link. It is the same for all: the secret is in the part of
+the URL that browsers keep to themselves, and only the script sends it, in a body.
+
+Whatever the script shows is set as text, and nothing happens before somebody presses the button.
+"""
+
+from importlib import resources
+
+from teamvars.web.http.negotiation import HTML
+from teamvars.web.http.pages import page_headers
+
+PATH = "/invitations"
+
+_FOLDER = resources.files("teamvars.web.invitations")
+_STYLE = _FOLDER.joinpath("page.css").read_text(encoding="utf-8")
+_SCRIPT = _FOLDER.joinpath("page.js").read_text(encoding="utf-8")
+
+BODY = f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Invitation</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<main>
+<h1>Invitation</h1>
+<noscript><p>This page needs JavaScript: the link's secret is for the script alone.</p></noscript>
+<p id="message" role="status">One moment…</p>
+<button id="accept" type="button" hidden>Accept the invitation</button>
+<section id="token" hidden>
+<h2>Your token</h2>
+<p>It is shown only now. Keep it like a password.</p>
+<code id="secret" tabindex="0"></code>
+<button id="copy" type="button">Copy</button>
+<p>Every request carries it: <code>Authorization: Bearer TOKEN</code>.</p>
+</section>
+</main>
+<script>{_SCRIPT}</script>
+</body>
+</html>
+""".encode()
+
+HEADERS = {"Content-Type": f"{HTML}; charset=utf-8"} | page_headers(style=_STYLE, script=_SCRIPT)
