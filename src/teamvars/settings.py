@@ -172,6 +172,13 @@ class Settings(BaseSettings):
         return f"sqlite:///{(self.data_dir / 'teamvars.db').absolute()}"
 
     @property
+    def mail_host(self) -> str | None:
+        """The host that mail goes to, without the rest of its URL; None where none is set up."""
+        return (
+            None if self.smtp_url is None else urlsplit(self.smtp_url.get_secret_value()).hostname
+        )
+
+    @property
     def own_url(self) -> str:
         """Where people find the service: as is set, else where it listens."""
         scheme = "http" if self.tls_cert is None else "https"

@@ -127,12 +127,13 @@ def clock() -> int:
 
 class Setup(msgspec.Struct, frozen=True):
     """What an operator sets besides store and keyring: the memory for lists, the mail server if
-    there is one, and how many links an organization has a day.
+    there is one, how many links an organization has a day, and where links lead.
     """
 
     cache_mib: int = CACHE_MIB
     mail_server: Server | None = None
     invitations_a_day: int = MAX_A_DAY
+    own_url: str = "http://127.0.0.1:8080"
 
 
 def services(
@@ -148,7 +149,8 @@ def services(
     plain, database = database, OnceDatabase(database, RecordKeys(keys), clock)
     rules = Rules(quota, code, setup.cache_mib * 1024 * 1024)
     tools = Tools(sealer, chain, clock, quota)
-    inviting = Inviting(sealer, setup.mail_server is not None, setup.invitations_a_day)
+    has_mail = setup.mail_server is not None
+    inviting = Inviting(sealer, has_mail, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
     outbox = Outbox(plain, sealer, chain, clock, mailer)
     return Services(
@@ -269,7 +271,7 @@ def setup_of(config: Settings) -> Setup:
     if config.smtp_url and config.mail_from and config.public_url:
         url = config.smtp_url.get_secret_value()
         server = Server(url, config.mail_from, config.public_url, config.smtp_insecure)
-    return Setup(config.cache_mib, server, config.invitations_a_day)
+    return Setup(config.cache_mib, server, config.invitations_a_day, config.own_url)
 
 
 def worker() -> ASGIApp:

@@ -231,3 +231,49 @@ def test_a_database_that_is_missing_is_named(host: Host, postgres: Postgres) -> 
     done = host.having(database_url=postgres.url("nosuchdatabase")).run("migrate", "check")
     assert done.code == 1
     assert 'database "nosuchdatabase" does not exist' in done.err
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mail.example.com",
+        "http://mail.example.com",
+        "smtp://",
+        "smtp://mail.example.com/path",
+        "smtp://user:sec?ret@mail.example.com",
+        "smtp://user:se@cret@mail.example.com",
+        "smtp://mail.example.com:port",
+        "smtp://mail.exa mple.com",
+    ],
+)
+def test_a_mail_server_that_is_none_is_refused_and_its_password_not_shown(
+    url: str, host: Host
+) -> None:
+    mail = {"mail_from": "vars@example.com", "public_url": "https://vars.example.com"}
+    done = host.having(smtp_url=url, **mail).run("init")
+    assert done.code == 2
+    assert "smtp_url: must be smtp://" in done.err
+    assert "cret" not in done.err
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://vars.example.com",
+        "https://vars.example.com/path",
+        "https://user@vars.example.com",
+        "ftp://vars.example.com",
+        "https://vars.example.com?a",
+        "vars.example.com",
+    ],
+)
+def test_links_lead_nowhere_but_to_a_safe_place(url: str, host: Host) -> None:
+    done = host.having(public_url=url).run("init")
+    assert done.code == 2
+    assert "public_url: must be https://host" in done.err
+
+
+def test_mail_is_set_up_whole_or_not_at_all(host: Host) -> None:
+    done = host.having(smtp_url="smtp://mail.example.com").run("init")
+    assert done.code == 2
+    assert "smtp_url needs mail_from and public_url" in done.err

@@ -13,6 +13,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
+from teamvars.services.operator_invitations import Issued
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for
 from teamvars.web.http.addresses import ClientAddresses
@@ -68,3 +69,9 @@ async def open_deployment(
 def operator() -> Caller:
     """Whoever prepares a test."""
     return Caller(b"", new_id("req"), Actor.operator("tester"))
+
+
+def secret_of(issued: Issued) -> str:
+    """The secret of a link that an operator was shown."""
+    assert issued.link is not None
+    return issued.link.partition("#")[2]

@@ -25,7 +25,7 @@ from teamvars.web.http import cursors, openapi
 from teamvars.web.http.budgets import MAX_BODY_BYTES, STRANGER_BODY_BYTES
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
-from tests.support.deployment import operator
+from tests.support.deployment import operator, secret_of
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant
 
@@ -348,7 +348,7 @@ async def to_anybody(tenant: Tenant, operation: Operation) -> Any:
         asked = Asked(user.user.email or "", tenant.organization)
         invitations = tenant.deployment.services.operator_invitations
         issued = await invitations.create(operator(), asked, show=True)
-        yield await send(tenant, operation, {**ids, "link_secret": issued.secret or ""})
+        yield await send(tenant, operation, {**ids, "link_secret": secret_of(issued)})
     yield await send(tenant, operation, ids)
 
 
@@ -499,9 +499,7 @@ async def link_of_new(tenant: Tenant) -> str:
     """The secret of a link for somebody new."""
     asked = Asked(f"{uuid4()}@example.com", tenant.organization)
     invitations = tenant.deployment.services.operator_invitations
-    secret = (await invitations.create(operator(), asked, show=True)).secret
-    assert secret is not None
-    return secret
+    return secret_of(await invitations.create(operator(), asked, show=True))
 
 
 def test_every_query_parameter_says_what_it_does_and_those_with_few_values_which() -> None:

@@ -14,6 +14,7 @@ from teamvars.origins import origin
 GROUPS = {
     "migrate": "The schema of the database.",
     "directory": "Users, organizations, workspaces and teams.",
+    "invite": "Invitations of organizations.",
     "token": "API tokens.",
     "user": "Users, and those who leave.",
     "keys": "The keys of the keyring.",
@@ -33,6 +34,10 @@ COMMANDS = (
         "directory:export",
         "Print the directory as a file that 'directory apply' takes.",
     ),
+    ("invite create", "invitations:create", "Invite somebody by e-mail address."),
+    ("invite list", "invitations:list_", "List the invitations that were not accepted yet."),
+    ("invite resend", "invitations:resend", "Make a new link; the former one is void."),
+    ("invite revoke", "invitations:revoke", "Take an invitation back."),
     ("token create", "tokens:create", "Make a token and show it, once."),
     ("token list", "tokens:list_", "List the tokens that were not revoked."),
     ("token revoke", "tokens:revoke", "End tokens at once."),

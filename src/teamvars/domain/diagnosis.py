@@ -6,6 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import msgspec
 
+from teamvars.domain.invitations import Delivery
 from teamvars.domain.tokens import Suspects
 
 CLOCK_TOLERANCE = 5_000_000
@@ -110,6 +111,24 @@ def census_findings(census: Census) -> list[Finding]:
             for name in census.without_owner
         ),
     ]
+
+
+def mail_findings(server: str | None, counted: Mapping[Delivery, int]) -> list[Finding]:
+    """Whether messages go out, by which server, and which invitations nobody has a link to."""
+    waiting, failed = counted.get(Delivery.WAITING, 0), counted.get(Delivery.FAILED, 0)
+    if server is None:
+        text = "not set up; 'teamvars invite' shows links instead"
+        findings = [Finding(Severity.OK, "mail", text)]
+    else:
+        findings = [Finding(Severity.OK, "mail", f"by {server}; messages that wait: {waiting}")]
+    without = failed + counted.get(Delivery.NONE, 0) + (waiting if server is None else 0)
+    if without:
+        text = (
+            f"Invitations to which nobody has a link: {without}, refused by a mail server: "
+            f"{failed}. See 'teamvars invite list', and resend or revoke them."
+        )
+        findings.append(Finding(Severity.ADVICE, "mail", text))
+    return findings
 
 
 def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -> list[Finding]:

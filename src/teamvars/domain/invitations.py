@@ -50,6 +50,10 @@ class Invitation(msgspec.Struct, frozen=True):
         """Whether it can still be accepted."""
         return now < self.expires_at
 
+    def has_link(self, now: int) -> bool:
+        """Whether somebody has the link, or will have it."""
+        return self.is_live(now) and self.delivery not in (Delivery.NONE, Delivery.FAILED)
+
 
 class Link(Discreet, frozen=True):
     """The secret of a link as it is stored: its hash, and sealed as long as a message waits."""

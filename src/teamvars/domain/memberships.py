@@ -56,6 +56,14 @@ class Membership(msgspec.Struct, frozen=True):
         invited can do nothing yet, and who is disabled nothing any more."""
         return self.status is Status.ACTIVE and not self.user.disabled
 
+    def lacks_link(self, now: int) -> bool:
+        """Whether it waits for somebody with an address, whom no link was ever made for."""
+        return (
+            self.status is Status.INVITED
+            and self.shown_email is not None
+            and (self.invitation is None or not self.invitation.has_link(now))
+        )
+
     def with_status(self, status: Status) -> "Membership":
         """The membership with that status; from then on its user is known."""
         return replace(self, status=status, invited_as=None, invitation=None)

@@ -9,10 +9,11 @@ from teamvars.domain.diagnosis import (
     address_findings,
     census_findings,
     engine_findings,
+    mail_findings,
     token_findings,
 )
 from teamvars.services import Clock
-from teamvars.storage import diagnosis, issued_tokens
+from teamvars.storage import diagnosis, invitations, issued_tokens
 from teamvars.storage.database import Database, Transaction
 
 _NEWEST_CHANGES = 1000
@@ -46,6 +47,12 @@ class Diagnosis:
         """Whether a proxy that nobody trusts makes all callers one; for where none is trusted."""
         newest = partial(diagnosis.newest_callers, most=_NEWEST_CHANGES)
         return address_findings(await self._database.read(newest))
+
+    async def of_mail(self, server: str | None) -> list[Finding]:
+        """How mail goes out, which is not tried here, and the invitations that hang on it."""
+        now = self._clock()
+        counted = await self._database.read(lambda tx: invitations.count_by_delivery(tx, now))
+        return mail_findings(server, counted)
 
     async def _of_tokens(self, tx: Transaction) -> list[Finding]:
         now = self._clock()

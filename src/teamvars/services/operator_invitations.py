@@ -12,6 +12,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import LIFETIME, Delivery, not_pending
 from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
 from teamvars.domain.names import fold
+from teamvars.mail.messages import link_of
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.directory import invitations as invitation_changes
@@ -37,10 +38,10 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Issued(Discreet, frozen=True):
-    """An invitation just made. `secret` is that of its link, where the operator is shown it."""
+    """A membership with a new invitation, and the link, where the operator is shown it."""
 
     membership: Membership
-    secret: str | None
+    link: str | None
 
 
 class OperatorInvitations:
@@ -82,6 +83,15 @@ class OperatorInvitations:
             return await self._issue(ledger, found, show)
 
         return await self._database.write(body)
+
+    async def invite_missing(self, caller: Caller, organization: str) -> Sequence[Issued]:
+        """Makes links for those of an organization who wait without one, each by itself.
+
+        Whoever has no e-mail address is left out.
+        """
+        now = self._clock()
+        waiting = [one for one in await self.pending(organization) if one.lacks_link(now)]
+        return [await self.resend(caller, one.id, show=False) for one in waiting]
 
     async def revoke(self, caller: Caller, membership_id: str) -> Membership:
         """Takes an invitation back; returns it. Refuses one that was accepted."""
@@ -130,7 +140,9 @@ class OperatorInvitations:
     async def _issue(self, ledger: Ledger, membership: Membership, show: bool) -> Issued:
         how = Delivery.WAITING if self._inviting.mail and not show else Delivery.SHOWN
         secret = await invitation_changes.create(ledger, self._inviting, membership, None, how)
-        return Issued(membership, secret if how is Delivery.SHOWN else None)
+        if secret is None or how is not Delivery.SHOWN:
+            return Issued(membership, None)
+        return Issued(membership, link_of(self._inviting.url, secret))
 
     async def _expire(self, caller: Caller, membership_id: str) -> None:
         async def body(tx: Transaction) -> None:

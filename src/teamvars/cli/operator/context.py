@@ -63,7 +63,8 @@ def run(
     async def with_services() -> T:
         keys = keyring.load(config.keyring_path)
         async with database_for(config.url) as database:
-            all_services = wiring.services(database, keys, config.quota)
+            setup = wiring.setup_of(config)
+            all_services = wiring.services(database, keys, config.quota, setup=setup)
             await all_services.installation.require_ready(keys)
             return await body(all_services, operator())
 

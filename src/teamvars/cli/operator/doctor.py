@@ -68,7 +68,7 @@ async def _store(config: Settings) -> AsyncIterator[Finding]:
         yield Finding(_OK, "keyring", f"{config.keyring_path} is whole")
         await Installation(database, wiring.clock).require_ready(keys)
         yield Finding(_OK, "schema", "migrated, and the keyring is this database's")
-        for finding in await diagnosis.of_data():
+        for finding in [*await diagnosis.of_data(), *await diagnosis.of_mail(config.mail_host)]:
             yield finding
         if not config.trusted_proxies:
             for finding in await diagnosis.of_addresses():

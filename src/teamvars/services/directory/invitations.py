@@ -25,11 +25,14 @@ _ALONE: Mapping[str, object] = {}
 
 
 class Inviting(msgspec.Struct, frozen=True):
-    """What inviting takes: whether mail is set up, and how many links an organization has a day."""
+    """What inviting takes: whether mail is set up, how many links an organization has a day, and
+    where people find the service.
+    """
 
     sealer: Sealer
     mail: bool
     a_day: int
+    url: str
 
     @property
     def delivery(self) -> Delivery:

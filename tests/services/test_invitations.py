@@ -1,0 +1,523 @@
+"""Invitations by link: who gets what by one, how often, and how many there may be."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from email.message import EmailMessage
+from uuid import uuid4
+
+import pytest
+
+from teamvars import wiring
+from teamvars.domain.access import Caller
+from teamvars.domain.audit import AuditFilter
+from teamvars.domain.directory import Directory, UserEntry
+from teamvars.domain.errors import Refusal
+from teamvars.domain.ids import new_id
+from teamvars.domain.invitations import LIFETIME, NO_LONGER_VALID, Delivery
+from teamvars.domain.memberships import InvitationDraft, Membership, Status
+from teamvars.security.tokens import hash_token
+from teamvars.services.accounts import Disabling
+from teamvars.services.operator_invitations import Asked
+from teamvars.services.tokens import NewToken, OwnerName
+from teamvars.storage import memberships
+from teamvars.storage.database import Transaction
+from tests.services.calls import AS_WRITTEN, Calls, caller, caller_with, dump, refusal_of
+from tests.support.deployment import open_deployment, operator, secret_of
+from tests.support.mailbox import Mailbox, open_mailbox, plain_text, secret_in
+from tests.support.tenant import Tenant
+
+
+@pytest.fixture
+async def mailbox() -> AsyncIterator[Mailbox]:
+    async with open_mailbox() as mailbox:
+        yield mailbox
+
+
+@pytest.fixture
+async def mailing(tenant: Tenant, store_url: str, mailbox: Mailbox) -> AsyncIterator[Calls]:
+    """A node that sends mail, when it is told to."""
+    setup = wiring.Setup(mail_server=mailbox.server(insecure=True), invitations_a_day=7)
+    async with open_deployment(store_url, keys=tenant.deployment.keys, setup=setup) as node:
+        yield Calls(tenant, node)
+
+
+def address(name: str = "carol") -> str:
+    return f"{name}-{uuid4().hex}@example.com"
+
+
+async def invite(calls: Calls, email: str, who: str = "owner") -> Membership:
+    tenant = calls.tenant
+    organization = tenant.organization if who == "owner" else tenant.other_organization
+    page = await calls.services.invitations.invite(
+        caller(tenant, who), organization, InvitationDraft(email)
+    )
+    return page.memberships[0]
+
+
+async def delivered(calls: Calls, mailbox: Mailbox, email: str) -> EmailMessage:
+    """The newest message to that address, once all that waits is sent."""
+    while await calls.services.outbox.send_next():
+        pass
+    return next(one for one in reversed(mailbox.messages) if one["To"] == email)
+
+
+async def link(calls: Calls, email: str, organization: str | None = None) -> tuple[Membership, str]:
+    """An invitation, and the secret of its link as the one who was invited would have it."""
+    asked = Asked(email, organization or calls.tenant.organization)
+    issued = await calls.services.operator_invitations.create(operator(), asked, show=True)
+    return issued.membership, secret_of(issued)
+
+
+async def accept(calls: Calls, secret: str) -> NewToken:
+    by = Caller(hash_token(secret), new_id("req"))
+    return await calls.services.invitation_links.accept(by, secret)
+
+
+async def refusal(calls: Calls, secret: str) -> tuple[str, ...]:
+    """What the link is refused with, to show and to accept alike."""
+    told = []
+    for asked in (calls.services.invitation_links.show(secret), accept(calls, secret)):
+        with pytest.raises(Refusal) as refused:
+            await asked
+        told.append(tuple(fault.detail for fault in refused.value.faults))
+    assert told[0] == told[1]
+    return told[0]
+
+
+async def actions(calls: Calls, subject: str) -> list[str]:
+    """What the trail says of a membership, oldest first."""
+    wanted = AuditFilter(subject_ids=[subject])
+    return [entry.action for entry in reversed(await calls.services.audit.newest(50, wanted))]
+
+
+async def execute(calls: Calls, statement: str, *args: object) -> None:
+    async def body(tx: Transaction) -> None:
+        await tx.execute(statement, *args)
+
+    await calls.services.database.write(body)
+
+
+async def age(calls: Calls, membership: Membership) -> None:
+    """Lets a week go by for an invitation."""
+    await execute(
+        calls,
+        "UPDATE invitations SET expires_at = expires_at - $2 WHERE membership_id = $1",
+        membership.id,
+        LIFETIME,
+    )
+
+
+async def find(calls: Calls, membership_id: str) -> Membership | None:
+    return await calls.services.database.read(lambda tx: memberships.find(tx, membership_id))
+
+
+async def is_active(calls: Calls, membership: Membership) -> bool:
+    found = await find(calls, membership.id)
+    return found is not None and found.status is Status.ACTIVE
+
+
+# From the message to the first token
+
+
+async def test_a_new_colleague_comes_in_by_the_message_alone(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    email = address()
+    made = await invite(mailing, email)
+    assert made.invitation is not None
+    assert made.invitation.delivery is Delivery.WAITING
+    message, tenant = await delivered(mailing, mailbox, email), mailing.tenant
+    (owner,) = mailing.named("owner")
+    assert email in mailbox.recipients
+    assert message["To"] == email
+    assert message["Subject"] == f"Invitation to {tenant.organization}"
+    sentence = f"{owner} invites you to the organization {tenant.organization}."
+    assert plain_text(message).startswith(sentence)
+    page = message.get_body(("html",))
+    assert page is not None
+    assert sentence in page.get_content()
+    assert "<img" not in page.get_content()
+    shown = await mailing.services.invitation_links.show(secret_in(message))
+    assert (shown.organization, shown.inviter) == (tenant.organization, owner)
+    assert (shown.address, shown.first_token) == (email, True)
+    new = await accept(mailing, secret_in(message))
+    assert new.token.expires_at is not None
+    assert await is_active(mailing, made)
+    own = await mailing.services.memberships.read(caller_with(new.secret), made.id)
+    assert own.memberships[0].user.id == new.token.owner_id
+    assert await actions(mailing, made.id) == [
+        "membership.create",
+        "invitation.create",
+        "invitation.send",
+        "membership.update",
+        "invitation.accept",
+    ]
+    assert await tenant.deployment.audit_holds()
+
+
+async def test_the_address_is_told_in_the_stream_of_the_organization_alone(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    email = address()
+    made = await invite(mailing, email)
+    await accept(mailing, secret_in(await delivered(mailing, mailbox, email)))
+    rows = (await dump(mailing.services.database))["audit_entries"]
+    streams = {row[0] for row in rows if any(email in str(field) for field in row)}
+    assert streams == {made.organization_id}
+
+
+async def test_the_secret_is_sealed_while_it_waits_and_gone_once_it_is_sent(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    email = address()
+    made = await invite(mailing, email)
+
+    async def sealed() -> object:
+        rows = (await dump(mailing.services.database))["invitations"]
+        return next(row[5] for row in rows if row[0] == made.id)
+
+    waiting = await sealed()
+    secret = secret_in(await delivered(mailing, mailbox, email))
+    assert isinstance(waiting, bytes)
+    assert secret.encode() not in waiting
+    assert await sealed() is None
+    everything = str(await dump(mailing.services.database))
+    assert secret not in everything
+
+
+# Who gets nothing by a link
+
+
+async def known_owner(calls: Calls) -> tuple[Membership, str]:
+    """An owner of another organization."""
+    user = await calls.services.accounts.show(calls.tenant.users["outsider"])
+    assert user.user.email is not None
+    return await link(calls, user.user.email)
+
+
+async def site_admin(calls: Calls) -> tuple[Membership, str]:
+    user = await calls.services.accounts.show(calls.tenant.users["admin"])
+    assert user.user.email is not None
+    return await link(calls, user.user.email)
+
+
+async def disabled(calls: Calls) -> tuple[Membership, str]:
+    """Somebody new whom the operator has disabled since."""
+    made, secret = await link(calls, address())
+    await calls.services.accounts.disable(operator(), made.user.id, Disabling())
+    return made, secret
+
+
+async def named_by_a_file(calls: Calls) -> tuple[Membership, str]:
+    email = address()
+    made, secret = await link(calls, email)
+    directory = Directory((UserEntry(f"ceo-{uuid4().hex}", email),))
+    await calls.services.directory.apply(operator(), directory, AS_WRITTEN)
+    return made, secret
+
+
+async def whose_address_a_file_gave_away(calls: Calls) -> tuple[Membership, str]:
+    email = address()
+    made, secret = await link(calls, email)
+    directory = Directory((UserEntry(calls.named("plain")[0], email),))
+    await calls.services.directory.apply(operator(), directory, AS_WRITTEN)
+    return made, secret
+
+
+async def who_had_a_token(calls: Calls) -> tuple[Membership, str]:
+    made, secret = await link(calls, address())
+    new = await calls.services.tokens.create(operator(), OwnerName(user=made.user.username), None)
+    await calls.services.issued_tokens.revoke(operator(), new.token.id)
+    return made, secret
+
+
+async def who_came_in_elsewhere(calls: Calls) -> tuple[Membership, str]:
+    email = address()
+    made, secret = await link(calls, email)
+    _, other = await link(calls, email, calls.tenant.other_organization)
+    await accept(calls, other)
+    return made, secret
+
+
+KNOWN = (
+    known_owner,
+    site_admin,
+    disabled,
+    named_by_a_file,
+    whose_address_a_file_gave_away,
+    who_had_a_token,
+    who_came_in_elsewhere,
+)
+
+
+@pytest.mark.parametrize("who", KNOWN, ids=lambda one: one.__name__)
+async def test_who_is_known_gets_no_token_by_a_link_and_loses_nothing(
+    calls: Calls, who: Callable[[Calls], Awaitable[tuple[Membership, str]]]
+) -> None:
+    made, secret = await who(calls)
+    assert not (await calls.services.invitation_links.show(secret)).first_token
+    before = await dump(calls.services.database)
+    assert await refusal_of(accept(calls, secret)) == "forbidden"
+    assert await dump(calls.services.database) == before
+    assert not await is_active(calls, made)
+
+
+async def test_who_is_known_accepts_with_a_token_of_their_own(calls: Calls) -> None:
+    made, secret = await known_owner(calls)
+    token = caller(calls.tenant, "outsider")
+    await calls.services.invitations.accept(token, made.id)
+    assert await is_active(calls, made)
+    assert await refusal(calls, secret) == (NO_LONGER_VALID,)
+    assert (await actions(calls, made.id))[-1] == "invitation.accept"
+
+
+async def test_whom_a_stranger_invited_first_comes_in_where_they_want_and_only_there(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    email = address()
+    strangers = await invite(mailing, email, "outsider")
+    old = secret_in(await delivered(mailing, mailbox, email))
+    await mailing.services.memberships.revoke(caller(mailing.tenant, "outsider"), strangers.id)
+    made = await invite(mailing, email)
+    assert await refusal(mailing, old) == (NO_LONGER_VALID,)
+    new = await accept(mailing, secret_in(await delivered(mailing, mailbox, email)))
+    assert new.token.owner_id == made.user.id == strangers.user.id
+    assert await find(mailing, strangers.id) is None
+    assert await actions(mailing, strangers.id) == [
+        "membership.create",
+        "invitation.create",
+        "invitation.send",
+        "invitation.revoke",
+        "membership.delete",
+    ]
+
+
+# Links that open nothing any more
+
+
+async def revoked(calls: Calls) -> str:
+    made, secret = await link(calls, address())
+    await calls.services.operator_invitations.revoke(operator(), made.id)
+    return secret
+
+
+async def expired(calls: Calls) -> str:
+    made, secret = await link(calls, address())
+    await age(calls, made)
+    return secret
+
+
+async def voided(calls: Calls) -> str:
+    made, secret = await link(calls, address())
+    await calls.services.operator_invitations.resend(operator(), made.id, show=True)
+    return secret
+
+
+async def removed(calls: Calls) -> str:
+    made, secret = await link(calls, address())
+    await calls.services.memberships.remove(caller(calls.tenant, "owner"), made.id)
+    return secret
+
+
+async def forwarded_after_its_use(calls: Calls) -> str:
+    _, secret = await link(calls, address())
+    await accept(calls, secret)
+    return secret
+
+
+async def of_an_organization_that_ended(calls: Calls) -> str:
+    _, secret = await link(calls, address())
+    place = caller(calls.tenant, "owner"), calls.tenant.organization
+    await calls.services.organizations.delete(*place, force=True)
+    return secret
+
+
+async def made_active_by_a_file(calls: Calls) -> str:
+    made, secret = await link(calls, address())
+    await calls.apply(members={made.user.username: Status.ACTIVE})
+    return secret
+
+
+async def guessed(_: Calls) -> str:
+    return "tvi_" + "0" * 49
+
+
+async def another_thing(calls: Calls) -> str:
+    return calls.tenant.tokens["owner"]
+
+
+DEAD = (
+    revoked,
+    expired,
+    voided,
+    removed,
+    forwarded_after_its_use,
+    of_an_organization_that_ended,
+    made_active_by_a_file,
+    guessed,
+    another_thing,
+)
+
+
+@pytest.mark.parametrize("way", DEAD, ids=lambda one: one.__name__)
+async def test_a_link_that_opens_nothing_says_so_and_not_why(
+    calls: Calls, way: Callable[[Calls], Awaitable[str]]
+) -> None:
+    secret = await way(calls)
+    before = await dump(calls.services.database)
+    assert await refusal(calls, secret) == (NO_LONGER_VALID,)
+    assert await dump(calls.services.database) == before
+
+
+async def test_who_accepts_twice_at_once_has_one_token(both_nodes: tuple[Calls, Calls]) -> None:
+    one, other = both_nodes
+    made, secret = await link(one, address())
+    tried = await asyncio.gather(
+        *(accept(calls, secret) for calls in (one, other) * 4), return_exceptions=True
+    )
+    assert [isinstance(result, NewToken) for result in tried].count(True) == 1
+    assert all(isinstance(result, (NewToken, Refusal)) for result in tried)
+    account = await one.services.accounts.show(made.user.id)
+    assert len(account.tokens) == 1
+    assert await one.tenant.deployment.audit_holds()
+
+
+async def test_who_accepts_while_it_is_revoked_is_in_or_has_nothing(
+    both_nodes: tuple[Calls, Calls],
+) -> None:
+    one, other = both_nodes
+    for _ in range(4):
+        made, secret = await link(one, address())
+        accepted, _ = await asyncio.gather(
+            accept(one, secret),
+            other.services.operator_invitations.revoke(operator(), made.id),
+            return_exceptions=True,
+        )
+        assert isinstance(accepted, NewToken) is await is_active(one, made)
+    assert await one.tenant.deployment.audit_holds()
+
+
+# Owners
+
+
+async def test_owners_resend_and_revoke_what_is_pending_and_nothing_else(calls: Calls) -> None:
+    owner = caller(calls.tenant, "owner")
+    active = calls.tenant.memberships["plain"]
+    for ask in (calls.services.invitations.resend, calls.services.memberships.revoke):
+        assert await refusal_of(ask(owner, active)) == "already_member"
+        pending = await invite(calls, address(), "outsider")
+        assert await refusal_of(ask(owner, pending.id)) == "not_found"
+        assert await refusal_of(ask(caller(calls.tenant, "plain"), active)) == "forbidden"
+
+
+async def test_without_mail_nobody_has_a_link_until_the_operator_makes_one(calls: Calls) -> None:
+    made = await invite(calls, address())
+    assert made.invitation is not None
+    assert made.invitation.delivery is Delivery.NONE
+    issued = await calls.services.operator_invitations.invite_missing(
+        operator(), calls.tenant.organization
+    )
+    mine = next(one for one in issued if one.membership.id == made.id)
+    await accept(calls, secret_of(mine))
+    assert (
+        await calls.services.operator_invitations.invite_missing(
+            operator(), calls.tenant.organization
+        )
+        == []
+    )
+
+
+# Bounds
+
+
+async def test_an_organization_has_so_many_a_day_and_those_sent_again_count(
+    mailing: Calls,
+) -> None:
+    first = await invite(mailing, address())
+    for _ in range(5):
+        await invite(mailing, address())
+    owner = caller(mailing.tenant, "owner")
+    await mailing.services.invitations.resend(owner, first.id)
+    assert await refusal_of(invite(mailing, address())) == "too_many_items"
+    assert await refusal_of(mailing.services.invitations.resend(owner, first.id)) == (
+        "too_many_items"
+    )
+    await mailing.services.memberships.revoke(owner, first.id)
+    assert await refusal_of(invite(mailing, address())) == "too_many_items"
+    await invite(mailing, address(), "outsider")
+    await link(mailing, address())  # the operator's own
+
+
+async def test_an_address_has_five_a_day_whoever_invites_it(mailing: Calls) -> None:
+    email = address()
+    for who in ("owner", "outsider") * 2:
+        made = await invite(mailing, email, who)
+        await mailing.services.memberships.revoke(caller(mailing.tenant, who), made.id)
+    await invite(mailing, email.upper())
+    assert await refusal_of(invite(mailing, email, "outsider")) == "too_many_items"
+    await execute(mailing, "UPDATE invitation_requests SET at = at - $1", 24 * 3_600_000_000)
+    await invite(mailing, email, "outsider")
+
+
+async def test_two_who_race_for_the_last_invitation_of_a_day_do_not_both_get_it(
+    mailing: Calls,
+) -> None:
+    email = address()
+    for _ in range(2):
+        for who in ("owner", "outsider"):
+            made = await invite(mailing, email, who)
+            await mailing.services.memberships.revoke(caller(mailing.tenant, who), made.id)
+    tried = await asyncio.gather(
+        invite(mailing, email), invite(mailing, email, "outsider"), return_exceptions=True
+    )
+    assert [isinstance(one, Membership) for one in tried].count(True) == 1
+
+
+# Expiry
+
+
+async def test_what_has_expired_goes_with_the_user_it_made_who_never_signed_in(
+    own_calls: Calls,
+) -> None:
+    services = own_calls.services
+    made, _ = await link(own_calls, address())
+    (known, _), (fresh, _) = await known_owner(own_calls), await link(own_calls, address())
+    for one in (made, known):
+        await age(own_calls, one)
+    await execute(own_calls, "UPDATE invitation_requests SET at = 0")
+    before = "UPDATE users SET created_at = created_at - $1 WHERE placeholder = 1"
+    await execute(own_calls, before, LIFETIME + 1)
+    await services.operator_invitations.expire()
+    assert await find(own_calls, made.id) is await find(own_calls, known.id) is None
+    assert await find(own_calls, fresh.id) is not None
+    left = {user.id for user in await services.accounts.list()}
+    assert made.user.id not in left
+    assert {known.user.id, fresh.user.id} <= left
+    (entry,) = await services.audit.newest(5, AuditFilter(action="user.delete"))
+    assert (entry.subject_id, entry.actor_kind) == (made.user.id, "service")
+    assert await actions(own_calls, made.id) == [
+        "membership.create",
+        "invitation.create",
+        "invitation.expire",
+        "membership.delete",
+    ]
+    assert (await dump(services.database))["invitation_requests"] == []
+    await services.operator_invitations.expire()
+    assert await own_calls.tenant.deployment.audit_holds()
+
+
+async def test_what_has_expired_is_accepted_with_no_token_either(calls: Calls) -> None:
+    made, _ = await known_owner(calls)
+    await age(calls, made)
+    asked = calls.services.invitations.accept(caller(calls.tenant, "outsider"), made.id)
+    assert await refusal_of(asked) == "not_found"
+
+
+async def test_two_nodes_that_clear_up_at_once_do_it_once(
+    both_nodes: tuple[Calls, Calls],
+) -> None:
+    one, other = both_nodes
+    made, _ = await link(one, address())
+    await age(one, made)
+    await asyncio.gather(*(node.services.operator_invitations.expire() for node in (one, other)))
+    assert (await actions(one, made.id)).count("invitation.expire") == 1

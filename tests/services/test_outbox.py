@@ -1,0 +1,296 @@
+"""Messages of invitations: sent at least once, whatever the mail server and other nodes do."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from teamvars import wiring
+from teamvars.domain.audit import AuditFilter
+from teamvars.domain.invitations import Delivery
+from teamvars.domain.memberships import InvitationDraft, Membership
+from teamvars.mail import smtp
+from teamvars.mail.smtp import Server
+from teamvars.security.certificates import throw_away
+from teamvars.storage import memberships
+from teamvars.storage.database import Transaction
+from tests.faults.canaries import finds
+from tests.services.calls import Calls, caller, dump
+from tests.support.deployment import open_deployment
+from tests.support.mailbox import (
+    PASSWORD,
+    PUBLIC_URL,
+    SENDER,
+    USER,
+    Mailbox,
+    authenticate,
+    open_mailbox,
+    secret_in,
+)
+from tests.support.server import free_port
+from tests.support.tenant import build_tenant
+
+
+@asynccontextmanager
+async def node(calls: Calls, server: Server) -> AsyncIterator[Calls]:
+    """A node on the store of the test that sends mail by that server."""
+    setup, tenant = wiring.Setup(mail_server=server), calls.tenant
+    url, keys = tenant.deployment.config.url, tenant.deployment.keys
+    async with open_deployment(url, keys=keys, setup=setup) as other:
+        yield Calls(tenant, other)
+
+
+@pytest.fixture
+async def mailbox() -> AsyncIterator[Mailbox]:
+    async with open_mailbox() as mailbox:
+        yield mailbox
+
+
+@pytest.fixture
+async def calls(own_url: str) -> AsyncIterator[Calls]:
+    """A store of the test's own: what others left would be sent here."""
+    async with open_deployment(own_url) as deployment:
+        yield Calls(await build_tenant(deployment))
+
+
+@pytest.fixture
+async def mailing(calls: Calls, mailbox: Mailbox) -> AsyncIterator[Calls]:
+    async with node(calls, mailbox.server(insecure=True)) as mailing:
+        yield mailing
+
+
+async def invite(calls: Calls, email: str | None = None) -> Membership:
+    draft = InvitationDraft(email or f"{uuid4().hex}@example.com")
+    place = caller(calls.tenant, "owner"), calls.tenant.organization
+    return (await calls.services.invitations.invite(*place, draft)).memberships[0]
+
+
+async def delivery(calls: Calls, made: Membership) -> Delivery | None:
+    found = await calls.services.database.read(lambda tx: memberships.find(tx, made.id))
+    return None if found is None or found.invitation is None else found.invitation.delivery
+
+
+async def execute(calls: Calls, statement: str, *args: object) -> None:
+    async def body(tx: Transaction) -> None:
+        await tx.execute(statement, *args)
+
+    await calls.services.database.write(body)
+
+
+async def wait_over(calls: Calls) -> None:
+    """Lets the time go by until what waits is due."""
+    await execute(calls, "UPDATE invitations SET due_at = 1 WHERE due_at IS NOT NULL")
+
+
+async def recorded(calls: Calls, action: str) -> list[str]:
+    """The details of the entries with that action."""
+    return [one.details for one in await calls.services.audit.newest(9, AuditFilter(action=action))]
+
+
+# What the server says
+
+
+@pytest.mark.parametrize("moment", ["RCPT", "DATA"])
+async def test_who_is_not_there_just_now_is_tried_again(
+    mailing: Calls, mailbox: Mailbox, moment: str
+) -> None:
+    made = await invite(mailing)
+    mailbox.says[moment] = "451 come back later"
+    assert await mailing.services.outbox.send_next()
+    assert not await mailing.services.outbox.send_next()  # before its time
+    assert await delivery(mailing, made) is Delivery.WAITING
+    mailbox.says.clear()
+    await wait_over(mailing)
+    assert await mailing.services.outbox.send_next()
+    assert await delivery(mailing, made) is Delivery.SENT
+    assert len(mailbox.messages) == 1
+
+
+@pytest.mark.parametrize("moment", ["RCPT", "DATA"])
+async def test_an_address_that_is_refused_for_good_is_given_up_and_recorded(
+    mailing: Calls, mailbox: Mailbox, moment: str
+) -> None:
+    made = await invite(mailing)
+    mailbox.says[moment] = "550 nobody of that name: secret hint"
+    assert await mailing.services.outbox.send_next()
+    assert await delivery(mailing, made) is Delivery.FAILED
+    (details,) = await recorded(mailing, "invitation.fail")
+    assert details == f'{{"user":"{made.user.id}","reply":550}}'
+    assert (await dump(mailing.services.database))["invitations"][0][5] is None
+    mailbox.says.clear()
+    await mailing.services.invitations.resend(caller(mailing.tenant, "owner"), made.id)
+    assert await mailing.services.outbox.send_next()
+    assert await delivery(mailing, made) is Delivery.SENT
+
+
+async def test_a_server_that_is_away_is_asked_again_and_more_and_more_rarely(
+    calls: Calls, mailbox: Mailbox
+) -> None:
+    made = await invite(calls)
+    away = Server(f"smtp://127.0.0.1:{free_port()}", SENDER, PUBLIC_URL, insecure=True)
+    waits = []
+    async with node(calls, away) as mailing:
+        made = (
+            await mailing.services.invitations.resend(caller(calls.tenant, "owner"), made.id)
+        ).memberships[0]
+        for _ in range(7):
+            await wait_over(mailing)
+            assert await mailing.services.outbox.send_next()
+            (row,) = (await dump(mailing.services.database))["invitations"]
+            waits.append(round((row[7] - wiring.clock()) / 60_000_000))
+    assert waits == [1, 5, 15, 60, 240, 240, 240]
+    async with node(calls, mailbox.server(insecure=True)) as mailing:
+        await wait_over(mailing)
+        assert await mailing.services.outbox.send_next()
+        assert await delivery(mailing, made) is Delivery.SENT
+
+
+async def test_a_server_that_takes_for_ever_is_given_up_for_now(
+    mailing: Calls, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smtp, "SEND_SECONDS", 0.3)
+    mailbox.silence = 5
+    made = await invite(mailing)
+    async with asyncio.timeout(3):
+        assert await mailing.services.outbox.send_next()
+    assert await delivery(mailing, made) is Delivery.WAITING
+
+
+@pytest.mark.parametrize(
+    "email", ["a,b@example.com", '"a"@example.com', "a>b@example.com", "a@[192.0.2.1]", "a@-ü..de"]
+)
+async def test_an_address_that_no_mail_can_go_to_is_given_up(
+    mailing: Calls, mailbox: Mailbox, email: str
+) -> None:
+    made = await invite(mailing, email)
+    assert await mailing.services.outbox.send_next()
+    assert await delivery(mailing, made) is Delivery.FAILED
+    assert mailbox.messages == []
+
+
+async def test_addresses_of_every_script_are_reached(mailing: Calls, mailbox: Mailbox) -> None:
+    for email, reached, extended in (
+        ("jörg@example.com", "jörg@example.com", True),
+        ("info@bücher.example", "info@xn--bcher-kva.example", False),
+    ):
+        await invite(mailing, email)
+        assert await mailing.services.outbox.send_next()
+        assert mailbox.recipients[-1] == reached
+        assert ("SMTPUTF8" in mailbox.options[-1]) is extended
+
+
+# Other nodes, and changes meanwhile
+
+
+async def test_two_nodes_send_a_message_once(
+    calls: Calls, mailing: Calls, mailbox: Mailbox
+) -> None:
+    mailbox.silence = 0.05
+    async with node(calls, mailbox.server(insecure=True)) as other:
+        for _ in range(6):
+            await invite(mailing)
+        sent = [0]
+        while any(sent):
+            sent = await asyncio.gather(
+                *(one.services.outbox.send_next() for one in (mailing, other) * 2)
+            )
+    assert len(mailbox.messages) == len(set(mailbox.recipients)) == 6
+    assert len(await recorded(mailing, "invitation.send")) == 6
+    assert await mailing.node.audit_holds()
+
+
+async def test_what_is_revoked_or_renewed_while_it_is_sent_stays_so(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    mailbox.silence = 0.3
+    owner = caller(mailing.tenant, "owner")
+    revoked = await invite(mailing)
+    sending = asyncio.create_task(mailing.services.outbox.send_next())
+    await asyncio.sleep(0.1)
+    await mailing.services.memberships.revoke(owner, revoked.id)
+    assert await sending
+    assert await delivery(mailing, revoked) is None
+    renewed = await invite(mailing)
+    sending = asyncio.create_task(mailing.services.outbox.send_next())
+    await asyncio.sleep(0.1)
+    await mailing.services.invitations.resend(owner, renewed.id)
+    assert await sending
+    assert await delivery(mailing, renewed) is Delivery.WAITING
+    assert await mailing.services.outbox.send_next()
+    assert secret_in(mailbox.messages[1]) != secret_in(mailbox.messages[2])
+    assert await mailing.node.audit_holds()
+
+
+async def test_a_message_whose_seal_is_broken_is_given_up(mailing: Calls, mailbox: Mailbox) -> None:
+    one, other = await invite(mailing), await invite(mailing)
+    swap = (
+        "UPDATE invitations SET sealed_secret = (SELECT i.sealed_secret FROM invitations i "
+        "WHERE i.membership_id = $1) WHERE membership_id = $2"
+    )
+    await execute(mailing, swap, one.id, other.id)
+    while await mailing.services.outbox.send_next():
+        pass
+    assert await delivery(mailing, one) is Delivery.SENT
+    assert await delivery(mailing, other) is Delivery.FAILED
+    assert len(mailbox.messages) == 1
+
+
+# TLS
+
+
+@pytest.mark.parametrize("scheme", ["smtp", "smtps"])
+async def test_mail_and_password_go_to_a_server_with_a_good_certificate_alone(
+    calls: Calls, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = throw_away()
+    for name in ("authority", "certificate", "key"):
+        (tmp_path / name).write_bytes(getattr(made, name))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
+    tls = {"tls": context} if scheme == "smtps" else {"tls_context": context}
+    options = {"authenticator": authenticate, "auth_required": True, **tls}
+    if scheme == "smtps":
+        options["auth_require_tls"] = False  # it does not see that there is TLS around it
+    async with open_mailbox(**options) as mailbox:
+        password = PASSWORD.replace("@", "%40").replace("/", "%2F")
+        url = f"{scheme}://{USER}:{password}@localhost:{mailbox.port}"
+        async with node(calls, Server(url, SENDER, PUBLIC_URL)) as mailing:
+            invited = await invite(mailing)
+            assert await mailing.services.outbox.send_next()
+            assert mailbox.messages == []  # nobody vouches for the certificate
+            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority"))
+            await wait_over(mailing)
+            assert await mailing.services.outbox.send_next()
+            assert await delivery(mailing, invited) is Delivery.SENT
+
+
+async def test_a_server_without_tls_gets_nothing(calls: Calls, mailbox: Mailbox) -> None:
+    async with node(calls, mailbox.server()) as mailing:
+        made = await invite(mailing)
+        assert await mailing.services.outbox.send_next()
+        assert await delivery(mailing, made) is Delivery.WAITING
+        assert mailbox.messages == []
+
+
+# Secrets
+
+
+async def test_no_secret_and_no_address_is_in_a_log(
+    calls: Calls, mailbox: Mailbox, capfd: pytest.CaptureFixture[str]
+) -> None:
+    email, password = f"{uuid4().hex}@example.com", uuid4().hex
+    url = f"smtp://user:{password}@127.0.0.1:{mailbox.port}"
+    server = Server(url, SENDER, PUBLIC_URL, insecure=True)
+    async with node(calls, server) as mailing:
+        await invite(mailing, email)
+        for says in ({"RCPT": f"450 {email} is away"}, {"RCPT": f"550 {email} is nobody"}, {}):
+            mailbox.says = says
+            await wait_over(mailing)
+            await mailing.services.outbox.send_next()
+    told = "".join(capfd.readouterr())
+    assert "was not sent" in told
+    assert not finds(f"{told}{server!r}".encode(), email, password)
