@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 
+from teamvars import wiring
+from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, OnConflict
 from teamvars.domain.audit_actions import ACTIONS
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
@@ -12,10 +14,14 @@ from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.variables import Category, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
+from teamvars.security.tokens import hash_token
 from teamvars.services.accounts import Disabling
+from teamvars.services.operator_invitations import Asked
+from teamvars.storage.database import Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller
 from tests.services.test_audit import all_kinds_of_changes
-from tests.support.deployment import operator
+from tests.support.deployment import open_deployment, operator, secret_of
+from tests.support.mailbox import open_mailbox
 
 
 async def use_users(calls: Calls) -> None:
@@ -30,6 +36,36 @@ async def use_users(calls: Calls) -> None:
     await services.accounts.rename(operator(), plain, f"new-{plain}")
     await services.accounts.disable(operator(), owner, Disabling(force=True))
     await services.accounts.enable(operator(), owner)
+
+
+async def use_invitations(calls: Calls) -> None:
+    """Sent, refused, sent again, accepted, revoked and expired, with the user that one made."""
+    database, services, keys = calls.services.database, calls.services, calls.node.keys
+    async with open_mailbox() as mailbox:
+        setup = wiring.Setup(mail_server=mailbox.server(insecure=True))
+        url = calls.node.config.url
+        async with open_deployment(url, keys=keys, setup=setup) as node:
+            asked = [Asked(f"{n}@invited.example", calls.tenant.organization) for n in range(3)]
+            invitations = node.services.operator_invitations
+            made = [
+                (await invitations.create(operator(), one, show=False)).membership for one in asked
+            ]
+            mailbox.says["RCPT"] = "550 no"
+            await node.services.outbox.send_next()
+            mailbox.says.clear()
+            while await node.services.outbox.send_next():
+                pass
+    renewed = await services.operator_invitations.resend(operator(), made[0].id, show=True)
+    by = Caller(hash_token(secret_of(renewed)), "req-1")
+    await services.invitation_links.accept(by, secret_of(renewed))
+    await services.operator_invitations.revoke(operator(), made[1].id)
+
+    async def let_time_go_by(tx: Transaction) -> None:
+        await tx.execute("UPDATE invitations SET expires_at = 1")
+        await tx.execute("UPDATE users SET created_at = 1 WHERE placeholder = 1")
+
+    await database.write(let_time_go_by)
+    await services.operator_invitations.expire()
 
 
 async def use_contents(calls: Calls) -> None:
@@ -70,6 +106,7 @@ async def use_organizations(calls: Calls) -> None:
 async def test_every_action_is_written_with_all_its_details(own_calls: Calls) -> None:
     await all_kinds_of_changes(own_calls)
     await use_users(own_calls)
+    await use_invitations(own_calls)
     await use_contents(own_calls)
     await use_organizations(own_calls)
     found: dict[str, set[str]] = defaultdict(set)

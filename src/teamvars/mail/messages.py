@@ -12,6 +12,8 @@ from email.utils import format_datetime
 from teamvars.domain.invitations import Letter
 from teamvars.domain.times import moment
 
+# The longest lines there may be, so that the link is in one piece, whatever reads the text.
+_POLICY = SMTP.clone(max_line_length=998)
 # What RFC 5321 calls a Dot-string, with the letters of every script (RFC 6531). Quoted local parts
 # and literal addresses are no way to reach a colleague.
 _LOCAL = re.compile(r"[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*")
@@ -28,7 +30,7 @@ def compose(letter: Letter, sender: str, public_url: str) -> EmailMessage:
     """
     invited = letter.invited
     user, domain = reachable(invited.address)
-    message = EmailMessage(policy=SMTP)
+    message = EmailMessage(policy=_POLICY)
     message["Subject"] = f"Invitation to {invited.organization}"
     message["From"] = Address(addr_spec=sender)
     message["To"] = Address(username=user, domain=domain)
@@ -36,8 +38,8 @@ def compose(letter: Letter, sender: str, public_url: str) -> EmailMessage:
     message["Message-ID"] = f"<{_name_of(letter)}@{sender.rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"
     link = link_of(public_url, letter.secret)
-    message.set_content(_text(letter, link), cte="7bit")
-    message.add_alternative(_html(letter, link), subtype="html", cte="7bit")
+    message.set_content(_text(letter, link))
+    message.add_alternative(_html(letter, link), subtype="html")
     return message
 
 
