@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -32,7 +33,7 @@ from tests.support.mailbox import (
     secret_in,
 )
 from tests.support.server import free_port
-from tests.support.tenant import build_tenant
+from tests.support.tenant import Tenant
 
 
 @asynccontextmanager
@@ -51,10 +52,15 @@ async def mailbox() -> AsyncIterator[Mailbox]:
 
 
 @pytest.fixture
-async def calls(own_url: str) -> AsyncIterator[Calls]:
-    """A store of the test's own: what others left would be sent here."""
-    async with open_deployment(own_url) as deployment:
-        yield Calls(await build_tenant(deployment))
+async def calls(tenant: Tenant) -> Calls:
+    """A store in which nothing waits that others have left."""
+    calls = Calls(tenant)
+    await execute(
+        calls,
+        "UPDATE invitations SET delivery = 'failed', sealed_secret = NULL, due_at = NULL "
+        "WHERE due_at IS NOT NULL",
+    )
+    return calls
 
 
 @pytest.fixture
@@ -86,9 +92,16 @@ async def wait_over(calls: Calls) -> None:
     await execute(calls, "UPDATE invitations SET due_at = 1 WHERE due_at IS NOT NULL")
 
 
-async def recorded(calls: Calls, action: str) -> list[str]:
-    """The details of the entries with that action."""
-    return [one.details for one in await calls.services.audit.newest(9, AuditFilter(action=action))]
+async def recorded(calls: Calls, made: Membership, action: str) -> list[str]:
+    """The details of the entries with that action in the organization of an invitation."""
+    wanted = AuditFilter(stream_id=made.organization_id, action=action)
+    return [entry.details for entry in await calls.services.audit.newest(50, wanted)]
+
+
+async def row_of(calls: Calls, made: Membership) -> tuple[Any, ...]:
+    """The row of an invitation."""
+    rows = (await dump(calls.services.database))["invitations"]
+    return next(row for row in rows if row[0] == made.id)
 
 
 # What the server says
@@ -118,9 +131,9 @@ async def test_an_address_that_is_refused_for_good_is_given_up_and_recorded(
     mailbox.says[moment] = "550 nobody of that name: secret hint"
     assert await mailing.services.outbox.send_next()
     assert await delivery(mailing, made) is Delivery.FAILED
-    (details,) = await recorded(mailing, "invitation.fail")
+    (details,) = await recorded(mailing, made, "invitation.fail")
     assert details == f'{{"reply":550,"user":"{made.user.id}"}}'
-    assert (await dump(mailing.services.database))["invitations"][0][5] is None
+    assert (await row_of(mailing, made))[5] is None
     mailbox.says.clear()
     await mailing.services.invitations.resend(caller(mailing.tenant, "owner"), made.id)
     assert await mailing.services.outbox.send_next()
@@ -140,7 +153,7 @@ async def test_a_server_that_is_away_is_asked_again_and_more_and_more_rarely(
         for _ in range(7):
             await wait_over(mailing)
             assert await mailing.services.outbox.send_next()
-            (row,) = (await dump(mailing.services.database))["invitations"]
+            row = await row_of(mailing, made)
             waits.append(round((row[7] - wiring.clock()) / 60_000_000))
     assert waits == [1, 5, 15, 60, 240, 240, 240]
     async with node(calls, mailbox.server(insecure=True)) as mailing:
@@ -191,15 +204,14 @@ async def test_two_nodes_send_a_message_once(
 ) -> None:
     mailbox.silence = 0.05
     async with node(calls, mailbox.server(insecure=True)) as other:
-        for _ in range(6):
-            await invite(mailing)
+        made = [await invite(mailing) for _ in range(6)]
         sent = [True]
         while any(sent):
             sent = await asyncio.gather(
                 *(one.services.outbox.send_next() for one in (mailing, other) * 2)
             )
     assert len(mailbox.messages) == len(set(mailbox.recipients)) == 6
-    assert len(await recorded(mailing, "invitation.send")) == 6
+    assert len(await recorded(mailing, made[0], "invitation.send")) == 6
     assert await mailing.node.audit_holds()
 
 
