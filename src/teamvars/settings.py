@@ -279,6 +279,7 @@ def _is_public_url(url: str) -> bool:
     parts = _parts(url)
     return (
         parts is not None
+        and "@" not in parts.netloc
         and _HOST.fullmatch(parts.netloc) is not None
         and bool(parts.hostname)
         and parts.path in ("", "/")

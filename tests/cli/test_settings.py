@@ -133,6 +133,11 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         trusted_proxies="192.0.2.0/24,::1",
         audit_addresses=False,
         rate_limit=30,
+        smtp_url="smtps://u:p%40ss@mail.example.com",
+        smtp_insecure=True,
+        mail_from="vars@example.com",
+        public_url="https://vars.example.com",
+        invitations_a_day=9,
     )
     otherwise = settings.Settings.model_construct()
     for name in settings.Settings.model_fields:
