@@ -14,6 +14,7 @@ from teamvars import cli, settings, variable_files
 from teamvars.cli.operator import directory_file, directory_yaml
 from teamvars.domain import (
     applies,
+    invitations,
     names,
     repeats,
     team_members,
@@ -28,11 +29,16 @@ from teamvars.variable_files import tfvars_json
 from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.http import cursors, errors, idempotency, json_body, json_items, paging
 from teamvars.web.http import parameters as includes
-from teamvars.web.http.budgets import LARGE_BODY_BYTES, MAX_BODY_BYTES, UNAUTHENTICATED_BODY_BYTES
+from teamvars.web.http.budgets import (
+    LARGE_BODY_BYTES,
+    MAX_BODY_BYTES,
+    STRANGER_BODY_BYTES,
+    UNAUTHENTICATED_BODY_BYTES,
+)
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.request import MAX_PARAMETERS, MAX_QUERY_BYTES
 from tests.cli.test_dev import Dev, dev
-from tests.web.test_authorization import EVERYONE, MATRIX, NOBODY, OWNERS, PLAIN, WRITERS
+from tests.web.test_authorization import EVERYONE, MATRIX, NO_LINK, NOBODY, OWNERS, PLAIN, WRITERS
 from tests.web.test_openapi import document_in
 
 ROOT = Path(__file__).parent.parent
@@ -169,6 +175,8 @@ def written(template: str, *, public: bool) -> str:
 
 def who_may(method: str, template: str) -> str:
     """The word for those whom the table of the authorization tests lets in."""
+    if MATRIX[method, template] is NO_LINK:
+        return "whoever has a link"
     lacking = f"MATRIX of tests/web/test_authorization.py lacks {method} {template}"
     assert (method, template) in MATRIX, lacking
     allowed = frozenset(who for who, status in MATRIX[method, template].items() if status == 200)
@@ -223,6 +231,10 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         tfvars_json.MAX_DEPTH,
         team_members.MAX_ITEMS,
         tokens.MAX_LIVE_TOKENS,
+        invitations.MAX_A_DAY,
+        invitations.MAX_A_DAY_OF_ADDRESS,
+        invitations.LIFETIME // invitations.DAY,
+        STRANGER_BODY_BYTES,
         MAX_BODY_BYTES,
         LARGE_BODY_BYTES,
         applies.MAX_ITEMS,
