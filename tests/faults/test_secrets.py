@@ -14,12 +14,17 @@ from uuid import uuid4
 import pytest
 from rich.pretty import pretty_repr
 
+from teamvars.domain.invitations import Invited, Letter
+from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.tokens import Token
+from teamvars.domain.users import User
 from teamvars.domain.variables import SourceCode, ValueDraft
 from teamvars.domain.workspaces import Workspace
 from teamvars.hcl import definitions
+from teamvars.mail.smtp import Server
 from teamvars.security.tokens import hash_token
 from teamvars.services.code.examination import FileJob
+from teamvars.services.operator_invitations import Issued
 from teamvars.services.parsed_files import FileDraft
 from teamvars.services.tokens import NewToken
 from teamvars.storage.database import Transaction
@@ -126,6 +131,9 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
     file = json.dumps({"a": secret, "b": f"{secret}\0"})
     variable = draft.build(Workspace("ws-1", "network", "org-1", "acme"), 0)
     assert (draft.value, variable.value) == (secret, secret)
+    user = User("user-1", "carol", None, site_admin=False)
+    membership = Membership("ou-1", "org-1", "acme", user, Status.INVITED, 0)
+    invited = Invited("ou-1", "org-1", "acme", None, "carol@example.com", user, 0)
     shown: list[object] = [
         draft,
         variable,
@@ -138,6 +146,9 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
         *parse(Format.JSON, file).items,
         *definitions(f"a = {json.dumps(secret)}"),
         NewToken(Token("at-1", "user", "user-1", 0, None, None), secret),
+        Issued(membership, secret),
+        Letter(invited, secret, b"hash"),
+        Server(secret, "from", "url"),
     ]
     for one in shown:
         assert not finds(f"{one!r} {one} {pretty_repr(one)}".encode(), secret), type(one)

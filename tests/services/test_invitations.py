@@ -513,6 +513,18 @@ async def test_what_has_expired_is_accepted_with_no_token_either(calls: Calls) -
     assert await refusal_of(asked) == "not_found"
 
 
+async def test_whom_an_older_node_let_in_stays_in(calls: Calls) -> None:
+    """It knows nothing of the row, and leaves it."""
+    made, secret = await link(calls, address())
+    await execute(calls, "UPDATE memberships SET status = 'active' WHERE id = $1", made.id)
+    await age(calls, made)
+    await calls.services.operator_invitations.expire()
+    found = await find(calls, made.id)
+    assert found is not None
+    assert (found.status, found.invitation) == (Status.ACTIVE, None)
+    assert await refusal(calls, secret) == (NO_LONGER_VALID,)
+
+
 async def test_two_nodes_that_clear_up_at_once_do_it_once(
     both_nodes: tuple[Calls, Calls],
 ) -> None:

@@ -117,6 +117,23 @@ async def test_no_other_site_can_have_a_browser_accept(tenant: Tenant) -> None:
     assert (await ask(tenant, "accept", secret)).status_code == 201
 
 
+async def test_who_guesses_takes_one_look_and_no_lock(
+    tenant: Tenant, statements: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("who guesses waits for writers")
+
+    monkeypatch.setattr(tenant.deployment.services.database, "write", refuse)
+    for action in ("show", "accept"):
+        statements.clear()
+        answer = await ask(tenant, action, "tvi_" + "0" * 49)
+        assert answer.status_code == 422
+        assert len(statements) == 1
+        statements.clear()
+        await ask(tenant, action, "no link at all")
+        assert statements == []
+
+
 async def test_following_the_link_uses_nothing_up(tenant: Tenant) -> None:
     issued = await invite(tenant)
     client = tenant.deployment.client
