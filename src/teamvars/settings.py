@@ -62,6 +62,7 @@ class Settings(BaseSettings):
     tls_key: Path | None = None
     dialect: DialectName = DialectName.STANDARD
     directory_api: bool = True
+    console: bool = True
     log_format: LogFormat = LogFormat.AUTO
     log_level: LogLevel = LogLevel.INFO
     max_variables: int = Field(5000, ge=0)

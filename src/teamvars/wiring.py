@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from teamvars import logs, settings
+from teamvars.console import routes as console
 from teamvars.domain.errors import Refusal
 from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.workspaces import Quota
@@ -68,8 +69,9 @@ from teamvars.web.members.routes import MemberRoutes
 from teamvars.web.memberships.routes import MembershipRoutes
 from teamvars.web.organizations.routes import OrganizationRoutes
 from teamvars.web.parsed_files.routes import ParsedFileRoutes
-from teamvars.web.service import discovery, index
+from teamvars.web.service import discovery
 from teamvars.web.service.health import HealthRoutes
+from teamvars.web.service.index import IndexRoutes
 from teamvars.web.team_workspaces.routes import TeamWorkspaceRoutes
 from teamvars.web.teams.routes import TeamRoutes
 from teamvars.web.tokens.routes import TokenRoutes
@@ -191,8 +193,9 @@ def routes(
     dialect: Dialect = STANDARD,
     *,
     directory_api: bool = True,
+    has_console: bool = False,
 ) -> list[Route]:
-    """Every route of the service."""
+    """Every route of the API; where there is a console as well, `/` leads browsers to it."""
     listed = [
         *VariableRoutes(all_services.variables, dialect).routes(),
         *VariableSearchRoutes(all_services.searches, dialect).routes(),
@@ -206,7 +209,7 @@ def routes(
         *(directory_routes(all_services, dialect) if directory_api else ()),
         *HealthRoutes(Readiness(all_services.installation, keys)).routes(),
         *deprecations.routes(),
-        *index.routes(),
+        *IndexRoutes(dialect, console.PATH if has_console else None).routes(),
     ]
     return [*listed, openapi.route(listed, IDS, dialect.amend)]
 
@@ -233,9 +236,16 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
     database = WatchedDatabase(database_for(config.url, statement_seconds=config.statement_seconds))
     dialect = DIALECTS[config.dialect]
     all_services = services(database, keys, config.quota, dialect, setup_of(config))
-    listed = routes(all_services, keys, dialect, directory_api=config.directory_api)
+    has_console = config.console and config.directory_api  # it has nothing to show without
+    listed = routes(
+        all_services,
+        keys,
+        dialect,
+        directory_api=config.directory_api,
+        has_console=has_console,
+    )
     application = Application(
-        listed,
+        [*listed, *(console.routes() if has_console else ())],
         all_services.sessions,
         ClientAddresses(config.trusted_proxies, are_audited=config.audit_addresses),
         dialect.ignored_includes,

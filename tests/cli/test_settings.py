@@ -125,6 +125,7 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         keyring=folder / "k",
         dialect="terraform",
         directory_api=False,
+        console=False,
         log_format="json",
         log_level="warning",
         cache_mib=5,

@@ -1,8 +1,14 @@
-"""`/`: what this is and where the rest is, as a page for people and as JSON for programs."""
+"""`/`: what this is and where the rest is, as JSON for programs; people are led to the console.
+
+Where there is no console they get a page.
+"""
+
+from collections.abc import Sequence
 
 import msgspec
 
 from teamvars import __version__
+from teamvars.web.dialects import Dialect
 from teamvars.web.http import openapi
 from teamvars.web.http.negotiation import HTML, JSON, prefers_html
 from teamvars.web.http.pages import page_headers
@@ -44,8 +50,12 @@ _HEADERS = {"Vary": "Accept", **page_headers(style=_STYLE)}
 
 
 class Index(msgspec.Struct):
-    """What this is, and the paths a program begins with."""
+    """What this is, and the paths a program begins with.
 
+    `categories` are those of variables as this server names them, the service's own first.
+    """
+
+    categories: Sequence[str]
     name: str = "teamvars"
     version: str = __version__
     api: str = "/api/v2"
@@ -55,29 +65,34 @@ class Index(msgspec.Struct):
     readiness: str = "/readyz"
 
 
-_JSON = msgspec.json.encode(Index())
-
-
-def routes() -> list[Route]:
+class IndexRoutes:
     """The index; it is public and says nothing that needs a token."""
-    sends = dict.fromkeys(_HEADERS, "")
-    return [
-        Route(
-            "GET",
-            "/",
-            _index,
-            {200: Index},
-            sends=sends,
-            media_type=JSON,
-            has_page=True,
-            public=True,
-            name="readIndex",
-        )
-    ]
 
+    def __init__(self, dialect: Dialect, console: str | None = None) -> None:
+        """`console` is the path of the console, where there is one."""
+        self._json = msgspec.json.encode(Index(list(dialect.categories.values())))
+        self._page = Response(200, _PAGE, {"Content-Type": f"{HTML}; charset=utf-8", **_HEADERS})
+        if console is not None:
+            self._page = Response(302, b"", {"Location": f"{console}/", **_HEADERS})
 
-async def _index(request: Request) -> Response:
-    """Say what this is."""
-    if prefers_html(request.header("accept")):
-        return Response(200, _PAGE, {"Content-Type": f"{HTML}; charset=utf-8", **_HEADERS})
-    return Response(200, _JSON, {"Content-Type": JSON, **_HEADERS})
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        return [
+            Route(
+                "GET",
+                "/",
+                self.read,
+                {200: Index},
+                sends=dict.fromkeys(_HEADERS, ""),
+                media_type=JSON,
+                has_page=True,
+                public=True,
+                name="readIndex",
+            )
+        ]
+
+    async def read(self, request: Request) -> Response:
+        """Say what this is; a browser is led to the console where there is one."""
+        if prefers_html(request.header("accept")):
+            return self._page
+        return Response(200, self._json, {"Content-Type": JSON, **_HEADERS})

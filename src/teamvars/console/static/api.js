@@ -1,0 +1,144 @@
+/** The public API: JSON:API documents over `fetch`, with the token of whoever is signed in. */
+
+import * as connection from "./connection.js";
+import * as session from "./session.js";
+
+const MEDIA_TYPE = "application/vnd.api+json";
+const PAGE_SIZE = 100;
+const ATTEMPTS = 3;
+const LONGEST_PAUSE_MS = 5000;
+/** Nothing was changed, or it may be found out by sending the same again under the same key. */
+const MAY_REPEAT = new Set(["busy", "storage_unavailable", "outcome_unknown", "idempotency_key_in_use"]);
+
+/** The API has refused; `errors` are JSON:API's, each with `code`, `detail` and `source`. */
+export class Refused extends Error {
+  constructor(status, errors) {
+    super(errors.map((one) => one.detail ?? one.title).join(" ") || `The server answered ${status}.`);
+    this.status = status;
+    this.errors = errors;
+  }
+
+  /** Whether one of the errors has that code. */
+  has(code) {
+    return this.errors.some((one) => one.code === code);
+  }
+}
+
+/** No answer came. */
+export class Unreachable extends Error {
+  constructor() {
+    super("The server cannot be reached. Nothing you typed is lost; try again in a moment.");
+  }
+}
+
+/** One change, which happens once however often it is sent: the same document has the same key. */
+export class Change {
+  #said = null;
+  #key = null;
+
+  /** The key to send `body` under. */
+  keyOf(body) {
+    if (body !== this.#said) [this.#said, this.#key] = [body, newKey()];
+    return this.#key;
+  }
+}
+
+/**
+ * @param {string} path below `/api/v2`, or a whole one from a link
+ * @returns {Promise<{document: any, etag: string | null}>}
+ */
+export function read(path, options = {}) {
+  return request("GET", path, options);
+}
+
+/** Every resource of a list, page by page, together with what the pages include. */
+export async function readAll(path, options = {}) {
+  const found = [];
+  const joint = path.includes("?") ? "&" : "?";
+  for (let page = 1; page; ) {
+    const query = `${joint}page[number]=${page}&page[size]=${PAGE_SIZE}`;
+    const { document } = await request("GET", path + query, options);
+    found.push(...document.data);
+    page = document.meta.pagination["next-page"];
+  }
+  return found;
+}
+
+/** Sends a document. With a `change` it is sent again where no answer came, and happens once. */
+export function send(method, path, document, options = {}) {
+  return request(method, path, { ...options, body: JSON.stringify(document) });
+}
+
+/** Deletes; what is gone already is as good. `options.ifMatch`: only as it was then. */
+export async function remove(path, options = {}) {
+  try {
+    await request("DELETE", path, { ...options, repeats: true });
+  } catch (error) {
+    if (!(error instanceof Refused && error.status === 404)) throw error;
+  }
+}
+
+async function request(method, path, { body, ifMatch, change, repeats, signal, token } = {}) {
+  const headers = { Accept: MEDIA_TYPE, Authorization: `Bearer ${token ?? session.token()}` };
+  if (body !== undefined) headers["Content-Type"] = MEDIA_TYPE;
+  if (ifMatch) headers["If-Match"] = ifMatch;
+  if (change) headers["Idempotency-Key"] = change.keyOf(body);
+  const url = path.startsWith("/api/") ? path : `/api/v2${path}`;
+  const attempts = change || repeats || method === "GET" ? ATTEMPTS : 1;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await answered(await fetched(url, { method, headers, body, signal }), token);
+    } catch (error) {
+      if (attempt === attempts || signal?.aborted || !mayRepeat(error)) throw error;
+      await pause(error.retryAfter ?? attempt * 400);
+    }
+  }
+}
+
+async function fetched(url, options) {
+  try {
+    const response = await fetch(url, { ...options, cache: "no-store", credentials: "omit" });
+    const text = await response.text();
+    connection.works();
+    return { response, text };
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    connection.breaks();
+    throw new Unreachable();
+  }
+}
+
+function answered({ response, text }, token) {
+  if (response.ok) {
+    return { document: text ? JSON.parse(text) : null, etag: response.headers.get("ETag") };
+  }
+  const refused = new Refused(response.status, errorsOf(text));
+  const seconds = Number(response.headers.get("Retry-After"));
+  if (seconds) refused.retryAfter = Math.min(seconds * 1000, LONGEST_PAUSE_MS);
+  if (response.status === 401 && token === undefined) session.end("refused");
+  throw refused;
+}
+
+/** A proxy in between may answer with a page. */
+function errorsOf(text) {
+  try {
+    return JSON.parse(text).errors ?? [];
+  } catch {
+    return [];
+  }
+}
+
+function mayRepeat(error) {
+  if (error instanceof Unreachable) return true;
+  return error instanceof Refused && error.errors.some((one) => MAY_REPEAT.has(one.code));
+}
+
+function pause(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** `crypto.randomUUID` is there only where the page came over TLS or from this machine. */
+function newKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (one) => one.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,57 @@
+/** Somebody else was faster: what is there now beside what would become of it, and a choice. */
+
+import { read } from "./api.js";
+import { button, h, name, shown, time } from "./dom.js";
+
+const NAMES = { key: "Key", value: "Value", description: "Description", category: "Category",
+  hcl: "HCL", sensitive: "Sensitive" };
+
+/**
+ * @param {{workspaceId: string, now: any, changes: object, isSensitive: boolean, mine: Function,
+ *   theirs: Function, edit: Function}} said `now` is null where it was deleted; `changes` are those
+ *   of the form
+ */
+export function conflict({ workspaceId, now, changes, isSensitive, mine, theirs, edit }) {
+  const who = h("p", { class: "hint" });
+  if (now) sayWho(workspaceId, now.key, who);
+  const title = now ? "Somebody else was faster" : "Somebody has deleted this variable";
+  return h("section", { class: "conflict", "aria-label": title },
+    h("h3", { tabindex: -1 }, title), who,
+    now ? both(now, changes, isSensitive) : h("p", {}, "What you typed is still in the form. Copy what you need, or leave it."),
+    h("div", { class: "actions" },
+      now && button("Save mine", mine, { kind: "primary" }),
+      button(now ? "Keep theirs" : "Leave it", theirs),
+      button("Back to the form", edit)));
+}
+
+/** "bob changed value just now", if the trail says so. */
+async function sayWho(workspaceId, key, place) {
+  const query = `filter[key]=${encodeURIComponent(key)}&page[size]=1`;
+  try {
+    const { document } = await read(`/workspaces/${workspaceId}/audit-events?${query}`);
+    const { "actor-name": actor, "created-at": at, changed } = document.data[0].attributes;
+    place.append(name(actor ?? "Somebody"), ` changed ${changed.join(", ") || "it"} `, time(at), ".");
+  } catch {
+    place.append("It was changed after you had opened it.");
+  }
+}
+
+function both(now, changes, isSensitive) {
+  const rows = Object.keys(NAMES).map((one) => {
+    const [theirs, mine] = [now[one], one in changes ? changes[one] : now[one]];
+    return h("tr", { class: theirs !== mine && "differs" },
+      h("th", { scope: "row" }, NAMES[one]),
+      h("td", { "data-label": "Now" }, said(one, theirs, now.sensitive)),
+      h("td", { "data-label": "Yours" }, said(one, mine, isSensitive, one in changes)));
+  });
+  return h("table", { class: "versions" },
+    h("thead", {}, h("tr", {}, h("td", {}), h("th", { scope: "col" }, "Now"), h("th", { scope: "col" }, "Yours"))),
+    h("tbody", {}, rows));
+}
+
+function said(attribute, value, isSensitive, isNew = false) {
+  if (attribute === "value" && isSensitive) return h("em", {}, isNew ? "the value you typed" : "write-only");
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (value === "") return h("em", {}, "empty");
+  return h("pre", { tabindex: 0 }, shown(value));
+}

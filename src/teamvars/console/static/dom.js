@@ -1,0 +1,122 @@
+/** Building the document: of elements and text, never of markup in a string. */
+
+const SVG = "http://www.w3.org/2000/svg";
+/** What is not seen, or turns the direction of what stands around it. */
+const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029\u115f\u1160\u3164\uffa0]/gu;
+
+/**
+ * An element. `on…` are listeners, `true` is an attribute without a value, and what is false, null
+ * or undefined is left out, among the children too.
+ * @param {string} tag
+ * @param {Record<string, unknown>} [attributes]
+ * @param {...unknown} children
+ * @returns {any}
+ */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(Infinity).filter((one) => one !== false && one != null));
+  return element;
+}
+
+/** Text of somebody's, in which what hides or turns other text is spelled out. */
+export function shown(text) {
+  if (text.search(HIDDEN) < 0) return [text];
+  const parts = [];
+  let from = 0;
+  for (const found of text.matchAll(HIDDEN)) {
+    parts.push(text.slice(from, found.index), h("span", { class: "escaped" }, escaped(found[0])));
+    from = found.index + found[0].length;
+  }
+  return [...parts, text.slice(from)];
+}
+
+/** A character as JSON would have it. */
+export function escaped(character) {
+  const units = character.split("").map((one) => one.charCodeAt(0).toString(16).padStart(4, "0"));
+  return units.map((one) => `\\u${one}`).join("");
+}
+
+/** A name of somebody's, which turns nothing around it. */
+export function name(text) {
+  return h("bdi", {}, shown(text));
+}
+
+/** A small picture; what it stands for is said by the text beside it or the button's label. */
+export function icon(kind) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 16 16");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("d", ICONS[kind]);
+  svg.append(path);
+  return svg;
+}
+
+/** A button with text, and a picture if it has one. */
+export function button(text, onclick, { kind = "", picture = "", ...attributes } = {}) {
+  return h(
+    "button",
+    { type: "button", class: `button ${kind}`.trim(), onclick, ...attributes },
+    picture && icon(picture),
+    text,
+  );
+}
+
+/** A button that is only a picture, and is called `label`. */
+export function pictureButton(picture, label, onclick, attributes = {}) {
+  const named = { type: "button", class: "button bare", "aria-label": label, title: label };
+  return h("button", { ...named, onclick, ...attributes }, icon(picture));
+}
+
+/** Says something to whoever cannot see that it has happened. */
+export function announce(text) {
+  const place = document.getElementById("announcements");
+  place.replaceChildren();
+  // After a moment, so that the same words are said again.
+  setTimeout(() => place.replaceChildren(text), 50);
+}
+
+/** "1 variable", "5,000 variables". */
+export function count(number, noun) {
+  const many = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  return `${number.toLocaleString("en")} ${number === 1 ? noun : many}`;
+}
+
+/** A time, as people say it; exactly, where one points at it. */
+export function time(iso) {
+  const at = new Date(iso);
+  return h("time", { datetime: iso, title: at.toLocaleString("en-GB") }, ago(at));
+}
+
+function ago(at) {
+  const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+  let span = (at.getTime() - Date.now()) / 1000;
+  if (Math.abs(span) < 45) return span > 0 ? "in a moment" : "just now";
+  for (const [unit, size] of [["minute", 60], ["hour", 60], ["day", 24], ["week", 7]]) {
+    span /= size;
+    const next = { minute: 60, hour: 24, day: 14, week: 9 }[unit];
+    if (Math.abs(span) < next) return words.format(Math.round(span), unit);
+  }
+  return at.toLocaleDateString("en-GB", { dateStyle: "medium" });
+}
+
+const ICONS = {
+  add: "M8 3v10M3 8h10",
+  copy: "M6 6h7v7H6zM3 10V3h7",
+  edit: "M3 13l.8-3L11 2.8l2.2 2.2L6 12.2zM9.5 4.3l2.2 2.2",
+  file: "M4 2h5l3 3v9H4zM9 2v3h3",
+  lock: "M4 7h8v6H4zM5.5 7V5a2.5 2.5 0 0 1 5 0v2",
+  out: "M7 3H3v10h4M6 8h7M10.5 5l3 3-3 3",
+  remove: "M3 4.5h10M6 4V2.5h4V4M4.5 4.5l.6 9h5.8l.6-9M7 7v4M9 7v4",
+  search: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9zM10.5 10.5L14 14",
+  token: "M10 9.5a3.5 3.5 0 1 0-3.2-2L2 12.3V14h2.5v-2h2l1.3-1.3",
+  view: "M1.5 8S4 3.8 8 3.8 14.5 8 14.5 8 12 12.2 8 12.2 1.5 8 1.5 8zM8 9.8a1.8 1.8 0 1 0 0-3.6 1.8 1.8 0 0 0 0 3.6z",
+  warning: "M8 2.5L14.5 13.5h-13zM8 6.5v3.5M8 11.5v.6",
+};

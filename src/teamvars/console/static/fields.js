@@ -1,0 +1,123 @@
+/** Fields of forms: a label, a hint and a control, and the API's errors where they belong. */
+
+import { Refused } from "./api.js";
+import { h, icon, shown } from "./dom.js";
+
+let made = 0;
+
+/**
+ * @param {{label: string, control: HTMLElement, pointer?: string, hint?: unknown}} said `pointer`
+ *   is the member of the document that the field becomes
+ */
+export function field({ label, control, pointer, hint }) {
+  const id = newId();
+  const input = control.matches("input, select, textarea") ? control : control.querySelector("textarea");
+  input.id = id;
+  const help = hint && h("p", { class: "hint", id: `${id}-hint` }, hint);
+  if (help) input.setAttribute("aria-describedby", help.id);
+  return h("div", { class: "field", "data-pointer": pointer },
+    h("label", { for: id }, label), control, help);
+}
+
+/** A box to tick, with a line below that says what it means. */
+export function tick({ label, checked, pointer, hint, onchange, disabled }) {
+  const id = newId();
+  const box = h("input", { type: "checkbox", id, checked, onchange, disabled });
+  const help = hint && h("p", { class: "hint", id: `${id}-hint` }, hint);
+  if (help) box.setAttribute("aria-describedby", help.id);
+  const element = h("div", { class: "field tick", "data-pointer": pointer },
+    box, h("label", { for: id }, label), help);
+  return { element, box };
+}
+
+/** One of a few, all of them seen. */
+export function choice({ legend, options, chosen, pointer, onchange, quiet = false }) {
+  const group = newId();
+  const labels = options.map(({ value, label }) =>
+    h("label", {},
+      h("input", { type: "radio", name: group, value, checked: value === chosen,
+        onchange: () => onchange?.(value) }),
+      h("span", {}, label)));
+  const element = h("fieldset", { class: "field choice", "data-pointer": pointer },
+    h("legend", { class: quiet && "unseen" }, legend), h("div", { class: "segments" }, labels));
+  return { element, chosen: () => element.querySelector("input:checked")?.value };
+}
+
+/**
+ * A form that says what is wrong with it. `onsubmit` returns a promise: until it settles the form
+ * cannot be sent again, and what it throws is shown where it belongs.
+ */
+export function form({ onsubmit, ...attributes }, ...children) {
+  const summary = h("div", { class: "errors", role: "alert" });
+  const element = h("form", { novalidate: true, autocomplete: "off", ...attributes }, children, summary);
+  element.addEventListener("input", () => keepTyped(element, true));
+  element.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (element.getAttribute("aria-busy") === "true") return;
+    element.setAttribute("aria-busy", "true");
+    clearErrors(element);
+    try {
+      await onsubmit();
+    } catch (error) {
+      showErrors(element, error);
+    } finally {
+      element.removeAttribute("aria-busy");
+    }
+  });
+  return element;
+}
+
+/** Says whether a form holds what somebody has typed and not sent. */
+export function keepTyped(element, is) {
+  element.toggleAttribute("data-typed", is);
+}
+
+/** Whether something typed would be lost with this part of the page. */
+export function holdsTyped(element) {
+  return element.matches("[data-typed]") || element.querySelector("[data-typed]") !== null;
+}
+
+export function clearErrors(element) {
+  element.querySelector(".errors")?.replaceChildren();
+  for (const told of element.querySelectorAll(".field > .error")) told.remove();
+  for (const one of element.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
+}
+
+/** Each error at the field its pointer names, and what names no field below all of them. */
+export function showErrors(element, error) {
+  if (error instanceof Refused && error.status === 401) return; // one is asked to sign in instead
+  const errors = error instanceof Refused ? error.errors : [];
+  if (!errors.length) return say(element, error);
+  for (const one of errors) {
+    const place = fieldOf(element, one.source?.pointer);
+    if (place) sayAt(place, one.detail);
+    else say(element, { message: one.detail });
+  }
+  element.querySelector("[aria-invalid]")?.focus();
+}
+
+/** Something about the form as a whole. */
+export function say(element, error) {
+  const summary = element.querySelector(".errors");
+  summary.append(h("p", { class: "error" }, icon("warning"), shown(error.message)));
+}
+
+function fieldOf(element, pointer) {
+  if (!pointer) return null;
+  return [...element.querySelectorAll("[data-pointer]")].find((one) => one.dataset.pointer === pointer);
+}
+
+function sayAt(place, text) {
+  const control = place.querySelector("input, select, textarea");
+  if (!control) return;
+  const id = newId();
+  control.setAttribute("aria-invalid", "true");
+  const before = control.getAttribute("aria-describedby") ?? "";
+  control.setAttribute("aria-describedby", `${before} ${id}`.trim());
+  place.append(h("p", { class: "error", id }, icon("warning"), shown(text)));
+}
+
+function newId() {
+  made += 1;
+  return `f${made}`;
+}

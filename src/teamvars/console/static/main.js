@@ -1,0 +1,147 @@
+/** The console starts here: who is signed in, the head of each page, and which page it is. */
+
+import { Refused } from "./api.js";
+import * as dialogs from "./dialogs.js";
+import { button, h, icon, name } from "./dom.js";
+import { holdsTyped } from "./fields.js";
+import { PAGES, ROOT } from "./pages.js";
+import * as session from "./session.js";
+import { accountOf, signInForm } from "./signin.js";
+
+const main = document.getElementById("main");
+const page = h("div", { id: "page" });
+const LOADING_MS = 200;
+
+let account = null;
+let shownPath = null;
+let leaving = new AbortController();
+
+/** Shows the page of a path; a former one goes, unless somebody would rather stay. */
+async function go(path, { replace = false } = {}) {
+  if (!(await dialogs.mayLose(page))) return;
+  history[replace ? "replaceState" : "pushState"](null, "", path);
+  await render();
+  document.querySelector("h1")?.focus();
+}
+
+async function render() {
+  leaving.abort();
+  leaving = new AbortController();
+  dialogs.endAll();
+  shownPath = location.pathname + location.search;
+  const { signal } = leaving;
+  const [make, names] = pageOf(location.pathname);
+  const waiting = setTimeout(() => page.replaceChildren(h("p", { class: "hint" }, "Loading …")), LOADING_MS);
+  const query = new URLSearchParams(location.search);
+  let content;
+  try {
+    account ??= await accountOf();
+    content = await make({ ...names, account, signal, go, query });
+  } catch (error) {
+    content = failure(error);
+  }
+  clearTimeout(waiting);
+  if (signal.aborted || session.token() === null) return;
+  head(names);
+  page.replaceChildren(content);
+  page.hidden = false;
+  document.title = [page.querySelector("h1")?.textContent, "teamvars"].filter(Boolean).join(" · ");
+}
+
+function pageOf(path) {
+  const trimmed = path.replace(/\/$/, "") || ROOT;
+  for (const [pattern, make] of PAGES) {
+    const found = pattern.exec(trimmed);
+    if (found) return [make, found.groups ?? {}];
+  }
+  return [() => failure(new Refused(404, [])), {}];
+}
+
+function failure(error) {
+  if (!(error instanceof Error)) throw error;
+  const isMissing = error instanceof Refused && error.status === 404;
+  const [title, text] = isMissing
+    ? ["Nothing here", "There is nothing at this address, or nothing that you may see."]
+    : ["That did not work", error.message];
+  return h("section", { class: "empty" }, h("h1", { tabindex: -1 }, title), h("p", {}, text),
+    h("div", { class: "actions" },
+      !isMissing && button("Try again", render, { kind: "primary" }),
+      h("a", { class: "button", href: ROOT }, "All organizations")));
+}
+
+/** The head of the page: where one is, and who one is. */
+function head({ organization, workspace } = {}) {
+  const trail = [];
+  if (organization) trail.push([`${ROOT}/${organization}/workspaces`, organization]);
+  if (workspace) trail.push([`${ROOT}/${organization}/workspaces/${workspace}`, workspace]);
+  const links = trail.map(([href, text]) => h("li", {}, h("a", { href }, name(text))));
+  const you = account && h("nav", { "aria-label": "You", class: "you" },
+    h("span", { class: "who" }, name(account.name)),
+    account.isUser && h("a", { class: "button bare", href: `${ROOT}/settings/tokens` }, icon("token"), "Tokens"),
+    button("Sign out", () => session.end("left"), { kind: "bare", picture: "out" }));
+  document.getElementById("header").replaceChildren(
+    h("a", { class: "brand", href: `${ROOT}/` }, mark(), "teamvars"),
+    h("nav", { "aria-label": "Where you are", class: "trail" }, links.length > 0 && h("ol", {}, links)),
+    ...(you ? [you] : []));
+}
+
+function mark() {
+  return h("img", { src: new URL("icon.svg", import.meta.url).pathname, alt: "", width: 24, height: 24 });
+}
+
+/** Instead of the page; what somebody has typed there waits, unseen, until they are back. */
+function askToSignIn(reason) {
+  const before = account;
+  const kept = holdsTyped(main);
+  account = null;
+  page.hidden = true;
+  if (kept) dialogs.putAside();
+  else {
+    dialogs.endAll();
+    page.replaceChildren();
+  }
+  head();
+  document.title = "Sign in · teamvars";
+  const section = signInForm(reason, kept, async (found) => {
+    account = found;
+    section.remove();
+    if (!kept || found.id !== before?.id) return render();
+    page.hidden = false;
+    head(pageOf(location.pathname)[1]);
+    dialogs.bringBack();
+  });
+  main.append(section);
+  section.querySelector("input").focus();
+}
+
+function follow(event) {
+  const link = event.target.closest?.("a[href]");
+  const isPlain = event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+  if (!link || !isPlain || link.target || link.origin !== location.origin) return;
+  if (!link.pathname.startsWith(ROOT) || link.hash) return;
+  event.preventDefault();
+  go(link.pathname + link.search);
+}
+
+async function goBack() {
+  const wanted = location.pathname + location.search;
+  if (wanted === shownPath) return;
+  if (holdsTyped(page)) {
+    history.pushState(null, "", shownPath); // stays where it was until it is clear that one leaves
+    await go(wanted);
+  } else await render();
+}
+
+async function start() {
+  main.replaceChildren(page);
+  document.addEventListener("click", follow);
+  addEventListener("popstate", goBack);
+  addEventListener("beforeunload", (event) => holdsTyped(page) && event.preventDefault());
+  session.onEnd(askToSignIn);
+  session.resume();
+  session.watch();
+  if (session.token() === null) askToSignIn("none");
+  else await render();
+}
+
+start();

@@ -1,0 +1,16 @@
+/** Which page is at which path. */
+
+import { organizationsPage } from "./organizations.js";
+import { tokensPage } from "./tokens.js";
+import { variablesPage } from "./variables.js";
+import { workspacesPage } from "./workspaces.js";
+
+export const ROOT = "/app";
+
+/** In order: the first that fits. The named groups are what a page is told. */
+export const PAGES = [
+  [/^\/app$/, organizationsPage],
+  [/^\/app\/settings\/tokens$/, tokensPage],
+  [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
+  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/, variablesPage],
+];

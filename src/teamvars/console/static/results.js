@@ -1,0 +1,58 @@
+/** What an import or a copy would do, as a table, before it is done. */
+
+import { h, icon, name, shown } from "./dom.js";
+
+const MARKS = { created: "new", updated: "changed", unchanged: "same", deleted: "deleted" };
+const MOST_ROWS = 200;
+const SHOWN_CHARACTERS = 120;
+
+/** "2 new, 1 changed, 3 the same". */
+export function summaryOf(results) {
+  const many = (outcome) => results.filter((one) => one.outcome === outcome).length;
+  const parts = [[many("created"), "new"], [many("updated"), "changed"], [many("unchanged"), "the same"]];
+  return parts.filter(([number]) => number).map(([number, word]) => `${number} ${word}`).join(", ");
+}
+
+/** How many of them change something. */
+export function changesOf(results) {
+  return results.filter((one) => one.outcome !== "unchanged").length;
+}
+
+/**
+ * The table; what changes comes first.
+ * @param {(result: any) => unknown} more what stands in the last column
+ */
+export function resultTable(results, heading, more) {
+  const sorted = [...results].sort((a, b) => (a.outcome === "unchanged") - (b.outcome === "unchanged"));
+  const rows = sorted.slice(0, MOST_ROWS).map((one) =>
+    h("tr", { class: one.outcome },
+      h("td", {}, h("span", { class: `outcome ${one.outcome}` }, MARKS[one.outcome])),
+      h("th", { scope: "row" }, name(one.key), h("span", { class: "description" }, one.category)),
+      h("td", {}, more(one))));
+  const rest = sorted.length - rows.length;
+  return [
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "What would change" },
+      h("table", { class: "results" },
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Outcome"), h("th", { scope: "col" }, "Key"),
+          h("th", { scope: "col" }, heading))),
+        h("tbody", {}, rows))),
+    rest > 0 && h("p", { class: "hint" }, `And ${rest.toLocaleString("en")} more.`),
+  ];
+}
+
+/** A value in little room. */
+export function little(text, isHidden) {
+  if (isHidden) return h("span", { class: "write-only" }, icon("lock"), "write-only");
+  if (text === "") return h("span", { class: "hint" }, "empty");
+  const cut = text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+  return h("code", {}, h("bdi", {}, shown(cut.replaceAll("\n", "⏎"))));
+}
+
+/** Errors of items, by the keys they are about; `itemAt(number)` is what the request had there. */
+export function itemErrors(error, itemAt) {
+  return error.errors.map((one) => {
+    const [, at] = /^\/data\/(?:attributes\/keys\/)?(\d+)/.exec(one.source?.pointer ?? "") ?? [];
+    const item = at === undefined ? null : itemAt(Number(at));
+    return h("li", { class: "error" }, item && [h("strong", {}, name(item.key)), ": "], shown(one.detail));
+  });
+}

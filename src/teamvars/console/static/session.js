@@ -1,0 +1,79 @@
+/**
+ * Who is signed in: the token, for this tab alone.
+ *
+ * It is in `sessionStorage`, which ends with the tab and which no other tab reads, so that loading a
+ * page again does not sign out. Nothing else of ours is in there.
+ */
+
+const PLACE = "teamvars.session";
+const IDLE_MS = 30 * 60 * 1000;
+const NOTED_MS = 5 * 1000;
+const LOOKED_MS = 10 * 1000;
+
+/** Why nobody is signed in, in words for whoever looks at the form. */
+export const REASONS = {
+  none: "",
+  left: "You are signed out.",
+  idle: "You were signed out after 30 minutes without a key or a click.",
+  refused: "The token is not valid any more: it has expired, was revoked, or its owner disabled.",
+};
+
+let secret = null;
+let seenAt = 0;
+const ended = new Set();
+
+/** The token; null where nobody is signed in. */
+export function token() {
+  return secret;
+}
+
+/** Takes up what this tab has kept, unless it idled for too long. */
+export function resume() {
+  const kept = JSON.parse(sessionStorage.getItem(PLACE) ?? "null");
+  if (kept && Date.now() - kept.seenAt < IDLE_MS) begin(kept.token);
+  else sessionStorage.removeItem(PLACE);
+}
+
+/** Signs in with a token, which somebody else has found to be good. */
+export function begin(text) {
+  secret = text;
+  seenAt = Date.now();
+  keep();
+}
+
+/** Signs out; whoever listens is told why, a word of `REASONS`. */
+export function end(reason) {
+  if (secret === null) return;
+  secret = null;
+  sessionStorage.removeItem(PLACE);
+  for (const listener of ended) listener(reason);
+}
+
+/** Calls `listener(reason)` whenever somebody is signed out. */
+export function onEnd(listener) {
+  ended.add(listener);
+}
+
+/** Signs out once nobody has touched a key, a button or the page for a while. */
+export function watch() {
+  for (const kind of ["keydown", "pointerdown", "wheel"]) {
+    document.addEventListener(kind, note, { passive: true, capture: true });
+  }
+  document.addEventListener("visibilitychange", look);
+  setInterval(look, LOOKED_MS);
+}
+
+function note() {
+  look();
+  if (secret === null || Date.now() - seenAt < NOTED_MS) return;
+  seenAt = Date.now();
+  keep();
+}
+
+function keep() {
+  sessionStorage.setItem(PLACE, JSON.stringify({ token: secret, seenAt }));
+}
+
+function look() {
+  if (secret !== null && Date.now() - seenAt >= IDLE_MS) end("idle");
+}

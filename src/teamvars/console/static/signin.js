@@ -1,0 +1,49 @@
+/** The form that one signs in with. It takes the place of the page, and gives it back. */
+
+import { read, Refused } from "./api.js";
+import { h } from "./dom.js";
+import { field, form, keepTyped } from "./fields.js";
+import * as session from "./session.js";
+
+/**
+ * The form. `done(account)` is called with whoever has signed in.
+ * @param {string} reason why it is there, a word of `session.REASONS`
+ */
+export function signInForm(reason, kept, done) {
+  const input = h("input", {
+    type: "password", autocomplete: "off", spellcheck: "false", autocapitalize: "none",
+    placeholder: "tvu_…",
+  });
+  const element = form({
+    class: "card",
+    onsubmit: async () => {
+      const token = input.value.trim();
+      const account = await accountOf(token);
+      input.value = "";
+      keepTyped(element, false);
+      session.begin(token);
+      done(account);
+    },
+  },
+    field({ label: "Token", control: input,
+      hint: "Whoever runs this server hands out the first one. You make others yourself." }),
+    h("div", { class: "actions" }, h("button", { class: "button primary" }, "Sign in")),
+    h("p", { class: "hint" }, "It is kept for this tab alone, and for 30 minutes without a key or a click."));
+  return h("section", { class: "sign-in" },
+    h("h1", { tabindex: -1 }, "Sign in"),
+    reason !== "none" && h("p", { class: "notice", role: "alert" }, session.REASONS[reason]),
+    kept && h("p", { class: "notice" }, "What you typed is still there once you are back."),
+    element);
+}
+
+/** Whose token it is: one that is given, or that of whoever is signed in. */
+export async function accountOf(token) {
+  try {
+    const { document } = await read("/account/details", { token });
+    const { username, "is-service-account": isService } = document.data.attributes;
+    return { id: document.data.id, name: username, isUser: !isService };
+  } catch (error) {
+    if (!(error instanceof Refused && error.status === 401)) throw error;
+    throw new Error("This is no token, or it has expired or was revoked.");
+  }
+}

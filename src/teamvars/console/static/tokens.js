@@ -1,0 +1,88 @@
+/** One's own tokens: where `terraform login` sends people. */
+
+import { Change, readAll, remove, send } from "./api.js";
+import { ask } from "./dialogs.js";
+import { announce, button, h, name, time } from "./dom.js";
+import { choice, field, form, keepTyped } from "./fields.js";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const LIFETIMES = [
+  { value: "30", label: "30 days" },
+  { value: "90", label: "90 days" },
+  { value: "365", label: "a year" },
+  { value: "", label: "until revoked" },
+];
+
+export async function tokensPage({ account, query, signal }) {
+  const title = h("h1", { tabindex: -1 }, "Your tokens");
+  if (!account.isUser) {
+    return h("section", {}, title, h("p", { class: "notice" },
+      "You are signed in with the token of a team or an organization. Users alone have tokens of their own."));
+  }
+  const path = `/users/${account.id}/authentication-tokens`;
+  const rows = h("ul", { class: "rows", role: "list" });
+  const draw = async () => {
+    const found = await readAll(path, { signal });
+    rows.replaceChildren(...found.reverse().map((one) => row(one, draw)));
+  };
+  await draw();
+  const isLogin = query.get("source") === "terraform-login";
+  return h("section", { class: "narrow" }, title,
+    h("p", { class: "lead" }, "A token does what you may do. Give each program one of its own, so that you can revoke it alone."),
+    newToken(path, isLogin ? "terraform login" : "", draw),
+    h("h2", {}, "Those you have"), rows);
+}
+
+function row({ id, attributes }, draw) {
+  const { description, "created-at": made, "last-used-at": used, "expired-at": ends } = attributes;
+  const revoke = async () => {
+    const text = "Whatever uses it is refused from then on. If it is the one you signed in with, that is you.";
+    if (!(await ask("Revoke this token?", text, "Revoke", { kind: "danger" }))) return;
+    await remove(`/authentication-tokens/${id}`);
+    announce("The token is revoked.");
+    await draw();
+  };
+  return h("li", { class: "row" },
+    h("span", { class: "name" }, description ? name(description) : h("em", {}, "without a description")),
+    h("span", { class: "aside" }, "made ", time(made), used ? [", used ", time(used)] : ", never used"),
+    h("span", { class: "aside" }, ends ? [new Date(ends) < new Date() ? "ended " : "ends ", time(ends)] : "never ends"),
+    button("Revoke", revoke, { kind: "bare", "aria-label": `Revoke ${description ?? "the token without a description"}` }));
+}
+
+function newToken(path, description, draw) {
+  const change = new Change();
+  const words = h("input", { value: description, placeholder: "What it is for" });
+  const lifetime = choice({ legend: "It lives", options: LIFETIMES, chosen: "90", pointer: "/data/attributes/expired-at" });
+  const place = h("div", { "aria-live": "polite" });
+  const element = form({
+    class: "card",
+    onsubmit: async () => {
+      const days = lifetime.chosen();
+      const ends = days && new Date(Date.now() + days * DAY_MS).toISOString();
+      const attributes = { description: words.value, ...(ends && { "expired-at": ends }) };
+      const { document } = await send("POST", path, { data: { type: "authentication-tokens", attributes } }, { change });
+      keepTyped(element, false);
+      words.value = "";
+      place.replaceChildren(shownOnce(document.data.attributes.token, () => place.replaceChildren()));
+      await draw();
+    },
+  },
+    h("h2", {}, "A new token"),
+    field({ label: "Description", control: words, pointer: "/data/attributes/description",
+      hint: "Shown beside each change that is made with it." }),
+    lifetime.element,
+    h("div", { class: "actions" }, h("button", { class: "button primary" }, "Create token")), place);
+  return element;
+}
+
+function shownOnce(token, hide) {
+  const text = h("input", { class: "code", readonly: true, value: token, "aria-label": "The new token",
+    onfocus: () => text.select() });
+  const copy = navigator.clipboard && button("Copy", async () => {
+    await navigator.clipboard.writeText(token);
+    announce("Copied.");
+  }, { picture: "copy" });
+  return h("div", { class: "notice made" },
+    h("p", {}, h("strong", {}, "This is the only time it is shown.")),
+    h("div", { class: "replace" }, text, copy, button("I have it", hide)));
+}

@@ -1,0 +1,61 @@
+/** Has a value that is code tried by the server, shortly after the last key, one at a time. */
+
+import { send } from "./api.js";
+
+const WAIT_MS = 400;
+
+export class ValueCheck {
+  #timer = null;
+  #running = false;
+  #wanted = null;
+  #due = false;
+
+  /**
+   * @param {string} workspaceId
+   * @param {(result: object | null, error?: Error) => void} tell what became of the newest value; null
+   *   where nothing is known of it yet
+   */
+  constructor(workspaceId, tell) {
+    this.path = `/workspaces/${workspaceId}/actions/check-value`;
+    this.tell = tell;
+  }
+
+  /** Tries this value soon, in the place of any former one. */
+  later(value) {
+    this.stop();
+    this.#wanted = value;
+    this.#timer = setTimeout(() => {
+      this.#due = true;
+      this.#run();
+    }, WAIT_MS);
+  }
+
+  /** Tells nothing any more. */
+  stop() {
+    clearTimeout(this.#timer);
+    this.#wanted = null;
+    this.#due = false;
+    this.tell(null);
+  }
+
+  async #run() {
+    if (this.#running || !this.#due) return;
+    const value = this.#wanted;
+    this.#due = false;
+    this.#running = true;
+    const [result, error] = await this.#ask(value);
+    this.#running = false;
+    if (this.#wanted === value) this.tell(result, error);
+    else this.#run();
+  }
+
+  async #ask(value) {
+    const data = { type: "value-checks", attributes: { value, hcl: true } };
+    try {
+      const { document } = await send("POST", this.path, { data });
+      return [document.data.attributes, null];
+    } catch (error) {
+      return [null, error];
+    }
+  }
+}

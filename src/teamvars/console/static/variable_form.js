@@ -1,0 +1,168 @@
+/** The form of one variable, new or there already: in its place in the list, not in front of it. */
+
+import { Change, Refused, read, send } from "./api.js";
+import { conflict } from "./conflict.js";
+import { button, h, icon, name } from "./dom.js";
+import { choice, clearErrors, field, form, keepTyped, tick } from "./fields.js";
+import { valueField } from "./value_field.js";
+import { variableOf } from "./variable_list.js";
+
+const AT = "/data/attributes";
+const ATTRIBUTES = ["key", "value", "description", "category", "hcl", "sensitive"];
+
+/**
+ * The form.
+ * @param {{workspaceId: string, categories: string[], variable: any, done: Function, gone: Function,
+ *   cancel: Function}} said `variable` is null for a new one; `done(resource)` once it is saved,
+ *   `gone()` where somebody has deleted it meanwhile
+ */
+export function variableForm(said) {
+  const { workspaceId, categories, variable, done, cancel } = said;
+  const start = variable ?? { key: "", value: "", description: "", category: categories[0], hcl: false, sensitive: false };
+  const path = `/workspaces/${workspaceId}/vars${variable ? `/${variable.id}` : ""}`;
+  const fields = fieldsOf(workspaceId, categories, start, variable !== null);
+  const change = new Change();
+  let version = variable?.version;
+  const leave = () => {
+    fields.forget();
+    cancel();
+  };
+
+  const save = async () => {
+    const attributes = variable ? changesOf(start, fields.said()) : fields.said();
+    if (variable && !Object.keys(attributes).length) return leave();
+    const data = variable ? { type: "vars", id: variable.id, attributes } : { type: "vars", attributes };
+    const options = { change, ifMatch: version && `"${version}"` };
+    const { document } = await send(variable ? "PATCH" : "POST", path, { data }, options);
+    fields.forget();
+    keepTyped(element, false);
+    done(document.data);
+  };
+  const element = form({
+    class: "variable-form",
+    "aria-label": variable ? `Edit ${variable.key}` : "A new variable",
+    onsubmit: () => save().catch((error) => meet(error)),
+  }, fields.elements, h("div", { class: "actions" },
+    h("button", { class: "button primary" }, variable ? "Save" : "Add variable"),
+    button("Cancel", () => leave())));
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) element.requestSubmit();
+  });
+
+  /** Somebody else was faster: shows what is there now beside what this form would make of it. */
+  const meet = async (error) => {
+    const isFaster = error instanceof Refused && (error.status === 412 || (variable && error.status === 404));
+    if (!isFaster) throw error;
+    const now = await readNow(path);
+    if (now) version = now.version;
+    const changes = changesOf(start, fields.said());
+    const panel = conflict({ workspaceId, now, changes, isSensitive: start.sensitive || fields.said().sensitive,
+      mine: () => {
+        back();
+        element.requestSubmit();
+      },
+      edit: () => back(),
+      theirs: () => {
+        fields.forget();
+        keepTyped(element, false);
+        if (now) done(now.resource);
+        else said.gone();
+      },
+    });
+    const back = () => {
+      panel.remove();
+      element.hidden = false;
+      clearErrors(element);
+      element.querySelector("input, textarea").focus();
+    };
+    element.hidden = true;
+    element.after(panel);
+    panel.querySelector("h3").focus();
+  };
+  return element;
+}
+
+async function readNow(path) {
+  try {
+    const { document } = await read(path);
+    return { ...variableOf(document.data), resource: document.data };
+  } catch (error) {
+    if (error instanceof Refused && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** Only what is another than it was. */
+function changesOf(start, said) {
+  return Object.fromEntries(ATTRIBUTES.filter((one) => one in said && said[one] !== start[one])
+    .map((one) => [one, said[one]]));
+}
+
+function fieldsOf(workspaceId, categories, start, exists) {
+  const key = h("input", { value: start.key, class: "code", spellcheck: "false", autocapitalize: "none" });
+  const description = h("input", { value: start.description });
+  const value = valueOf(workspaceId, start, exists);
+  const category = choice({ legend: "Category", chosen: start.category, pointer: `${AT}/category`,
+    options: categories.map((one) => ({ value: one, label: one })), onchange: () => settle() });
+  const hcl = tick({ label: "HCL", checked: start.hcl, pointer: `${AT}/hcl`, onchange: () => settle(),
+    hint: "The value is an expression, such as a list or a map." });
+  const sensitive = tick({ label: "Sensitive", checked: start.sensitive, pointer: `${AT}/sensitive`,
+    disabled: start.sensitive, onchange: () => settle(), hint: "Nobody reads the value again." });
+  const warning = h("p", { class: "notice caution", hidden: true }, icon("warning"),
+    "This cannot be undone: once saved, the variable stays write-only. To make it readable again, delete it and add a new one.");
+  const settle = () => {
+    const isCode = category.chosen() === categories[0];
+    hcl.element.hidden = !isCode;
+    warning.hidden = start.sensitive || !sensitive.box.checked;
+    value.check(isCode && hcl.box.checked);
+  };
+  settle();
+  return {
+    elements: [
+      h("div", { class: "columns" },
+        field({ label: "Key", control: key, pointer: `${AT}/key` }), category.element),
+      value.element,
+      h("div", { class: "columns" }, hcl.element, sensitive.element),
+      warning,
+      field({ label: "Description", control: description, pointer: `${AT}/description` }),
+    ],
+    said: () => ({ key: textOf(key, start.key), ...value.said(),
+      description: textOf(description, start.description),
+      category: category.chosen(), hcl: hcl.box.checked, sensitive: sensitive.box.checked }),
+    forget: value.forget,
+  };
+}
+
+/** What a control says. One that nobody has changed says what it was given, to the letter: controls
+ * turn line breaks into their own. */
+function textOf(control, given) {
+  const twin = control.cloneNode();
+  twin.value = given;
+  return control.value === twin.value ? given : control.value;
+}
+
+/** The value; of a sensitive variable only once somebody wants to replace it. */
+function valueOf(workspaceId, start, exists) {
+  const isHidden = exists && start.sensitive;
+  const made = valueField(workspaceId, { value: start.value ?? "", label: isHidden ? "New value" : "Value" });
+  let given = !isHidden;
+  const forget = () => {
+    made.check(false);
+    made.input.value = "";
+  };
+  if (!isHidden) {
+    return { element: made.element, check: made.check, forget, said: () => ({ value: textOf(made.input, start.value) }) };
+  }
+  const place = h("div", { class: "field" },
+    h("span", { class: "label" }, "Value"),
+    h("div", { class: "replace" },
+      h("span", { class: "write-only" }, icon("lock"), "write-only"),
+      button("Replace value", () => {
+        given = true;
+        place.replaceWith(made.element);
+        made.input.focus();
+      })),
+    h("p", { class: "hint" }, "Nobody can read ", name(start.key), " back. You can give it another value."));
+  return { element: place, check: (is) => given && made.check(is), forget,
+    said: () => (given ? { value: made.input.value } : {}) };
+}

@@ -1,0 +1,88 @@
+/** The variables of a workspace as the page has them: found, sorted, counted. */
+
+const SEARCHED_CHARACTERS = 1000;
+
+/** A variable as the page has it, of its resource object. */
+export function variableOf({ id, attributes }) {
+  const one = { id, ...attributes, version: attributes["version-id"] };
+  one.searched = [one.key, one.description, one.value?.slice(0, SEARCHED_CHARACTERS) ?? ""].join("\n").toLowerCase();
+  return one;
+}
+
+export class VariableList {
+  #byId = new Map();
+  words = [];
+  category = "";
+  order = "key";
+  descending = false;
+
+  constructor(resources) {
+    this.replace(resources);
+  }
+
+  replace(resources) {
+    this.#byId = new Map(resources.map((one) => [one.id, variableOf(one)]));
+  }
+
+  /** Takes in a variable that was made or changed. */
+  put(resource) {
+    this.#byId.set(resource.id, variableOf(resource));
+  }
+
+  drop(id) {
+    this.#byId.delete(id);
+  }
+
+  get(id) {
+    return this.#byId.get(id);
+  }
+
+  get all() {
+    return [...this.#byId.values()];
+  }
+
+  get size() {
+    return this.#byId.size;
+  }
+
+  look(text) {
+    this.words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  }
+
+  /** Those with all the words, of any category. */
+  get found() {
+    const { words } = this;
+    return this.all.filter((one) => words.every((word) => one.searched.includes(word)));
+  }
+
+  /** Those to show, in order. */
+  shown(found) {
+    const chosen = this.category ? found.filter((one) => one.category === this.category) : found;
+    const sign = this.descending ? -1 : 1;
+    return chosen.sort((a, b) => sign * ORDERS[this.order](a, b) || byKey(a, b));
+  }
+
+  sortBy(order) {
+    this.descending = this.order === order && !this.descending;
+    this.order = order;
+  }
+}
+
+const ORDERS = {
+  key: byKey,
+  value: (a, b) => compare(a.value ?? "", b.value ?? ""),
+  kind: (a, b) => compare(kindOf(a), kindOf(b)),
+};
+
+/** What sorts beside each other in the column of that name. */
+function kindOf({ category, hcl, sensitive }) {
+  return `${category} ${hcl ? 1 : 0} ${sensitive ? 1 : 0}`;
+}
+
+function byKey(a, b) {
+  return compare(a.key, b.key) || compare(a.category, b.category);
+}
+
+function compare(a, b) {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

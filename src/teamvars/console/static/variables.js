@@ -1,0 +1,182 @@
+/** The page of a workspace: its variables. */
+
+import { read } from "./api.js";
+import { copyDialog } from "./copy_dialog.js";
+import { deleteDialog } from "./delete_dialog.js";
+import { announce, button, count, h, icon } from "./dom.js";
+import { choice } from "./fields.js";
+import { importDialog, watchDrops } from "./import_dialog.js";
+import { variableForm } from "./variable_form.js";
+import { VariableList } from "./variable_list.js";
+import { VariableTable } from "./variable_table.js";
+import { readOnly } from "./variable_view.js";
+import { workspaceHead } from "./workspace_head.js";
+
+export async function variablesPage(context) {
+  const { organization, workspace, signal } = context;
+  const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
+  const found = (await read(path, { signal })).document.data;
+  const [listed, index] = await Promise.all([
+    read(`/workspaces/${found.id}/vars`, { signal }),
+    fetch("/", { headers: { Accept: "application/json" }, signal }).then((answer) => answer.json()),
+  ]);
+  return new VariablesPage(context, found, index.categories, listed.document.data).element;
+}
+
+class VariablesPage {
+  constructor(context, workspace, categories, resources) {
+    this.workspace = workspace;
+    this.categories = categories;
+    this.organization = context.organization;
+    this.list = new VariableList(resources);
+    const may = workspace.attributes.permissions;
+    this.may = may["can-update-variable"];
+    this.owns = may["can-update"];
+    this.table = new VariableTable({ may: this.may, sort: (order) => this.#sort(order),
+      open: (id) => this.#open(id), remove: (id) => this.#remove(id) });
+    this.place = h("div", { class: "place" });
+    this.nothing = h("div", {});
+    this.summary = h("p", { class: "hint found", role: "status" });
+    this.tabs = h("div", { class: "tabs-place" });
+    this.filter = h("input", { type: "search", "aria-label": "Filter variables", placeholder: "Filter",
+      spellcheck: "false", oninput: () => this.#draw() });
+    this.element = h("section", { class: "workspace" },
+      workspaceHead(context, workspace, "variables"),
+      this.#toolbar(), this.place, this.summary, this.table.element, this.nothing);
+    if (this.may) watchDrops(this.element, context.signal, (file) => this.#import(file));
+    this.#draw();
+  }
+
+  #toolbar() {
+    const acts = this.may && h("div", { class: "actions" },
+      button("Import", () => this.#import(), { picture: "file" }),
+      button("Copy from …", () => this.#copy(), { picture: "copy" }),
+      button("Add variable", () => this.#add(), { kind: "primary", picture: "add" }));
+    return h("div", { class: "toolbar" },
+      h("div", { class: "search" }, icon("search"), this.filter), this.tabs, acts);
+  }
+
+  #draw() {
+    const { list } = this;
+    list.look(this.filter.value);
+    const found = list.found;
+    const rows = list.shown(found);
+    this.#drawTabs(found);
+    this.table.draw(rows, list);
+    this.table.element.hidden = !list.size;
+    this.summary.textContent = list.words.length ? `${count(rows.length, "variable")} found` : "";
+    this.nothing.replaceChildren(...(rows.length ? [] : [this.#empty()]));
+  }
+
+  #drawTabs(found) {
+    const many = (category) => found.filter((one) => !category || one.category === category).length;
+    const options = ["", ...this.categories].map((one) => ({ value: one,
+      label: [one || "All", h("span", { class: "number" }, many(one).toLocaleString("en"))] }));
+    if (this.tabs.contains(document.activeElement)) { // the same buttons, so that the focus stays
+      this.tabs.querySelectorAll(".number").forEach((place, at) => {
+        place.textContent = many(options[at].value).toLocaleString("en");
+      });
+      return;
+    }
+    this.tabs.replaceChildren(choice({ legend: "Category", quiet: true, options, chosen: this.list.category,
+      onchange: (category) => {
+        this.list.category = category;
+        this.#draw();
+      } }).element);
+  }
+
+  #empty() {
+    if (this.list.size) {
+      return h("div", { class: "empty" }, h("h2", {}, "Nothing has all of these words"),
+        h("p", {}, "Keys, descriptions and values that can be read are looked through."),
+        button("Show all", () => {
+          this.filter.value = "";
+          this.list.category = "";
+          this.filter.focus();
+          this.#draw();
+        }));
+    }
+    return h("div", { class: "empty" }, h("h2", {}, "No variables yet"),
+      this.may
+        ? h("p", {}, "Add the first one, drop a .env or .tfvars file here, or copy them from another workspace.")
+        : h("p", {}, "Who may write here can add some. You may read them."));
+  }
+
+  #sort(order) {
+    this.list.sortBy(order);
+    this.#draw();
+  }
+
+  #formOf(variable, more) {
+    return variableForm({ workspaceId: this.workspace.id, categories: this.categories, variable, ...more });
+  }
+
+  #add() {
+    const existing = this.place.querySelector("form input");
+    if (existing) return existing.focus();
+    const element = this.#formOf(null, {
+      done: (resource) => {
+        this.place.replaceChildren();
+        this.list.put(resource);
+        this.#draw();
+        this.table.focus(resource.id);
+        announce(`${resource.attributes.key} is added.`);
+      },
+      cancel: () => {
+        this.place.replaceChildren();
+        this.#draw();
+      },
+    });
+    this.nothing.replaceChildren();
+    this.place.replaceChildren(h("div", { class: "card" }, h("h2", {}, "A new variable"), element));
+    element.querySelector("input").focus();
+  }
+
+  #open(id) {
+    const variable = this.list.get(id);
+    const close = () => this.table.close(id, this.list.get(id));
+    const element = this.may
+      ? this.#formOf(variable, {
+          cancel: close,
+          done: (resource) => {
+            this.list.put(resource);
+            close();
+            announce(`${resource.attributes.key} is saved.`);
+          },
+          gone: () => {
+            this.list.drop(id);
+            close();
+            this.#draw();
+          },
+        })
+      : readOnly(variable, close);
+    this.table.open(variable, element);
+    (element.querySelector("textarea, .replace button") ?? element).focus();
+    element.scrollIntoView({ block: "nearest" });
+  }
+
+  #remove(id) {
+    const variable = this.list.get(id);
+    deleteDialog(this.workspace.id, variable, () => {
+      this.list.drop(id);
+      this.#draw();
+      this.filter.focus();
+      announce(`${variable.key} is deleted.`);
+    });
+  }
+
+  #import(file) {
+    importDialog(this.workspace.id, this.list, file, (text) => this.#reload(text));
+  }
+
+  #copy() {
+    copyDialog(this.organization, this.workspace, this.owns, (text) => this.#reload(text));
+  }
+
+  async #reload(text) {
+    announce(text);
+    const { document } = await read(`/workspaces/${this.workspace.id}/vars`);
+    this.list.replace(document.data);
+    this.#draw();
+  }
+}

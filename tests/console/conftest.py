@@ -1,0 +1,73 @@
+"""A real server, and a browser that looks at it; whatever a page complains of fails the test.
+
+The browser is Debian's Chromium, which the check installs where it can (as root, with apt-get).
+Where there is none, TEAMVARS_TEST_BROWSER=off leaves these tests out.
+"""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+from playwright.async_api import Browser, async_playwright
+
+from tests.console.visitors import Crowd, Site
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
+from tests.support.served_deployment import serve_deployment
+
+SETTING = "TEAMVARS_TEST_BROWSER"
+MISSING = f"""\
+There is no browser to look at the console with. On Debian: apt-get install chromium
+{SETTING}=off leaves these tests out."""
+
+
+@pytest.fixture(scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """Chromium, without a window."""
+    if os.environ.get(SETTING) == "off":
+        pytest.skip(f"{SETTING}=off")
+    program = shutil.which("chromium") or pytest.fail(MISSING)
+    async with async_playwright() as playwright:
+        # Its own sandbox refuses to run as root, and it sees no page but ours.
+        browser = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture(scope="session")
+async def sqlite_site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    """The console on SQLite, in the standard dialect."""
+    host = Host(tmp_path_factory.mktemp("sqlite")).having(log_format="json")
+    async with serve_deployment(host) as served:
+        yield Site(served, "tool")
+
+
+@pytest.fixture(scope="session")
+async def postgres_site(
+    tmp_path_factory: pytest.TempPathFactory, postgres: Postgres
+) -> AsyncIterator[Site]:
+    """The console on PostgreSQL, in the dialect of terraform."""
+    postgres.create_database(name := f"console-{uuid4()}")
+    host = Host(tmp_path_factory.mktemp("postgres")).having(
+        log_format="json", database_url=postgres.url(name), dialect="terraform"
+    )
+    async with serve_deployment(host) as served:
+        yield Site(served, "terraform")
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+def site(request: pytest.FixtureRequest) -> Site:
+    """The console on each engine."""
+    found: Site = request.getfixturevalue(f"{request.param}_site")
+    return found
+
+
+@pytest.fixture
+async def crowd(browser: Browser) -> AsyncIterator[Crowd]:
+    """Whoever looks at the console in this test; none of their pages may complain."""
+    crowd = Crowd(browser)
+    yield crowd
+    await crowd.leave()
+    assert crowd.complaints == []

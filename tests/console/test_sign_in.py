@@ -1,0 +1,127 @@
+"""Signing in and out: a token for one tab, that is never in a URL, and no text that is lost."""
+
+from tests.console.visitors import Crowd, Site
+
+HALF_AN_HOUR = 30 * 60 * 1000
+
+
+async def test_the_way_in_leads_from_the_index_to_ones_workspaces(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.page.goto(site.url)
+    assert visitor.page.url == f"{site.url}/app/"
+
+    await visitor.page.get_by_label("Token").fill("tvu_wrong")
+    await visitor.button("Sign in").click()
+    await visitor.page.get_by_text("This is no token").wait_for()
+
+    await visitor.sign_in("owner")
+    await visitor.page.get_by_role("heading", name="Workspaces").wait_for()
+    assert visitor.page.url.endswith(f"/{tenant.organization}/workspaces")
+    row = visitor.page.get_by_role("listitem").filter(has_text="network")
+    await row.get_by_text("0 variables").wait_for()
+    await row.get_by_text("read and write").wait_for()
+
+    await visitor.page.get_by_label("Filter by name").fill("pay")
+    await row.wait_for(state="detached")
+    await visitor.page.get_by_role("link", name="payments").click()
+    await visitor.page.get_by_role("heading", name="payments").wait_for()
+    await visitor.page.go_back()
+    await row.wait_for()
+
+
+async def test_a_token_is_kept_for_the_tab_alone_and_is_in_no_url(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    await visitor.page.reload()
+    await visitor.page.get_by_role("heading", name="network").wait_for()
+    token = tenant.tokens["owner"]
+    assert token not in visitor.page.url
+    assert token not in await visitor.page.evaluate("JSON.stringify(history.state) ?? ''")
+    assert await visitor.page.evaluate("localStorage.length + document.cookie.length") == 0
+    assert token not in sqlite_site.served.server.log
+
+    another = await visitor.context.new_page()
+    visitor.watch(another)
+    await another.goto(visitor.page.url)
+    await another.get_by_role("heading", name="Sign in").wait_for()
+
+    await visitor.button("Sign out").click()
+    await visitor.page.get_by_text("You are signed out.").wait_for()
+    assert await visitor.page.evaluate("sessionStorage.length") == 0
+    assert await visitor.page.get_by_text("network").count() == 0
+
+
+async def test_whoever_idles_is_signed_out_and_finds_what_they_typed(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await visitor.page.clock.install()
+    await visitor.go(f"/{tenant.organization}/workspaces/network")
+    await visitor.sign_in("owner")
+    form = await visitor.add("half", "a thought")
+    await visitor.page.clock.fast_forward(HALF_AN_HOUR - 60_000)
+    assert await form.is_visible()
+    await visitor.page.keyboard.press("Shift")  # whoever is there, stays
+    await visitor.page.clock.fast_forward(HALF_AN_HOUR - 60_000)
+    assert await form.is_visible()
+
+    await visitor.page.clock.fast_forward(2 * 60_000)
+    await visitor.page.get_by_text("You were signed out after 30 minutes").wait_for()
+    assert not await form.is_visible()
+    assert await visitor.page.evaluate("sessionStorage.length") == 0
+
+    await visitor.sign_in("owner")
+    assert await form.get_by_label("Value").input_value() == "a thought"
+    await form.get_by_role("button", name="Add variable").click()
+    await visitor.row("half").wait_for()
+
+
+async def test_a_token_that_is_revoked_signs_out_and_loses_no_typed_text(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.member(site, tenant, "writer")
+    form = await visitor.add("kept", "typed by hand")
+    mine = f"/users/{tenant.users['writer']}/authentication-tokens"
+    (token,) = (await tenant.call("writer", "GET", mine)).json()["data"]
+    renewed = (await tenant.call("writer", "POST", mine, {})).json()["data"]["attributes"]["token"]
+    await tenant.call("writer", "DELETE", f"/authentication-tokens/{token['id']}")
+
+    await form.get_by_role("button", name="Add variable").click()
+    await visitor.page.get_by_text("The token is not valid any more").wait_for()
+    await visitor.page.get_by_label("Token").fill(renewed)
+    await visitor.button("Sign in").click()
+    assert await form.get_by_label("Value").input_value() == "typed by hand"
+    await form.get_by_role("button", name="Add variable").click()
+    await visitor.row("kept").wait_for()
+
+
+async def test_whoever_comes_next_finds_nothing_of_who_was_there(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    await sqlite_site.make(tenant, "SECRETIVE", "for readers", workspace="payments")
+    visitor = await crowd.member(sqlite_site, tenant, workspace="payments")
+    await visitor.add("half", "a thought of the owner")
+    await visitor.button("Sign out").click()
+    await visitor.sign_in("reader")
+    await visitor.page.get_by_role("heading", name="Nothing here").wait_for()
+    html = await visitor.page.content()
+    assert "SECRETIVE" not in html
+    assert "a thought of the owner" not in html
+
+
+async def test_who_has_no_workspace_reads_what_to_do(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await visitor.go("/")
+    await visitor.sign_in("plain")
+    await visitor.page.get_by_text("No workspace that you may see").wait_for()
+    await visitor.button("Sign out").click()
+    await visitor.sign_in("admin")
+    await visitor.go("/")
+    await visitor.page.get_by_text("You are in no organization yet").wait_for()

@@ -1,0 +1,150 @@
+"""Whoever looks at the console: a browser of their own, and what its pages complain of."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page
+
+from tests.support.served_deployment import ServedDeployment
+from tests.support.tenant import Tenant, build_tenant
+
+SECONDS = 10.0
+Theme = Literal["light", "dark"]
+
+
+@dataclass(frozen=True)
+class Site:
+    """A server with the console; `tool` is what it calls the category of its own variables."""
+
+    served: ServedDeployment
+    tool: str
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self.served.server.url
+
+    async def tenant(self) -> Tenant:
+        """An organization of a test's own."""
+        return await build_tenant(self.served)
+
+    async def make(
+        self, tenant: Tenant, key: str, value: str = "", workspace: str = "network", **more: Any
+    ) -> str:
+        """A variable, made by the owner; returns its id."""
+        attributes = {"key": key, "value": value, "description": "", "category": "env", **more}
+        document = {"data": {"type": "vars", "attributes": attributes}}
+        answer = await tenant.call("owner", "POST", tenant.vars_path(workspace), document)
+        assert answer.status_code == 201, answer.text
+        id_: str = answer.json()["data"]["id"]
+        return id_
+
+    async def stored(self, tenant: Tenant, workspace: str = "network") -> dict[str, dict[str, Any]]:
+        """The attributes of a workspace's variables by key."""
+        found = await tenant.variables(workspace)
+        return {one["attributes"]["key"]: one["attributes"] for one in found}
+
+
+@dataclass
+class Visitor:
+    """Somebody with a browser. `complaints` are errors of the page and breaches of its policy."""
+
+    site: Site
+    tenant: Tenant
+    context: BrowserContext
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+    def watch(self, page: Page) -> None:
+        """Notes whatever this page complains of."""
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", self._hear)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        # The browser notes each answer that is no success; what the page makes of it is tested.
+        place = message.location["url"]
+        is_answer = message.text.startswith("Failed to load resource") and "/api/" in place
+        if message.type in ("error", "warning") and not is_answer:
+            self.complaints.append(f"{message.text} {place}")
+
+    async def go(self, path: str) -> None:
+        """Loads a page of the console, by the path below `/app`."""
+        await self.page.goto(f"{self.site.url}/app{path}")
+
+    async def sign_in(self, who: str) -> None:
+        """Gives the token of one of the tenant's people to the form."""
+        await self.page.get_by_label("Token").fill(self.tenant.tokens[who])
+        await self.button("Sign in").click()
+        await self.page.get_by_role("button", name="Sign out").wait_for()
+
+    async def open(self, workspace: str = "network") -> None:
+        """Loads the page of a workspace's variables."""
+        await self.go(f"/{self.tenant.organization}/workspaces/{workspace}")
+        await self.page.get_by_role("heading", level=1, name=workspace).wait_for()
+
+    def button(self, name: str) -> Locator:
+        """A button by its whole name."""
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def row(self, key: str) -> Locator:
+        """The row of a variable."""
+        return self.page.get_by_role("row").filter(has=self.page.get_by_text(key, exact=True))
+
+    async def edit(self, key: str) -> Locator:
+        """Opens a variable; returns its form."""
+        await self.button(f"Edit {key}").click()
+        return self.page.get_by_role("form", name=f"Edit {key}")
+
+    async def add(self, key: str, value: str) -> Locator:
+        """Opens the form of a new variable and fills in so much; returns the form."""
+        await self.button("Add variable").first.click()
+        form = self.page.get_by_role("form", name="A new variable")
+        await form.get_by_label("Key").fill(key)
+        await form.get_by_label("Value").fill(value)
+        return form
+
+
+class Crowd:
+    """All visitors of a test."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._visitors: list[Visitor] = []
+
+    async def visitor(
+        self, site: Site, tenant: Tenant, *, theme: Theme = "light", width: int = 1200
+    ) -> Visitor:
+        """Somebody who has not been here before."""
+        context = await self._browser.new_context(
+            color_scheme=theme, reduced_motion="reduce", viewport={"width": width, "height": 900}
+        )
+        context.set_default_timeout(SECONDS * 1000)
+        visitor = Visitor(site, tenant, context, await context.new_page())
+        visitor.watch(visitor.page)
+        self._visitors.append(visitor)
+        return visitor
+
+    async def member(
+        self,
+        site: Site,
+        tenant: Tenant,
+        who: str = "owner",
+        workspace: str = "network",
+        **look: Any,
+    ) -> Visitor:
+        """One of the tenant's people, signed in, who looks at a workspace."""
+        visitor = await self.visitor(site, tenant, **look)
+        await visitor.go(f"/{tenant.organization}/workspaces/{workspace}")
+        await visitor.sign_in(who)
+        await visitor.page.get_by_role("heading", level=1, name=workspace).wait_for()
+        return visitor
+
+    async def leave(self) -> None:
+        """Closes all browsers."""
+        for visitor in self._visitors:
+            await visitor.context.close()
+
+    @property
+    def complaints(self) -> list[str]:
+        """Of all pages together."""
+        return [one for visitor in self._visitors for one in visitor.complaints]
