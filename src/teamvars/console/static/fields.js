@@ -79,8 +79,14 @@ export function holdsTyped(element) {
 
 export function clearErrors(element) {
   element.querySelector(".errors")?.replaceChildren();
-  for (const told of element.querySelectorAll(".field > .error")) told.remove();
-  for (const one of element.querySelectorAll("[aria-invalid]")) one.removeAttribute("aria-invalid");
+  for (const told of element.querySelectorAll(".field > .error")) {
+    const control = element.querySelector(`[aria-describedby~="${told.id}"]`);
+    const others = control.getAttribute("aria-describedby").replace(told.id, "").trim();
+    if (others) control.setAttribute("aria-describedby", others);
+    else control.removeAttribute("aria-describedby");
+    control.removeAttribute("aria-invalid");
+    told.remove();
+  }
 }
 
 /** Each error at the field its pointer names, and what names no field below all of them. */

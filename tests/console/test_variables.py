@@ -1,0 +1,241 @@
+"""The variables of a workspace: found, added, edited and deleted in their place."""
+
+import re
+
+import pytest
+from playwright.async_api import Route, expect
+
+from tests.console.visitors import Crowd, Site
+
+
+async def test_a_variable_is_added_edited_and_deleted_in_its_place(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.member(site, tenant, "writer")
+    page = visitor.page
+    await page.get_by_text("No variables yet").wait_for()
+
+    form = await visitor.add("motd", "first line\n  second line")
+    await form.get_by_role("radio", name="env").check()
+    await form.get_by_label("Description").fill("Shown at login")
+    await form.get_by_role("button", name="Add variable").click()
+    row = visitor.row("motd")
+    await row.get_by_text("+1 line").wait_for()
+    await expect(page.get_by_role("button", name="Edit motd")).to_be_focused()
+    stored = (await site.stored(tenant))["motd"]
+    assert stored["value"] == "first line\n  second line"
+    assert (stored["category"], stored["description"]) == ("env", "Shown at login")
+
+    form = await visitor.edit("motd")
+    await expect(form.get_by_label("Value")).to_be_focused()
+    await form.get_by_label("Value").fill("one line")
+    await form.get_by_label("Value").press("Control+Enter")
+    await row.get_by_text("one line").wait_for()
+    assert (await site.stored(tenant))["motd"]["value"] == "one line"
+
+    await visitor.button("Delete motd").click()
+    sure = page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True)
+    await expect(sure).to_be_disabled()
+    await page.get_by_label("Type the key to confirm").fill("mot")
+    await expect(sure).to_be_disabled()
+    await page.get_by_label("Type the key to confirm").fill("motd")
+    await sure.click()
+    await page.get_by_text("No variables yet").wait_for()
+    assert await site.stored(tenant) == {}
+
+
+async def test_saving_what_was_not_changed_changes_nothing(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "crlf", "a\r\nb", description="x\ny")
+    before = await site.stored(tenant)
+    visitor = await crowd.member(site, tenant)
+    form = await visitor.edit("crlf")
+    await form.get_by_role("button", name="Save").click()
+    await form.wait_for(state="detached")
+    form = await visitor.edit("crlf")
+    await form.get_by_label("Key").fill("kept")
+    await form.get_by_role("button", name="Save").click()
+    await visitor.row("kept").wait_for()
+    stored = await site.stored(tenant)
+    assert (stored["kept"]["value"], stored["kept"]["description"]) == ("a\r\nb", "x\ny")
+    assert before["crlf"]["version-id"] != stored["kept"]["version-id"]
+
+
+async def test_filter_tabs_and_order_find_a_variable(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    await site.make(tenant, "B_KEY", "10.0.0.1", category="env")
+    await site.make(tenant, "a_key", "zz", category=site.tool, description="Where it runs")
+    await site.make(tenant, "c_key", "[1]", category=site.tool, hcl=True)
+    visitor = await crowd.member(site, tenant, "reader")
+    page = visitor.page
+
+    async def keys() -> list[str]:
+        return await page.locator("tbody .name").all_inner_texts()
+
+    assert await keys() == ["B_KEY", "a_key", "c_key"]
+    await visitor.button("Key").click()
+    assert await keys() == ["c_key", "a_key", "B_KEY"]
+    assert await page.locator("th.key[scope=col]").get_attribute("aria-sort") == "descending"
+    await visitor.button("Value").click()
+    assert await keys() == ["B_KEY", "c_key", "a_key"]
+
+    await page.get_by_role("radio", name=re.compile(f"^{site.tool} ?2")).check()
+    assert await keys() == ["c_key", "a_key"]
+    for text, found in (("WHERE it", ["a_key"]), ("key [1", ["c_key"]), ("10.0", [])):
+        await page.get_by_label("Filter variables").fill(text)
+        assert await keys() == found
+    await page.get_by_text("Nothing has all of these words").wait_for()
+    await visitor.button("Show all").click()
+    assert len(await keys()) == 3
+
+
+async def test_who_may_only_read_is_offered_nothing_else(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    await site.make(tenant, "motd", "first line\nsecond line")
+    await site.make(tenant, "psk", "unseen", sensitive=True)
+    visitor = await crowd.member(site, tenant, "reader")
+    await visitor.page.get_by_text("read only").wait_for()
+    for name in ("Add variable", "Import", "Copy from …", "Edit motd", "Delete motd"):
+        assert await visitor.button(name).count() == 0
+    await visitor.button("Show motd").click()
+    shown = visitor.page.get_by_label("Value of motd")
+    assert await shown.input_value() == "first line\nsecond line"
+    await expect(shown).not_to_be_editable()
+    await visitor.button("Close").click()
+    await visitor.button("Show psk").click()
+    await visitor.page.get_by_text("nobody reads it back").wait_for()
+
+
+async def test_every_error_stands_at_the_field_it_is_about(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    await site.make(tenant, "taken", category=site.tool)
+    visitor = await crowd.member(site, tenant)
+    form = await visitor.add("two words", "")
+    await form.get_by_label("Description").fill("x" * 513)
+    await form.get_by_role("button", name="Add variable").click()
+    key, description = form.get_by_label("Key"), form.get_by_label("Description")
+    await expect(key).to_have_attribute("aria-invalid", "true")
+    await expect(key).to_be_focused()
+    await expect(key).to_have_accessible_description(re.compile("white space"))
+    await expect(description).to_have_accessible_description(re.compile("512"))
+    assert await description.input_value() == "x" * 513
+
+    await key.fill("taken")
+    await description.fill("")
+    await form.get_by_role("button", name="Add variable").click()
+    await expect(key).to_have_accessible_description(re.compile("already has"))
+    assert await description.get_attribute("aria-invalid") is None
+
+
+async def test_code_is_tried_shortly_after_the_last_key_and_one_at_a_time(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.member(site, tenant, "writer")
+    under_way, most, sent = 0, 0, []
+
+    async def note(route: Route) -> None:
+        nonlocal under_way, most
+        under_way, most = under_way + 1, max(most, under_way + 1)
+        sent.append(route.request.post_data_json["data"]["attributes"]["value"])
+        await visitor.page.wait_for_timeout(700)  # longer than it takes to type on
+        await route.continue_()
+        under_way -= 1
+
+    await visitor.page.route("**/actions/check-value", note)
+    form = await visitor.add("zones", "")
+    await form.get_by_text("HCL", exact=True).click()
+    await form.get_by_label("Value").press_sequentially('["a",\n"b"\n', delay=20)
+    await visitor.page.wait_for_timeout(500)
+    await form.get_by_label("Value").press_sequentially('"c"]', delay=20)
+    await form.get_by_text("Line 3, column 1").wait_for()
+    assert await form.locator(".editor.marked").count() == 1
+    assert (
+        await form.locator(".editor").evaluate("one => one.style.getPropertyValue('--line')") == "2"
+    )
+    assert sent == ['["a",\n"b"\n', '["a",\n"b"\n"c"]']
+    assert most == 1
+
+    await form.get_by_label("Value").fill('{ a = 2 * 3, b = "x" }')
+    evaluated = form.locator(".evaluated")
+    await evaluated.wait_for()
+    assert await evaluated.inner_text() == '{\n  "a": 6,\n  "b": "x"\n}'
+    assert await form.locator(".editor.marked").count() == 0
+    await form.get_by_label("Value").fill("[var.image]")
+    await form.get_by_text("it uses var.image").wait_for()
+
+
+async def test_a_secret_is_written_and_replaced_and_never_read(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.member(site, tenant, "writer")
+    form = await visitor.add("PSK", "correct horse")
+    await form.get_by_text("Sensitive", exact=True).click()
+    await form.get_by_text("This cannot be undone").wait_for()
+    await form.get_by_role("button", name="Add variable").click()
+    row = visitor.row("PSK")
+    await row.get_by_text("write-only").wait_for()
+
+    form = await visitor.edit("PSK")
+    assert await form.get_by_label("New value").count() == 0
+    await expect(form.get_by_label("Sensitive")).to_be_disabled()
+    await form.get_by_label("Description").fill("Of the VPN")
+    await form.get_by_role("button", name="Save").click()
+    await row.get_by_text("Of the VPN").wait_for()
+    first = (await site.stored(tenant))["PSK"]
+    assert first["value"] is None
+
+    form = await visitor.edit("PSK")
+    async with visitor.page.expect_request("**/vars/*") as request:
+        await form.get_by_role("button", name="Replace value").click()
+        await form.get_by_label("New value").fill("battery staple")
+        await form.get_by_role("button", name="Save").click()
+    said = (await request.value).post_data_json["data"]["attributes"]
+    assert said == {"value": "battery staple"}
+    await form.wait_for(state="detached")
+    assert (await site.stored(tenant))["PSK"]["version-id"] != first["version-id"]
+
+
+@pytest.mark.parametrize("answer", ["lost", "none"])
+async def test_a_connection_that_breaks_says_so_and_what_was_sent_happens_once(
+    site: Site, crowd: Crowd, answer: str
+) -> None:
+    """Also where the change was made and its answer was lost."""
+    tenant = await site.tenant()
+    visitor = await crowd.member(site, tenant)
+    keys = []
+
+    async def fail(route: Route) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        if answer == "lost":
+            await route.fetch()
+        await route.abort("connectionreset")
+
+    await visitor.page.route(re.compile("/vars$"), fail)
+    form = await visitor.add("once", "typed by hand")
+    await form.get_by_role("button", name="Add variable").click()
+    await form.get_by_text("Nothing you typed is lost").wait_for()
+    await visitor.page.get_by_role("status").get_by_text("cannot be reached").wait_for()
+    assert await form.get_by_label("Value").input_value() == "typed by hand"
+    await visitor.page.unroute(re.compile("/vars$"))
+    await form.get_by_role("button", name="Add variable").click()
+    await visitor.row("once").wait_for()
+    await expect(visitor.page.locator("#connection")).to_be_empty()
+    assert len(set(keys)) == 1
+    assert (await site.stored(tenant))["once"]["value"] == "typed by hand"
+    # The browser notes each request that broke.
+    visitor.complaints.clear()
+
+
+async def test_whoever_leaves_with_something_typed_is_asked(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    form = await visitor.add("half", "a thought")
+    await visitor.page.get_by_role("link", name=tenant.organization).click()
+    await visitor.button("Stay").click()
+    assert await form.get_by_label("Value").input_value() == "a thought"
+    await visitor.page.get_by_role("link", name=tenant.organization).click()
+    await visitor.button("Leave it").click()
+    await visitor.page.get_by_role("heading", name="Workspaces").wait_for()
