@@ -1,11 +1,18 @@
 """The variables of a workspace: found, added, edited and deleted in their place."""
 
+import json
 import re
+from typing import Any
 
 import pytest
-from playwright.async_api import Route, expect
+from playwright.async_api import Request, Route, expect
 
 from tests.console.visitors import Crowd, Site
+
+
+def attributes_of(request: Request) -> Any:
+    """What a document says of a variable."""
+    return json.loads(request.post_data or "")["data"]["attributes"]
 
 
 async def test_a_variable_is_added_edited_and_deleted_in_its_place(
@@ -138,7 +145,7 @@ async def test_code_is_tried_shortly_after_the_last_key_and_one_at_a_time(
     async def note(route: Route) -> None:
         nonlocal under_way, most
         under_way, most = under_way + 1, max(most, under_way + 1)
-        sent.append(route.request.post_data_json["data"]["attributes"]["value"])
+        sent.append(attributes_of(route.request)["value"])
         await visitor.page.wait_for_timeout(700)  # longer than it takes to type on
         await route.continue_()
         under_way -= 1
@@ -190,8 +197,7 @@ async def test_a_secret_is_written_and_replaced_and_never_read(site: Site, crowd
         await form.get_by_role("button", name="Replace value").click()
         await form.get_by_label("New value").fill("battery staple")
         await form.get_by_role("button", name="Save").click()
-    said = (await request.value).post_data_json["data"]["attributes"]
-    assert said == {"value": "battery staple"}
+    assert attributes_of(await request.value) == {"value": "battery staple"}
     await form.wait_for(state="detached")
     assert (await site.stored(tenant))["PSK"]["version-id"] != first["version-id"]
 

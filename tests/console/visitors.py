@@ -88,7 +88,8 @@ class Visitor:
 
     def row(self, key: str) -> Locator:
         """The row of a variable."""
-        return self.page.get_by_role("row").filter(has=self.page.get_by_text(key, exact=True))
+        rows = self.page.locator("table.variables").get_by_role("row")
+        return rows.filter(has=self.page.get_by_text(key, exact=True))
 
     async def edit(self, key: str) -> Locator:
         """Opens a variable; returns its form."""

@@ -69,7 +69,7 @@ class Copy {
     const readable = document.data.filter((one) => !one.attributes.sensitive);
     const left = document.data.length - readable.length;
     this.keys = readable.map(({ attributes: { key, category } }) => ({ key, category }));
-    return left ? `${count(left, "sensitive variable")} stay behind: owners alone copy those.` : "";
+    return left ? `${count(left, "sensitive variable")} ${left === 1 ? "stays" : "stay"} behind: owners alone copy those.` : "";
   }
 
   #copyForm(results, note) {

@@ -1,0 +1,185 @@
+"""Files of variables and copies: looked at first, and then made exactly as they were seen."""
+
+import re
+
+from playwright.async_api import APIResponse, Locator, Page, Route, expect
+
+from tests.console.visitors import Crowd, Site
+
+TFVARS = 'region = "us"\nports  = [80, 443]\nsame = "x"\nPSK = "rotated"\n'
+
+DROP = """(text) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], "prod.env", { type: "text/plain" }));
+  for (const kind of ["dragover", "drop"]) {
+    document.body.dispatchEvent(
+      new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+  }
+}"""
+PASTE = """(text) => {
+  const data = new DataTransfer();
+  data.setData("text/plain", text);
+  document.body.dispatchEvent(
+    new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+}"""
+
+
+def dialog(page: Page) -> Locator:
+    """The one that is open."""
+    return page.get_by_role("dialog")
+
+
+async def outcomes(page: Page) -> dict[str, str]:
+    """What a preview says becomes of each key."""
+    rows = dialog(page).locator("tbody tr")
+    await rows.first.wait_for()
+    keys = await rows.locator("bdi").evaluate_all(
+        "all => all.filter(one => one.closest('th')).map(one => one.textContent)"
+    )
+    return dict(zip(keys, await rows.locator(".outcome").all_inner_texts(), strict=True))
+
+
+async def test_a_pasted_file_is_looked_at_and_then_applied(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    await site.make(tenant, "region", "eu", category=site.tool)
+    await site.make(tenant, "same", "x", category=site.tool)
+    await site.make(tenant, "PSK", "first", category=site.tool, sensitive=True)
+    visitor = await crowd.member(site, tenant, "writer")
+    page = visitor.page
+    await page.evaluate(PASTE, TFVARS)
+    assert await dialog(page).get_by_role("radio", name=".tfvars", exact=True).is_checked()
+    await visitor.button("Preview").click()
+    changed = {"region": "changed", "ports": "new", "PSK": "changed"}
+    assert await outcomes(page) == {**changed, "same": "same"}
+    assert set(await site.stored(tenant)) == {"region", "same", "PSK"}
+    row = dialog(page).get_by_role("row").filter(has_text="PSK")
+    await row.get_by_text("write-only").wait_for()
+    assert await row.get_by_text("rotated").count() == 0
+
+    await dialog(page).get_by_role("row").filter(has_text="ports").get_by_label("Sensitive").check()
+    async with page.expect_request("**/actions/apply") as request:
+        await visitor.button("Apply 3 changes").click()
+    headers = (await request.value).headers
+    assert headers["idempotency-key"]
+    assert headers["if-match"]
+    await visitor.row("ports").get_by_text("write-only").wait_for()
+    await visitor.row("region").get_by_text("us").wait_for()
+    stored = await site.stored(tenant)
+    assert (stored["region"]["value"], stored["ports"]["value"]) == ("us", None)
+    assert (stored["ports"]["hcl"], stored["ports"]["sensitive"]) == (True, True)
+    assert await page.locator("dialog").count() == 0
+
+
+async def test_a_dropped_env_file_with_faults_imports_nothing_and_says_where(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.member(site, tenant)
+    page = visitor.page
+    await page.evaluate(DROP, "A=1\nB=$HOME\n")
+    assert await dialog(page).get_by_role("radio", name=".env").is_checked()
+    await visitor.button("Preview").click()
+    await dialog(page).get_by_text("Line 2, column 3").wait_for()
+    assert await dialog(page).locator(".editor.marked").count() == 1
+    await page.get_by_label("Contents of the file").fill("A=1\nB='$HOME'\n")
+    await visitor.button("Preview").click()
+    assert await outcomes(page) == {"A": "new", "B": "new"}
+    await visitor.button("Apply 2 changes").click()
+    await visitor.row("B").get_by_text("$HOME").wait_for()
+    assert {one["category"] for one in (await site.stored(tenant)).values()} == {"env"}
+
+
+async def test_what_is_applied_is_what_was_seen(sqlite_site: Site, crowd: Crowd) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    visitor = await crowd.member(site, tenant)
+    await visitor.button("Import").click()
+    await visitor.page.get_by_label("Contents of the file").fill("A=1\nB=2\n")
+    await visitor.page.get_by_role("radio", name=".env").check()
+    await visitor.button("Preview").click()
+    assert await outcomes(visitor.page) == {"A": "new", "B": "new"}
+    await site.make(tenant, "A", "of somebody else")
+    await visitor.button("Apply 2 changes").click()
+    await dialog(visitor.page).get_by_text("Somebody has changed variables here").wait_for()
+    assert await outcomes(visitor.page) == {"A": "changed", "B": "new"}
+    assert (await site.stored(tenant))["A"]["value"] == "of somebody else"
+    await visitor.button("Apply 2 changes").click()
+    await visitor.row("B").wait_for()
+    assert (await site.stored(tenant))["A"]["value"] == "1"
+
+
+async def test_an_apply_whose_answer_is_lost_is_sent_again_and_happens_once(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.member(site, tenant)
+    lost: list[APIResponse] = []
+
+    async def lose(route: Route) -> None:
+        is_real = '"dry-run":false' in (route.request.post_data or "")
+        if is_real and not lost:
+            lost.append(await route.fetch())
+            await route.abort("connectionreset")
+        else:
+            await route.continue_()
+
+    await visitor.page.route("**/actions/apply", lose)
+    await visitor.page.evaluate(PASTE, 'a = "1"\n')
+    await visitor.button("Preview").click()
+    await visitor.button("Apply 1 change").click()
+    await visitor.row("a").wait_for()
+    assert len(lost) == 1
+    events = f"/workspaces/{tenant.workspaces['network']}/audit-events"
+    assert len((await tenant.call("owner", "GET", events)).json()["data"]) == 1
+    visitor.complaints.clear()  # the browser notes the request that broke
+
+
+async def test_an_item_that_is_refused_is_named(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    served = {"data": {"attributes": {"faults": [], "items": [
+        {"key": "good", "value": "", "category": "env", "hcl": False},
+        {"key": "no good", "value": "", "category": "env", "hcl": False},
+    ]}}}  # fmt: skip
+    await visitor.page.route("**/actions/parse", lambda route: route.fulfill(json=served))
+    await visitor.page.evaluate(PASTE, "x=1")
+    await visitor.button("Preview").click()
+    errors = dialog(visitor.page).get_by_role("alert")
+    await expect(errors).to_contain_text(re.compile("no good: .*white space"))
+    assert await errors.get_by_role("listitem").count() == 1
+
+
+async def test_an_owner_copies_all_and_others_what_can_be_read(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    await site.make(tenant, "LEVEL", "debug", workspace="network")
+    await site.make(tenant, "PSK", "hidden", workspace="network", sensitive=True)
+    await site.make(tenant, "LEVEL", "info", workspace="payments")
+    owner = await crowd.member(site, tenant, workspace="payments")
+    await owner.button("Copy from …").click()
+    await owner.page.get_by_label("Workspace", exact=True).select_option(
+        label="network (2 variables)"
+    )
+    await owner.button("Preview").click()
+    assert await outcomes(owner.page) == {"LEVEL": "same", "PSK": "new"}
+    await owner.button("Back").click()
+    await owner.page.get_by_role("radio", name="Replace").check()
+    await owner.button("Preview").click()
+    assert await outcomes(owner.page) == {"LEVEL": "changed", "PSK": "new"}
+    await owner.button("Copy 2 variables").click()
+    await owner.row("PSK").get_by_text("write-only").wait_for()
+    assert (await site.stored(tenant, "payments"))["LEVEL"]["value"] == "debug"
+
+    document = {"data": {"type": "team-workspaces", "attributes": {"access": "write"},
+        "relationships": {
+            "team": {"data": {"type": "teams", "id": tenant.teams["writers"]}},
+            "workspace": {"data": {"type": "workspaces", "id": tenant.workspaces["payments"]}},
+    }}}  # fmt: skip
+    assert (await tenant.call("owner", "POST", "/team-workspaces", document)).is_success
+    await site.make(tenant, "LEVEL_2", "x", workspace="payments")
+    writer = await crowd.member(site, tenant, "writer")
+    await writer.button("Copy from …").click()
+    await writer.page.get_by_label("Workspace", exact=True).select_option(
+        label="payments (3 variables)"
+    )
+    await writer.button("Preview").click()
+    await writer.page.get_by_text("1 sensitive variable stays behind").wait_for()
+    assert await outcomes(writer.page) == {"LEVEL": "same", "LEVEL_2": "new"}
