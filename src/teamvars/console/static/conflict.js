@@ -16,7 +16,7 @@ export function conflict({ workspaceId, now, changes, isSensitive, mine, theirs,
   if (now) sayWho(workspaceId, now.key, who);
   const title = now ? "Somebody else was faster" : "Somebody has deleted this variable";
   return h("section", { class: "conflict", "aria-label": title },
-    h("h3", { tabindex: -1 }, title), who,
+    h("h2", { tabindex: -1 }, title), who,
     now ? both(now, changes, isSensitive) : h("p", {}, "What you typed is still in the form. Copy what you need, or leave it."),
     h("div", { class: "actions" },
       now && button("Save mine", mine, { kind: "primary" }),

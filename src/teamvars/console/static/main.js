@@ -1,6 +1,6 @@
 /** The console starts here: who is signed in, the head of each page, and which page it is. */
 
-import { Refused } from "./api.js";
+import { Refused, Unreachable } from "./api.js";
 import * as dialogs from "./dialogs.js";
 import { button, h, icon, name } from "./dom.js";
 import { holdsTyped } from "./fields.js";
@@ -132,10 +132,22 @@ async function goBack() {
   } else await render();
 }
 
+/** What went wrong after a click, and has no field or form to be told at. */
+function complain(event) {
+  const error = event.reason;
+  const isLeft = error?.name === "AbortError" || error?.status === 401; // one has gone, or signs in
+  if (!isLeft && !(error instanceof Refused || error instanceof Unreachable)) return;
+  event.preventDefault();
+  if (isLeft) return;
+  dialogs.show("That did not work", (close) => h("div", {}, h("p", {}, error.message),
+    h("div", { class: "actions" }, button("Close", close, { kind: "primary" }))));
+}
+
 async function start() {
   main.replaceChildren(page);
   document.addEventListener("click", follow);
   addEventListener("popstate", goBack);
+  addEventListener("unhandledrejection", complain);
   addEventListener("beforeunload", (event) => holdsTyped(page) && event.preventDefault());
   session.onEnd(askToSignIn);
   session.resume();

@@ -77,7 +77,7 @@ export function variableForm(said) {
     };
     element.hidden = true;
     element.after(panel);
-    panel.querySelector("h3").focus();
+    panel.querySelector("h2").focus();
   };
   return element;
 }

@@ -1,0 +1,205 @@
+"""For everybody: both themes, a narrow screen, and the keyboard alone."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page
+
+from tests.console.visitors import Crowd, Site, Theme, Visitor
+from tests.support.tenant import Tenant
+
+Look = Callable[[str], Awaitable[None]]
+
+# How far the page, or a dialog on it, can be scrolled sideways.
+WIDEST = """() => Math.max(...[...document.querySelectorAll("html, dialog")]
+  .map((one) => one.scrollWidth - one.clientWidth))"""
+
+
+async def show_everything(visitor: Visitor, tenant: Tenant, look: Look) -> None:
+    """Goes through all that the console shows, and looks at each."""
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/workspaces/network")
+    await look("sign in")
+    await visitor.sign_in("owner")
+    await page.get_by_text("No variables yet").wait_for()
+    await look("no variables")
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    await page.get_by_role("link", name="payments").wait_for()
+    await look("workspaces")
+    await visitor.open("payments")
+    await look("variables")
+    await page.get_by_label("Filter variables").fill("nothing has this")
+    await look("nothing found")
+    await page.get_by_label("Filter variables").fill("")
+    await editing(visitor, tenant, look)
+    await dialogs(visitor, look)
+    await visitor.go("/settings/tokens")
+    await page.get_by_label("Description", exact=True).fill("for a robot")
+    await visitor.button("Create token").click()
+    await page.get_by_label("The new token").wait_for()
+    await look("tokens")
+    await visitor.go("/nothing/there/at/all")
+    await page.get_by_role("heading", name="Nothing here").wait_for()
+    await look("nothing here")
+
+
+async def editing(visitor: Visitor, tenant: Tenant, look: Look) -> None:
+    """The forms of variables."""
+    form = await visitor.add("two words", '["a"\n"b"]')
+    await form.get_by_label("HCL").check()
+    await form.get_by_label("Sensitive").check()
+    await form.get_by_role("button", name="Add variable").click()
+    await form.get_by_text("white space").wait_for()
+    await form.get_by_text("Line 2").wait_for()
+    await look("errors")
+    await form.get_by_role("button", name="Cancel").click()
+    form = await visitor.edit("PSK")
+    await look("write-only")
+    await form.get_by_role("button", name="Cancel").click()
+    form = await visitor.edit("zones")
+    await form.locator(".evaluated").wait_for()
+    (id_,) = (
+        one["id"]
+        for one in await tenant.variables("payments")
+        if one["attributes"]["key"] == "zones"
+    )
+    document = {"data": {"type": "vars", "id": id_, "attributes": {"description": "theirs"}}}
+    await tenant.call("owner", "PATCH", f"{tenant.vars_path('payments')}/{id_}", document)
+    await form.get_by_label("Value").fill("[1, 2]")
+    await form.get_by_role("button", name="Save").click()
+    await visitor.page.get_by_text("changed description").wait_for()
+    await look("conflict")
+    await visitor.button("Keep theirs").click()
+
+
+async def dialogs(visitor: Visitor, look: Look) -> None:
+    """The dialogs of a workspace."""
+    page = visitor.page
+    await visitor.button("Import").click()
+    await page.get_by_label("Contents of the file").fill("A=$x\n")
+    await page.get_by_role("radio", name=".env").check()
+    await visitor.button("Preview").click()
+    await page.get_by_text("Nothing is imported").wait_for()
+    await look("faults of a file")
+    await page.get_by_label("Contents of the file").fill("A=1\nLONG='" + "x" * 400 + "'\nPSK=2")
+    await visitor.button("Preview").click()
+    await page.get_by_role("dialog").get_by_role("table").wait_for()
+    await look("import")
+    await visitor.button("Cancel").click()
+    await visitor.button("Copy from …").click()
+    await page.get_by_role("option").first.wait_for(state="attached")
+    await look("copy")
+    await visitor.button("Cancel").click()
+    await visitor.button("Delete PSK").click()
+    await look("delete")
+    await visitor.button("Cancel").click()
+
+
+async def furnished(site: Site) -> Tenant:
+    """With something to look at in `payments`."""
+    tenant = await site.tenant()
+    await site.make(tenant, "PSK", "x", workspace="payments", sensitive=True)
+    await site.make(tenant, "zones", "[1]", workspace="payments", category=site.tool, hcl=True)
+    await site.make(tenant, "L" * 128, "x" * 400, workspace="payments", description="d" * 512)
+    return tenant
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_no_page_has_a_violation_of_the_accessibility_guidelines(
+    sqlite_site: Site, crowd: Crowd, theme: Theme
+) -> None:
+    tenant = await furnished(sqlite_site)
+    visitor = await crowd.visitor(sqlite_site, tenant, theme=theme)
+    axe = Axe()
+    found: list[str] = []
+
+    async def look(place: str) -> None:
+        results = await axe.run(visitor.page)
+        found.extend(
+            f"{place}: {results.generate_report()}" for _ in results.response["violations"][:1]
+        )
+
+    await show_everything(visitor, tenant, look)
+    assert not found, "\n".join(found)
+
+
+async def test_a_narrow_screen_scrolls_in_one_direction_only(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await furnished(sqlite_site)
+    visitor = await crowd.visitor(sqlite_site, tenant, width=320)
+    widths: dict[str, int] = {}
+
+    async def look(place: str) -> None:
+        widths[place] = await visitor.page.evaluate(WIDEST)
+
+    await show_everything(visitor, tenant, look)
+    assert {place: width for place, width in widths.items() if width > 0} == {}
+
+
+FOCUSED = """() => {
+  const one = document.activeElement;
+  const style = getComputedStyle(one);
+  const around = getComputedStyle(one.closest(".editor, .button, label") ?? one);
+  const beside = one.nextElementSibling && getComputedStyle(one.nextElementSibling);
+  const seen = [style, around, beside].some((one) => one && one.outlineStyle !== "none");
+  const label = one.getAttribute("aria-label") ?? one.labels?.[0]?.innerText ?? one.innerText;
+  return [(label ?? "").trim(), seen];
+}"""
+
+
+async def tab_to(page: Page, name: str) -> None:
+    """Goes on with the Tab key until the focus is there; it is seen wherever it is."""
+    for _ in range(80):
+        await page.keyboard.press("Tab")
+        label, is_seen = await page.evaluate(FOCUSED)
+        if label == name:
+            assert is_seen, f"nobody sees that {name} has the focus"
+            return
+    raise AssertionError(f"the Tab key never reaches {name}")
+
+
+async def test_the_keyboard_is_enough(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.visitor(site, tenant)
+    page, keyboard = visitor.page, visitor.page.keyboard
+    await visitor.go("/")
+    await page.get_by_label("Token").wait_for()
+    await keyboard.type(tenant.tokens["owner"])
+    await keyboard.press("Enter")
+    await page.get_by_role("heading", name="Workspaces").wait_for()
+    await page.reload()
+    await page.get_by_role("heading", name="Workspaces").wait_for()
+    await keyboard.press("Tab")
+    assert (await page.evaluate(FOCUSED))[0] == "Skip to the content"
+    await keyboard.press("Enter")
+    await tab_to(page, "network\n0 variables\nread and write")
+    await keyboard.press("Enter")
+    await page.get_by_role("heading", name="network").wait_for()
+
+    await tab_to(page, "Add variable")
+    await keyboard.press("Enter")
+    await keyboard.type("zones")
+    await tab_to(page, site.tool)
+    await keyboard.press("ArrowRight")
+    await keyboard.press("ArrowLeft")
+    await tab_to(page, "Value")
+    await keyboard.type("[1, 2]")
+    await tab_to(page, "HCL")
+    await keyboard.press("Space")
+    await tab_to(page, "Add variable")
+    await keyboard.press("Enter")
+    await visitor.row("zones").wait_for()
+    assert (await site.stored(tenant))["zones"]["hcl"] is True
+
+    await tab_to(page, "Delete zones")
+    await keyboard.press("Enter")
+    await page.get_by_role("dialog").wait_for()
+    await keyboard.press("Escape")
+    await page.get_by_role("dialog").wait_for(state="detached")
+    assert (await page.evaluate(FOCUSED))[0] == "Delete zones"
+    await keyboard.press("Enter")
+    await keyboard.type("zones")
+    await keyboard.press("Enter")
+    await page.get_by_text("No variables yet").wait_for()

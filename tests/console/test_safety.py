@@ -1,0 +1,133 @@
+"""Hostile names and values are text, and values stay where they belong."""
+
+import json
+from typing import Any
+
+import pytest
+from playwright.async_api import Error, Page
+
+from tests.console.visitors import Crowd, Site
+
+IMAGE = "<img src=x onerror=alert(1)>"
+TURNING = "abc\u202etxt.exe"
+LONGEST = "<script>alert(1)</script>\n" * 10082  # 256 KiB
+
+# Whatever outlives a page or leaves it: storage, address, history, title.
+KEPT = """async () => JSON.stringify([
+  { ...sessionStorage }, { ...localStorage }, document.cookie, location.href, document.title,
+  history.state, await indexedDB.databases(), await caches.keys(),
+  performance.getEntries().map((one) => one.name),
+])"""
+# Whatever the page shows, in text, attributes and fields.
+SHOWN = """() => [document.documentElement.outerHTML,
+  ...[...document.querySelectorAll("input, textarea")].map((one) => one.value)].join("\\n")"""
+
+
+async def test_hostile_names_and_values_are_shown_as_text(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    await site.make(tenant, "<b>bold</b>", IMAGE, description=IMAGE)
+    await site.make(tenant, TURNING, TURNING, description=TURNING)
+    await site.make(tenant, "longest", LONGEST[: 256 * 1024])
+    visitor = await crowd.member(site, tenant)
+    page = visitor.page
+    for text in ("<b>bold</b>", "abc\\u202etxt.exe"):
+        await page.locator("th .name").get_by_text(text, exact=True).wait_for()
+    assert await page.get_by_text(IMAGE, exact=True).count() == 2
+    assert await page.locator("main img, main b, main script").count() == 0
+    assert "\u202e" not in await page.inner_text("main")
+
+    form = await visitor.edit("longest")
+    assert await form.get_by_label("Value").input_value() == LONGEST[: 256 * 1024]
+    await form.get_by_label("Description").fill("still works")
+    await form.get_by_role("button", name="Save").click()
+    await visitor.row("longest").get_by_text("still works").wait_for()
+
+    await visitor.button("Delete abc\u202etxt.exe").click()
+    await page.get_by_label("Type the key to confirm").fill("abc\\u202etxt.exe")
+    await page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    await visitor.row("abc\\u202etxt.exe").wait_for(state="detached")
+
+
+async def test_what_a_page_names_in_its_path_is_text(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await visitor.go("/%3Cimg%20src=x%20onerror=alert(1)%3E/workspaces/%3Cb%3Ex")
+    await visitor.sign_in("owner")
+    await visitor.page.get_by_role("heading", name="Nothing here").wait_for()
+    assert await visitor.page.locator("main img, header b").count() == 0
+
+
+async def test_the_policy_holds_and_its_breaches_are_noticed(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    """Also the control of every other test: none may have a complaint."""
+    visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
+    await visitor.go("/")
+    for code in (
+        "document.body.innerHTML = '<b>x</b>'",
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'x'}))",
+    ):
+        with pytest.raises(Error, match=r"Trusted(HTML|Script)"):
+            await visitor.page.evaluate(code)
+    inline = "const one = document.createElement('p'); one.setAttribute('style', 'color: red')"
+    await visitor.page.evaluate(inline)
+    await visitor.page.evaluate("fetch('http://127.0.0.2:1/').catch(() => {})")
+    assert [one for one in visitor.complaints if "style-src" in one or "style" in one]
+    assert [one for one in visitor.complaints if "connect-src" in one or "connect" in one]
+    visitor.complaints.clear()
+
+
+async def heap(page: Page) -> str:
+    """Everything that JavaScript still holds, after the garbage is collected."""
+    session = await page.context.new_cdp_session(page)
+    chunks: list[str] = []
+    session.on("HeapProfiler.addHeapSnapshotChunk", lambda event: chunks.append(event["chunk"]))
+    await session.send("HeapProfiler.collectGarbage")
+    await session.send("HeapProfiler.takeHeapSnapshot", {"reportProgress": False})
+    await session.detach()
+    strings: list[Any] = json.loads("".join(chunks))["strings"]
+    return "\n".join(map(str, strings))
+
+
+@pytest.mark.parametrize("way", ["added", "replaced", "imported"])
+async def test_a_secret_is_in_nothing_once_its_form_is_sent(
+    sqlite_site: Site, crowd: Crowd, way: str
+) -> None:
+    """The readable value beside it is the control: it is where it may be, and found there."""
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "open", "readable-canary")
+    await site.make(tenant, "old", "x", sensitive=True)
+    visitor = await crowd.member(site, tenant)
+    page = visitor.page
+    if way == "imported":
+        await visitor.button("Import").click()
+        await page.get_by_label("Contents of the file").fill("old=secret-canary\n")
+        await page.get_by_role("radio", name=".env").check()
+        await visitor.button("Preview").click()
+        await visitor.button("Apply 1 change").click()
+        await page.locator("dialog").wait_for(state="detached")
+    elif way == "replaced":
+        form = await visitor.edit("old")
+        await form.get_by_role("button", name="Replace value").click()
+        await form.get_by_label("New value").fill("secret-canary")
+        assert "secret-canary" in await page.evaluate(SHOWN)
+        await form.get_by_role("button", name="Save").click()
+        await form.wait_for(state="detached")
+    else:
+        form = await visitor.add("new", "secret-canary")
+        await form.get_by_label("Sensitive").check()
+        await form.get_by_role("button", name="Add variable").click()
+        await visitor.row("new").wait_for()
+    await page.get_by_label("Filter variables").fill("canary")
+    await page.get_by_label("Filter variables").fill("")
+
+    kept = await page.evaluate(KEPT)
+    assert "teamvars.session" in kept
+    assert "canary" not in kept
+    shown = await page.evaluate(SHOWN)
+    assert "readable-canary" in shown
+    assert "secret-canary" not in shown
+    held = await heap(page)
+    assert "readable-canary" in held
+    assert "secret-canary" not in held
+    assert "canary" not in site.served.server.log

@@ -1,0 +1,64 @@
+"""`/app/settings/tokens`, where `terraform login` sends people: one's own tokens."""
+
+import re
+
+from playwright.async_api import expect
+
+from tests.console.visitors import Crowd, Site
+
+
+async def test_a_token_is_made_shown_once_used_and_revoked(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go("/settings/tokens?source=terraform-login")
+    await visitor.sign_in("writer")
+    description = page.get_by_label("Description", exact=True)
+    assert await description.input_value() == "terraform login"
+    await description.fill("<b>robot</b>")
+    await page.get_by_role("radio", name="30 days").check()
+    await visitor.button("Create token").click()
+    made = await page.get_by_label("The new token").input_value()
+    row = page.get_by_role("listitem").filter(has_text="<b>robot</b>")
+    await row.get_by_text(re.compile("ends in 4 weeks|ends in 30 days")).wait_for()
+    account = await tenant.call(None, "GET", "/account/details", None, bearer(made))
+    assert account.json()["data"]["id"] == tenant.users["writer"]
+
+    await visitor.button("I have it").click()
+    assert await page.get_by_label("The new token").count() == 0
+    await page.reload()
+    await row.wait_for()
+    assert made not in await page.content()
+
+    await visitor.button("Revoke <b>robot</b>").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Revoke", exact=True).click()
+    await row.wait_for(state="detached")
+    gone = await tenant.call(None, "GET", "/account/details", None, bearer(made))
+    assert gone.status_code == 401
+
+
+async def test_revoking_the_token_one_has_signs_out(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await visitor.go("/settings/tokens")
+    await visitor.sign_in("writer")
+    await visitor.button("Revoke the token without a description").click()
+    dialog = visitor.page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("that is you")
+    await dialog.get_by_role("button", name="Revoke", exact=True).click()
+    await visitor.page.get_by_text("The token is not valid any more").wait_for()
+
+
+async def test_a_team_reads_that_users_alone_have_tokens_here(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
+    await visitor.go("/settings/tokens")
+    await visitor.sign_in("writers-token")
+    await visitor.page.get_by_text("Users alone have tokens of their own").wait_for()
+    assert await visitor.page.get_by_role("link", name="Tokens").count() == 0
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header of a request with that token."""
+    return {"Authorization": f"Bearer {token}"}
