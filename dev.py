@@ -143,6 +143,10 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
     ),
     "figures": ("measure what the core promises", partial(run, "dev", "python -m bench.core")),
     "hcl": ("measure what parsing values costs", partial(run, "runtime", "python -m bench.hcl")),
+    "screenshots": (
+        "pictures of the console for the README, in both themes",
+        partial(run, "dev", "python -m tests.console.screenshots"),
+    ),
     "lock": ("write requirements/*.txt anew; --upgrade for the latest versions", lock),
 }
 

@@ -103,6 +103,12 @@ def test_the_printed_lines_work_and_ctrl_c_leaves_nothing(dev: Dev, tmp_path: Pa
     assert "topsecret" not in dev.err.read_text()
 
 
+def test_the_first_line_leads_to_the_console(dev: Dev) -> None:
+    first = dev.out.read_text().strip().partition("\n")[0]
+    (address,) = re.findall(r"http\S+", first)
+    assert httpx.get(address).headers["Content-Type"].startswith("text/html")
+
+
 def test_the_printed_terraform_lines_are_a_configuration_that_terraform_takes(
     dev_tls: Dev, tmp_path: Path
 ) -> None:

@@ -28,7 +28,7 @@ async def test_a_variable_is_added_edited_and_deleted_in_its_place(
     await form.get_by_label("Description").fill("Shown at login")
     await form.get_by_role("button", name="Add variable").click()
     row = visitor.row("motd")
-    await row.get_by_text("+1 line").wait_for()
+    await row.get_by_text("2 lines").wait_for()
     await expect(page.get_by_role("button", name="Edit motd")).to_be_focused()
     stored = (await site.stored(tenant))["motd"]
     assert stored["value"] == "first line\n  second line"

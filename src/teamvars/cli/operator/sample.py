@@ -22,14 +22,18 @@ DIRECTORY = Directory(
         OrganizationEntry(
             name="acme",
             members={name: Status.INVITED if name == "carol" else Status.ACTIVE for name in PEOPLE},
-            workspaces=("network", "payments"),
+            workspaces=("checkout", "network", "payments", "warehouse"),
             teams=(
                 TeamEntry(OWNERS, members=("alice",)),
                 TeamEntry(
                     "platform",
                     manage_membership=True,
                     members=("bob",),
-                    workspaces={"network": AccessType.WRITE, "payments": AccessType.READ},
+                    workspaces={
+                        "checkout": AccessType.WRITE,
+                        "network": AccessType.WRITE,
+                        "payments": AccessType.READ,
+                    },
                 ),
                 TeamEntry("auditors", members=("erin",), workspaces={"payments": AccessType.READ}),
             ),
@@ -40,6 +44,24 @@ DIRECTORY = Directory(
 _TOOL, _ENV = Category.TOOL, Category.ENV
 
 VARIABLES = {
+    "checkout": (
+        VariableDraft("environment", "production", "", _TOOL),
+        VariableDraft("domain", "shop.example.com", "What customers type", _TOOL),
+        VariableDraft("replicas", "3", "", _TOOL, hcl=True),
+        VariableDraft(
+            "regions",
+            '{\n  "eu-central-1" = { replicas = 3, primary = true }\n'
+            '  "us-east-1"    = { replicas = 2, primary = false }\n}',
+            "Where it runs, and how often",
+            _TOOL,
+            hcl=True,
+        ),
+        VariableDraft("feature_flags", '["express", "gift-cards"]', "", _TOOL, hcl=True),
+        VariableDraft("AWS_REGION", "eu-central-1", "For the provider", _ENV),
+        VariableDraft("LOG_LEVEL", "info", "debug, info or warning", _ENV),
+        VariableDraft("SENTRY_DSN", "https://k3y@errors.example.com/7", "", _ENV, sensitive=True),
+        VariableDraft("STRIPE_SECRET_KEY", "sk_test_example", "Billing", _ENV, sensitive=True),
+    ),
     "network": (
         VariableDraft("region", "eu-central-1", "Where everything runs", _TOOL),
         VariableDraft(
@@ -88,6 +110,8 @@ def tour(url: str, applied: Applied, tokens: dict[str, str], authority: Path | N
         trust = f"export SSL_CERT_FILE={authority} CURL_CA_BUNDLE={authority}\n"
         terraform = _TERRAFORM.format(host=url.removeprefix("https://"), token=tokens["alice"])
     return f"""
+The console: {url}/app/ (sign in with alice's token)
+
 teamvars serves sample data at {url} until Ctrl-C; nothing of it is kept.
 
   Tokens

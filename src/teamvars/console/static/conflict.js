@@ -7,17 +7,17 @@ const NAMES = { key: "Key", value: "Value", description: "Description", category
   hcl: "HCL", sensitive: "Sensitive" };
 
 /**
- * @param {{workspaceId: string, now: any, changes: object, isSensitive: boolean, mine: Function,
- *   theirs: Function, edit: Function}} said `now` is null where it was deleted; `changes` are those
- *   of the form
+ * @param {{workspaceId: string, start: any, now: any, changes: object, isSensitive: boolean, mine: Function,
+ *   theirs: Function, edit: Function}} said `start` is what the form began
+ *   with, `now` is null where it was deleted; `changes` are those of the form
  */
-export function conflict({ workspaceId, now, changes, isSensitive, mine, theirs, edit }) {
+export function conflict({ workspaceId, start, now, changes, isSensitive, mine, theirs, edit }) {
   const who = h("p", { class: "hint" });
   if (now) sayWho(workspaceId, now.key, who);
   const title = now ? "Somebody else was faster" : "Somebody has deleted this variable";
   return h("section", { class: "conflict", "aria-label": title },
     h("h2", { tabindex: -1 }, title), who,
-    now ? both(now, changes, isSensitive) : h("p", {}, "What you typed is still in the form. Copy what you need, or leave it."),
+    now ? both(start, now, changes, isSensitive) : h("p", {}, "What you typed is still in the form. Copy what you need, or leave it."),
     h("div", { class: "actions" },
       now && button("Save mine", mine, { kind: "primary" }),
       button(now ? "Keep theirs" : "Leave it", theirs),
@@ -36,8 +36,10 @@ async function sayWho(workspaceId, key, place) {
   }
 }
 
-function both(now, changes, isSensitive) {
-  const rows = Object.keys(NAMES).map((one) => {
+/** What either of them has changed. */
+function both(start, now, changes, isSensitive) {
+  const touched = (one) => now[one] !== start[one] || one in changes || (one === "value" && isSensitive);
+  const rows = Object.keys(NAMES).filter(touched).map((one) => {
     const [theirs, mine] = [now[one], one in changes ? changes[one] : now[one]];
     return h("tr", { class: theirs !== mine && "differs" },
       h("th", { scope: "row" }, NAMES[one]),

@@ -1,5 +1,7 @@
 /** Building the document: of elements and text, never of markup in a string. */
 
+/** So many characters of a value are worth their place where there is room for a line. */
+const LITTLE = 200;
 const SVG = "http://www.w3.org/2000/svg";
 /** What is not seen, or turns the direction of what stands around it. */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029\u115f\u1160\u3164\uffa0]/gu;
@@ -81,6 +83,16 @@ export function announce(text) {
   place.replaceChildren();
   // After a moment, so that the same words are said again.
   setTimeout(() => place.replaceChildren(text), 50);
+}
+
+/** A value in the room of a line, as the list and previews have it. */
+export function little({ value, sensitive }) {
+  if (sensitive) return h("span", { class: "write-only" }, icon("lock"), "write-only");
+  if (value === "") return h("span", { class: "hint" }, "empty");
+  const cut = value.slice(0, LITTLE).replace(/\s*\n\s*/g, " ");
+  const lines = value.split("\n").length;
+  return [h("code", {}, h("bdi", {}, shown(cut), value.length > LITTLE && "…")),
+    lines > 1 && h("span", { class: "badge" }, `${lines.toLocaleString("en")} lines`)];
 }
 
 /** "1 variable", "5,000 variables". */

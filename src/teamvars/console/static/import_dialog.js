@@ -2,9 +2,9 @@
 
 import { Change, Refused, send } from "./api.js";
 import { show } from "./dialogs.js";
-import { button, count, h, name } from "./dom.js";
+import { button, count, h, little, name } from "./dom.js";
 import { choice, clearErrors, field, form, keepTyped } from "./fields.js";
-import { changesOf, itemErrors, little, resultTable, summaryOf } from "./results.js";
+import { changesOf, itemErrors, resultTable, summaryOf } from "./results.js";
 import { editor } from "./value_field.js";
 
 const FORMATS = [
@@ -152,15 +152,15 @@ class Import {
   /** What it will be; what is new can still be made sensitive here. */
   #value(result, item) {
     const before = this.list.all.find((one) => one.id === result.id);
-    if (before?.sensitive) return little("", true);
-    const value = h("span", {}, little(item.value, item.sensitive));
+    if (before?.sensitive) return little(before);
+    const value = h("span", {}, little(item));
     if (result.outcome !== "created") {
-      const isOther = before && before.value !== item.value && result.outcome === "updated";
-      return [isOther && [h("s", {}, little(before.value, false)), " "], value];
+      const isOther = before && before.value !== item.value;
+      return [isOther && h("span", { class: "before" }, little(before)), value];
     }
     const box = h("input", { type: "checkbox", checked: item.sensitive === true, onchange: () => {
       item.sensitive = box.checked;
-      value.replaceChildren(little(item.value, box.checked));
+      value.replaceChildren(...[little(item)].flat().filter(Boolean));
     } });
     return [value, h("label", { class: "small" }, box, "Sensitive", h("span", { class: "unseen" }, ": ", name(item.key)))];
   }

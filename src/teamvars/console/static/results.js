@@ -1,10 +1,9 @@
 /** What an import or a copy would do, as a table, before it is done. */
 
-import { h, icon, name, shown } from "./dom.js";
+import { h, name, shown } from "./dom.js";
 
 const MARKS = { created: "new", updated: "changed", unchanged: "same", deleted: "deleted" };
 const MOST_ROWS = 200;
-const SHOWN_CHARACTERS = 120;
 
 /** "2 new, 1 changed, 3 the same". */
 export function summaryOf(results) {
@@ -38,14 +37,6 @@ export function resultTable(results, heading, more) {
         h("tbody", {}, rows))),
     rest > 0 && h("p", { class: "hint" }, `And ${rest.toLocaleString("en")} more.`),
   ];
-}
-
-/** A value in little room. */
-export function little(text, isHidden) {
-  if (isHidden) return h("span", { class: "write-only" }, icon("lock"), "write-only");
-  if (text === "") return h("span", { class: "hint" }, "empty");
-  const cut = text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
-  return h("code", {}, h("bdi", {}, shown(cut.replaceAll("\n", "⏎"))));
 }
 
 /** Errors of items, by the keys they are about; `itemAt(number)` is what the request had there. */

@@ -56,7 +56,7 @@ export function variableForm(said) {
     const now = await readNow(path);
     if (now) version = now.version;
     const changes = changesOf(start, fields.said());
-    const panel = conflict({ workspaceId, now, changes, isSensitive: start.sensitive || fields.said().sensitive,
+    const panel = conflict({ workspaceId, start, now, changes, isSensitive: start.sensitive || fields.said().sensitive,
       mine: () => {
         back();
         element.requestSubmit();

@@ -1,9 +1,8 @@
 /** The table of variables. Of many it has the first ones, and more as one scrolls down. */
 
-import { h, icon, name, pictureButton, shown } from "./dom.js";
+import { h, little, name, pictureButton } from "./dom.js";
 
 const PIECE = 60;
-const SHOWN_CHARACTERS = 240;
 const COLUMNS = [["key", "Key"], ["value", "Value"], ["kind", "Kind"]];
 
 export class VariableTable {
@@ -90,21 +89,11 @@ export class VariableTable {
     return h("tr", { "data-id": one.id },
       h("th", { scope: "row", class: "key" }, h("span", { class: "name" }, name(one.key)),
         one.description && h("span", { class: "description" }, name(one.description))),
-      h("td", { class: "value" }, valueOf(one)),
+      h("td", { class: "value" }, little(one)),
       h("td", { class: "kind" }, h("span", { class: "category" }, one.category),
         one.hcl && h("span", { class: "badge" }, "hcl")),
       h("td", { class: "acts" },
         pictureButton(may ? "edit" : "view", label, () => open(one.id)),
         may && pictureButton("remove", `Delete ${one.key}`, () => remove(one.id))));
   }
-}
-
-function valueOf({ value, sensitive }) {
-  if (sensitive) return h("span", { class: "write-only" }, icon("lock"), "write-only");
-  if (value === "") return h("span", { class: "hint" }, "empty");
-  const [line] = value.split("\n", 1);
-  const more = value.length - line.length > 0 ? value.split("\n").length - 1 : 0;
-  const cut = line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line;
-  return [h("code", {}, h("bdi", {}, shown(cut))),
-    more > 0 && h("span", { class: "badge" }, `+${more} ${more === 1 ? "line" : "lines"}`)];
 }
