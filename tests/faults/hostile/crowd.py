@@ -1,5 +1,6 @@
 """A neighbour of the bystander's: an organization with many workspaces, teams and tokens."""
 
+import asyncio
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,8 +60,10 @@ async def crowd(served: ServedDeployment) -> Crowd:
     directory = Directory((UserEntry(username, f"{username}@example.com"),), (organization,))
     applied = await served.services.directory.apply(operator(), directory, Options())
     ids = applied.organizations[name].workspaces
-    tokens = [await _token(served, OwnerName(user=username)) for _ in range(_TOKENS)]
-    team_tokens = [await _token(served, OwnerName(organization=name, team=team)) for team in teams]
+    users = [OwnerName(user=username)] * _TOKENS
+    owners = [*users, *(OwnerName(organization=name, team=team) for team in teams)]
+    made = await asyncio.gather(*(_token(served, owner) for owner in owners))
+    tokens, team_tokens = made[:_TOKENS], made[_TOKENS:]
     await _fill(served, ids["long"], tokens[0])
     long = f"/api/v2/workspaces/{ids['long']}/vars"
     return Crowd([ids[site] for site in sites], tokens, team_tokens, long)
