@@ -26,10 +26,10 @@ _COLUMNS = (
     "users.site_admin, users.placeholder, users.disabled, "
     "invitations.expires_at, invitations.delivery"
 )
-# Of what an older release has accepted the row may be left; it is no invitation any more.
 _FOLDED_USERNAME = "coalesce(memberships.invited_as_folded, users.username_folded)"
 _FOLDED_EMAIL = "coalesce(memberships.invited_as_folded, users.email_folded)"
 _FOLDED = (_FOLDED_USERNAME, _FOLDED_EMAIL)
+# Of what an older release has accepted the row may be left; it is no invitation any more.
 _TABLES = (
     "memberships JOIN users ON users.id = memberships.user_id "
     "JOIN organizations ON organizations.id = memberships.organization_id "

@@ -25,6 +25,12 @@
     accept.disabled = false;
   };
 
+  const offerAgain = () => {
+    accept.hidden = accept.disabled = false;
+    accept.textContent = "Try again";
+    accept.onclick = () => location.reload();
+  };
+
   const tell = (found) => {
     if (found.status === 422) message.textContent = dead;
     else if (found.error) message.textContent = found.error.detail;
@@ -35,7 +41,11 @@
 
   const show = async () => {
     const found = await ask("show", {});
-    if (found.status !== 200) return tell(found);
+    if (found.status !== 200) {
+      tell(found);
+      if (!accept.hidden) offerAgain();
+      return;
+    }
     const said = found.data.attributes;
     const who = said.inviter === null ? "You are invited" : `${said.inviter} invites you`;
     const until = new Date(said["expires-at"]).toLocaleString();
@@ -82,8 +92,6 @@
   if (secret === "") message.textContent = dead;
   else show().catch(() => {
     unreachable();
-    accept.hidden = false;
-    accept.textContent = "Try again";
-    accept.onclick = () => location.reload();
+    offerAgain();
   });
 })();
