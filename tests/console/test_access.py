@@ -88,7 +88,7 @@ async def dialogs(visitor: Visitor, look: Look) -> None:
     await look("import")
     await visitor.button("Cancel").click()
     await visitor.button("Copy from …").click()
-    await page.get_by_role("option").first.wait_for(state="attached")
+    await page.locator("datalist option").first.wait_for(state="attached")
     await look("copy")
     await visitor.button("Cancel").click()
     await visitor.button("Delete PSK").click()

@@ -51,17 +51,29 @@ export function read(path, options = {}) {
   return request("GET", path, options);
 }
 
-/** Every resource of a list, page by page, together with what the pages include. */
+/** A page of a list, and how many there are on all of them. */
+export async function readPage(path, number, options = {}) {
+  const joint = path.includes("?") ? "&" : "?";
+  const { document } = await request("GET", `${path}${joint}page[number]=${number}&page[size]=${PAGE_SIZE}`, options);
+  const { "next-page": next, "total-count": total } = document.meta.pagination;
+  return { items: document.data, next, total };
+}
+
+/** Every resource of a list that is never long. */
 export async function readAll(path, options = {}) {
   const found = [];
-  const joint = path.includes("?") ? "&" : "?";
-  for (let page = 1; page; ) {
-    const query = `${joint}page[number]=${page}&page[size]=${PAGE_SIZE}`;
-    const { document } = await request("GET", path + query, options);
-    found.push(...document.data);
-    page = document.meta.pagination["next-page"];
+  for (let number = 1; number; ) {
+    const { items, next } = await readPage(path, number, options);
+    found.push(...items);
+    number = next;
   }
   return found;
+}
+
+/** How this server calls the categories of variables, its own first. */
+export async function categories(options = {}) {
+  const answer = await fetched("/", { headers: { Accept: "application/json" }, ...options });
+  return answered(answer).document.categories;
 }
 
 /** Sends a document. With a `change` it is sent again where no answer came, and happens once. */

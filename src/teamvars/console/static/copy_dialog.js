@@ -1,10 +1,12 @@
 /** Copies variables from another workspace of the organization, after a look at what would change. */
 
-import { Change, Refused, read, readAll, send } from "./api.js";
+import { Change, Refused, read, readPage, send } from "./api.js";
 import { show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
-import { choice, field, form } from "./fields.js";
+import { choice, field, form, keepTyped } from "./fields.js";
 import { changesOf, itemErrors, resultTable, summaryOf } from "./results.js";
+
+const SOURCE = "/data/relationships/source/data/id";
 
 /** `done(text)` is called once they are copied; `owns`: sensitive ones may be copied too. */
 export function copyDialog(organization, workspace, owns, done) {
@@ -17,43 +19,63 @@ class Copy {
 
   constructor(organization, workspace, owns, close, done) {
     Object.assign(this, { owns, close, done, path: `/workspaces/${workspace.id}/actions/copy` });
-    this.source = h("select", { autofocus: true });
+    this.list = `/organizations/${encodeURIComponent(organization)}/workspaces`;
+    this.names = h("datalist", { id: "workspace-names" });
+    this.source = h("input", { list: this.names.id, autofocus: true, spellcheck: "false",
+      autocapitalize: "none", maxlength: 90, oninput: () => this.#suggest() });
     this.conflict = choice({ legend: "What is here already", chosen: "skip",
       options: [{ value: "skip", label: "Leave as it is" }, { value: "replace", label: "Replace" }] });
     this.choosing = form({ onsubmit: () => this.#look() },
-      field({ label: "Workspace", control: this.source, pointer: "/data/relationships/source/data/id" }),
-      this.conflict.element,
+      field({ label: "From workspace", control: this.source, pointer: SOURCE,
+        hint: "One of the same organization, that you may read." }),
+      this.names, this.conflict.element,
       h("div", { class: "actions" }, h("button", { class: "button primary" }, "Preview"), button("Cancel", close)));
+    // What is chosen here is nothing that anybody would miss.
+    this.choosing.addEventListener("input", () => keepTyped(this.choosing, false));
     this.preview = h("div", { hidden: true });
     this.element = h("div", {}, this.choosing, this.preview);
-    this.#fill(organization, workspace.id);
+    this.#suggest();
   }
 
-  async #fill(organization, here) {
-    const all = await readAll(`/organizations/${encodeURIComponent(organization)}/workspaces`);
-    const others = all.filter((one) => one.id !== here);
-    this.source.replaceChildren(...others.map(({ id, attributes }) =>
-      h("option", { value: id }, `${attributes.name} (${count(attributes["variables-count"], "variable")})`)));
-    if (!others.length) this.choosing.replaceChildren(h("p", {}, "There is no other workspace that you may read."),
-      h("div", { class: "actions" }, button("Close", this.close)));
+  /** Names that have what is typed in them. */
+  async #suggest() {
+    const words = this.source.value;
+    const query = words ? `?search[name]=${encodeURIComponent(words)}` : "";
+    const { items } = await readPage(this.list + query, 1);
+    if (words !== this.source.value) return;
+    this.names.replaceChildren(...items.map(({ attributes }) => h("option", { value: attributes.name })));
+  }
+
+  /** The id of the workspace of that name. Refuses one that there is not, at its field. */
+  async #find() {
+    try {
+      const { document } = await read(`${this.list}/${encodeURIComponent(this.source.value.trim())}`);
+      return document.data.id;
+    } catch (error) {
+      if (!(error instanceof Refused && [404, 405].includes(error.status))) throw error;
+      const detail = "There is no workspace of this name that you may read.";
+      throw new Refused(404, [{ detail, source: { pointer: SOURCE } }]);
+    }
   }
 
   #document(dryRun) {
     const attributes = { "on-conflict": this.conflict.chosen() };
     if (this.keys) attributes.keys = this.keys;
-    const source = { data: { type: "workspaces", id: this.source.value } };
+    const source = { data: { type: "workspaces", id: this.sourceId } };
     return { data: { type: "copies", attributes, relationships: { source } }, meta: { "dry-run": dryRun } };
   }
 
   async #look() {
+    this.sourceId = await this.#find();
     const note = await this.#leaveBehind();
     let answer;
     try {
       answer = await send("POST", this.path, this.#document(true));
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      this.choosing.querySelector(".errors").replaceChildren(h("ul", {}, itemErrors(error, (at) => this.keys?.[at])));
-      return;
+      if (error.errors.some((one) => one.source?.pointer === SOURCE)) throw error;
+      const told = itemErrors(error, (at) => this.keys?.[at]);
+      return this.choosing.querySelector(".errors").replaceChildren(h("ul", {}, told));
     }
     this.choosing.hidden = true;
     this.preview.hidden = false;
@@ -65,7 +87,7 @@ class Copy {
   async #leaveBehind() {
     this.keys = null;
     if (this.owns) return "";
-    const { document } = await read(`/workspaces/${this.source.value}/vars`);
+    const { document } = await read(`/workspaces/${this.sourceId}/vars`);
     const readable = document.data.filter((one) => !one.attributes.sensitive);
     const left = document.data.length - readable.length;
     this.keys = readable.map(({ attributes: { key, category } }) => ({ key, category }));

@@ -4,49 +4,50 @@ import { button, h } from "./dom.js";
 import { holdsTyped } from "./fields.js";
 
 const open = [];
+let aside = false;
 
 /**
- * Shows `content` until `close` is called, and gives the focus back then.
- * @param {string} title
- * @param {(close: () => void) => unknown} content
+ * Shows what `content(close)` returns until `close` is called, and gives the focus back then.
+ * `onclose` is called however it ends.
  */
-export function show(title, content, { wide = false } = {}) {
+export function show(title, content, { wide = false, onclose } = {}) {
   const heading = h("h2", { id: `dialog-${open.length}`, tabindex: -1 }, title);
   const dialog = h("dialog", { class: wide && "wide", "aria-labelledby": heading.id });
   const before = document.activeElement;
   const close = () => {
-    if (open.includes(dialog)) open.splice(open.indexOf(dialog), 1);
-    dialog.close();
+    if (!open.includes(dialog)) return;
+    open.splice(open.indexOf(dialog), 1);
     dialog.remove();
     if (before?.isConnected) before.focus();
+    onclose?.();
   };
   dialog.addEventListener("cancel", async (event) => {
     event.preventDefault();
     if (await mayLose(dialog)) close();
+  });
+  dialog.addEventListener("close", () => {
+    if (aside || !open.includes(dialog)) return;
+    if (holdsTyped(dialog)) dialog.showModal(); // a second Escape closes without asking
+    else close();
   });
   dialog.append(heading, h("div", {}, content(close)));
   document.getElementById("main").append(dialog);
   open.push(dialog);
   dialog.showModal();
   (dialog.querySelector("[autofocus], textarea, input:not([type=radio])") ?? heading).focus();
-  return close;
 }
 
 /** Asks, and says whether the answer was yes. */
 export function ask(title, text, yes, { kind = "primary", no = "Cancel" } = {}) {
   return new Promise((resolve) => {
-    show(title, (close) => {
-      const answer = (is) => () => {
+    let said = false;
+    const content = (close) => [h("p", {}, text), h("div", { class: "actions" },
+      button(yes, () => {
+        said = true;
         close();
-        resolve(is);
-      };
-      const refuse = button(no, answer(false));
-      const place = h("div", {}, h("p", {}, text),
-        h("div", { class: "actions" }, button(yes, answer(true), { kind }), refuse));
-      // Escape, which closes without an answer of its own.
-      queueMicrotask(() => place.closest("dialog")?.addEventListener("cancel", () => resolve(false)));
-      return place;
-    });
+      }, { kind }),
+      button(no, close))];
+    show(title, content, { onclose: () => resolve(said) });
   });
 }
 
@@ -58,14 +59,17 @@ export async function mayLose(element) {
 
 /** Hides all of them, with what they hold, until `bringBack`. */
 export function putAside() {
+  aside = true;
   for (const dialog of open) dialog.close();
 }
 
 export function bringBack() {
+  aside = false;
   for (const dialog of open) dialog.showModal();
 }
 
 /** Ends all of them. */
 export function endAll() {
+  aside = false;
   for (const dialog of open.splice(0)) dialog.remove();
 }

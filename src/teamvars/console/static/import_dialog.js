@@ -7,6 +7,8 @@ import { choice, clearErrors, field, form, keepTyped } from "./fields.js";
 import { changesOf, itemErrors, resultTable, summaryOf } from "./results.js";
 import { editor } from "./value_field.js";
 
+/** More than the API takes, so that it is the API that says so. */
+const LARGEST_BYTES = 1024 * 1024;
 const FORMATS = [
   { value: "tfvars", label: ".tfvars" },
   { value: "dotenv", label: ".env" },
@@ -27,7 +29,7 @@ export function watchDrops(element, signal, take) {
     const [file] = event.dataTransfer.files;
     if (!file || document.querySelector("dialog[open]")) return;
     event.preventDefault();
-    take({ name: file.name, text: await file.text() });
+    take(await contentsOf(file));
   }, options);
   document.addEventListener("paste", (event) => {
     const text = event.clipboardData.getData("text/plain");
@@ -61,7 +63,7 @@ class Import {
     const chosen = h("input", { type: "file", class: "unseen", "aria-label": "Choose a file",
       onchange: async () => {
         const [file] = chosen.files;
-        if (file) this.#take({ name: file.name, text: await file.text() });
+        if (file) this.#take(await contentsOf(file));
       } });
     return form({ onsubmit: () => this.#read() },
       field({ label: "Contents of the file", control: this.text.element, pointer: "/data/attributes/content",
@@ -177,6 +179,11 @@ class Import {
     this.#leave();
     this.done(`${summaryOf(results)}.`);
   }
+}
+
+/** Its name and text. Of one that is too long for any server only the beginning, which is refused. */
+async function contentsOf(file) {
+  return { name: file.name, text: await file.slice(0, LARGEST_BYTES + 1).text() };
 }
 
 function nameOf({ key, category }) {

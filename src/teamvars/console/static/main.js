@@ -126,10 +126,9 @@ function follow(event) {
 async function goBack() {
   const wanted = location.pathname + location.search;
   if (wanted === shownPath) return;
-  if (holdsTyped(page)) {
-    history.pushState(null, "", shownPath); // stays where it was until it is clear that one leaves
-    await go(wanted);
-  } else await render();
+  if (session.token() !== null && !holdsTyped(page)) return render();
+  history.pushState(null, "", shownPath); // stays where it was until it is clear that one leaves
+  if (session.token() !== null) await go(wanted);
 }
 
 /** What went wrong after a click, and has no field or form to be told at. */

@@ -1,6 +1,6 @@
 /** The page of a workspace: its variables. */
 
-import { read } from "./api.js";
+import { categories, read } from "./api.js";
 import { copyDialog } from "./copy_dialog.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { announce, button, count, h, icon } from "./dom.js";
@@ -16,17 +16,17 @@ export async function variablesPage(context) {
   const { organization, workspace, signal } = context;
   const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
   const found = (await read(path, { signal })).document.data;
-  const [listed, index] = await Promise.all([
+  const [listed, words] = await Promise.all([
     read(`/workspaces/${found.id}/vars`, { signal }),
-    fetch("/", { headers: { Accept: "application/json" }, signal }).then((answer) => answer.json()),
+    categories({ signal }),
   ]);
-  return new VariablesPage(context, found, index.categories, listed.document.data).element;
+  return new VariablesPage(context, found, words, listed.document.data).element;
 }
 
 class VariablesPage {
-  constructor(context, workspace, categories, resources) {
+  constructor(context, workspace, words, resources) {
     this.workspace = workspace;
-    this.categories = categories;
+    this.categories = words;
     this.organization = context.organization;
     this.list = new VariableList(resources);
     const may = workspace.attributes.permissions;

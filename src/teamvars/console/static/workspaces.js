@@ -1,29 +1,48 @@
 /** The workspaces of an organization that one may see. */
 
-import { readAll } from "./api.js";
-import { announce, count, h, icon, name } from "./dom.js";
+import { readPage } from "./api.js";
+import { announce, button, count, h, icon, name } from "./dom.js";
 
+const WAIT_MS = 200;
 
 export async function workspacesPage({ organization, signal }) {
-  const base = `/organizations/${encodeURIComponent(organization)}/workspaces`;
-  const all = await readAll(base, { signal });
   const rows = h("ul", { class: "rows", role: "list" });
-  const input = h("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter by name",
-    spellcheck: "false", oninput: () => draw() });
-  const draw = () => {
-    const words = input.value.trim().toLowerCase();
-    const found = all.filter((one) => one.attributes.name.toLowerCase().includes(words));
-    rows.replaceChildren(...found.map((one) => row(organization, one)));
-    if (!found.length) rows.append(h("li", { class: "hint" }, "No workspace has this in its name."));
-    if (words) announce(count(found.length, "workspace"));
+  const lead = h("p", { class: "lead" });
+  const more = h("div", { class: "actions" });
+  let asked = 0;
+  /** Shows a page of those with these characters in their names, below the former ones. */
+  const draw = async (words, number) => {
+    const mine = ++asked;
+    const { items, next, total } = await readPage(pathOf(organization, words), number, { signal });
+    if (mine !== asked) return total; // something else was typed meanwhile
+    if (number === 1) rows.replaceChildren();
+    rows.append(...items.map((one) => row(organization, one)));
+    if (!total) rows.append(h("li", { class: "hint" }, "No workspace has this in its name."));
+    more.replaceChildren(...(next ? [button("Show more", () => draw(words, next))] : []));
+    lead.replaceChildren(`${count(total, "workspace")} ${words ? "found" : "you can see"} in `, name(organization));
+    if (words) announce(`${count(total, "workspace")} found`);
+    return total;
   };
-  draw();
   const title = h("h1", { tabindex: -1 }, "Workspaces");
-  if (!all.length) return h("section", {}, title, nothing());
-  return h("section", {},
-    title, h("p", { class: "lead" }, `${count(all.length, "workspace")} you can see in `, name(organization)),
-    h("div", { class: "toolbar" }, h("div", { class: "search" }, icon("search"), input)),
-    rows);
+  if (!(await draw("", 1))) return h("section", {}, title, nothing());
+  const search = filter((words) => draw(words, 1));
+  return h("section", {}, title, lead, h("div", { class: "toolbar" }, search), rows, more);
+}
+
+function pathOf(organization, words) {
+  const query = words ? `?search[name]=${encodeURIComponent(words)}` : "";
+  return `/organizations/${encodeURIComponent(organization)}/workspaces${query}`;
+}
+
+/** A field that says what is in it, shortly after the last key. */
+function filter(say) {
+  let timer = null;
+  const input = h("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter by name",
+    spellcheck: "false", maxlength: 90, oninput: () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => say(input.value.trim()), WAIT_MS);
+    } });
+  return h("div", { class: "search" }, icon("search"), input);
 }
 
 function row(organization, { attributes }) {
