@@ -245,3 +245,20 @@ async def test_whoever_leaves_with_something_typed_is_asked(
     await visitor.page.get_by_role("link", name=tenant.organization).click()
     await visitor.button("Leave it").click()
     await visitor.page.get_by_role("heading", name="Workspaces").wait_for()
+
+
+async def test_escape_never_loses_what_was_typed_unasked(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    await visitor.button("Import").click()
+    contents = visitor.page.get_by_label("Contents of the file")
+    await contents.fill("A=1\n")
+    for _ in range(3):
+        await visitor.page.keyboard.press("Escape")
+        await visitor.button("Stay").wait_for()
+        await visitor.page.keyboard.press("Escape")
+        await visitor.button("Stay").wait_for(state="detached")
+        assert await contents.input_value() == "A=1\n"
+    await visitor.page.keyboard.press("Escape")
+    await visitor.button("Leave it").click()
+    await expect(visitor.page.locator("dialog")).to_have_count(0)

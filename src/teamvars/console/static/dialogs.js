@@ -21,14 +21,18 @@ export function show(title, content, { wide = false, onclose } = {}) {
     if (before?.isConnected) before.focus();
     onclose?.();
   };
-  dialog.addEventListener("cancel", async (event) => {
-    event.preventDefault();
+  const leave = async () => {
     if (await mayLose(dialog)) close();
+  };
+  dialog.addEventListener("cancel", (event) => {
+    if (!event.cancelable) return; // browsers close on a second Escape, whatever the page says
+    event.preventDefault();
+    leave();
   });
   dialog.addEventListener("close", () => {
     if (aside || !open.includes(dialog)) return;
-    if (holdsTyped(dialog)) dialog.showModal(); // a second Escape closes without asking
-    else close();
+    if (holdsTyped(dialog)) dialog.showModal();
+    leave();
   });
   dialog.append(heading, h("div", {}, content(close)));
   document.getElementById("main").append(dialog);
