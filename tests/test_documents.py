@@ -27,7 +27,15 @@ from teamvars.services import audit_pages, parsed_files
 from teamvars.storage.variable_search import MAX_LOOKED_AT
 from teamvars.variable_files import tfvars_json
 from teamvars.web.dialects import STANDARD, TERRAFORM
-from teamvars.web.http import cursors, errors, idempotency, json_body, json_items, paging
+from teamvars.web.http import (
+    cursors,
+    errors,
+    fair_slots,
+    idempotency,
+    json_body,
+    json_items,
+    paging,
+)
 from teamvars.web.http import parameters as includes
 from teamvars.web.http.budgets import (
     LARGE_BODY_BYTES,
@@ -252,6 +260,11 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         cursors.MAX_CHARACTERS,
         *[audit_pages.MOST_SEARCHED] * 3,
         errors.MOST_BYTES,
+        fair_slots.PRINCIPAL_SHARE,
+        fair_slots.ORGANIZATION_SHARE,
+        fair_slots.LONE_SLOTS,
+        fair_slots.PRINCIPAL_WAITERS,
+        20,  # failures.MOST_FAILURES, which the tests lift
         idempotency.MAX_CHARACTERS,
         repeats.MAX_RECORDS,
         repeats.MAX_BYTES,
