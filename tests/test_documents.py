@@ -11,7 +11,9 @@ import pytest
 import yaml
 
 from teamvars import cli, settings, variable_files
+from teamvars.cli.commands import CLIENT, OPERATOR
 from teamvars.cli.operator import directory_file, directory_yaml
+from teamvars.cli.variables import CLIENT_VARIABLES
 from teamvars.domain import (
     applies,
     invitations,
@@ -126,10 +128,16 @@ def test_every_command_of_dev_py_that_is_named_exists() -> None:
 
 def test_every_command_and_every_setting_is_in_the_operators_document() -> None:
     text = (ROOT / "docs" / "operating.md").read_text()
-    groups = {words[:1] for words in commands() if len(words) == 2}
-    for words in commands() - groups - {()}:
-        assert f"`teamvars {' '.join(words)}`" in text
+    for words, _, _ in OPERATOR:
+        assert f"`teamvars {words}`" in text
     assert settings.variables() == set(SETTING.findall(text))
+
+
+def test_every_command_and_every_variable_of_the_client_is_in_its_document() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text()
+    for words, _, _ in CLIENT:
+        assert f"`teamvars {words}`" in text
+    assert set(SETTING.findall(text)) >= CLIENT_VARIABLES
 
 
 def test_every_setting_that_is_named_exists() -> None:
@@ -137,7 +145,7 @@ def test_every_setting_that_is_named_exists() -> None:
     of_tests = {name for name in SETTING.findall(sources) if name.startswith("TEAMVARS_TEST_")}
     for document in DOCUMENTS:
         named = set(SETTING.findall(document.read_text()))
-        assert named <= settings.variables() | of_tests, document.name
+        assert named <= settings.variables() | CLIENT_VARIABLES | of_tests, document.name
 
 
 def test_the_table_of_errors_is_that_of_the_code() -> None:

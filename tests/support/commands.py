@@ -152,8 +152,9 @@ def _become(request: _Request) -> NoReturn:
 
 
 if __name__ == "__main__":
-    from teamvars.cli import main, operator
+    from teamvars.cli import client, main, operator
 
-    for module in pkgutil.iter_modules(operator.__path__, f"{operator.__name__}."):
-        importlib.import_module(module.name)  # noqa: TID251 - loads what lazy commands would
+    for room in (client, operator):
+        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)  # noqa: TID251 - loads what lazy commands would
     _serve_requests()

@@ -7,53 +7,11 @@ from typing import Annotated
 import typer
 
 from teamvars import __version__
+from teamvars.cli.commands import CLIENT, GROUPS, OPERATOR
+from teamvars.cli.failures import Failure
 from teamvars.cli.flags import Flags
-from teamvars.cli.lazy import add
+from teamvars.cli.lazy import add, named
 from teamvars.origins import origin
-
-GROUPS = {
-    "migrate": "The schema of the database.",
-    "directory": "Users, organizations, workspaces and teams.",
-    "invite": "Invitations of organizations.",
-    "token": "API tokens.",
-    "user": "Users, and those who leave.",
-    "keys": "The keys of the keyring.",
-    "audit": "The audit trail.",
-}
-COMMANDS = (
-    ("dev", "dev:dev", "Try it: a server with sample data that is gone after Ctrl-C."),
-    ("init", "installation:init", "Make the data directory, the keyring and the schema."),
-    ("serve", "serve:serve", "Serve the API until SIGTERM."),
-    ("doctor", "doctor:doctor", "Look at everything, change nothing."),
-    ("migrate up", "installation:up", "Apply the migrations that are missing."),
-    ("migrate status", "installation:status", "List the migrations that are missing."),
-    ("migrate check", "installation:check", "Exit with 3 when migrations are missing."),
-    ("directory apply", "directory:apply", "Make the directory what the file says."),
-    (
-        "directory export",
-        "directory:export",
-        "Print the directory as a file that 'directory apply' takes.",
-    ),
-    ("invite create", "invitations:create", "Invite somebody by e-mail address."),
-    ("invite list", "invitations:list_", "List the invitations that were not accepted yet."),
-    ("invite resend", "invitations:resend", "Make a new link; the former one is void."),
-    ("invite revoke", "invitations:revoke", "Take an invitation back."),
-    ("token create", "tokens:create", "Make a token and show it, once."),
-    ("token list", "tokens:list_", "List the tokens that were not revoked."),
-    ("token revoke", "tokens:revoke", "End tokens at once."),
-    ("user list", "users:list_", "List all users."),
-    ("user show", "users:show", "Show a user's memberships and tokens."),
-    ("user disable", "users:disable", "Refuse all of a user's tokens from now on."),
-    ("user enable", "users:enable", "Let a user's tokens and memberships count again."),
-    ("user rename", "users:rename", "Give a user another name."),
-    ("access", "access:access", "Show who may read and write the variables of a workspace."),
-    ("keys status", "keys:status", "List the keys, and which are active."),
-    ("audit list", "audit:list_", "Show the newest entries."),
-    ("audit verify", "audit:verify", "Prove that nobody has touched the trail."),
-    ("audit head", "audit:head", "Print where each stream stands."),
-    ("audit export", "audit:export", "Print all entries, one JSON object a line."),
-)
-"""Each command's words, its function in a module of `cli/operator`, and a summary of its help."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -88,8 +46,9 @@ def _program() -> typer.core.TyperGroup:
     )
     typed.callback()(_root)
     program = typer.main.get_group(typed)
-    for words, place, summary in COMMANDS:
-        add(program, GROUPS, words, f"teamvars.cli.operator.{place}", summary)
+    for room, commands in (("client", CLIENT), ("operator", OPERATOR)):
+        for words, place, summary in commands:
+            add(program, GROUPS, words, f"teamvars.cli.{room}.{place}", summary)
     return program
 
 
@@ -112,6 +71,8 @@ def main() -> None:
         sys.exit(2)
     try:
         app()
+    except Failure as failure:
+        sys.exit(named("teamvars.cli.output:ended")(failure))
     except Exception as error:
         # Its text may hold what nobody may see, such as a part of the database's URL.
         sys.exit(f"teamvars: unexpected {origin(error)}")

@@ -7,6 +7,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
+def named(place: str) -> Any:
+    """What stands at `module:name`; the module is loaded now."""
+    module, _, name = place.partition(":")
+    # By name, and only here: an import at the top would load everything for every command.
+    return getattr(importlib.import_module(module), name)
+
+
 class LazyCommand(TyperCommand):
     """Stands in a group for the function at `module:function`; help shows its summary alone."""
 
@@ -20,25 +27,46 @@ class LazyCommand(TyperCommand):
 
     def load(self) -> Any:
         """The command itself."""
-        module, _, function = self._place.partition(":")
-        # By name, and only here: an import at the top would load everything for every command.
-        loaded = importlib.import_module(module)
-        app = typer.Typer(add_completion=False)
-        app.command(self.name)(getattr(loaded, function))
-        return typer.main.get_command(app)
+        return _command(self.name, self._place)
+
+
+class LazyGroup(TyperGroup):
+    """A group that is a command as well: `login`, beside `login tokens`."""
+
+    def __init__(self, name: str, place: str, summary: str) -> None:
+        super().__init__(name=name, help=summary, invoke_without_command=True)
+        self._place = place
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
+        """The context of the group, with the options and the function of its own command."""
+        own = self.load()
+        self.params, self.callback, self.help = own.params, own.callback, own.help
+        return super().make_context(info_name, args, *rest, **more)
+
+    def load(self) -> Any:
+        """Its own command, without those below it."""
+        return _command(self.name, self._place)
+
+
+def _command(name: str | None, place: str) -> Any:
+    app = typer.Typer(add_completion=False)
+    app.command(name)(named(place))
+    return typer.main.get_command(app)
 
 
 def add(app: TyperGroup, groups: dict[str, str], words: str, place: str, summary: str) -> None:
-    """Puts a command of one or two words into the program, and its group if it is the first.
+    """Puts a command of one word or more into the program, and its groups where they are new.
 
-    `groups` has the help of each group.
+    `groups` has the help of each group. A command that is named there as well stands before those
+    below it.
     """
-    group, _, name = words.rpartition(" ")
-    if not group:
-        app.add_command(LazyCommand(name, place, summary))
-        return
-    if group not in app.commands:
-        app.add_command(TyperGroup(name=group, help=groups[group], no_args_is_help=True))
-    parent = app.commands[group]
-    assert isinstance(parent, TyperGroup)
-    parent.add_command(LazyCommand(name, place, summary))
+    *above, name = words.split(" ")
+    parent = app
+    for level, group in enumerate(above, 1):
+        if group not in parent.commands:
+            help_ = groups[" ".join(above[:level])]
+            parent.add_command(TyperGroup(name=group, help=help_, no_args_is_help=True))
+        found = parent.commands[group]
+        assert isinstance(found, TyperGroup)
+        parent = found
+    parent.add_command((LazyGroup if words in groups else LazyCommand)(name, place, summary))

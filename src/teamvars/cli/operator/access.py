@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from teamvars.cli.operator.context import USAGE, fail, note, print_json, run
-from teamvars.cli.operator.tables import say_rows
+from teamvars.cli.operator.context import run
+from teamvars.cli.output import USAGE, fail, note, print_json, say_rows
 from teamvars.domain.holders import Holder, Standing
 
 

@@ -13,7 +13,8 @@ import typer
 
 from teamvars import wiring
 from teamvars.cli.operator.audit_entries import as_line, names_in, print_entry, print_table
-from teamvars.cli.operator.context import DIFFERENCES, ERROR, USAGE, fail, note, run, say
+from teamvars.cli.operator.context import run
+from teamvars.cli.output import DIFFERENCES, ERROR, USAGE, fail, note, say
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditEntry, AuditQuery, Head, Position
 from teamvars.domain.names import is_safe

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from teamvars.cli.operator.context import note, say
+from teamvars.cli.output import note, say
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import escaped

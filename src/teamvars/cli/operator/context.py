@@ -3,21 +3,19 @@
 import asyncio
 import getpass
 import os
-import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, NoReturn, TextIO, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-import msgspec
 import typer
 
 from teamvars import logs, settings, wiring
 from teamvars.cli.flags import Flags
+from teamvars.cli.output import CONFLICT, ERROR, INVALID, NOT_FOUND, UNAUTHENTICATED, USAGE, fail
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.domain.names import escaped
 from teamvars.security import keyring
 from teamvars.security.keyring import KeyringError
 from teamvars.security.permissions import ExposedFiles
@@ -27,11 +25,12 @@ from teamvars.storage.database import StorageMisconfigured
 from teamvars.storage.engines import UnknownEngine, database_for
 from teamvars.storage.outages import reason
 
-ERROR, USAGE, DIFFERENCES = 1, 2, 3
-CLOSED_PIPE = 128 + 13
-"""What a shell makes of a program that SIGPIPE has ended."""
-
-_EXITS = {Kind.UNAUTHENTICATED: 4, Kind.NOT_FOUND: 5, Kind.CONFLICT: 6, Kind.INVALID: 7}
+_EXITS = {
+    Kind.UNAUTHENTICATED: UNAUTHENTICATED,
+    Kind.NOT_FOUND: NOT_FOUND,
+    Kind.CONFLICT: CONFLICT,
+    Kind.INVALID: INVALID,
+}
 PROBLEMS = (ExposedFiles, KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
 
 T = TypeVar("T")
@@ -90,39 +89,6 @@ def operator() -> Caller:
     except (KeyError, OSError):  # in a container the account often has no name
         account = f"uid {os.getuid()}"
     return Caller(b"", new_id("req"), Actor.operator(account))
-
-
-def print_json(value: object) -> None:
-    """One JSON document on stdout."""
-    for line in msgspec.json.format(msgspec.json.encode(value)).decode().split("\n"):
-        say(line)
-
-
-def say(line: str) -> None:
-    """One line on stdout; what is in it commands no terminal, whoever wrote it (see `escaped`)."""
-    _write(line, sys.stdout)
-
-
-def note(text: str) -> None:
-    """A word to the person at the terminal, on stderr."""
-    for line in text.split("\n"):
-        _write(line, sys.stderr)
-
-
-def fail(text: str, code: int = ERROR) -> NoReturn:
-    """Ends the command with an error."""
-    note(f"teamvars: {text}")
-    raise typer.Exit(code)
-
-
-def _write(line: str, stream: TextIO) -> None:
-    """Writes a line; where nobody reads any more, as of `| head`, the command ends in silence."""
-    try:
-        typer.echo(escaped(line), stream)
-    except BrokenPipeError:
-        # Else the interpreter would complain when it writes what is left at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        raise typer.Exit(CLOSED_PIPE) from None
 
 
 def explanation(refusal: Refusal) -> str:

@@ -8,15 +8,9 @@ import typer
 
 from teamvars import settings, wiring
 from teamvars.cli.operator import files
-from teamvars.cli.operator.context import (
-    ERROR,
-    PROBLEMS,
-    explanation,
-    finish,
-    load_settings,
-    print_json,
-    say,
-)
+from teamvars.cli.operator.context import PROBLEMS, explanation, finish, load_settings
+from teamvars.cli.output import ERROR, print_json, say
+from teamvars.cli.variables import CLIENT_VARIABLES
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.errors import Refusal
 from teamvars.security import keyring
@@ -77,7 +71,7 @@ async def _store(config: Settings) -> AsyncIterator[Finding]:
 
 def _unknown_variables() -> list[Finding]:
     """A mistyped setting is otherwise silently without effect."""
-    known = settings.variables()
+    known = settings.variables() | CLIENT_VARIABLES
     return [
         Finding(
             _PROBLEM, "configuration", f"{name} is no setting of teamvars. Correct or unset it."

@@ -7,15 +7,8 @@ import typer
 
 from teamvars import wiring
 from teamvars.cli.operator import files
-from teamvars.cli.operator.context import (
-    DIFFERENCES,
-    fail,
-    finish,
-    load_settings,
-    note,
-    print_json,
-    say,
-)
+from teamvars.cli.operator.context import finish, load_settings
+from teamvars.cli.output import DIFFERENCES, fail, note, print_json, say
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.services.installation import Installation

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from teamvars.cli.operator.context import note, print_json, run, say
-from teamvars.cli.operator.tables import say_rows
+from teamvars.cli.operator.context import run
 from teamvars.cli.operator.token_rows import told
+from teamvars.cli.output import note, print_json, say, say_rows
 from teamvars.domain.memberships import Membership
 from teamvars.services.operator_invitations import Asked, Issued
 

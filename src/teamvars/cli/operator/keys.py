@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from teamvars import wiring
-from teamvars.cli.operator.context import load_settings, print_json, run, say
+from teamvars.cli.operator.context import load_settings, run
+from teamvars.cli.output import print_json, say
 from teamvars.domain.access import Caller
 from teamvars.security import keyring
 

@@ -13,8 +13,9 @@ from granian.log import LogLevels
 
 from teamvars import logs, settings, wiring
 from teamvars.cli.operator import files
-from teamvars.cli.operator.context import fail, finish, load_settings
+from teamvars.cli.operator.context import finish, load_settings
 from teamvars.cli.operator.server import Server
+from teamvars.cli.output import fail
 from teamvars.logs import LogFormat
 from teamvars.security import keyring
 from teamvars.services.installation import Installation

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from teamvars import wiring
-from teamvars.cli.operator.tables import say_rows
+from teamvars.cli.output import say_rows
 from teamvars.domain.times import moment
 from teamvars.domain.tokens import IssuedToken
 

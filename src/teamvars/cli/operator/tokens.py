@@ -1,27 +1,23 @@
 """`token create`, `list`, `revoke`."""
 
-import getpass
-import re
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from teamvars import wiring
-from teamvars.cli.operator.context import ERROR, USAGE, fail, note, print_json, run, say
+from teamvars.cli import asking
+from teamvars.cli.durations import lifetime
+from teamvars.cli.operator.context import run
 from teamvars.cli.operator.token_rows import as_json as rows_of
 from teamvars.cli.operator.token_rows import say_tokens, told
+from teamvars.cli.output import ERROR, USAGE, fail, note, print_json, say
 from teamvars.domain.access import Caller
 from teamvars.domain.tokens import DAY, EXPIRY_RULE, IssuedToken, can_expire
 from teamvars.services.tokens import OwnerName
 
 USER_TOKEN_LIFETIME = 90 * DAY
 """Of a user's token when the command does not say; in µs."""
-NEVER = "never"
-
-_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_DURATION = re.compile(r"(\d{1,9})([dhms])")
 _MOST_OF_STDIN = 4096
 
 
@@ -38,11 +34,11 @@ def create(
 ) -> None:
     """Make a token and show it, once."""
     owner = _owner(user, team, organization)
-    lifetime = _lifetime(expires, USER_TOKEN_LIFETIME if owner.user is not None else None)
+    lives = lifetime(expires, USER_TOKEN_LIFETIME if owner.user is not None else None)
     now = wiring.clock()
-    if lifetime is not None and not can_expire(now + lifetime, now):
+    if lives is not None and not can_expire(now + lives, now):
         fail(f"A token expires {EXPIRY_RULE}.", USAGE)
-    new = run(context, lambda services, caller: services.tokens.create(caller, owner, lifetime))
+    new = run(context, lambda services, caller: services.tokens.create(caller, owner, lives))
     if as_json:
         print_json({"id": new.token.id, "token": new.secret})
         return
@@ -85,7 +81,7 @@ def revoke(
     """End tokens at once, and say which they were."""
     if [token_id, user, all_of, leaked or None].count(None) != 3:
         fail("Say exactly one of a token's ID, --user, --all-of and --leaked.", USAGE)
-    secret = _from_stdin() if leaked else ""
+    secret = asking.secret("The token: ", _MOST_OF_STDIN).strip() if leaked else ""
 
     async def work(services: wiring.Services, caller: Caller) -> Sequence[IssuedToken]:
         issued = services.issued_tokens
@@ -105,13 +101,6 @@ def revoke(
         note(f"Revoked: {len(revoked)}.")
 
 
-def _from_stdin() -> str:
-    """A token's text; on a terminal it is asked for, and not shown while it is typed."""
-    if sys.stdin.isatty():
-        return getpass.getpass("The token: ").strip()
-    return sys.stdin.buffer.read(_MOST_OF_STDIN).decode(errors="replace").strip()
-
-
 def _owner(user: str | None, team: str | None, organization: str | None) -> OwnerName:
     if [user, team, organization].count(None) != 2:
         fail("Say exactly one of --user, --team and --organization.", USAGE)
@@ -121,15 +110,3 @@ def _owner(user: str | None, team: str | None, organization: str | None) -> Owne
     if not (organization and slash and name):
         fail("--team is ORG/TEAM.", USAGE)
     return OwnerName(organization=organization, team=name)
-
-
-def _lifetime(expires: str | None, otherwise: int | None) -> int | None:
-    """In µs; None for a token that never expires."""
-    if expires is None:
-        return otherwise
-    if expires == NEVER:
-        return None
-    found = _DURATION.fullmatch(expires)
-    if found is None or int(found[1]) == 0:
-        fail("--expires is never or a duration above zero such as 90d, 12h, 30m or 45s.", USAGE)
-    return int(found[1]) * _SECONDS[found[2]] * 1_000_000

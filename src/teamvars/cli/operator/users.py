@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from teamvars.cli.operator.context import note, print_json, run, say
-from teamvars.cli.operator.tables import say_rows
+from teamvars.cli.operator.context import run
 from teamvars.cli.operator.token_rows import as_json as rows_of
 from teamvars.cli.operator.token_rows import say_tokens
+from teamvars.cli.output import note, print_json, say, say_rows
 from teamvars.domain.memberships import Membership
 from teamvars.domain.users import User
 from teamvars.services.accounts import Account, Disabled, Disabling

@@ -1,0 +1,73 @@
+"""Questions to the person at the terminal; without one, nothing is asked."""
+
+import getpass
+import sys
+
+import typer
+
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import USAGE, note
+
+_MOST_OF_STDIN = 16 * 1024 * 1024
+
+
+def is_terminal() -> bool:
+    """Whether somebody is there who can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Asks, unless `--yes` has answered already. Ends the command on any answer but y."""
+    if yes:
+        return
+    if not is_terminal():
+        raise Failure("Nobody is at a terminal to say yes. Give --yes to do it.", USAGE)
+    if _answer(f"{question} [y/N] ").lower() not in ("y", "yes"):
+        raise Failure("Nothing was changed.")
+
+
+def ask(question: str, instead: str) -> str:
+    """A line that the person types; `instead` says what to give where there is no terminal."""
+    if not is_terminal():
+        raise Failure(f"Nobody is at a terminal to answer. Give {instead}.", USAGE)
+    return _answer(question)
+
+
+def secret(question: str, most_bytes: int = _MOST_OF_STDIN) -> str:
+    """What is typed without being shown, or, where there is no terminal, standard input.
+
+    One line end at the end of standard input does not count.
+    """
+    if sys.stdin.isatty():
+        try:
+            return getpass.getpass(question, stream=sys.stderr)
+        except EOFError:
+            raise Failure("Nothing was given.", USAGE) from None
+    given = sys.stdin.buffer.read(most_bytes + 1)
+    if len(given) > most_bytes:
+        raise Failure(f"Standard input has more than {most_bytes} bytes.", USAGE)
+    try:
+        return given.decode().removesuffix("\n")
+    except UnicodeDecodeError:
+        raise Failure("Standard input is not UTF-8.", USAGE) from None
+
+
+def choose(kind: str, names: list[str], option: str) -> str:
+    """One of these names: the only one, or what the person chooses by name or number."""
+    if len(names) == 1:
+        return names[0]
+    if not is_terminal():
+        raise Failure(f"There are several: {', '.join(names)}. Give {option}.", USAGE)
+    for number, name in enumerate(names, 1):
+        note(f"{number:3}  {name}")
+    given = _answer(f"Which {kind}, by name or number? ")
+    if given in names:
+        return given
+    if given.isdecimal() and 1 <= int(given) <= len(names):
+        return names[int(given) - 1]
+    raise Failure(f"That is no {kind} of these.", USAGE)
+
+
+def _answer(question: str) -> str:
+    typer.echo(question, nl=False, err=True)
+    return sys.stdin.readline().strip()

@@ -1,0 +1,91 @@
+"""Where a service is: one spelling for each address, and which may be spoken to without TLS."""
+
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import USAGE
+
+_HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
+_PORTS = {"https": 443, "http": 80}
+_LOOPBACK = "localhost"
+
+
+class Address(NamedTuple):
+    """Scheme, host and port of a service, each in the one spelling it has here."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port == _PORTS[self.scheme] else f":{self.port}"
+        return f"{self.scheme}://{host}{port}"
+
+
+def address(text: str, origin: str) -> Address:
+    """The address that a text means; `origin` says where it stood. Fails on any other text.
+
+    Two texts mean the same place exactly when they have the same address. Without a scheme it is
+    https; http is for this host alone, since it would show the token to everybody on the way.
+    """
+    found = _parsed(text)
+    if found is None:
+        raise Failure(
+            f"The address from {origin} is none. It is a scheme, a host and a port, such as "
+            "https://teamvars.example.com:8443, without user, path or query.",
+            USAGE,
+        )
+    if found.scheme == "http" and not _is_loopback(found.host):
+        raise Failure(
+            f"{found} (from {origin}) would send the token readable for everybody on the way. "
+            "Use https://; http:// is for this host alone (127.0.0.1, ::1, localhost).",
+            USAGE,
+        )
+    return found
+
+
+def _parsed(text: str) -> Address | None:
+    # First of all: `urlsplit` drops line ends and tabs, and what is left would be another address.
+    if not text.isprintable() or " " in text or "\\" in text:
+        return None
+    try:
+        parts = urlsplit(text if "://" in text else f"https://{text}")
+        host, port = _host(parts.hostname or ""), parts.port
+    except ValueError:
+        return None
+    if host is None or parts.scheme not in _PORTS or port == 0 or _has_more(parts):
+        return None
+    return Address(parts.scheme, host, port or _PORTS[parts.scheme])
+
+
+def _has_more(parts: SplitResult) -> bool:
+    return "@" in parts.netloc or parts.path not in ("", "/") or bool(parts.query or parts.fragment)
+
+
+def _host(text: str) -> str | None:
+    ip = _ip(text)
+    if ip is not None:
+        return None if getattr(ip, "scope_id", None) else str(ip)
+    ascii_ = text if text.isascii() else text.encode("idna").decode()
+    name = ascii_.lower().removesuffix(".")
+    # What ends in a number is an address to a resolver, in spellings such as 0x7f.1 or 2130706433.
+    is_number = re.fullmatch(r"0x[0-9a-f]*|\d+", name.rpartition(".")[2]) is not None
+    return None if is_number or len(name) > 253 or not _HOST.fullmatch(name) else name
+
+
+def _ip(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def _is_loopback(host: str) -> bool:
+    ip = _ip(host)
+    if isinstance(ip, IPv4Address):
+        return ip.is_loopback
+    return host in (_LOOPBACK, "::1")

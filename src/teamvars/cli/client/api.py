@@ -1,0 +1,160 @@
+"""The API as commands call it: documents in, documents out, a change once however often it is sent.
+
+Whatever is refused raises ApiError, which ends the command unless it is caught.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from teamvars.cli.client.errors import ApiError, faults_of
+from teamvars.cli.client.place import Target, Where, resolve
+from teamvars.cli.client.sending import Sending, document_of
+from teamvars.cli.client.transport import Connection, Request
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import USAGE, note
+
+MEDIA_TYPE = "application/vnd.api+json"
+_PREFIX = "/api/v2"
+_LARGEST_PAGE = 100
+
+
+class Answer(NamedTuple):
+    """An answer that is no refusal; the names of its headers are in small letters."""
+
+    status: int
+    document: Any
+    headers: Mapping[str, str]
+
+
+def at(*segments: str, query: Mapping[str, str] | None = None) -> str:
+    """The path below `/api/v2` of these segments, each encoded: none can lead elsewhere."""
+    if any(segment in ("", ".", "..") for segment in segments):
+        raise Failure("A name or id is missing, or is one that no path can have.", USAGE)
+    path = _PREFIX + "".join(f"/{quote(segment, safe='')}" for segment in segments)
+    return f"{path}?{urlencode(query, safe='[]')}" if query else path
+
+
+def connect(where: Where, *, use_link: bool = True) -> "Api":
+    """The service that the flags, the environment, the link and the settings lead to."""
+    return Api(resolve(where, use_link=use_link))
+
+
+class Api:
+    """A service, called with one token."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._connection = Connection(target.address, debug=target.debug)
+        self._announced = False
+
+    def announce(self, what: str | None = None) -> None:
+        """Says on stderr what is going to be changed, once; the first change does so at the latest.
+
+        `what` is said in the place of organization and workspace.
+        """
+        if not self._announced:
+            self._announced = True
+            note(self.target.title if what is None else f"{what} on {self.target.address}")
+
+    def get(self, path: str) -> Answer:
+        """Reads."""
+        return self._send("GET", path, None, {})
+
+    def pages(self, path: str) -> Iterator[Any]:
+        """The resources of all pages of a list; `path` is made by `at` and has no page."""
+        for document in self.documents(path):
+            yield from document["data"]
+
+    def documents(self, path: str) -> Iterator[Any]:
+        """The documents of all pages of a list, for what they have beside the resources."""
+        number: int | None = 1
+        while number is not None:
+            page = f"page[size]={_LARGEST_PAGE}&page[number]={number}"
+            document = self.get(f"{path}{'&' if '?' in path else '?'}{page}").document
+            yield document
+            following = document.get("meta", {}).get("pagination", {}).get("next-page")
+            # Always further on, whatever the service says: a list has an end.
+            number = following if isinstance(following, int) and following > number else None
+
+    def post(
+        self,
+        path: str,
+        document: object = None,
+        *,
+        key: str | None = None,
+        if_match: str | None = None,
+        quote_values: bool = False,
+    ) -> Answer:
+        """Changes something, once: the request carries an idempotency key, its own unless `key`.
+
+        `quote_values`: an error may show the line of a value that is not marked sensitive.
+        """
+        return self._change("POST", path, document, key, if_match, quote_values)
+
+    def patch(
+        self,
+        path: str,
+        document: object = None,
+        *,
+        key: str | None = None,
+        if_match: str | None = None,
+        quote_values: bool = False,
+    ) -> Answer:
+        """As `post`."""
+        return self._change("PATCH", path, document, key, if_match, quote_values)
+
+    def delete(self, path: str, document: object = None, *, if_match: str | None = None) -> Answer:
+        """Takes something away. What is gone when it is sent again after no answer, went."""
+        return self._change("DELETE", path, document, None, if_match, False)
+
+    def _change(
+        self,
+        method: str,
+        path: str,
+        document: object,
+        key: str | None,
+        if_match: str | None,
+        quote_values: bool,
+    ) -> Answer:
+        self.announce()
+        headers = {} if if_match is None else {"If-Match": if_match}
+        if method != "DELETE":
+            headers["Idempotency-Key"] = f'"{key or uuid.uuid4()}"'
+        return self._send(method, path, document, headers, quote_values=quote_values)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        document: object,
+        more: Mapping[str, str],
+        *,
+        quote_values: bool = False,
+    ) -> Answer:
+        headers = {
+            "Accept": MEDIA_TYPE,
+            "Authorization": f"Bearer {self.target.token.value}",
+            **more,
+        }
+        body = None
+        if document is not None:
+            body = msgspec.json.encode(document)
+            headers["Content-Type"] = MEDIA_TYPE
+        sending = Sending(self._connection, Request(method, path, headers, body))
+        reply = sending.answer()
+        found = document_of(reply)
+        if reply.status < 300:
+            return Answer(reply.status, found, reply.headers)
+        if reply.status < 400:
+            raise Failure(
+                f"{self.target.address} answers with a redirect, which is never followed. Is this "
+                "the address of the service itself?"
+            )
+        if method == "DELETE" and sending.uncertain and reply.status == 404:
+            return Answer(204, None, reply.headers)
+        sent = document if quote_values else None
+        raise ApiError(self.target, f"{method} {path}", reply.status, faults_of(found), sent)

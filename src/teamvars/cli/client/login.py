@@ -1,0 +1,78 @@
+"""`login` and `logout`."""
+
+from typing import Annotated
+
+import typer
+
+from teamvars.cli import asking
+from teamvars.cli.client import reading, stored_tokens, user_files
+from teamvars.cli.client.addresses import Address, address
+from teamvars.cli.client.api import Api
+from teamvars.cli.client.options import placed
+from teamvars.cli.client.place import Target, Token, Where, said_address, sendable
+from teamvars.cli.client.user_files import Settings
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import note
+
+_MOST_BYTES = 4096
+
+
+@placed("organization")
+def login(where: Where, context: typer.Context) -> None:
+    """Log in to a service, and keep the token.
+
+    The token is typed without being shown, or comes from standard input. It is tried, and kept in
+    the system's keyring where there is one, else in a file that only you can read.
+
+    Example: teamvars login --address https://teamvars.example.com
+    """
+    if context.invoked_subcommand is not None:
+        return
+    place, _ = said_address(where) or _asked(user_files.read(Settings))
+    given = asking.secret(f"Token for {place}: ", _MOST_BYTES).strip()
+    token = Token(sendable(given, "you"), "you")
+    api = Api(Target(place, "you", token, debug=where.debug))
+    who = reading.account(api)["attributes"]["username"]
+    organization = where.organization or _only(reading.organizations(api))
+    kept = stored_tokens.keep(place, token.value, organization)
+    note(f"Logged in to {place} as {who}. The token is in {kept}.")
+    if organization is not None:
+        note(f"Organization: {organization}.")
+    note("Next: teamvars link, in a folder that is for one workspace.")
+
+
+def logout(
+    at: Annotated[str | None, typer.Option("--address", help="Of this service alone.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Of all services.")] = False,
+) -> None:
+    """Forget a token that was kept.
+
+    It stays valid for whoever has a copy: 'teamvars login tokens revoke' ends it.
+
+    Example: teamvars logout
+    """
+    settings = user_files.read(Settings)
+    if all_:
+        places = list(settings.accounts)
+    else:
+        places = [str(address(at, "--address"))] if at else [settings.address or ""]
+    forgotten = [place for place in places if place and _forget(place)]
+    if not forgotten:
+        raise Failure("You are not logged in there.")
+    for place in forgotten:
+        note(f"Logged out of {place}.")
+
+
+def _forget(place: str) -> bool:
+    return stored_tokens.forget(address(place, "your settings"))
+
+
+def _asked(settings: Settings) -> tuple[Address, str]:
+    """Where to log in, when nothing says so: where it was before, or what the person types."""
+    if settings.address is not None:
+        return address(settings.address, "your settings"), "teamvars login"
+    return address(asking.ask("Address of the service: ", "--address"), "you"), "you"
+
+
+def _only(names: list[str]) -> str | None:
+    return names[0] if len(names) == 1 else None

@@ -1,0 +1,54 @@
+"""Options that client commands share, and what makes them a `Where`."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from teamvars.cli.client.place import Where
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+
+_SHARED: dict[str, Any] = {
+    "address": Annotated[
+        str | None, typer.Option("--address", help="The service, such as https://host:8443.")
+    ],
+    "organization": Annotated[
+        str | None, typer.Option("--organization", "-o", help="The organization.")
+    ],
+    "workspace": Annotated[str | None, typer.Option("--workspace", "-w", help="The workspace.")],
+}
+_DEBUG = Annotated[bool, typer.Option("--debug", help="Show requests, without tokens and values.")]
+
+
+def placed(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command `--address`, `--debug` and the options named: what they say is a `Where`.
+
+    The function takes it as its first parameter.
+    """
+    shared = {"address": _SHARED["address"], **{name: _SHARED[name] for name in names}}
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(**given: Any) -> None:
+            said = {name: given.pop(name) for name in (*shared, "debug")}
+            function(Where(**said), **given)
+
+        own = list(inspect.signature(function).parameters.values())[1:]
+        more = [_option(name, type_, None) for name, type_ in shared.items()]
+        parameters = [*own, *more, _option("debug", _DEBUG, False)]
+        command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+        )
+        return command
+
+    return decorate
+
+
+def _option(name: str, type_: Any, default: object) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=type_
+    )

@@ -1,0 +1,136 @@
+"""What a user has decided: files of theirs alone, below `$XDG_CONFIG_HOME/teamvars`."""
+
+import fcntl
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import ERROR
+
+_MOST_BYTES = 1024 * 1024
+_OTHERS_READ, _OTHERS_WRITE = 0o044, 0o022
+
+T = TypeVar("T")
+
+
+class Account(msgspec.Struct, omit_defaults=True):
+    """What is known of a service one has logged in to."""
+
+    organization: str | None = None
+    in_keyring: bool = False
+
+
+class Settings(msgspec.Struct, omit_defaults=True):
+    """The user's settings: the address that counts unless another is said, and those known.
+
+    `links` has the SHA-256 of each link file that the user made or approved, by its path.
+    """
+
+    address: str | None = None
+    accounts: dict[str, Account] = {}
+    links: dict[str, str] = {}
+
+
+class Tokens(msgspec.Struct):
+    """Tokens by address, where there is no keyring."""
+
+    by_address: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return "<Tokens>"
+
+
+_FILES: dict[type, str] = {Settings: "settings.json", Tokens: "tokens.json"}
+
+
+def folder() -> Path:
+    """Where the files are."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    # A relative one does not count, says the specification: it would be another in each folder.
+    base = Path(given) if given.startswith("/") else Path.home() / ".config"
+    return base / "teamvars"
+
+
+def path_of(kind: type) -> Path:
+    """Where the file of a kind is."""
+    return folder() / _FILES[kind]
+
+
+def read(kind: type[T]) -> T:
+    """What the file says, or what holds without one. Fails where others can read or write it."""
+    path = path_of(kind)
+    try:
+        _require_closed(path.parent, path.parent.stat(), _OTHERS_WRITE)
+        with path.open("rb") as file:
+            _require_closed(path, os.fstat(file.fileno()), _OTHERS_READ | _OTHERS_WRITE)
+            content = file.read(_MOST_BYTES)
+    except FileNotFoundError:
+        return kind()
+    except OSError as error:
+        raise Failure(f"{path} cannot be read: {error.strerror}.") from None
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, RecursionError):
+        raise Failure(
+            f"{path} is not what 'teamvars login' writes. Remove it, and log in again."
+        ) from None
+
+
+def change(kind: type[T], body: Callable[[T], None]) -> None:
+    """Changes what the file says, with mode 0600 whatever the umask; nobody else's change is lost.
+
+    Whoever is killed in the middle leaves the former file.
+    """
+    path = path_of(kind)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(path.parent):
+            found = read(kind)
+            body(found)
+            _replace(path, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror}.") from None
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _require_closed(path: Path, status: os.stat_result, refused: int) -> None:
+    if status.st_uid != os.geteuid():
+        raise Failure(
+            f"{path} belongs to uid {status.st_uid} and is not used. Set XDG_CONFIG_HOME to a "
+            "folder of your own.",
+            ERROR,
+        )
+    if stat.S_IMODE(status.st_mode) & refused:
+        mode = "700" if stat.S_ISDIR(status.st_mode) else "600"
+        raise Failure(f"Others can get at {path}, so it is not used. Run: chmod {mode} '{path}'")

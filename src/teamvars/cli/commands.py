@@ -1,0 +1,67 @@
+"""The commands of both rooms by name; each is loaded when it runs."""
+
+GROUPS = {
+    "login": "Log in to a service, and keep the token.",
+    "login tokens": "Your own tokens.",
+    "workspace": "Workspaces, and who has access.",
+    "team": "Who is in a team.",
+    "migrate": "The schema of the database.",
+    "directory": "Users, organizations, workspaces and teams.",
+    "invite": "Invitations of organizations.",
+    "token": "API tokens.",
+    "user": "Users, and those who leave.",
+    "keys": "The keys of the keyring.",
+    "audit": "The audit trail.",
+}
+OPERATOR = (
+    ("dev", "dev:dev", "Try it: a server with sample data that is gone after Ctrl-C."),
+    ("init", "installation:init", "Make the data directory, the keyring and the schema."),
+    ("serve", "serve:serve", "Serve the API until SIGTERM."),
+    ("doctor", "doctor:doctor", "Look at everything, change nothing."),
+    ("migrate up", "installation:up", "Apply the migrations that are missing."),
+    ("migrate status", "installation:status", "List the migrations that are missing."),
+    ("migrate check", "installation:check", "Exit with 3 when migrations are missing."),
+    ("directory apply", "directory:apply", "Make the directory what the file says."),
+    (
+        "directory export",
+        "directory:export",
+        "Print the directory as a file that 'directory apply' takes.",
+    ),
+    ("invite create", "invitations:create", "Invite somebody by e-mail address."),
+    ("invite list", "invitations:list_", "List the invitations that were not accepted yet."),
+    ("invite resend", "invitations:resend", "Make a new link; the former one is void."),
+    ("invite revoke", "invitations:revoke", "Take an invitation back."),
+    ("token create", "tokens:create", "Make a token and show it, once."),
+    ("token list", "tokens:list_", "List the tokens that were not revoked."),
+    ("token revoke", "tokens:revoke", "End tokens at once."),
+    ("user list", "users:list_", "List all users."),
+    ("user show", "users:show", "Show a user's memberships and tokens."),
+    ("user disable", "users:disable", "Refuse all of a user's tokens from now on."),
+    ("user enable", "users:enable", "Let a user's tokens and memberships count again."),
+    ("user rename", "users:rename", "Give a user another name."),
+    ("access", "access:access", "Show who may read and write the variables of a workspace."),
+    ("keys status", "keys:status", "List the keys, and which are active."),
+    ("audit list", "audit:list_", "Show the newest entries."),
+    ("audit verify", "audit:verify", "Prove that nobody has touched the trail."),
+    ("audit head", "audit:head", "Print where each stream stands."),
+    ("audit export", "audit:export", "Print all entries, one JSON object a line."),
+)
+"""Each command's words, its function in a module of `cli/operator`, and a summary of its help."""
+
+CLIENT = (
+    ("login", "login:login", "Log in to a service, and keep the token."),
+    ("login tokens list", "own_tokens:list_", "List your tokens."),
+    ("login tokens create", "own_tokens:create", "Make a token of yours and show it, once."),
+    ("login tokens revoke", "own_tokens:revoke", "End tokens of yours at once."),
+    ("logout", "login:logout", "Forget a token that was kept."),
+    ("whoami", "whoami:whoami", "Show who you are, where, and what says so."),
+    ("link", "link:link", "Say which workspace this folder and those below it are for."),
+    ("workspace list", "workspaces:list_", "List the workspaces you see."),
+    ("workspace access", "workspaces:access", "Show who may read and write the variables."),
+    ("team list", "teams:list_", "List the teams you see."),
+    ("team members", "teams:members", "List the members of a team."),
+    ("team add", "teams:add", "Add people to a team, all or none."),
+    ("team remove", "teams:remove", "Remove people from a team, all or none."),
+    ("version", "version:version", "Show the versions of this command and of the service."),
+)
+"""The same of `cli/client`. No noun is in both: whoever types one knows what it opens."""

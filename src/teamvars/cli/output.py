@@ -1,0 +1,65 @@
+"""How every command speaks: exit codes, what goes to stdout, what to stderr, and how it ends."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, TextIO
+
+import msgspec
+import typer
+
+from teamvars.cli.failures import Failure
+from teamvars.domain.names import escaped
+
+ERROR, USAGE, DIFFERENCES, UNAUTHENTICATED, NOT_FOUND, CONFLICT, INVALID = range(1, 8)
+CLOSED_PIPE = 128 + 13
+"""What a shell makes of a program that SIGPIPE has ended."""
+
+
+def fail(text: str, code: int = ERROR) -> NoReturn:
+    """Ends the command with an error."""
+    raise Failure(text, code)
+
+
+def ended(failure: Failure) -> int:
+    """Says on stderr why a command failed; returns what the process exits with."""
+    try:
+        note(f"teamvars: {failure}")
+    except typer.Exit as closed:
+        return closed.exit_code
+    return failure.code
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout."""
+    for line in msgspec.json.format(msgspec.json.encode(value)).decode().split("\n"):
+        say(line)
+
+
+def say(line: str) -> None:
+    """One line on stdout; what is in it commands no terminal, whoever wrote it (see `escaped`)."""
+    _write(line, sys.stdout)
+
+
+def note(text: str) -> None:
+    """A word to the person at the terminal, on stderr."""
+    for line in text.split("\n"):
+        _write(line, sys.stderr)
+
+
+def say_rows(rows: Sequence[Sequence[str]]) -> None:
+    """Prints rows of equally many cells on stdout, each column as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        say("  ".join(cells).rstrip())
+
+
+def _write(line: str, stream: TextIO) -> None:
+    """Writes a line; where nobody reads any more, as of `| head`, the command ends in silence."""
+    try:
+        typer.echo(escaped(line), stream)
+    except BrokenPipeError:
+        # Else the interpreter would complain when it writes what is left at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise typer.Exit(CLOSED_PIPE) from None

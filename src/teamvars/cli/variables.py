@@ -1,0 +1,5 @@
+"""The client's own environment variables; the server's settings do not mind them."""
+
+ADDRESS, TOKEN = "TEAMVARS_ADDRESS", "TEAMVARS_TOKEN"
+ORGANIZATION, WORKSPACE = "TEAMVARS_ORGANIZATION", "TEAMVARS_WORKSPACE"
+CLIENT_VARIABLES = frozenset((ADDRESS, TOKEN, ORGANIZATION, WORKSPACE))
