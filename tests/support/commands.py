@@ -86,9 +86,9 @@ class Host:
         code = int(loaded.stdout.readline())
         return Done(code, out.read_text(), err.read_text())
 
-    def succeed(self, *words: object) -> Done:
+    def succeed(self, *words: object, given: str | None = None) -> Done:
         """Runs a command that must end well."""
-        done = self.run(*words)
+        done = self.run(*words, given=given)
         assert done.code == 0, done.err
         return done
 

@@ -1,5 +1,6 @@
 """The `teamvars` command."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,8 @@ from teamvars.cli.failures import Failure
 from teamvars.cli.flags import Flags
 from teamvars.cli.lazy import add, named
 from teamvars.origins import origin
+
+_COMPLETE = "_TEAMVARS_COMPLETE"
 
 
 def _print_version(wanted: bool) -> None:
@@ -69,6 +72,8 @@ def main() -> None:
     if any(not _is_text(word) for word in sys.argv[1:]):
         typer.echo("teamvars: An argument is not UTF-8.", err=True)
         sys.exit(2)
+    if _COMPLETE in os.environ:  # a shell asks for words
+        named("teamvars.cli.client.completion:register")()
     try:
         app()
     except Failure as failure:

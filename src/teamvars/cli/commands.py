@@ -62,6 +62,11 @@ CLIENT = (
     ("team members", "teams:members", "List the members of a team."),
     ("team add", "teams:add", "Add people to a team, all or none."),
     ("team remove", "teams:remove", "Remove people from a team, all or none."),
+    (
+        "completion",
+        "completion:completion",
+        "Print what makes a shell complete commands, options and names.",
+    ),
     ("version", "version:version", "Show the versions of this command and of the service."),
 )
 """The same of `cli/client`. No noun is in both: whoever types one knows what it opens."""

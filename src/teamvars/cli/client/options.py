@@ -7,10 +7,26 @@ from typing import Annotated, Any
 
 import typer
 
+from teamvars.cli.client import reading
+from teamvars.cli.client.api import connect
 from teamvars.cli.client.place import Where
+from teamvars.cli.failures import Failure
+from teamvars.domain.names import is_name
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+
+
+def _workspaces(context: typer.Context, incomplete: str) -> list[str]:
+    """The workspaces that a shell offers. Only names: some shells evaluate what they are given."""
+    said = Where(context.params.get("address"), context.params.get("organization"))
+    try:
+        found = reading.workspaces(connect(said))
+    except Failure:
+        return []
+    names = (one["attributes"]["name"] for one in found)
+    return [name for name in names if is_name(name) and name.startswith(incomplete)]
+
 
 _SHARED: dict[str, Any] = {
     "address": Annotated[
@@ -19,7 +35,10 @@ _SHARED: dict[str, Any] = {
     "organization": Annotated[
         str | None, typer.Option("--organization", "-o", help="The organization.")
     ],
-    "workspace": Annotated[str | None, typer.Option("--workspace", "-w", help="The workspace.")],
+    "workspace": Annotated[
+        str | None,
+        typer.Option("--workspace", "-w", help="The workspace.", autocompletion=_workspaces),
+    ],
 }
 _DEBUG = Annotated[bool, typer.Option("--debug", help="Show requests, without tokens and values.")]
 

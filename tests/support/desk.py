@@ -1,0 +1,101 @@
+"""Somebody at a desk: a home and a folder of their own, and a terminal when they want one."""
+
+import os
+import pty
+import re
+import select
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tests.support.commands import SCRIPT, Host
+
+SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Desk(Host):
+    """Runs client commands; nothing of whoever runs the tests is seen or touched."""
+
+    home: Path = Path("/nonexistent")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its processes find in their environment."""
+        config = str(self.home / "config")
+        return {**super().environment, "HOME": str(self.home), "XDG_CONFIG_HOME": config}
+
+    @property
+    def files(self) -> Path:
+        """Where its user files are."""
+        return self.home / "config" / "teamvars"
+
+    def at(self, folder: Path) -> "Desk":
+        """The same in another folder, which is made."""
+        folder.mkdir(parents=True, exist_ok=True)
+        return Desk(folder, self.settings, self.home)
+
+    def terminal(self, *words: object) -> "Terminal":
+        """Starts a command on a terminal."""
+        return Terminal([str(word) for word in words], self.folder, self.environment)
+
+
+class Terminal:
+    """The installed script on a pseudo-terminal; in a `with` it has ended afterwards."""
+
+    def __init__(self, words: list[str], folder: Path, environment: dict[str, str]) -> None:
+        self.seen = ""
+        """All that it has shown."""
+        self._read = 0
+        self._pid, self._descriptor = pty.fork()
+        if self._pid == 0:
+            os.chdir(folder)
+            os.execve(SCRIPT, [SCRIPT, *words], {**environment, "TERM": "xterm"})  # noqa: S606
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            self.wait()
+
+    def expect(self, pattern: str) -> str:
+        """Waits until what it shows from here on has the pattern; returns what was shown to it."""
+        deadline = time.monotonic() + SECONDS
+        while (found := re.search(pattern, self.seen[self._read :])) is None:
+            assert self._more(deadline), f"{pattern!r} is not in {self.seen!r}"
+        text = self.seen[self._read : self._read + found.end()]
+        self._read += found.end()
+        return text
+
+    def type(self, line: str) -> None:
+        """Types a line."""
+        os.write(self._descriptor, f"{line}\n".encode())
+
+    def press(self, key: bytes) -> None:
+        """Presses a key, such as Ctrl-C (`\\x03`)."""
+        os.write(self._descriptor, key)
+
+    def wait(self) -> int:
+        """Its exit code, once it has ended; -N when a signal has ended it."""
+        while self._more(time.monotonic() + SECONDS):
+            pass
+        _, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        os.close(self._descriptor)
+        return os.waitstatus_to_exitcode(status)
+
+    def _more(self, deadline: float) -> bool:
+        """Reads what it shows next; whether there can be more."""
+        ready, _, _ = select.select([self._descriptor], [], [], max(0, deadline - time.monotonic()))
+        if not ready:
+            return False
+        try:
+            read = os.read(self._descriptor, 65536)
+        except OSError:  # the other end is closed
+            return False
+        self.seen += read.decode(errors="replace")
+        return bool(read)
