@@ -90,7 +90,7 @@ def test_a_touched_entry_hides_no_other_and_is_named(
     for done in ends:
         touched = [one for line in done.out.splitlines() if "touched" in (one := json.loads(line))]
         if column is None:
-            assert (done.code, done.err, touched) == (0, "", [])
+            assert (done.code, done.said, touched) == (0, "", [])
         else:
             assert (done.code, len(touched)) == (1, 1)
             assert f"entry 1 of stream {team} was touched: {column}" in done.err

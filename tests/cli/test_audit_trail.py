@@ -1,6 +1,7 @@
 """`audit list`, `head`, `export`, `verify --heads`: what leaves the host, and what it proves."""
 
 import json
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -145,7 +146,7 @@ def test_an_export_that_follows_tells_of_what_happens_later_and_ends_well(
         following.send_signal(signal.SIGINT)
         assert following.wait(10) == 0
     assert out.read_text().count(made["id"]) == 1
-    assert err.read_text() == ""
+    assert re.fullmatch(r"Store: .*\n", err.read_text())
 
 
 def wait_for(path: Path, text: str) -> None:

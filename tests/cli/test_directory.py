@@ -74,11 +74,11 @@ def test_what_changes_goes_to_stdout_and_a_word_about_it_to_stderr(served_host: 
     secret = DIRECTORY + "      - {name: shadow, visibility: secret, members: [bob]}\n"
     done = apply(served_host, secret)
     assert done.out.splitlines() == ["create team acme/shadow", "add bob to team acme/shadow"]
-    assert re.fullmatch(r"Changes: 2\.\nThe store was held for \d+ ms\.\n", done.err)
+    assert re.fullmatch(r"Changes: 2\.\nThe store was held for \d+ ms\.\n", done.said)
     pruned = apply(served_host, DIRECTORY, "--prune")
     assert pruned.code == 0
     assert pruned.out == "delete team acme/shadow\n"
-    assert pruned.err.startswith("will delete team acme/shadow\n")
+    assert pruned.said.startswith("will delete team acme/shadow\n")
 
 
 def test_a_list_of_members_undoes_what_the_api_added(served_host: ServedHost) -> None:
@@ -101,8 +101,8 @@ def test_prune_spares_a_workspace_that_has_variables(served_host: ServedHost) ->
         )
         refused = apply(served_host, without, "--prune")
         assert refused.code == 7
-        assert "acme/network" in refused.err
-        assert "--delete-variables" in refused.err
+        assert "acme/network" in refused.said
+        assert "--delete-variables" in refused.said
         assert refused.out == ""
         location = made.headers["Location"]
         assert client.get(location).status_code == 200
@@ -118,7 +118,7 @@ def test_nobody_can_take_the_last_owner_away(served_host: ServedHost) -> None:
         done = apply(served_host, text)
         assert done.code == 7
         place = 1 + text.splitlines().index(next(x for x in text.splitlines() if "owners" in x))
-        assert done.err == (
+        assert done.said == (
             f"teamvars: changed.yaml:{place}: Organization acme would have no active owner left.\n"
         )
     assert apply(served_host, DIRECTORY, "--dry-run").code == 0
@@ -138,7 +138,7 @@ def test_a_name_that_leads_nowhere_is_invalid(
 ) -> None:
     done = apply(served_host, DIRECTORY.replace(before, after))
     assert done.code == 7
-    assert words in done.err
+    assert words in done.said
     assert apply(served_host, DIRECTORY, "--dry-run").code == 0
 
 
@@ -150,7 +150,7 @@ def test_all_that_leads_nowhere_is_reported_at_once_with_file_and_line(
     )
     done = apply(served_host, changed)
     assert done.code == 7
-    told = done.err.removeprefix("teamvars: ").splitlines()
+    told = done.said.removeprefix("teamvars: ").splitlines()
     lines = changed.splitlines()
     places = [int(one.split(":")[1]) - 1 for one in told]
     assert ["bob" in lines[places[0]], "dave" in lines[places[1]]] == [True, True]
@@ -183,7 +183,7 @@ def test_each_name_that_leads_nowhere_is_told_with_the_line_it_stands_in(
 ) -> None:
     done = apply(served_host, SPREAD)
     assert (done.code, done.out) == (7, "")
-    told = done.err.removeprefix("teamvars: ").splitlines()
+    told = done.said.removeprefix("teamvars: ").splitlines()
     lines = SPREAD.splitlines()
     named = [lines[int(one.split(":")[1]) - 1].strip(" -").split(":")[0] for one in told]
     assert named == ["nobody", "ghost", "stranger", "elsewhere"]
@@ -207,25 +207,25 @@ def test_a_user_who_was_invited_elsewhere_first_is_taken_over(served_host: Serve
     assert done.json["users"] == {"ceo": made.json()["included"][0]["id"]}
     assert apply(served_host, text, "--dry-run").code == 0
     refused = apply(served_host, text.replace("{username: ceo,", "{username: other,"))
-    assert (refused.code, refused.err.startswith("teamvars: changed.yaml:2: ")) == (7, True)
-    assert "user ceo" in refused.err
+    assert (refused.code, refused.said.startswith("teamvars: changed.yaml:2: ")) == (7, True)
+    assert "user ceo" in refused.said
 
 
 def test_every_fault_of_a_file_is_reported_with_file_and_line(served_host: ServedHost) -> None:
     done = apply(served_host, "users:\n  - {username: a b}\n  - {usrname: x}\norgs: []\n")
     assert done.code == 7
     assert done.out == ""
-    places = [line.partition(": ")[0] for line in done.err.removeprefix("teamvars: ").splitlines()]
+    places = [line.partition(": ")[0] for line in done.said.removeprefix("teamvars: ").splitlines()]
     assert places == ["changed.yaml:4", "changed.yaml:2", "changed.yaml:3", "changed.yaml:3"]
-    assert "unknown key 'orgs'; known: organizations, users" in done.err
+    assert "unknown key 'orgs'; known: organizations, users" in done.said
 
 
 def test_a_file_that_is_not_there_or_no_yaml_is_invalid(served_host: ServedHost) -> None:
     missing = served_host.host.run("directory", "apply", "none.yaml")
-    assert (missing.code, missing.err) == (7, "teamvars: none.yaml: No such file or directory\n")
+    assert (missing.code, missing.said) == (7, "teamvars: none.yaml: No such file or directory\n")
     broken = apply(served_host, "users: [\n")
     assert broken.code == 7
-    assert broken.err.startswith("teamvars: changed.yaml:2: this is not YAML: ")
+    assert broken.said.startswith("teamvars: changed.yaml:2: this is not YAML: ")
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_file_may_be_standard_input(served_host: ServedHost) -> None:
     assert (done.code, done.out) == (0, "")
     wrong = served_host.host.run("directory", "apply", "-", given="users:\n  - {name: a}\n")
     assert wrong.code == 7
-    assert wrong.err.startswith("teamvars: -:2: unknown key 'name'")
+    assert wrong.said.startswith("teamvars: -:2: unknown key 'name'")
 
 
 def test_an_empty_file_asks_for_nothing(served_host: ServedHost) -> None:

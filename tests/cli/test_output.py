@@ -1,5 +1,6 @@
 """What commands print: JSON on demand, and not a word where nobody reads any more."""
 
+import re
 import subprocess
 from typing import Any
 
@@ -22,7 +23,7 @@ def test_a_pipe_that_is_closed_ends_a_command_in_silence(
         text=True,
         check=False,
     )
-    assert done.stderr == ""
+    assert re.fullmatch(r"(Store: .*\n)?", done.stderr)
     assert done.returncode == 141  # as of a program that SIGPIPE ends
 
 
@@ -56,3 +57,12 @@ def test_an_argument_that_is_not_utf8_is_refused(
 ) -> None:
     done = served_host.host.run(*words)
     assert (done.code, done.out, done.err) == (2, "", "teamvars: An argument is not UTF-8.\n")
+
+
+def test_whoever_opens_a_store_says_which_without_a_password(served_host: ServedHost) -> None:
+    for words in ("token list", "user list", "audit head", "access acme/network"):
+        done = served_host.host.succeed(*words.split())
+        line, _, rest = done.err.partition("\n")
+        assert re.fullmatch(r"Store: (SQLite, /.*/teamvars\.db|PostgreSQL on .*)", line)
+        assert "Store" not in done.out + rest
+    assert served_host.host.succeed("directory", "export").err.startswith("Store: ")

@@ -28,7 +28,7 @@ def test_a_token_is_shown_once_works_at_once_and_ends_at_once(served_host: Serve
     id_, token = made.json["id"], made.json["token"]
     assert id_.startswith("at-")
     assert is_token(token)
-    assert made.err == ""
+    assert made.said == ""
     assert [status(served_host, token) for _ in range(4)] == [200] * 4
 
     listed = served_host.host.succeed("token", "list", "--json")
@@ -85,7 +85,7 @@ def test_a_token_for_nobody_is_not_found_by_name(
 ) -> None:
     done = served_host.host.run("token", "create", *options)
     assert (done.code, done.out) == (5, "")
-    assert done.err == f"teamvars: There is no {thing}.\n"
+    assert done.said == f"teamvars: There is no {thing}.\n"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_token_ends_when_it_expires(served_host: ServedHost) -> None:
 
 def test_a_command_on_an_unknown_token_finds_nothing(served_host: ServedHost) -> None:
     unknown = served_host.host.run("token", "revoke", "at-none")
-    assert (unknown.code, unknown.err) == (5, "teamvars: There is no token at-none.\n")
+    assert (unknown.code, unknown.said) == (5, "teamvars: There is no token at-none.\n")
     token = new_token("user")
     pasted = served_host.host.run("token", "revoke", token)
     assert pasted.code == 5

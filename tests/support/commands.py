@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -35,6 +36,11 @@ class Done:
     code: int
     out: str
     err: str
+
+    @property
+    def said(self) -> str:
+        """Its standard error, but for the line that names the store."""
+        return re.sub(r"\AStore: .*\n", "", self.err)
 
     @property
     def json(self) -> Any:

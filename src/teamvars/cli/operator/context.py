@@ -11,7 +11,16 @@ import typer
 
 from teamvars import logs, settings, wiring
 from teamvars.cli.flags import Flags
-from teamvars.cli.output import CONFLICT, ERROR, INVALID, NOT_FOUND, UNAUTHENTICATED, USAGE, fail
+from teamvars.cli.output import (
+    CONFLICT,
+    ERROR,
+    INVALID,
+    NOT_FOUND,
+    UNAUTHENTICATED,
+    USAGE,
+    fail,
+    note,
+)
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Kind, Refusal
@@ -22,7 +31,7 @@ from teamvars.security.permissions import ExposedFiles
 from teamvars.services.installation import NotReady
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.database import StorageMisconfigured
-from teamvars.storage.engines import UnknownEngine, database_for
+from teamvars.storage.engines import UnknownEngine, database_for, described
 from teamvars.storage.outages import reason
 
 _EXITS = {
@@ -56,8 +65,12 @@ def load_settings(context: typer.Context, **flags: object) -> Settings:
 def run(
     context: typer.Context, body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]
 ) -> T:
-    """Runs the function on a store that is ready to be served, as the operator."""
+    """Runs the function on a store that is ready to be served, as the operator.
+
+    Says on stderr which store that is: client commands beside it speak to another, perhaps.
+    """
     config = load_settings(context)
+    note(f"Store: {described(config.url)}")
 
     async def with_services() -> T:
         keys = keyring.load(config.keyring_path)
