@@ -24,8 +24,12 @@ class Desk(Host):
     @property
     def environment(self) -> dict[str, str]:
         """What its processes find in their environment."""
-        config = str(self.home / "config")
-        return {**super().environment, "HOME": str(self.home), "XDG_CONFIG_HOME": config}
+        own = {
+            "HOME": str(self.home),
+            "XDG_CONFIG_HOME": str(self.home / "config"),
+            "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+        }
+        return {**super().environment, **own}
 
     @property
     def files(self) -> Path:

@@ -54,6 +54,8 @@ def secret(question: str, most_bytes: int = _MOST_OF_STDIN) -> str:
 
 def choose(kind: str, names: list[str], option: str) -> str:
     """One of these names: the only one, or what the person chooses by name or number."""
+    if not names:
+        raise Failure(f"You see no {kind} there. An owner can give a team of yours access.")
     if len(names) == 1:
         return names[0]
     if not is_terminal():

@@ -90,6 +90,5 @@ def _made(where: Where) -> Link:
 
 def _written(folder: Path, address: str, where: Where) -> Link:
     words = {"address": address, "organization": where.organization, "workspace": where.workspace}
-    made = links.write(folder, {name: value for name, value in words.items() if value is not None})
-    note(f"Linked: {folder}.")
-    return made
+    note(f"Link of {folder}")
+    return links.write(folder, {name: value for name, value in words.items() if value is not None})

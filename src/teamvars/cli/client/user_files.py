@@ -89,14 +89,17 @@ def change(kind: type[T], body: Callable[[T], None]) -> None:
     Whoever is killed in the middle leaves the former file.
     """
     path = path_of(kind)
+    before = os.umask(0o077)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path.parent):
             found = read(kind)
             body(found)
             _replace(path, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror}.") from None
+    finally:
+        os.umask(before)
 
 
 @contextmanager
@@ -114,7 +117,6 @@ def _replace(path: Path, content: bytes) -> None:
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), 0o600)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
