@@ -69,7 +69,7 @@ class Terminal:
     def expect(self, pattern: str) -> str:
         """Waits until what it shows from here on has the pattern; returns what was shown to it."""
         deadline = time.monotonic() + SECONDS
-        while (found := re.search(pattern, self.seen[self._read :])) is None:
+        while (found := re.search(pattern, self.seen[self._read :], re.DOTALL)) is None:
             assert self._more(deadline), f"{pattern!r} is not in {self.seen!r}"
         text = self.seen[self._read : self._read + found.end()]
         self._read += found.end()

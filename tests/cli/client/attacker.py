@@ -21,7 +21,8 @@ class Attacker:
                 attacker.seen.append((self.path, self.headers.get("Authorization")))
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 self.send_response(status)
-                for name, value in (headers or {}).items():
+                media_type = {"Content-Type": "application/vnd.api+json"}
+                for name, value in (media_type | dict(headers or {})).items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()

@@ -1,8 +1,10 @@
 """A service with people in it, and a desk in front of it."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -39,6 +41,12 @@ class Service:
     def url(self) -> str:
         """Its address."""
         return self.server.url
+
+    def events(self, organization: str, action: str) -> list[dict[str, Any]]:
+        """What the trail says of an organization's changes of that kind."""
+        words = ("audit", "list", "--organization", organization, "--limit", "1000", "--json")
+        rows = [json.loads(line) for line in self.host.succeed(*words).out.splitlines()]
+        return [row for row in rows if row["action"] == action]
 
     def organization(self, name: str) -> str:
         """Makes an organization that is owned by alice; bob may write in `network`."""

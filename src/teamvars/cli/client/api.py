@@ -12,14 +12,14 @@ import msgspec
 
 from teamvars.cli.client.errors import ApiError, faults_of
 from teamvars.cli.client.place import Target, Where, resolve
-from teamvars.cli.client.sending import Sending, document_of
+from teamvars.cli.client.sending import MEDIA_TYPE, Sending, document_of
 from teamvars.cli.client.transport import Connection, Request
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import USAGE, note
 
-MEDIA_TYPE = "application/vnd.api+json"
 _PREFIX = "/api/v2"
 _LARGEST_PAGE = 100
+_NO_CONTENT = 204
 
 
 class Answer(NamedTuple):
@@ -148,6 +148,9 @@ class Api:
         reply = sending.answer()
         found = document_of(reply)
         if reply.status < 300:
+            if found is None and (method == "GET" or reply.status != _NO_CONTENT):
+                where = self.target.address
+                raise Failure(f"What answers at {where} is not teamvars. Check the address.")
             return Answer(reply.status, found, reply.headers)
         if reply.status < 400:
             raise Failure(
@@ -155,6 +158,6 @@ class Api:
                 "the address of the service itself?"
             )
         if method == "DELETE" and sending.uncertain and reply.status == 404:
-            return Answer(204, None, reply.headers)
+            return Answer(_NO_CONTENT, None, reply.headers)
         sent = document if quote_values else None
         raise ApiError(self.target, f"{method} {path}", reply.status, faults_of(found), sent)

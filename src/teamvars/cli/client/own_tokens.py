@@ -8,6 +8,7 @@ import typer
 from teamvars.cli import asking
 from teamvars.cli.client import reading
 from teamvars.cli.client.api import Api, at, connect
+from teamvars.cli.client.errors import ApiError
 from teamvars.cli.client.options import AsJson, Yes, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.durations import lifetime
@@ -16,6 +17,7 @@ from teamvars.cli.output import USAGE, note, print_json, say, say_rows
 
 _DAY = 86_400 * 1_000_000
 _TYPE = "authentication-tokens"
+_MADE = "already_made"
 
 
 @placed()
@@ -62,7 +64,10 @@ def create(
     api = connect(where)
     api.announce("Your tokens")
     document = {"data": {"type": _TYPE, "attributes": attributes}}
-    made = api.post(_path(api), document).document["data"]
+    try:
+        made = api.post(_path(api), document).document["data"]
+    except ApiError as error:
+        raise _unseen(error) from None
     token = made["attributes"]["token"]
     if as_json:
         print_json({"id": made["id"], "token": token})
@@ -88,6 +93,18 @@ def revoke(
     for token_id in token_ids:
         api.delete(at(_TYPE, token_id))
         note(f"Revoked: {token_id}.")
+
+
+def _unseen(error: ApiError) -> Failure:
+    """A token that was made without an answer was shown to nobody, and cannot be shown again."""
+    made = next((fault.meta.get("id") for fault in error.faults if fault.code == _MADE), None)
+    if made is None:
+        return error
+    return Failure(
+        "The token was made, and its text is lost with the answer. "
+        f"Run: teamvars login tokens revoke {made}, then make another.",
+        error.code,
+    )
 
 
 def _path(api: Api) -> str:

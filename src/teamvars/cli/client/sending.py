@@ -16,6 +16,7 @@ from teamvars.cli.client.transport import (
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import note
 
+MEDIA_TYPE = "application/vnd.api+json"
 _PATIENCE_SECONDS = 30.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 # What a service, or a proxy before it, says when the same request may fare better later; after
@@ -84,15 +85,14 @@ class Sending:
 
 
 def document_of(reply: Reply) -> Any:
-    """The document of an answer; None where it has none, or is a refusal in other words."""
-    if not reply.body:
+    """The document of an answer; None where it has none, as when others than a service refuse."""
+    if not reply.headers.get("content-type", "").startswith(MEDIA_TYPE):
         return None
     try:
-        return msgspec.json.decode(reply.body)
+        found = msgspec.json.decode(reply.body)
     except (msgspec.DecodeError, RecursionError):
-        if reply.status >= 300:
-            return None
-        raise Failure("What answers there is not teamvars. Check the address.") from None
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _says(faults: list[Fault], code: str) -> bool:

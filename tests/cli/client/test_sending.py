@@ -1,0 +1,159 @@
+"""A change happens once, however often it is sent, and a service that is away is told as such."""
+
+import json
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Self
+
+import pytest
+
+from tests.cli.client.attacker import Attacker
+from tests.cli.client.conftest import Service
+from tests.support.desk import Desk
+from tests.support.server import free_port
+
+
+class CutWire:
+    """Between a client and a service: what a request is answered with does not always arrive."""
+
+    def __init__(self, service: Service, fates: Sequence[str]) -> None:
+        """`fates` of one change after the other: `cut` before the answer, `busy`, `through`."""
+        self._to = ("127.0.0.1", service.server.port)
+        self._fates = list(fates)
+        self.requests: list[bytes] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            with client:
+                while request := _request(client):
+                    self.requests.append(request)
+                    if not self._answer(client, request):
+                        break
+
+    def _answer(self, client: socket.socket, request: bytes) -> bool:
+        fate = "through"
+        if not request.startswith(b"GET"):
+            fate = self._fates.pop(0) if self._fates else "through"
+        if fate == "busy":
+            client.sendall(b"HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n")
+            return True
+        with socket.create_connection(self._to) as server:
+            server.sendall(request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
+            answer = b""
+            while more := server.recv(65536):
+                answer += more
+        if fate == "cut":
+            return False
+        client.sendall(answer)
+        return False
+
+
+def _request(client: socket.socket) -> bytes:
+    """A whole request; nothing once the client has gone."""
+    read = b""
+    while b"\r\n\r\n" not in read:
+        if not (more := client.recv(65536)):
+            return b""
+        read += more
+    head, _, body = read.partition(b"\r\n\r\n")
+    for line in head.split(b"\r\n"):
+        if line.lower().startswith(b"content-length:"):
+            while len(body) < int(line.split(b":")[1]):
+                body += client.recv(65536)
+    return head + b"\r\n\r\n" + body
+
+
+@pytest.mark.parametrize("fates", [["cut"], ["busy"], ["cut", "busy", "cut"]])
+def test_a_change_without_an_answer_is_sent_again_and_happens_once(
+    stranger: Desk, service: Service, office: str, fates: list[str]
+) -> None:
+    with CutWire(service, fates) as wire:
+        alice = stranger.having(
+            address=wire.url, token=service.tokens["alice"], organization=office
+        )
+        done = alice.succeed("team", "add", "platform", "dave", "erin")
+    assert "Sending it again." in done.err
+    sent = [request for request in wire.requests if request.startswith(b"POST")]
+    assert len(sent) == len(fates) + 1
+    assert len(set(sent)) == 1  # byte for byte, its key included
+    assert b'Idempotency-Key: "' in sent[0]
+    added = [row for row in service.events(office, "member.add") if row["actor"]["type"] == "user"]
+    assert len(added) == 2  # dave and erin, each once
+
+
+def test_a_removal_that_was_carried_out_unseen_is_done(stranger: Desk, service: Service) -> None:
+    with CutWire(service, ["cut"]) as wire:
+        alice = stranger.having(address=service.url, token=service.tokens["alice"])
+        made = alice.succeed("login", "tokens", "create", "--json").json
+        done = alice.succeed(
+            *("login", "tokens", "revoke", made["id"], "--yes", "--address", wire.url)
+        )
+    assert f"Revoked: {made['id']}." in done.err
+    assert alice.having(token=made["token"]).run("whoami").code == 4
+
+
+def test_a_token_that_was_made_without_an_answer_is_named(stranger: Desk, service: Service) -> None:
+    with CutWire(service, ["cut"]) as wire:
+        alice = stranger.having(address=wire.url, token=service.tokens["dave"])
+        done = alice.run("login", "tokens", "create")
+        assert (done.code, done.out) == (6, "")
+        assert "teamvars login tokens revoke at-" in done.err
+
+
+def test_a_service_that_is_away_is_told_at_once(stranger: Desk) -> None:
+    gone = f"http://127.0.0.1:{free_port()}"
+    done = stranger.having(address=gone, token="tvu_secret").run("whoami")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == f"teamvars: {gone} cannot be reached: Connection refused.\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "told"),
+    [
+        (500, 1, "answered 500, and nothing that teamvars would say"),
+        (403, 1, "membership of the team 'owners'"),
+        (404, 5, "teamvars workspace list"),
+        (412, 6, "Somebody else has changed it"),
+        (422, 7, "answered 422"),
+        (400, 7, "answered 400"),
+        (418, 1, "answered 418"),
+    ],
+)
+def test_answers_that_are_no_documents_end_commands_with_their_codes(
+    stranger: Desk, status: int, code: int, told: str
+) -> None:
+    with Attacker(status, b"<html>\x1b[2J") as server:
+        done = stranger.having(address=server.url, token="tvu_secret").run("whoami")
+    assert (done.code, done.out) == (code, "")
+    assert told in done.err
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"[" * 100_000])
+def test_what_is_no_teamvars_is_told_as_such(stranger: Desk, body: bytes) -> None:
+    for headers in ({}, {"Content-Type": "text/html"}):
+        with Attacker(200, body, headers) as server:
+            done = stranger.having(address=server.url, token="tvu_secret").run("whoami")
+        assert (done.code, done.out) == (1, "")
+        assert "is not teamvars. Check the address." in done.err
+
+
+def test_a_list_that_never_ends_ends(stranger: Desk) -> None:
+    page = {"data": [], "meta": {"pagination": {"next-page": 1}}}
+    with Attacker(200, json.dumps(page).encode()) as server:
+        desk = stranger.having(address=server.url, token="tvu_secret", organization="acme")
+        desk.succeed("workspace", "list")
+    assert len(server.seen) == 1
