@@ -238,3 +238,12 @@ def test_a_proxy_that_is_not_trusted_is_pointed_out_by_the_changes_it_passed_on(
     assert "addresses" in {one["subject"] for one in host.run("doctor", "--json").json}
     trusting = host.having(trusted_proxies="127.0.0.1")
     assert "addresses" not in {one["subject"] for one in trusting.run("doctor", "--json").json}
+
+
+def test_variables_of_the_client_are_no_mistyped_settings(host: Host) -> None:
+    host.succeed("init")
+    client = {"address": "https://x", "token": "t", "organization": "o", "workspace": "w"}
+    findings = host.having(**client).run("doctor", "--json").json
+    assert not [one for one in findings if "is no setting" in one["text"]]
+    mistyped = host.having(adress="x").run("doctor", "--json").json
+    assert [one for one in mistyped if "TEAMVARS_ADRESS is no setting" in one["text"]]

@@ -4,10 +4,12 @@ import inspect
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from teamvars.cli import app
+from teamvars.cli.commands import CLIENT, OPERATOR
 from teamvars.cli.lazy import LazyCommand
 from tests.support.commands import SCRIPT
 
@@ -74,3 +76,18 @@ def test_the_summary_of_a_command_is_how_its_own_help_begins() -> None:
     for command in lazy_commands():
         assert command.help
         assert inspect.cleandoc(command.load().help).startswith(command.help.removesuffix("."))
+
+
+def test_no_noun_is_both_a_clients_and_an_operators() -> None:
+    client, operator = ({words.split()[0] for words, _, _ in tree} for tree in (CLIENT, OPERATOR))
+    assert client & operator == set()
+
+
+def test_the_clients_commands_load_nothing_of_the_service(tmp_path: Path) -> None:
+    words = [sys.executable, "-X", "importtime", SCRIPT, "whoami", "--address", "nowhere"]
+    env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "TEAMVARS_TOKEN": ""}
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 4, done.stderr[-300:]
+    assert "teamvars.cli.client.api" in done.stderr
+    for heavy in ("teamvars.services", "teamvars.storage", "httpx", "asyncio"):
+        assert heavy not in done.stderr

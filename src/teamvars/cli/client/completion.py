@@ -1,24 +1,22 @@
 """`completion`: what a shell needs to complete words, and the words that are looked up for it."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 from typer.completion import get_completion_inspect_parameters, shell_complete
 
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import USAGE
+
 _VARIABLE = "_TEAMVARS_COMPLETE"
 
 
-class Shell(StrEnum):
-    """A shell that completes words."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
+_SHELLS = ("bash", "zsh", "fish")
 
 
 def completion(
-    context: typer.Context, shell: Annotated[Shell, typer.Argument(help="Your shell.")]
+    context: typer.Context,
+    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
     """Print what makes a shell complete commands, options and names.
 
@@ -27,8 +25,10 @@ def completion(
 
     Example: teamvars completion bash
     """
+    if shell not in _SHELLS:
+        raise Failure(f"It is one of {', '.join(_SHELLS)}.", USAGE)
     register()
-    shell_complete(context.find_root().command, {}, "teamvars", _VARIABLE, f"source_{shell.value}")
+    shell_complete(context.find_root().command, {}, "teamvars", _VARIABLE, f"source_{shell}")
 
 
 def register() -> None:

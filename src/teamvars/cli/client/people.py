@@ -72,10 +72,10 @@ def named(words: Iterable[str], among: Sequence[Person]) -> list[Person]:
     return list(found)
 
 
-def from_file(path: Path) -> list[str]:
+def from_file(path: str) -> list[str]:
     """The names in a file, one a line; `-` is standard input; after # comes a comment."""
     try:
-        with sys.stdin.buffer if str(path) == "-" else path.open("rb") as file:
+        with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
         text = content.decode("utf-8-sig")
     except OSError as error:

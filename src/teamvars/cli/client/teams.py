@@ -1,7 +1,6 @@
 """`team list`, `members`, `add`, `remove`."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,7 +24,7 @@ _People = Annotated[
     typer.Argument(metavar="PERSON…", help="Usernames, e-mail addresses or ids."),
 ]
 _File = Annotated[
-    Path | None, typer.Option("--from", help="A file with one of them a line; - is stdin.")
+    str | None, typer.Option("--from", help="A file with one of them a line; - is stdin.")
 ]
 
 
@@ -115,7 +114,7 @@ def remove(
 
 
 def _begun(
-    where: Where, team: str, who: list[str] | None, file: Path | None
+    where: Where, team: str, who: list[str] | None, file: str | None
 ) -> tuple[Api, dict[str, Any], list[Person]]:
     """The service, the team, and the people that the command and its file name."""
     words = [*(who or []), *(people.from_file(file) if file else [])]

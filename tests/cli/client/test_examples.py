@@ -1,0 +1,87 @@
+"""Whoever has never seen the command: help has an example for each, and each works as it stands."""
+
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from teamvars.cli.commands import CLIENT
+from teamvars.cli.lazy import named
+from tests.cli.client.conftest import Service
+from tests.support.desk import Desk
+
+EXAMPLE = re.compile(r"^Example: (.*\bteamvars .+)\Z", re.MULTILINE)
+PLACES = {words: f"teamvars.cli.client.{place}" for words, place, _ in CLIENT}
+COMPLETE = """
+source <(teamvars completion bash)
+offered() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _teamvars_completion teamvars
+  echo "${COMPREPLY[@]}"; }
+offered teamvars wo
+offered teamvars login tokens ''
+offered teamvars workspace access --workspace ''
+"""
+
+
+def example_of(words: str) -> str:
+    """The last line of a command's help."""
+    text = inspect.getdoc(named(PLACES[words])) or ""
+    found = EXAMPLE.search(text)
+    assert found, f"the help of '{words}' ends with no example"
+    return found[1]
+
+
+def test_every_example_of_the_help_works(
+    desk: Desk, service: Service, subtests: pytest.Subtests
+) -> None:
+    service.organization("acme")
+    desk.succeed("login", "--address", service.url, given=service.tokens["alice"])
+    equipped = desk.having(organization="acme", workspace="network")
+    for words in sorted(PLACES, key=lambda words: words == "logout"):
+        with subtests.test(words=words):
+            code, said = run(equipped, service, example_of(words))
+            assert code == 0, said
+
+
+def run(desk: Desk, service: Service, example: str) -> tuple[int, str]:
+    """Types an example, with the address and the id that are real here."""
+    token = service.tokens["alice"]
+    if "at-2TeBwD7yRZ4pQ1nC" in example:
+        made = desk.succeed("login", "tokens", "create", "--json").json["id"]
+        example = example.replace("at-2TeBwD7yRZ4pQ1nC", made)
+    line = example.replace("https://teamvars.example.com", service.url)
+    if line.startswith("teamvars "):
+        done = desk.run(*shlex.split(line)[1:], given=token)
+        return done.code, done.err
+    typed = bash(desk, line, given=token)
+    return typed.returncode, typed.stderr
+
+
+def bash(desk: Desk, line: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """A line of shell, where the command is installed."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["/usr/bin/env", "bash", "-c", line],
+        cwd=desk.folder,
+        env={**desk.environment, "PATH": path},
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_bash_completes_commands_and_workspaces(desk: Desk) -> None:
+    done = bash(desk, COMPLETE)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["workspace", "list create revoke", "network payments"]
+    for shell in ("zsh", "fish"):
+        assert "_TEAMVARS_COMPLETE=complete_" in desk.succeed("completion", shell).out
+    assert desk.run("completion", "cmd").code == 2
+    # Nobody to ask is no reason to say anything while somebody types.
+    alone = bash(Desk(desk.folder, home=desk.home / "none"), COMPLETE)
+    assert (alone.stderr, alone.stdout.splitlines()[-1]) == ("", "")
