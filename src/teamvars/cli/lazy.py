@@ -1,6 +1,7 @@
 """Commands whose modules are loaded when they run, so that help and version need none of them."""
 
 import importlib
+import inspect
 from typing import Any
 
 import typer
@@ -49,8 +50,11 @@ class LazyGroup(TyperGroup):
 
 
 def _command(name: str | None, place: str) -> Any:
+    """The command of a function; its help is the docstring, a paragraph a line of its own."""
+    function = named(place)
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     app = typer.Typer(add_completion=False)
-    app.command(name)(named(place))
+    app.command(name, help="\n\n".join(" ".join(one.split()) for one in paragraphs))(function)
     return typer.main.get_command(app)
 
 

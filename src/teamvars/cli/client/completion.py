@@ -20,7 +20,8 @@ def completion(
 ) -> None:
     """Print what makes a shell complete commands, options and names.
 
-    For bash, put this line into ~/.bashrc; zsh and fish likewise:
+    For bash, put this line into ~/.bashrc, and the like for zsh and fish:
+
     source <(teamvars completion bash)
 
     Example: teamvars completion bash
