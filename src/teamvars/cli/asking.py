@@ -7,6 +7,7 @@ import typer
 
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import USAGE, note
+from teamvars.domain.names import escaped
 
 _MOST_OF_STDIN = 16 * 1024 * 1024
 
@@ -40,7 +41,7 @@ def secret(question: str, most_bytes: int = _MOST_OF_STDIN) -> str:
     """
     if sys.stdin.isatty():
         try:
-            return getpass.getpass(question, stream=sys.stderr)
+            return getpass.getpass(escaped(question), stream=sys.stderr)
         except EOFError:
             raise Failure("Nothing was given.", USAGE) from None
     given = sys.stdin.buffer.read(most_bytes + 1)
@@ -71,5 +72,5 @@ def choose(kind: str, names: list[str], option: str) -> str:
 
 
 def _answer(question: str) -> str:
-    typer.echo(question, nl=False, err=True)
+    typer.echo(escaped(question), nl=False, err=True)
     return sys.stdin.readline().strip()

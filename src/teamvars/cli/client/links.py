@@ -124,11 +124,18 @@ def _folders() -> Iterator[Path]:
     except OSError:
         return
     for folder in (current, *current.parents):
-        if folder.stat().st_uid != os.geteuid():
+        if not _is_own(folder):
             return
         yield folder
         if os.path.lexists(folder / ".git"):  # a file in worktrees and submodules
             return
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        return folder.stat().st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def _read(path: Path) -> bytes | None:

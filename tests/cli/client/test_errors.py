@@ -1,0 +1,75 @@
+"""A refusal is told with the line at fault and a caret below it, and never with a secret."""
+
+from typing import Any
+
+import pytest
+
+from teamvars.cli.client.addresses import Address
+from teamvars.cli.client.errors import ApiError, faults_of
+from teamvars.cli.client.place import Target, Token
+
+TARGET = Target(Address("https", "example.com", 443), "--address", Token("tvu_secret", "you"))
+PATH = "POST /api/v2/workspaces/ws-1/vars"
+
+
+def told(document: Any, pointer: str, line: int, column: int) -> list[str]:
+    """What is said of a value that does not parse there."""
+    error = {
+        "detail": "A ']' is missing.",
+        "source": {"pointer": pointer},
+        "meta": {"line": line, "column": column},
+    }
+    refusal = ApiError(TARGET, PATH, 422, faults_of({"errors": [error]}), document)
+    assert refusal.code == 7
+    return str(refusal).split("\n")
+
+
+def one(**attributes: object) -> dict[str, Any]:
+    """A document that creates a variable."""
+    return {"data": {"type": "vars", "attributes": attributes}}
+
+
+def test_the_line_of_the_value_is_shown_with_a_caret() -> None:
+    document = one(value="[\n  1, 2\n  3,\n]")
+    assert told(document, "/data/attributes/value", 3, 3) == [
+        "A ']' is missing.",
+        "    3,",
+        "    ^",
+    ]
+
+
+def test_of_a_long_line_the_part_around_the_place_is_shown() -> None:
+    _, line, caret = told(
+        one(value="x" * 1000 + "!" + "y" * 1000), "/data/attributes/value", 1, 1001
+    )
+    assert len(line) < 100
+    assert line[caret.index("^")] == "!"
+
+
+def test_what_a_terminal_obeys_is_escaped_and_the_caret_stands_where_it_should() -> None:
+    _, line, caret = told(one(value="\t\x1b[2J!"), "/data/attributes/value", 1, 6)
+    assert "\x1b" not in line
+    assert line[caret.index("^")] == "!"
+
+
+def test_an_item_of_many_is_found() -> None:
+    document = {"data": [one()["data"], one(value="[1")["data"]]}
+    assert told(document, "/data/1/attributes/value", 1, 3)[1:] == ["  [1", "    ^"]
+
+
+@pytest.mark.parametrize(
+    ("document", "pointer", "line"),
+    [
+        (one(value="hunter2 [", sensitive=True), "/data/attributes/value", 1),
+        (None, "/data/attributes/value", 1),
+        (one(value="hunter2 ["), "/data/attributes/none/value", 1),
+        (one(value="hunter2 ["), "/data/attributes/value", 9),
+        (one(value="hunter2 ["), "/data/7/value", 1),
+        (one(value=None), "/data/attributes/value", 1),
+        (one(value="hunter2 ["), "", 1),
+    ],
+)
+def test_nothing_is_shown_of_a_secret_or_where_there_is_nothing(
+    document: Any, pointer: str, line: int
+) -> None:
+    assert told(document, pointer, line, 3) == ["A ']' is missing."]
