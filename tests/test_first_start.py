@@ -19,7 +19,7 @@ from tests.support.server import START_SECONDS, end_group, free_port, is_ready
 from tests.test_documents import DOCUMENTS, ROOT
 
 BLOCK = re.compile(r"^([^\n]*)\n```(?:sh|bash|shell|console)\n(.*?)```", re.MULTILINE | re.DOTALL)
-MARK = re.compile(r"<!-- (tour|api|curl|pipeline|sqlite|postgres|not run: .+) -->")
+MARK = re.compile(r"<!-- (tour|api|cli|curl|pipeline|sqlite|postgres|not run: .+) -->")
 SERVE = "teamvars serve\n"
 README = ROOT / "README.md"
 

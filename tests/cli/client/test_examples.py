@@ -14,6 +14,8 @@ from teamvars.cli.commands import CLIENT
 from teamvars.cli.lazy import named
 from tests.cli.client.conftest import Service
 from tests.support.desk import Desk
+from tests.test_documents import ROOT
+from tests.test_first_start import blocks
 
 EXAMPLE = re.compile(r"^Example: (.*\bteamvars .+)\Z", re.MULTILINE)
 PLACES = {words: f"teamvars.cli.client.{place}" for words, place, _ in CLIENT}
@@ -85,3 +87,15 @@ def test_bash_completes_commands_and_workspaces(desk: Desk) -> None:
     # Nobody to ask is no reason to say anything while somebody types.
     alone = bash(Desk(desk.folder, home=desk.home / "none"), COMPLETE)
     assert (alone.stderr, alone.stdout.splitlines()[-1]) == ("", "")
+
+
+def test_the_lines_of_the_document_do_what_it_says(stranger: Desk, service: Service) -> None:
+    service.organization("acme")
+    (stranger.folder / "token").write_text(service.tokens["alice"])
+    shell = "".join(blocks(ROOT / "docs/cli.md", "cli"))
+    shell = shell.replace("https://teamvars.example.com", service.url)
+    done = bash(stranger, f"set -euo pipefail\n{shell}")
+    assert done.returncode == 0, done.stderr
+    assert "workspace     network" in done.stdout
+    assert {line.split()[0] for line in done.stdout.splitlines()[-2:]} == {"bob", "dave"}
+    assert f"Team platform of acme on {service.url}" in done.stderr
