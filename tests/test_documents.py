@@ -27,7 +27,7 @@ from teamvars.domain import (
 from teamvars.domain.errors import Code
 from teamvars.services import audit_pages, parsed_files
 from teamvars.storage.variable_search import MAX_LOOKED_AT
-from teamvars.variable_files import tfvars_json
+from teamvars.variable_files import findings
 from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.http import (
     cursors,
@@ -244,7 +244,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         parsed_files.MAX_CONTENT_BYTES,
         variable_files.MAX_NAMES,
         variable_files.MAX_FAULTS,
-        tfvars_json.MAX_DEPTH,
+        findings.MAX_DEPTH,
         team_members.MAX_ITEMS,
         tokens.MAX_LIVE_TOKENS,
         invitations.MAX_A_DAY,

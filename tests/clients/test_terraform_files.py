@@ -3,6 +3,7 @@
 Runs where `terraform` is found, as test_terraform.py does.
 """
 
+import base64
 import json
 import os
 import subprocess
@@ -11,9 +12,13 @@ from typing import Any
 
 import pytest
 
+from teamvars.domain.variables import Category
 from teamvars.hcl import evaluate
+from teamvars.hcl.characters import normal
 from teamvars.variable_files import Format, ParsedFile, parse
+from teamvars.variable_files.writing import Writing, write
 from tests.clients.test_terraform import terraform
+from tests.variable_files.hostile import HOSTILE_VALUES, variable
 
 __all__ = ["terraform"]
 
@@ -60,7 +65,8 @@ def read_by_terraform(program: str, file: Path, names: list[str]) -> Any:
     folder = file.parent
     declared = "".join(f'variable "{name}" {{\n  type = any\n}}\n' for name in names)
     (folder / "main.tf").write_text(declared, encoding="utf-8")
-    asked = "jsonencode([" + ", ".join(f"var.{name}" for name in names) + "])\n"
+    # In base64, since the console shows strings in its own way.
+    asked = "base64encode(jsonencode([" + ", ".join(f"var.{name}" for name in names) + "]))\n"
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "CHECKPOINT_DISABLE": "1"}
     done = subprocess.run(
         [program, "console", "-no-color", f"-var-file={file.name}"],
@@ -74,7 +80,7 @@ def read_by_terraform(program: str, file: Path, names: list[str]) -> Any:
     )
     if done.returncode:
         return None
-    return json.loads(json.loads(done.stdout.strip().splitlines()[-1]))
+    return json.loads(base64.b64decode(done.stdout.strip().splitlines()[-1]))
 
 
 def assert_same(found: ParsedFile, theirs: Any) -> None:
@@ -105,3 +111,25 @@ def test_a_tfvars_json_file_is_read_as_terraform_reads_it(
     file.write_bytes(JSON[kind].encode())
     names = [item.key for item in found.items]
     assert_same(found, read_by_terraform(terraform, file, names or ["a"]))
+
+
+@pytest.mark.parametrize(("form", "name"), [("tfvars", "x.tfvars"), ("json", "x.tfvars.json")])
+def test_what_is_written_is_read_by_terraform(
+    terraform: str, tmp_path: Path, form: str, name: str
+) -> None:
+    codes = {
+        "[1,\n 2] # said": [1, 2],
+        "1\n+ 1": 2,
+        "<<A\nx\nA\n": "x\n",
+        "{ a = null }": {"a": None},
+    }
+    variables = [
+        *(variable(f"v{n}", value, Category.TOOL) for n, value in enumerate(HOSTILE_VALUES)),
+        *(variable(f"c{n}", code, Category.TOOL, hcl=True) for n, code in enumerate(codes)),
+    ]
+    written = write(Writing(form), variables)
+    assert written.unwritten == ()
+    (tmp_path / name).write_bytes(written.text.encode())
+    read = read_by_terraform(terraform, tmp_path / name, [one.key for one in variables])
+    # Whatever a string is written with, terraform has it in Unicode's form C.
+    assert read == [*map(normal, HOSTILE_VALUES), *codes.values()]

@@ -117,7 +117,7 @@ def test_any_text_is_read_without_an_exception_and_every_place_is_in_it(
 
 def defining(file_format: Format, names: int) -> str:
     """A file of so many names."""
-    if file_format is Format.JSON:
+    if file_format in (Format.JSON, Format.YAML):
         return json.dumps({f"n{number}": 1 for number in range(names)})
     return "".join(f"n{number}=1\n" for number in range(names))
 
@@ -136,6 +136,7 @@ def test_after_so_many_faults_a_file_is_read_no_further(file_format: Format) -> 
         Format.DOTENV: "a=$x\n" * 5_000,
         Format.TFVARS: "a = x\n" * 5_000,
         Format.JSON: '{"a": [' + "1e9999," * 5_000,
+        Format.YAML: '{"a": [' + "no," * 5_000,
     }
     found = parse(file_format, faulty[file_format])
     assert len(found.faults) == MAX_FAULTS + 1

@@ -1,4 +1,4 @@
-"""Files of variables, as people keep them, read into the variables they define.
+"""Files of variables, as people keep them: read into what they define, and written.
 
 Pure: nothing here knows the service, and no fault quotes the file.
 """

@@ -12,6 +12,9 @@ MAX_NAMES = 5_000
 MAX_FAULTS = 100
 """After so many a file is read no further."""
 
+MAX_DEPTH = 64
+"""Objects and arrays inside each other; as deep as the configuration language goes here."""
+
 _ROOM = 64 * 1024
 _GROWTH = 2
 """Values may have, together, `_GROWTH` characters for each of the file, and `_ROOM` besides: a few

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from teamvars.domain.variables import Category
-from teamvars.variable_files import dotenv, tfvars, tfvars_json
+from teamvars.variable_files import dotenv, tfvars, tfvars_json, yaml_mapping
 from teamvars.variable_files.findings import Enough, Findings, ParsedFile
 
 
@@ -14,6 +14,7 @@ class Format(StrEnum):
     DOTENV = "dotenv"
     TFVARS = "tfvars"
     JSON = "json"
+    YAML = "yaml"
 
 
 def parse(file_format: Format, content: str) -> ParsedFile:
@@ -43,4 +44,5 @@ _READERS: dict[Format, Callable[[Findings], None]] = {
     Format.DOTENV: dotenv.read,
     Format.TFVARS: tfvars.read,
     Format.JSON: tfvars_json.read,
+    Format.YAML: yaml_mapping.read,
 }

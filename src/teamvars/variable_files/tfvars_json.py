@@ -10,10 +10,8 @@ from collections.abc import Callable
 import msgspec
 
 from teamvars.hcl.numbers import NumberError, read_number
-from teamvars.variable_files.findings import Enough, Findings, sentence
-
-MAX_DEPTH = 64
-"""Objects and arrays inside each other; as deep as the configuration language goes here."""
+from teamvars.variable_files.findings import MAX_DEPTH, Enough, Findings, sentence
+from teamvars.variable_files.literals import quoted
 
 _COMMENT = "//"
 """The name that terraform ignores in such a file."""
@@ -29,8 +27,6 @@ _SOUND = re.compile(
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _WORD = re.compile(r"true|false|null")
-_TO_ESCAPE = re.compile(r'["\\\x00-\x1f]|[$%](?=\{)')
-_ESCAPED = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "$": "$$", "%": "%%"}
 
 
 def read(findings: Findings) -> None:
@@ -70,7 +66,7 @@ class _Reader:
         """The value that begins here, as an expression."""
         start = self._text[self._at : self._at + 1]
         if start == '"':
-            return _quoted(self._string())
+            return quoted(self._string())
         if start in ("{", "["):
             if depth > MAX_DEPTH:
                 raise self._broken(f"The nesting is deeper than {MAX_DEPTH} levels.")
@@ -83,7 +79,7 @@ class _Reader:
         def member(name: str, at: int) -> None:
             if name in parts:
                 self._fault(at, "An object has the same member twice.")
-            parts[name] = f"{_quoted(name)} = {self._code(depth + 1)}"
+            parts[name] = f"{quoted(name)} = {self._code(depth + 1)}"
 
         self._members(member)
         return "{" + ", ".join(parts.values()) + "}"
@@ -173,12 +169,3 @@ class _Reader:
         """Notes why nothing behind this place can be read."""
         self._findings.fault(self._at, detail)
         return Enough()
-
-
-def _quoted(text: str) -> str:
-    """The text as a string of the configuration language in which nothing is filled in."""
-    return '"' + _TO_ESCAPE.sub(_escaped, text) + '"'
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return _ESCAPED.get(match[0]) or f"\\u{ord(match[0]):04x}"

@@ -12,7 +12,8 @@ from teamvars.web.dialects import Dialect
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.routes import RequestBody
 
-_FORMATS = {known.value: known for known in Format}
+# YAML is read by the command line alone.
+_FORMATS = {known.value: known for known in Format if known is not Format.YAML}
 _FORMAT = Meta(description="How the file is written.")
 _CONTENT = Meta(
     max_length=MAX_CONTENT_BYTES,

@@ -1,0 +1,164 @@
+"""Variables, written as files that other programs read."""
+
+import re
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from functools import partial
+
+import msgspec
+
+from teamvars.domain.discreet import Discreet
+from teamvars.domain.variables import Category, Variable
+from teamvars.hcl import HclError, definitions, parse
+from teamvars.hcl.characters import name_length
+from teamvars.variable_files.environment import InvalidKey, Unfit, name_in_environment, text_of
+from teamvars.variable_files.literals import quoted
+
+
+class Writing(StrEnum):
+    """How a file is to be written."""
+
+    TFVARS = "tfvars"
+    DOTENV = "dotenv"
+    JSON = "json"
+    SHELL = "shell"
+
+    @property
+    def category(self) -> Category:
+        """Of the variables that such a file is for."""
+        is_tool = self in (Writing.TFVARS, Writing.JSON)
+        return Category.TOOL if is_tool else Category.ENV
+
+
+class Unwritten(Discreet, frozen=True):
+    """A variable that the file cannot have, and why: of its value, at most what it refers to."""
+
+    key: str
+    detail: str
+    by_key: bool
+    """Whether it is for its key alone."""
+
+
+class Written(Discreet, frozen=True):
+    """A file, and the variables that are not in it."""
+
+    text: str
+    unwritten: tuple[Unwritten, ...]
+
+
+def write(form: Writing, variables: Sequence[Variable], *, interpolate: bool = True) -> Written:
+    """The file with all of the variables that it can have, in their order.
+
+    `interpolate`: who reads a dotenv file fills in what it finds after a `$`, as most programs do.
+    """
+    entry = partial(_dotenv, interpolate) if form is Writing.DOTENV else _ENTRIES[form]
+    entries, unwritten = [], []
+    for variable in variables:
+        try:
+            entries.append(entry(variable))
+        except Unfit as why:
+            unwritten.append(Unwritten(variable.key, str(why), isinstance(why, InvalidKey)))
+    return Written(_joined(form, entries), tuple(unwritten))
+
+
+def _joined(form: Writing, entries: list[str]) -> str:
+    if form is Writing.JSON:
+        return "{" + ",".join(f"\n  {entry}" for entry in entries) + "\n}\n"
+    return "".join(f"{entry}\n" for entry in entries)
+
+
+def _is_code(variable: Variable) -> bool:
+    return variable.hcl and variable.category is Category.TOOL
+
+
+# For shells
+
+
+def _shell(variable: Variable) -> str:
+    text = text_of(variable).replace("'", r"'\''")
+    return f"export {name_in_environment(variable)}='{text}'"
+
+
+# For programs that read environment files
+
+_BARE = re.compile(r"[A-Za-z0-9_./:@,+-]*")
+_UNFIT_FOR_SINGLE = re.compile(r"'|\r|\\\\|\\\Z")
+"""What keeps a value from single quotation marks; some programs read `\\\\` as one there."""
+
+_REPLACED = re.compile(r"[$`]")
+
+
+def _dotenv(interpolate: bool, variable: Variable) -> str:
+    """One form that all programs read alike, or none: they differ in many things."""
+    name, text = name_in_environment(variable), text_of(variable)
+    if interpolate and "${" in text:
+        raise Unfit(
+            "its value has '${', which programs replace: --no-interpolate if yours does not"
+        )
+    if _BARE.fullmatch(text):
+        return f"{name}={text}"
+    if not _UNFIT_FOR_SINGLE.search(text):
+        return f"{name}='{text}'"
+    if interpolate and _REPLACED.search(text):
+        raise Unfit(
+            "its value has '$' or '`', and needs double quotation marks, in which programs replace "
+            "them: --no-interpolate if yours does not"
+        )
+    escaped = text.replace("\\", r"\\").replace('"', r"\"").replace("\r", r"\r")
+    return f'{name}="{escaped}"'
+
+
+# For the tool
+
+
+def _tfvars(variable: Variable) -> str:
+    """Strings as such, code as it is."""
+    if name_length(variable.key) != len(variable.key):
+        raise InvalidKey("its key is no identifier")
+    text = text_of(variable)
+    if not _is_code(variable):
+        return f"{variable.key} = {quoted(text)}"
+    # As a value, code may go on behind a line break that would end the definition.
+    code = text.strip(" \t\r\n")
+    for form in (code, f"(\n{code}\n)"):
+        if _is_definition(line := f"{variable.key} = {form}"):
+            return line
+    raise Unfit("its value is no expression")
+
+
+def _is_definition(line: str) -> bool:
+    """Whether it is one definition, and not the beginning of another."""
+    found = list(definitions(line + "\n"))
+    return len(found) == 1 and not isinstance(found[0], HclError)
+
+
+_COMMENT = "//"
+_JSON = msgspec.json.Encoder(decimal_format="number")
+
+
+def _json(variable: Variable) -> str:
+    """Strings as such, and what code comes to."""
+    if variable.key == _COMMENT:
+        raise InvalidKey("its key is that of a comment")
+    text = text_of(variable)
+    value = _evaluated(text) if _is_code(variable) else text
+    return f"{_JSON.encode(variable.key).decode()}: {_JSON.encode(value).decode()}"
+
+
+def _evaluated(code: str) -> object:
+    try:
+        expression = parse(code)
+        unknown = [*expression.references, *(f"{name}()" for name in expression.functions)]
+        if unknown:
+            # Also of a branch that is never chosen: whoever adds to it should not be surprised.
+            raise Unfit(f"its value refers to {', '.join(unknown)}")
+        return expression.evaluate()
+    except HclError as error:
+        raise Unfit(f"its value has none: {error.message}") from None
+
+
+_ENTRIES: dict[Writing, Callable[[Variable], str]] = {
+    Writing.TFVARS: _tfvars,
+    Writing.JSON: _json,
+    Writing.SHELL: _shell,
+}
