@@ -12,6 +12,7 @@ GROUPS = {
     "user": "Users, and those who leave.",
     "keys": "The keys of the keyring.",
     "audit": "The audit trail.",
+    "vars": "The variables of a workspace.",
 }
 OPERATOR = (
     ("dev", "dev:dev", "Try it: a server with sample data that is gone after Ctrl-C."),
@@ -49,6 +50,18 @@ OPERATOR = (
 """Each command's words, its function in a module of `cli/operator`, and a summary of its help."""
 
 CLIENT = (
+    ("vars list", "variables:list_", "List the variables of a workspace."),
+    ("vars get", "variables:get", "Show a variable."),
+    ("vars set", "setting:set_", "Set variables: make them, or give them another value."),
+    ("vars unset", "setting:unset", "Delete variables, all or none."),
+    ("vars edit", "editing:edit", "Edit a value in your own editor."),
+    ("vars diff", "importing:diff", "Show what an apply of the file would change."),
+    ("vars import", "importing:import_", "Add and update what a file says."),
+    ("vars apply", "importing:apply", "Make variables what a file says."),
+    ("vars export", "exporting:export", "Print variables as a file."),
+    ("vars copy", "copying:copy", "Copy variables from another workspace."),
+    ("vars history", "history:history", "Show who changed a variable, newest first."),
+    ("run", "running:run", "Run a command with the variables in its environment."),
     ("login", "login:login", "Log in to a service, and keep the token."),
     ("login tokens list", "own_tokens:list_", "List your tokens."),
     ("login tokens create", "own_tokens:create", "Make a token of yours and show it, once."),

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn, TextIO
 
 import msgspec
@@ -49,10 +49,16 @@ def note(text: str) -> None:
 
 def say_rows(rows: Sequence[Sequence[str]]) -> None:
     """Prints rows of equally many cells on stdout, each column as wide as its widest cell."""
+    for line in aligned(rows):
+        say(line)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A line for each row of equally many cells, its columns below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        say("  ".join(cells).rstrip())
+        yield "  ".join(cells).rstrip()
 
 
 def _write(line: str, stream: TextIO) -> None:

@@ -14,6 +14,16 @@ from teamvars.cli.failures import Failure
 from teamvars.domain.names import is_name
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Change nothing; exit with 3 where something would.")
+]
+CategoryWord = Annotated[str | None, typer.Option("--category", help="env or tool.")]
+AllowMissing = Annotated[
+    bool, typer.Option("--allow-missing", help="Leave out sensitive ones that have no value here.")
+]
+SkipInvalidKeys = Annotated[
+    bool, typer.Option("--skip-invalid-keys", help="Leave out keys that are no names, and say so.")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 

@@ -1,0 +1,85 @@
+"""`vars edit`: a value in the person's own editor."""
+
+from typing import Annotated, Any
+
+import typer
+
+from teamvars.cli.asking import confirm, is_terminal
+from teamvars.cli.client.api import Api, at, connect
+from teamvars.cli.client.errors import ApiError
+from teamvars.cli.client.held import category_of, held
+from teamvars.cli.client.options import CategoryWord, placed
+from teamvars.cli.client.place import Where
+from teamvars.cli.client.scratch import Scratch
+from teamvars.cli.output import note
+from teamvars.domain.variables import Category, Variable
+
+
+@placed("organization", "workspace")
+def edit(
+    where: Where,
+    key: Annotated[str, typer.Argument(help="The variable.")],
+    category: CategoryWord = None,
+    allow_disk: Annotated[
+        bool, typer.Option("--allow-disk", help="Where there is no memory file system, use a disk.")
+    ] = False,
+) -> None:
+    """Edit a value in your own editor: $VISUAL, else $EDITOR.
+
+    The file is yours alone, in memory, and gone afterwards. That of a sensitive one begins empty:
+    nobody can read it.
+
+    Example: EDITOR=true teamvars vars edit LOG_LEVEL
+    """
+    api = connect(where)
+    variable = held(api).one(key, category_of(category))
+    api.announce()
+    is_code = variable.hcl and variable.category is Category.TOOL
+    with Scratch("value.hcl" if is_code else "value.txt", allow_disk=allow_disk) as scratch:
+        text = variable.value or ""
+        while (edited := scratch.edit(text)) != text:
+            text = edited
+            problem = _refusal(api, variable, text)
+            if problem is None:
+                note(f"{key}: updated.")
+                return
+            if not is_terminal():
+                raise problem
+            note(str(problem))
+            confirm("Edit it again, and save over what is there now?", yes=False)
+            variable = _now(api, variable)
+    note(f"{key}: nothing was changed.")
+
+
+def _refusal(api: Api, variable: Variable, text: str) -> ApiError | None:
+    """Saves the text; returns why it is refused, if it is."""
+    resource = {"type": "vars", "id": variable.id, "attributes": {"value": text}}
+    tag = f'"{variable.version_id}"'
+    try:
+        quote = not variable.sensitive
+        api.patch(_path(variable), {"data": resource}, if_match=tag, quote_values=quote)
+    except ApiError as error:
+        return error
+    return None
+
+
+def _now(api: Api, variable: Variable) -> Variable:
+    """The variable with the version it has now: the person has seen that there may be another."""
+    found: dict[str, Any] = api.get(_path(variable)).document["data"]["attributes"]
+    # The dialect's words do not matter here: what is sent is the value alone.
+    return Variable(
+        variable.id,
+        variable.workspace_id,
+        variable.key,
+        found["value"],
+        variable.description,
+        variable.category,
+        found["hcl"],
+        found["sensitive"],
+        found["version-id"],
+        0,
+    )
+
+
+def _path(variable: Variable) -> str:
+    return at("workspaces", variable.workspace_id, "vars", variable.id)

@@ -1,0 +1,85 @@
+"""Files that a command is given, read into what they say variables should be."""
+
+import re
+import sys
+from pathlib import Path
+
+from teamvars.cli.client.wanted import Wanted
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import ERROR, INVALID, USAGE
+from teamvars.domain.variables import Category
+from teamvars.variable_files import Format, Item, ParsedFile, parse
+
+STDIN = "-"
+_MOST_BYTES = 24 * 1024 * 1024
+_WORD = re.compile(r"true|false|-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
+_ENDINGS = {
+    ".env": Format.DOTENV,
+    ".tfvars": Format.TFVARS,
+    ".json": Format.JSON,
+    ".yaml": Format.YAML,
+    ".yml": Format.YAML,
+}
+
+
+def text_of(path: str) -> str:
+    """What a file holds, or standard input for `-`, byte for byte. Fails without quoting it."""
+    try:
+        if path == STDIN:
+            given = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                given = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise Failure(f"{path} cannot be read: {error.strerror}.", ERROR) from None
+    if len(given) > _MOST_BYTES:
+        raise Failure(f"{path} has more than {_MOST_BYTES} bytes.", INVALID)
+    try:
+        return given.decode()
+    except UnicodeDecodeError as error:
+        line = given.count(b"\n", 0, error.start) + 1
+        raise Failure(f"{path}:{line}: This is not UTF-8.", INVALID) from None
+
+
+def parsed(path: str, file_format: Format | None) -> ParsedFile:
+    """What a file defines; its name tells the format unless it is given. Fails with all faults."""
+    found = parse(file_format or _format(path), text_of(path))
+    if found.faults:
+        lines = [f"{path}:{one.line}:{one.column}: {one.detail}" for one in found.faults]
+        raise Failure("\n".join(lines), INVALID)
+    return found
+
+
+def wanted(
+    path: str, file_format: Format | None, category: Category | None, *, sensitive: bool
+) -> tuple[Category, list[Wanted]]:
+    """What a file says variables should be, all of the one category: its format's unless given."""
+    found = parsed(path, file_format)
+    of = category or found.category
+    refused = [item for item in found.items if of is Category.ENV and not _is_text(item)]
+    if refused:
+        lines = [
+            f"{path}:{one.line}:{one.column}: {one.key} is no text, and an environment variable "
+            "is nothing else."
+            for one in refused
+        ]
+        raise Failure("\n".join(lines), INVALID)
+    return of, [
+        Wanted(item.key, of, item.value, of is Category.TOOL and item.hcl, sensitive or None)
+        for item in found.items
+    ]
+
+
+def _is_text(item: Item) -> bool:
+    """Whether it is a text, or a number or bool, which is written like one."""
+    return not item.hcl or _WORD.fullmatch(item.value) is not None
+
+
+def _format(path: str) -> Format:
+    name = Path(path).name
+    if name == ".env" or name.startswith(".env."):
+        return Format.DOTENV
+    found = _ENDINGS.get(Path(name).suffix)
+    if found is None:
+        raise Failure(f"Nothing tells how {path} is written. Give --format.", USAGE)
+    return found

@@ -1,0 +1,128 @@
+"""The variables of a workspace, as the service shows them."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from teamvars.cli.client import reading
+from teamvars.cli.client.api import Api, at
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import NOT_FOUND, USAGE
+from teamvars.domain.names import is_name
+from teamvars.domain.variables import Category, Variable
+
+_FLAG = "--workspace"
+
+
+class Place(NamedTuple):
+    """A workspace."""
+
+    id: str
+    name: str
+
+
+class Held(NamedTuple):
+    """A workspace and all of its variables. `etag` stands for them as they were when read.
+
+    `tool` is the service's word for the category of the tool's own variables.
+    """
+
+    id: str
+    name: str
+    variables: Sequence[Variable]
+    etag: str | None
+    tool: str
+
+    def word(self, category: Category) -> str:
+        """What the service calls a category."""
+        return self.tool if category is Category.TOOL else category.value
+
+    def called(self, key: str) -> list[Variable]:
+        """The variables with that key: none, one, or one of each category."""
+        return [one for one in self.variables if one.key == key]
+
+    def one(self, key: str, category: Category | None) -> Variable:
+        """The variable that is meant. Fails where there is none, and where there are two."""
+        found = [one for one in self.called(key) if category in (None, one.category)]
+        if not found:
+            of = "" if category is None else f" of the category {self.word(category)}"
+            raise Failure(
+                f"{self.name} has no variable {key}{of}. See what it has: teamvars vars list",
+                NOT_FOUND,
+            )
+        if len(found) > 1:
+            words = " or ".join(self.word(one.category) for one in found)
+            raise Failure(f"{self.name} has two variables {key}. Give --category {words}.", USAGE)
+        return found[0]
+
+
+def category_of(word: str | None) -> Category | None:
+    """The category that an option names. Fails on a word that names none."""
+    if word is None:
+        return None
+    found = _CATEGORIES.get(word)
+    if found is None:
+        raise Failure("--category is env or tool.", USAGE)
+    return found
+
+
+def places(api: Api) -> list[Place]:
+    """The workspaces a command is for: one by its name, or all that match what the flag says.
+
+    Patterns and names are parted by commas. Only the flag has them: what a folder or a setting
+    says leads to one workspace, never to all.
+    """
+    given = api.target.workspace
+    if given is None or given.origin != _FLAG or is_name(given.value):
+        return [place_of(reading.workspace(api))]
+    seen = [place_of(one) for one in reading.workspaces(api)]
+    patterns = [pattern.strip() for pattern in given.value.split(",")]
+    for pattern in patterns:
+        if not any(_matches(place, pattern) for place in seen):
+            text = f"You see no workspace like {pattern}. See which there are: "
+            raise Failure(f"{text}teamvars workspace list", NOT_FOUND)
+    return [place for place in seen if any(_matches(place, pattern) for pattern in patterns)]
+
+
+def held(api: Api, place: Place | None = None) -> Held:
+    """What the workspace holds; the one that the command is for, unless another is given."""
+    where = place or place_of(reading.workspace(api))
+    answer = api.get(at("workspaces", where.id, "vars"))
+    resources = answer.document["data"]
+    variables = [_variable(where.id, resource) for resource in resources]
+    return Held(*where, variables, answer.headers.get("etag"), _tool_word(resources))
+
+
+def place_of(resource: dict[str, Any]) -> Place:
+    """The workspace of a resource."""
+    return Place(resource["id"], resource["attributes"]["name"])
+
+
+def _matches(place: Place, pattern: str) -> bool:
+    return fnmatchcase(place.name.lower(), pattern.lower())
+
+
+def _variable(workspace_id: str, resource: dict[str, Any]) -> Variable:
+    attributes = resource["attributes"]
+    return Variable(
+        id=resource["id"],
+        workspace_id=workspace_id,
+        key=attributes["key"],
+        value=attributes["value"],
+        description=attributes["description"] or "",
+        category=_CATEGORIES[attributes["category"]],
+        hcl=attributes["hcl"],
+        sensitive=attributes["sensitive"],
+        version_id=attributes["version-id"],
+        created_at=0,
+    )
+
+
+def _tool_word(resources: Sequence[dict[str, Any]]) -> str:
+    """The dialect's word; `created-at` is there in that of HCP Terraform alone."""
+    speaks_terraform = any("created-at" in one["attributes"] for one in resources)
+    return _TERRAFORM if speaks_terraform else Category.TOOL.value
+
+
+_TERRAFORM = "terraform"
+_CATEGORIES = {"env": Category.ENV, "tool": Category.TOOL, _TERRAFORM: Category.TOOL}

@@ -1,0 +1,103 @@
+"""A file for an editor that no disk ever sees, and that is gone afterwards."""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn, Self
+
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import ERROR, USAGE
+
+_IN_MEMORY = frozenset(("tmpfs", "ramfs"))
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Scratch:
+    """In a `with`: one file, 0600 in a folder of its own, 0700, in memory unless a disk is allowed.
+
+    The folder goes with all that an editor has put beside the file, also when this process is told
+    to end.
+    """
+
+    def __init__(self, name: str, *, allow_disk: bool) -> None:
+        self._name = name
+        self._parent = next(_folders_in_memory(), None)
+        if self._parent is None and not allow_disk:
+            raise Failure(
+                "There is no file system in memory here, and a disk keeps what was deleted. "
+                "--allow-disk uses one nevertheless.",
+                USAGE,
+            )
+
+    def __enter__(self) -> Self:
+        self._before = [signal.signal(number, _end) for number in _ENDING]
+        self._folder = Path(tempfile.mkdtemp(prefix="teamvars-", dir=self._parent))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        for number, handler in zip(_ENDING, self._before, strict=True):
+            signal.signal(number, handler)
+
+    def edit(self, text: str) -> str:
+        """What the person makes of the text.
+
+        Editors end a file with a newline: where the text had none at its end, one does not count.
+        """
+        path = self._folder / self._name
+        path.touch(mode=0o600)
+        path.write_bytes(text.encode())
+        words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        # Ctrl-C is the editor's while it runs.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            code = subprocess.call([*words, str(path)], preexec_fn=_mind_interrupts)
+        except OSError as error:
+            text = f"The editor {words[0]} cannot be run: {error.strerror}. Set EDITOR."
+            raise Failure(text, ERROR) from None
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if code:
+            raise Failure(f"The editor ended with {code}; nothing was changed.", ERROR)
+        try:
+            edited = path.read_bytes().decode()
+        except (OSError, UnicodeDecodeError):
+            raise Failure("The file is gone, or no UTF-8; nothing was changed.", ERROR) from None
+        return edited if text.endswith("\n") else edited.removesuffix("\n")
+
+
+def _mind_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _folders_in_memory() -> Iterator[Path]:
+    """Folders that lie in memory and that this user can write to."""
+    for text in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm"):  # noqa: S108 - looked at below
+        if text and os.access(text, os.W_OK | os.X_OK) and _kind(text) in _IN_MEMORY:
+            yield Path(text)
+
+
+def _kind(folder: str) -> str:
+    """The kind of the file system that a folder is on; empty where the host does not tell."""
+    real, longest, kind = os.path.realpath(folder), -1, ""
+    try:
+        mounts = Path("/proc/mounts").read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    for mount in mounts:
+        _, where, found, *_ = mount.split(" ")
+        inside = real == where or real.startswith(where.rstrip("/") + "/")
+        if inside and len(where) >= longest:
+            longest, kind = len(where), found
+    return kind
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    """Ends the process as the signal would, once what is in the way has been cleared."""
+    raise SystemExit(128 + number)
