@@ -49,9 +49,16 @@ def change(api: Api, planned: Callable[[Held], Sequence[Change]], how: How) -> N
         note(NOTHING)
     elif not how.dry_run and (how.asks or len(to_do) > 1):
         confirm(_question(to_do), yes=how.yes)
-    results = _carried_out(api, to_do, how)
+    results, failures = _carried_out(api, to_do, how)
     if how.as_json:
         print_json(results)
+    if failures:
+        codes = {failure.code for failure in failures}
+        raise Failure(
+            f"{len(failures)} of {len(to_do)} workspaces failed. Running the command again does "
+            "what is left.",
+            codes.pop() if len(codes) == 1 else ERROR,
+        )
     if to_do and how.dry_run:
         raise typer.Exit(DIFFERENCES)
 
@@ -74,8 +81,10 @@ def _question(work: Sequence[Work]) -> str:
     return f"Make {'this change' if total == 1 else f'these {total} changes'} in {where}?"
 
 
-def _carried_out(api: Api, work: Sequence[Work], how: How) -> list[dict[str, Any]]:
-    """What became of each variable. Says how it goes; fails at the end where one has failed."""
+def _carried_out(
+    api: Api, work: Sequence[Work], how: How
+) -> tuple[list[dict[str, Any]], list[Failure]]:
+    """What became of each variable, and what failed. Says how it goes; one alone fails at once."""
     results: list[dict[str, Any]] = []
     failures: list[Failure] = []
     for one in work:
@@ -89,14 +98,7 @@ def _carried_out(api: Api, work: Sequence[Work], how: How) -> list[dict[str, Any
             continue
         results += [{"workspace": one.held.name, **result} for result in made]
         note(f"{one.held.name}: {'would be ' if how.dry_run else ''}{counted(one.changes)}.")
-    if failures:
-        codes = {failure.code for failure in failures}
-        raise Failure(
-            f"{len(failures)} of {len(work)} workspaces failed. Running the command again does "
-            "what is left.",
-            codes.pop() if len(codes) == 1 else ERROR,
-        )
-    return results
+    return results, failures
 
 
 def _send(api: Api, work: Work, *, dry_run: bool) -> list[dict[str, Any]]:
