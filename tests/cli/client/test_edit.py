@@ -1,0 +1,101 @@
+"""`vars edit`: a value in an editor, in a file that is nobody else's and soon nobody's."""
+
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.client.test_vars import network, values
+from tests.support.commands import SCRIPT
+from tests.support.desk import Desk
+
+__all__ = ["network"]
+
+
+def editor(desk: Desk, script: str) -> Desk:
+    """The desk with an editor: a shell script that has the file as `$1`."""
+    path = desk.folder / "editor"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return Edited(desk.folder, desk.settings, desk.home)
+
+
+class Edited(Desk):
+    """A desk whose editor is in its folder."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Also without a runtime directory of its own."""
+        inherited = {k: v for k, v in super().environment.items() if k != "XDG_RUNTIME_DIR"}
+        return {**inherited, "EDITOR": str(self.folder / "editor"), "VISUAL": ""}
+
+
+def test_what_the_editor_leaves_is_the_value(network: Desk) -> None:
+    network.succeed("vars", "set", "KEY=old\nlines")
+    desk = editor(network, 'sed -i s/old/new/ "$1"; echo >> "$1"; ls -l "$1" > seen; touch "$1~"')
+    assert "KEY: updated." in desk.succeed("vars", "edit", "KEY").err
+    assert values(network) == {"KEY": "new\nlines"}
+    mode, *_, path = (network.folder / "seen").read_text().split()
+    assert mode.startswith(stat.filemode(0o100600))
+    assert path.startswith("/dev/shm/")  # noqa: S108 - the file system in memory
+    assert not Path(path).parent.exists()
+    assert "nothing was changed" in editor(network, ":").succeed("vars", "edit", "KEY").err
+
+
+def test_an_editor_that_fails_changes_nothing(network: Desk) -> None:
+    network.succeed("vars", "set", "KEY=old")
+    for script in ('echo new > "$1"; exit 3', 'rm "$1"', 'printf "\\377" > "$1"'):
+        assert editor(network, script).run("vars", "edit", "KEY").code == 1
+    assert values(network) == {"KEY": "old"}
+
+
+def test_a_sensitive_value_begins_empty_and_is_not_shown_when_it_is_refused(network: Desk) -> None:
+    network.succeed("vars", "set", "k", "--sensitive", "--hcl", given='"x"')
+    desk = editor(network, 'test ! -s "$1" && echo "[topsecret" > "$1"')
+    refused = desk.run("vars", "edit", "k")
+    assert refused.code == 7
+    assert "topsecret" not in refused.err
+
+
+def test_what_is_refused_is_shown_and_edited_again(network: Desk) -> None:
+    network.succeed("vars", "set", "subnets={ a = 1 }", "--hcl")
+    desk = editor(network, 'test -e twice && echo "{ a = 2 }" > "$1" || echo "{ a = " > "$1"')
+    with desk.terminal("vars", "edit", "subnets") as terminal:
+        terminal.expect(r"\^\s+Edit it again")
+        (network.folder / "twice").touch()
+        network.succeed("vars", "set", "subnets={ a = 3 }")
+        terminal.type("y")
+        assert terminal.wait() == 0
+    assert values(network) == {"subnets": "{ a = 2 }"}
+
+
+def test_a_value_that_somebody_else_changed_meanwhile_is_not_overwritten(network: Desk) -> None:
+    network.succeed("vars", "set", "KEY=old")
+    script = f'{SCRIPT} vars set KEY=theirs; echo mine > "$1"'
+    refused = editor(network, script).run("vars", "edit", "KEY")
+    assert (refused.code, values(network)) == (6, {"KEY": "theirs"})
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_file_goes_with_the_command_that_is_told_to_end(
+    network: Desk, number: signal.Signals
+) -> None:
+    network.succeed("vars", "set", "KEY=old")
+    desk = editor(network, 'echo "$1" > seen.part; mv seen.part seen; exec sleep 3')
+    process = subprocess.Popen(
+        [SCRIPT, "vars", "edit", "KEY"],
+        cwd=desk.folder,
+        env=desk.environment,
+        stderr=subprocess.DEVNULL,
+    )
+    seen, deadline = network.folder / "seen", time.monotonic() + 20
+    while not seen.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert Path(seen.read_text().strip()).exists()  # the control
+    process.send_signal(number)
+    assert process.wait(20) == 128 + number
+    assert not Path(seen.read_text().strip()).parent.exists()

@@ -1,0 +1,170 @@
+"""`run`: the command has the variables, and is what was started: nothing of ours is between."""
+
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.cli.client.test_vars import network
+from tests.support import processes
+from tests.support.commands import SCRIPT
+from tests.support.desk import Desk
+
+__all__ = ["network"]
+
+
+def seen(desk: Desk, *words: str) -> dict[str, str]:
+    """The environment of a command that is run so."""
+    done = desk.succeed("run", *words, "--", "env", "-0")
+    return dict(entry.split("=", 1) for entry in done.out.split("\0")[:-1])
+
+
+def started(desk: Desk, *words: str) -> subprocess.Popen[str]:
+    """A command under `run`, which has said that it runs."""
+    process = subprocess.Popen(
+        [SCRIPT, "run", "--", *words],
+        cwd=desk.folder,
+        env=desk.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "runs\n"
+    return process
+
+
+def test_the_command_has_the_variables_over_the_callers_own(network: Desk) -> None:
+    network.succeed("vars", "set", "KEY=from the workspace", "EMPTY=", "LINES=a\nb")
+    network.succeed("vars", "set", "region=eu", "--category", "tool")
+    network.succeed("vars", "set", "ports=[80, 443]", "--hcl")
+    environment = seen(network)
+    assert environment["KEY"] == "from the workspace"
+    assert (environment["EMPTY"], environment["LINES"]) == ("", "a\nb")
+    assert (environment["TF_VAR_region"], environment["TF_VAR_ports"]) == ("eu", "[80, 443]")
+    assert environment["HOME"] == str(network.home)
+    assert "KEY" not in seen(network, "--only", "p*")
+    assert "KEY" in seen(network, "--only", "p*", "--only", "K?Y")
+
+
+def test_the_token_is_not_handed_on(network: Desk, service: object, office: str) -> None:
+    url, token = network.succeed("whoami", "--json").json["address"], "not-a-token"
+    refused = network.having(address=url, token=token).run("run", "--", "true")
+    assert refused.code == 125
+    environment = seen(network.having(organization=office))
+    assert "TEAMVARS_TOKEN" not in environment
+    assert environment["TEAMVARS_ORGANIZATION"] == office
+
+
+def test_a_sensitive_value_comes_from_the_caller_or_the_command_is_not_started(
+    network: Desk,
+) -> None:
+    network.succeed("vars", "set", "SECRET", "--sensitive", given="unreadable")
+    network.succeed("vars", "set", "pass", "--sensitive", "--category=tool", given="unreadable")
+    refused = network.run("run", "--", "touch", "started")
+    assert refused.code == 125
+    assert "SECRET is sensitive" in refused.err
+    assert "TF_VAR_pass is sensitive" in refused.err
+    assert not (network.folder / "started").exists()
+    assert "SECRET" not in seen(network, "--allow-missing")
+    (network.folder / "own.env").write_text("SECRET='from the file'\nTF_VAR_pass=x\nOTHER=1\n")
+    environment = seen(network, "--with", "own.env")
+    assert (environment["SECRET"], environment["TF_VAR_pass"]) == ("from the file", "x")
+    assert "OTHER" not in environment
+    script = f"SECRET=mine TF_VAR_pass=y {SCRIPT} run -- sh -c 'echo \"$SECRET $TF_VAR_pass\"'"
+    done = subprocess.run(
+        ["/bin/sh", "-c", script],
+        cwd=network.folder,
+        env=network.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "mine y\n"
+
+
+@pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "GIT_SSH", "ENV"])
+def test_names_that_run_something_else_are_taken_only_when_they_are_named(
+    network: Desk, name: str
+) -> None:
+    network.succeed("vars", "set", f"{name}=/nowhere", f"OF_{name}=1")
+    refused = network.run("run", "--", "env")
+    assert refused.code == 125
+    assert f"--allow-env {name}" in refused.err
+    if name not in ("PATH", "LD_PRELOAD"):
+        assert seen(network, "--allow-env", name)[name] == "/nowhere"
+
+
+def test_keys_that_are_no_names_are_refused_by_name(network: Desk) -> None:
+    network.succeed("vars", "set", "$(id)=1", "\u202eb=2", "GOOD=3")
+    refused = network.run("run", "--", "env")
+    assert refused.code == 125
+    assert "$(id): " in refused.err
+    assert "\\u202eb: " in refused.err
+    assert seen(network, "--skip-invalid-keys")["GOOD"] == "3"
+
+
+def test_its_exit_code_is_the_commands(network: Desk) -> None:
+    (network.folder / "file").write_text("no program")
+    (network.folder / "file").chmod(0o755)
+    commands = {"exit 7": 7, "kill -TERM $$": -signal.SIGTERM, "kill -PIPE $$": -signal.SIGPIPE}
+    for script, code in commands.items():
+        assert network.run("run", "--", "sh", "-c", script).code == code
+    for command, code in {"./none": 127, "no-such-program": 127, ".": 126, "./file": 126}.items():
+        assert network.run("run", "--", command).code == code
+    assert network.run("run", "-w", "nowhere", "--", "true").code == 125
+    shell = f"{SCRIPT} run -- sh -c 'kill -KILL $$'; echo $?"
+    told = subprocess.run(
+        ["/bin/sh", "-c", shell],
+        cwd=network.folder,
+        env=network.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == f"{128 + signal.SIGKILL}\n"
+
+
+def test_a_signal_is_the_commands_since_it_is_the_same_process(network: Desk) -> None:
+    script = "trap 'exit 9' TERM; echo $$ > pid; echo runs; while :; do sleep 0.05; done"
+    process = started(network, "sh", "-c", script)
+    assert int((network.folder / "pid").read_text()) == process.pid
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 9
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def test_ctrl_c_at_the_terminal_and_a_resize_are_the_commands(network: Desk) -> None:
+    script = "trap 'echo interrupted; exit 9' INT; echo runs; while :; do sleep 0.05; done"
+    with network.terminal("run", "--", "sh", "-c", script) as terminal:
+        terminal.expect("runs")
+        terminal.press(b"\x03")
+        terminal.expect("interrupted")
+        assert terminal.wait() == 9
+
+
+def test_nothing_of_it_stays_in_memory_on_disk_or_in_the_list_of_processes(network: Desk) -> None:
+    network.succeed("vars", "set", "KEY=canary-of-the-workspace")
+    process = started(network, "sh", "-c", "echo runs; exec sleep 30")
+    try:
+        deadline = time.monotonic() + 20
+        while processes.command(process.pid) != "sleep 30 ":
+            assert time.monotonic() < deadline
+        assert "canary-of-the-workspace" in processes.environment(process.pid)  # the control
+        found = [path for path in network.folder.parent.rglob("*") if path.is_file()]
+        assert not any(b"canary-of-the-workspace" in path.read_bytes() for path in found)
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def test_what_no_environment_can_hold_is_said(network: Desk) -> None:
+    (network.folder / "large").write_text("x" * 200_000)
+    network.succeed("vars", "set", "LARGE", "--file", "large")
+    refused = network.run("run", "--", "true")
+    assert refused.code == 125
+    assert "LARGE" in refused.err
+    assert "LARGE" not in seen(network, "--only", "S*")
