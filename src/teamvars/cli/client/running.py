@@ -21,6 +21,7 @@ from teamvars.cli.client.options import AllowMissing, SkipInvalidKeys, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import note
+from teamvars.origins import origin
 from teamvars.variable_files import Format
 
 OWN_FAILURE, NOT_EXECUTABLE, NOT_FOUND = 125, 126, 127
@@ -57,6 +58,8 @@ def run(
         values = _environment(where, file, rules)
     except Failure as failure:
         raise Failure(str(failure), OWN_FAILURE) from None
+    except Exception as error:
+        raise Failure(f"unexpected {origin(error)}", OWN_FAILURE) from None
     _become(command, values)
 
 

@@ -1,0 +1,120 @@
+"""Whatever happens in the middle: all of it or nothing, and doing it again ends it."""
+
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.client.conftest import Service
+from tests.cli.client.test_vars import network, values
+from tests.cli.client.way import Way
+from tests.support.commands import SCRIPT
+from tests.support.desk import Desk
+
+__all__ = ["network"]
+
+MANY = {f"KEY_{number}": f"{number}-" + "x" * 200 for number in range(400)}
+
+Along = Callable[[Way], Desk]
+
+
+@pytest.fixture
+def path(network: Desk) -> Path:
+    """A file of many variables."""
+    path = network.folder / "many.env"
+    path.write_text("".join(f"{key}={value}\n" for key, value in MANY.items()))
+    return path
+
+
+@pytest.fixture
+def along(network: Desk, service: Service, office: str) -> Along:
+    """Alice's desk, whose commands take a way of the test's own."""
+    token = service.tokens["alice"]
+    return lambda way: network.having(address=way.url, token=token, organization=office)
+
+
+def importing(desk: Desk, path: Path) -> subprocess.Popen[str]:
+    """An import under way."""
+    return subprocess.Popen(
+        [SCRIPT, "vars", "import", str(path), "--yes"],
+        cwd=desk.folder,
+        env=desk.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_an_answer_that_is_lost_is_asked_for_again_and_nothing_happens_twice(
+    network: Desk, service: Service, along: Along, path: Path
+) -> None:
+    with Way(service.url, loses=2) as way:
+        done = along(way).succeed("vars", "import", path, "--yes")
+    assert way.applies == 3
+    assert "Sending it again." in done.err
+    assert "network: 400 created." in done.err
+    assert values(network) == MANY
+    events = network.succeed("vars", "history", "KEY_1", "--json").json
+    assert [event["action"] for event in events] == ["variable.create"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("way", "happens"),
+    [({"passes": 0}, False), ({"passes": 15_000}, False), ({"holds": True}, True)],
+    ids=["before it", "in the middle of it", "after it"],
+)
+def test_an_import_that_is_ended_is_whole_or_not_there_and_is_ended_by_another(
+    network: Desk,
+    service: Service,
+    along: Along,
+    path: Path,
+    way: dict[str, int],
+    happens: bool,
+    number: signal.Signals,
+) -> None:
+    with Way(service.url, **way) as met:  # type: ignore[arg-type]
+        process = importing(along(met), path)
+        assert met.met.wait(20)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == (130 if number is signal.SIGINT else -number)
+    assert "Traceback" not in said
+    assert values(network) == (MANY if happens else {})
+    network.succeed("vars", "import", path, "--yes")
+    assert values(network) == MANY
+
+
+def test_a_service_that_has_gone_is_told_of_and_the_command_can_be_run_again(
+    network: Desk, service: Service, along: Along, path: Path
+) -> None:
+    with Way(service.url) as way, along(way).terminal("vars", "import", path) as terminal:
+        terminal.expect(r"\[y/N\] ")
+        way.close()
+        terminal.type("y")
+        terminal.expect("Sending it again.")
+        terminal.press(b"\x03")
+        assert terminal.wait() == 130
+    refused = along(way).run("vars", "import", path, "--yes")
+    assert refused.code == 1
+    assert "cannot be reached" in refused.err
+    assert values(network) == {}
+    network.succeed("vars", "import", path, "--yes")
+
+
+@pytest.mark.parametrize("words", ["vars list", "vars export --format shell", "vars get KEY_1"])
+def test_a_pipe_that_is_closed_ends_a_command_in_silence(
+    network: Desk, path: Path, words: str
+) -> None:
+    network.succeed("vars", "import", path, "--yes")
+    script = f"{SCRIPT} {words} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["/usr/bin/env", "bash", "-c", script],
+        cwd=network.folder,
+        env=network.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 141)
