@@ -12,6 +12,7 @@ from teamvars.cli.commands import CLIENT, GROUPS, OPERATOR
 from teamvars.cli.failures import Failure
 from teamvars.cli.flags import Flags
 from teamvars.cli.lazy import add, named
+from teamvars.cli.texts import Group
 from teamvars.origins import origin
 
 _COMPLETE = "_TEAMVARS_COMPLETE"
@@ -44,6 +45,7 @@ def _program() -> typer.core.TyperGroup:
     typed = typer.Typer(
         name="teamvars",
         help="The variables of workspaces and the members of teams, behind a JSON:API.",
+        cls=Group,
         no_args_is_help=True,
         add_completion=False,
     )

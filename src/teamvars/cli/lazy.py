@@ -7,6 +7,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from teamvars.cli.texts import Command, Group
+
 
 def named(place: str) -> Any:
     """What stands at `module:name`; the module is loaded now."""
@@ -31,7 +33,7 @@ class LazyCommand(TyperCommand):
         return _command(self.name, self._place)
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(Group):
     """A group that is a command as well: `login`, beside `login tokens`."""
 
     def __init__(self, name: str, place: str, summary: str) -> None:
@@ -54,7 +56,8 @@ def _command(name: str | None, place: str) -> Any:
     function = named(place)
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     app = typer.Typer(add_completion=False)
-    app.command(name, help="\n\n".join(" ".join(one.split()) for one in paragraphs))(function)
+    help_ = "\n\n".join(" ".join(one.split()) for one in paragraphs)
+    app.command(name, cls=Command, help=help_)(function)
     return typer.main.get_command(app)
 
 
@@ -69,7 +72,7 @@ def add(app: TyperGroup, groups: dict[str, str], words: str, place: str, summary
     for level, group in enumerate(above, 1):
         if group not in parent.commands:
             help_ = groups[" ".join(above[:level])]
-            parent.add_command(TyperGroup(name=group, help=help_, no_args_is_help=True))
+            parent.add_command(Group(name=group, help=help_, no_args_is_help=True))
         found = parent.commands[group]
         assert isinstance(found, TyperGroup)
         parent = found

@@ -8,10 +8,10 @@ from functools import partial
 import msgspec
 
 from teamvars.domain.discreet import Discreet
+from teamvars.domain.environment import InvalidKey, Unfit, name_in_environment, text_of
 from teamvars.domain.variables import Category, Variable
 from teamvars.hcl import HclError, definitions, parse
 from teamvars.hcl.characters import name_length
-from teamvars.variable_files.environment import InvalidKey, Unfit, name_in_environment, text_of
 from teamvars.variable_files.literals import quoted
 
 

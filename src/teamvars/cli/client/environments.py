@@ -5,8 +5,8 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from teamvars.cli.variables import TOKEN
+from teamvars.domain.environment import InvalidKey, Unfit, name_in_environment, text_of
 from teamvars.domain.variables import Category, Variable
-from teamvars.variable_files.environment import InvalidKey, Unfit, name_in_environment, text_of
 
 _DANGEROUS = (
     *("PATH", "LD_*", "DYLD_*", "BASH_ENV", "ENV", "IFS", "PYTHON*", "NODE_OPTIONS", "PERL5*"),

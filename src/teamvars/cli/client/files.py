@@ -1,17 +1,15 @@
 """Files that a command is given, read into what they say variables should be."""
 
 import re
-import sys
 from pathlib import Path
 
+from teamvars.cli.client.inputs import text_of
 from teamvars.cli.client.wanted import Wanted
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import ERROR, INVALID, USAGE
+from teamvars.cli.output import INVALID, USAGE
 from teamvars.domain.variables import Category
 from teamvars.variable_files import Format, Item, ParsedFile, parse
 
-STDIN = "-"
-_MOST_BYTES = 24 * 1024 * 1024
 _WORD = re.compile(r"true|false|-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _ENDINGS = {
     ".env": Format.DOTENV,
@@ -22,25 +20,6 @@ _ENDINGS = {
 }
 
 
-def text_of(path: str) -> str:
-    """What a file holds, or standard input for `-`, byte for byte. Fails without quoting it."""
-    try:
-        if path == STDIN:
-            given = sys.stdin.buffer.read(_MOST_BYTES + 1)
-        else:
-            with Path(path).open("rb") as file:
-                given = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise Failure(f"{path} cannot be read: {error.strerror}.", ERROR) from None
-    if len(given) > _MOST_BYTES:
-        raise Failure(f"{path} has more than {_MOST_BYTES} bytes.", INVALID)
-    try:
-        return given.decode()
-    except UnicodeDecodeError as error:
-        line = given.count(b"\n", 0, error.start) + 1
-        raise Failure(f"{path}:{line}: This is not UTF-8.", INVALID) from None
-
-
 def parsed(path: str, file_format: Format | None) -> ParsedFile:
     """What a file defines; its name tells the format unless it is given. Fails with all faults."""
     found = parse(file_format or _format(path), text_of(path))
@@ -48,6 +27,11 @@ def parsed(path: str, file_format: Format | None) -> ParsedFile:
         lines = [f"{path}:{one.line}:{one.column}: {one.detail}" for one in found.faults]
         raise Failure("\n".join(lines), INVALID)
     return found
+
+
+def dotenv(path: str) -> dict[str, str]:
+    """The values of an environment file by name."""
+    return {item.key: item.value for item in parsed(path, Format.DOTENV).items}
 
 
 def wanted(

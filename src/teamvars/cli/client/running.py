@@ -15,14 +15,13 @@ import typer
 
 from teamvars.cli.client.api import connect
 from teamvars.cli.client.environments import Rules, environment
-from teamvars.cli.client.files import parsed
 from teamvars.cli.client.held import held
 from teamvars.cli.client.options import AllowMissing, SkipInvalidKeys, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.failures import Failure
+from teamvars.cli.lazy import named
 from teamvars.cli.output import note
 from teamvars.origins import origin
-from teamvars.variable_files import Format
 
 OWN_FAILURE, NOT_EXECUTABLE, NOT_FOUND = 125, 126, 127
 """As of `env`, `nice` and `timeout`."""
@@ -64,9 +63,9 @@ def run(
 
 
 def _environment(where: Where, file: str | None, rules: Rules) -> Mapping[str, str]:
-    items = () if file is None else parsed(file, Format.DOTENV).items
+    # Only here: what reads files takes a while to load.
+    given = named("teamvars.cli.client.files:dotenv")(file) if file is not None else {}
     found = held(connect(where))
-    given = {item.key: item.value for item in items}
     made = environment(found.variables, os.environ, given, rules)
     if made.faults:
         raise Failure("\n".join(made.faults))

@@ -8,8 +8,8 @@ import typer
 from teamvars.cli.asking import is_terminal, secret
 from teamvars.cli.client.api import connect
 from teamvars.cli.client.applying import How, change
-from teamvars.cli.client.files import text_of
 from teamvars.cli.client.held import Held, category_of
+from teamvars.cli.client.inputs import text_of
 from teamvars.cli.client.options import AsJson, CategoryWord, DryRun, Yes, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.client.wanted import Change, Wanted, compare
