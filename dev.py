@@ -147,6 +147,10 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
         "pictures of the console for the README, in both themes",
         partial(run, "dev", "python -m tests.console.screenshots"),
     ),
+    "client": (
+        "measure what commands of the client cost",
+        partial(run, "dev", "python -m bench.client"),
+    ),
     "lock": ("write requirements/*.txt anew; --upgrade for the latest versions", lock),
 }
 

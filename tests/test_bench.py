@@ -57,6 +57,10 @@ def test_what_parsing_costs_is_measured(module: str) -> None:
     assert "µs" in run(module, "--quick")
 
 
+def test_what_commands_cost_is_measured() -> None:
+    assert "times typer" in run("bench.client", "--quick")
+
+
 async def test_everything_the_benchmark_measures_answers(
     tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
