@@ -30,6 +30,7 @@ def odd(secret: str) -> Iterator[str]:
         def do_GET(self) -> None:
             body = json.dumps({"data": {"id": [secret], "attributes": secret}}).encode()
             self.send_response(200)
+            self.send_header("Content-Type", "application/vnd.api+json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
