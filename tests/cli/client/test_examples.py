@@ -43,6 +43,9 @@ def test_every_example_of_the_help_works(
     service.organization("acme")
     desk.succeed("login", "--address", service.url, given=service.tokens["alice"])
     equipped = desk.having(organization="acme", workspace="network")
+    (desk.folder / "prod.tfvars").write_text('instance_type = "m5.large"\n')
+    equipped.succeed("vars", "import", "prod.tfvars", "--yes")
+    equipped.succeed("vars", "set", "LOG_LEVEL=info", "OLD_FLAG=1")
     for words in sorted(PLACES, key=lambda words: words == "logout"):
         with subtests.test(words=words):
             code, said = run(equipped, service, example_of(words))
