@@ -60,6 +60,11 @@ CLIENT = (
     ("vars apply", "importing:apply", "Make variables what a file says."),
     ("vars export", "exporting:export", "Print variables as a file."),
     ("vars copy", "copying:copy", "Copy variables from another workspace."),
+    (
+        "vars search",
+        "searching:search",
+        "Find variables in all workspaces you may read.",
+    ),
     ("vars history", "history:history", "Show who changed a variable, newest first."),
     ("run", "running:run", "Run a command with the variables in its environment."),
     ("login", "login:login", "Log in to a service, and keep the token."),

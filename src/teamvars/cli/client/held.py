@@ -11,7 +11,8 @@ from teamvars.cli.output import NOT_FOUND, USAGE
 from teamvars.domain.names import is_name
 from teamvars.domain.variables import Category, Variable
 
-_FLAG = "--workspace"
+FLAG = "--workspace"
+"""What a workspace comes from that was said for this one command."""
 
 
 class Place(NamedTuple):
@@ -73,7 +74,7 @@ def places(api: Api) -> list[Place]:
     says leads to one workspace, never to all.
     """
     given = api.target.workspace
-    if given is None or given.origin != _FLAG or is_name(given.value):
+    if given is None or given.origin != FLAG or is_name(given.value):
         return [place_of(reading.workspace(api))]
     seen = [place_of(one) for one in reading.workspaces(api)]
     patterns = [pattern.strip() for pattern in given.value.split(",")]

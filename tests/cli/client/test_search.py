@@ -1,0 +1,39 @@
+"""`vars search`: what is where, in every workspace one may read."""
+
+from tests.cli.client.conftest import Service
+from tests.support.desk import Desk
+
+
+def test_variables_are_found_by_the_beginning_of_their_keys(
+    desk: Desk, service: Service, office: str
+) -> None:
+    desk.succeed("vars", "set", "DB_HOST=a", "DB_PORT=1", "OTHER=x", "-w", "network")
+    desk.succeed("vars", "set", "DB_HOST", "--sensitive", "-w", "payments", given="topsecret")
+    found = desk.succeed("vars", "search", "DB_*", "--values").out.splitlines()
+    assert [line.split() for line in found] == [
+        ["DB_HOST", "network", "env", "a"],
+        ["DB_HOST", "payments", "env", "sensitive"],
+        ["DB_PORT", "network", "env", "1"],
+    ]
+    assert desk.succeed("vars", "search", "OTHER").out.split() == ["OTHER", "network", "env"]
+    rows = desk.succeed("vars", "search", "--sensitive", "--json").json
+    assert [(row["key"], row["workspace-name"]) for row in rows] == [("DB_HOST", "payments")]
+    rows = desk.succeed("vars", "search", "DB_HOST", "-w", "network", "--json").json
+    assert [row["workspace-name"] for row in rows] == ["network"]
+    assert "value" not in rows[0]
+    # What a setting says narrows no search.
+    assert len(desk.having(workspace="network").succeed("vars", "search").out.splitlines()) == 4
+    erin = desk.having(address=service.url, token=service.tokens["erin"], organization=office)
+    assert erin.succeed("vars", "search", "DB_*").out.split()[:2] == ["DB_HOST", "payments"]
+    assert "Nothing like that" in desk.succeed("vars", "search", "NONE").err
+
+
+def test_a_search_goes_on_from_page_to_page_as_far_as_it_is_wanted(desk: Desk) -> None:
+    path = desk.folder / "many.env"
+    path.write_text("".join(f"KEY_{number:03}=x\n" for number in range(250)))
+    desk.succeed("vars", "import", path, "--yes", "-w", "network")
+    found = desk.succeed("vars", "search", "KEY_*").out.splitlines()
+    assert [line.split()[0] for line in found] == [f"KEY_{number:03}" for number in range(250)]
+    some = desk.succeed("vars", "search", "--limit", "7")
+    assert len(some.out.splitlines()) == 7
+    assert "more than 7" in some.err
