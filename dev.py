@@ -151,6 +151,10 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
         "measure what commands of the client cost",
         partial(run, "dev", "python -m bench.client"),
     ),
+    "jobs": (
+        "count keystrokes and requests of five jobs, by command, by curl and by pytfe",
+        partial(run, "dev", "python -m bench.jobs"),
+    ),
     "lock": ("write requirements/*.txt anew; --upgrade for the latest versions", lock),
 }
 

@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="each once")
     quick = parser.parse_args().quick
     with tempfile.TemporaryDirectory(prefix="teamvars-bench-") as folder:
-        host = _installed(Path(folder))
+        host = installed(Path(folder), DIRECTORY)
         token = host.succeed("token", "create", "--user", "alice").out.strip()
         with Server(host) as server:
             client = host.having(
@@ -58,10 +58,11 @@ def main() -> int:
     return int(any(missed) and not quick)
 
 
-def _installed(folder: Path) -> Host:
+def installed(folder: Path, directory: str) -> Host:
+    """A host with a store, and in it what the directory file says."""
     host = Host(folder, {"LOG_FORMAT": "json"})
     host.succeed("init")
-    (folder / "directory.yaml").write_text(DIRECTORY)
+    (folder / "directory.yaml").write_text(directory)
     host.succeed("directory", "apply", "directory.yaml")
     return host
 
