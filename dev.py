@@ -155,6 +155,10 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
         "count keystrokes and requests of five jobs, by command, by curl and by pytfe",
         partial(run, "dev", "python -m bench.jobs"),
     ),
+    "session": (
+        "record docs/session.svg: commands on a terminal, against a service",
+        partial(run, "dev", "python -m bench.session"),
+    ),
     "lock": ("write requirements/*.txt anew; --upgrade for the latest versions", lock),
 }
 
