@@ -82,7 +82,7 @@ def test_a_sensitive_value_is_never_an_argument(network: Desk) -> None:
 
 def test_a_value_is_typed_without_being_shown(network: Desk) -> None:
     with network.terminal("vars", "set", "PASSWORD", "--sensitive") as terminal:
-        terminal.expect("PASSWORD: ")
+        terminal.expect("/network on http.*PASSWORD: ")  # first what it is for
         terminal.type("topsecret")
         assert terminal.wait() == 0
     assert "topsecret" not in terminal.seen

@@ -54,6 +54,7 @@ def set_(
         raise Failure("Give the value in the file or as an argument, not as both.", USAGE)
     of = category_of(category) or (Category.TOOL if hcl else None)
     api = connect(where)
+    api.announce()
     values = {key: _asked(key, file) if value is None else value for key, value in entries.items()}
 
     def planned(found: Held) -> Sequence[Change]:
