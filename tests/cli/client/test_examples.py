@@ -102,3 +102,9 @@ def test_the_lines_of_the_document_do_what_it_says(stranger: Desk, service: Serv
     assert "workspace     network" in done.stdout
     assert {line.split()[0] for line in done.stdout.splitlines()[-2:]} == {"bob", "dave"}
     assert f"Team platform of acme on {service.url}" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["team list", "workspace access -w none 2>&1"])
+def test_a_pipe_that_is_closed_ends_a_command_in_silence(desk: Desk, words: str) -> None:
+    done = bash(desk, f"teamvars {words} | true; exit ${{PIPESTATUS[0]}}")
+    assert (done.returncode, done.stderr) == (141, "")

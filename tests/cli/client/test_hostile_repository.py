@@ -157,6 +157,8 @@ def test_redirects_are_never_followed(stranger: Desk, status: int) -> None:
         "http://2130706433",
         "http://0x7f.1",
         "http://127.1",
+        "https://2130706433",
+        "https://127.0.0.0x1",
         "http://localhost.example.com",
         "https://user:secret-word@example.com",
         "https://example.com\\@127.0.0.1",

@@ -2,12 +2,15 @@
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 import pytest
 
+from teamvars.security.certificates import throw_away
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
 from tests.support.desk import Desk
@@ -157,3 +160,27 @@ def test_a_list_that_never_ends_ends(stranger: Desk) -> None:
         desk = stranger.having(address=server.url, token="tvu_secret", organization="acme")
         desk.succeed("workspace", "list")
     assert len(server.seen) == 1
+
+
+def test_a_certificate_is_checked_before_anything_is_sent(
+    stranger: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = throw_away()
+    contents = {"ca.pem": made.authority, "cert.pem": made.certificate, "key.pem": made.key}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    empty = json.dumps({"data": []}).encode()
+    with Attacker(200, empty, tls=tls) as server:
+        desk = stranger.having(address=server.url, token="tvu_secret", organization="acme")
+        refused = desk.run("workspace", "list")
+        assert (refused.code, refused.out) == (1, "")
+        assert "its certificate is not trusted" in refused.err
+        assert "SSL_CERT_FILE" in refused.err
+        assert server.seen == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        desk.succeed("workspace", "list")
+        elsewhere = server.url.replace("localhost", "127.0.0.2")
+        assert desk.having(address=elsewhere).run("workspace", "list").code == 1
+        assert len(server.seen) == 1
