@@ -91,3 +91,12 @@ def test_the_clients_commands_load_nothing_of_the_service(tmp_path: Path) -> Non
     assert "teamvars.cli.client.api" in done.stderr
     for heavy in ("teamvars.services", "teamvars.storage", "httpx", "asyncio"):
         assert heavy not in done.stderr
+
+
+def test_help_tells_apart_what_a_command_is_about() -> None:
+    words = [sys.executable, SCRIPT, "--help"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    client, _, operator = shown.partition("With a service")[2].partition("On the service's host")
+    for tree, panel in ((CLIENT, client), (OPERATOR, operator)):
+        for noun in {words.split()[0] for words, _, _ in tree}:
+            assert f" {noun} " in panel

@@ -11,7 +11,7 @@ from teamvars import __version__
 from teamvars.cli.commands import CLIENT, GROUPS, OPERATOR
 from teamvars.cli.failures import Failure
 from teamvars.cli.flags import Flags
-from teamvars.cli.lazy import add, named
+from teamvars.cli.lazy import Room, add, named
 from teamvars.cli.texts import Group
 from teamvars.origins import origin
 
@@ -51,9 +51,11 @@ def _program() -> typer.core.TyperGroup:
     )
     typed.callback()(_root)
     program = typer.main.get_group(typed)
-    for room, commands in (("client", CLIENT), ("operator", OPERATOR)):
+    client = Room("teamvars.cli.client", "With a service", GROUPS)
+    operator = Room("teamvars.cli.operator", "On the service's host", GROUPS)
+    for room, commands in ((client, CLIENT), (operator, OPERATOR)):
         for words, place, summary in commands:
-            add(program, GROUPS, words, f"teamvars.cli.{room}.{place}", summary)
+            add(program, room, words, place, summary)
     return program
 
 

@@ -2,7 +2,8 @@
 
 import importlib
 import inspect
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -20,8 +21,8 @@ def named(place: str) -> Any:
 class LazyCommand(TyperCommand):
     """Stands in a group for the function at `module:function`; help shows its summary alone."""
 
-    def __init__(self, name: str, place: str, summary: str) -> None:
-        super().__init__(name=name, help=summary)
+    def __init__(self, name: str, place: str, summary: str, panel: str) -> None:
+        super().__init__(name=name, help=summary, rich_help_panel=panel)
         self._place = place
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
@@ -36,8 +37,10 @@ class LazyCommand(TyperCommand):
 class LazyGroup(Group):
     """A group that is a command as well: `login`, beside `login tokens`."""
 
-    def __init__(self, name: str, place: str, summary: str) -> None:
-        super().__init__(name=name, help=summary, invoke_without_command=True)
+    def __init__(self, name: str, place: str, summary: str, panel: str) -> None:
+        super().__init__(
+            name=name, help=summary, invoke_without_command=True, rich_help_panel=panel
+        )
         self._place = place
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
@@ -61,19 +64,29 @@ def _command(name: str | None, place: str) -> Any:
     return typer.main.get_command(app)
 
 
-def add(app: TyperGroup, groups: dict[str, str], words: str, place: str, summary: str) -> None:
-    """Puts a command of one word or more into the program, and its groups where they are new.
+class Room(NamedTuple):
+    """Commands that stand together: where their modules are, and what help says above them."""
 
-    `groups` has the help of each group. A command that is named there as well stands before those
-    below it.
-    """
+    package: str
+    panel: str
+    groups: Mapping[str, str]
+    """The help of each group. A command that is named here stands before those below it."""
+
+
+def add(app: TyperGroup, room: Room, words: str, place: str, summary: str) -> None:
+    """Puts a command of one word or more into the program, and its groups where they are new."""
     *above, name = words.split(" ")
     parent = app
     for level, group in enumerate(above, 1):
         if group not in parent.commands:
-            help_ = groups[" ".join(above[:level])]
-            parent.add_command(Group(name=group, help=help_, no_args_is_help=True))
+            help_ = room.groups[" ".join(above[:level])]
+            made = Group(name=group, help=help_, no_args_is_help=True)
+            made.rich_help_panel = room.panel if level == 1 else ""
+            parent.add_command(made)
         found = parent.commands[group]
         assert isinstance(found, TyperGroup)
         parent = found
-    parent.add_command((LazyGroup if words in groups else LazyCommand)(name, place, summary))
+    # Whoever is below a group already knows which room that is.
+    panel = "" if above else room.panel
+    kind = LazyGroup if words in room.groups else LazyCommand
+    parent.add_command(kind(name, f"{room.package}.{place}", summary, panel))

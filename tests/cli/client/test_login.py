@@ -96,6 +96,17 @@ def test_a_token_that_is_none_is_not_kept(stranger: Desk, service: Service) -> N
     assert stranger.run("whoami").code == 2
 
 
+def test_an_organization_that_one_is_not_in_is_told_before_anything_is_kept(
+    stranger: Desk, service: Service
+) -> None:
+    words = ("login", "--address", service.url, "--organization")
+    done = stranger.run(*words, "none", given=service.tokens["alice"])
+    assert (done.code, "Yours: acme" in done.err) == (5, True)
+    assert not stranger.files.exists()
+    stranger.succeed(*words, "ACME", given=service.tokens["alice"])
+    assert stranger.succeed("whoami", "--json").json["organization"]["value"] == "acme"
+
+
 def test_without_a_terminal_nothing_is_asked(stranger: Desk) -> None:
     done = stranger.run("login")
     assert (done.code, "Give --address" in done.err) == (2, True)

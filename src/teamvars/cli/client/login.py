@@ -12,7 +12,8 @@ from teamvars.cli.client.options import placed
 from teamvars.cli.client.place import Target, Token, Where, said_address, sendable
 from teamvars.cli.client.user_files import Settings
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import note
+from teamvars.cli.output import NOT_FOUND, note
+from teamvars.domain.names import fold
 
 _MOST_BYTES = 4096
 
@@ -33,7 +34,7 @@ def login(where: Where, context: typer.Context) -> None:
     token = Token(sendable(given, "you"), "you")
     api = Api(Target(place, "you", token, debug=where.debug))
     who = reading.account(api)["attributes"]["username"]
-    organization = where.organization or _only(reading.organizations(api))
+    organization = _organization(where.organization, reading.organizations(api))
     kept = stored_tokens.keep(place, token.value, organization)
     note(f"Logged in to {place} as {who}. The token is in {kept}.")
     if organization is not None:
@@ -74,5 +75,11 @@ def _asked(settings: Settings) -> tuple[Address, str]:
     return address(asking.ask("Address of the service: ", "--address"), "you"), "you"
 
 
-def _only(names: list[str]) -> str | None:
-    return names[0] if len(names) == 1 else None
+def _organization(wanted: str | None, names: list[str]) -> str | None:
+    """The one that counts unless another is said: what is wanted, or the only one."""
+    if wanted is None:
+        return names[0] if len(names) == 1 else None
+    for name in names:
+        if fold(name) == fold(wanted):
+            return name
+    raise Failure(f"You are in no organization {wanted}. Yours: {', '.join(names)}.", NOT_FOUND)
