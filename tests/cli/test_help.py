@@ -89,7 +89,7 @@ def test_the_clients_commands_load_nothing_of_the_service(tmp_path: Path) -> Non
     done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 4, done.stderr[-300:]
     assert "teamvars.cli.client.api" in done.stderr
-    for heavy in ("teamvars.services", "teamvars.storage", "httpx", "asyncio"):
+    for heavy in ("teamvars.services", "teamvars.storage", "httpx", "asyncio", "pydantic"):
         assert heavy not in done.stderr
 
 

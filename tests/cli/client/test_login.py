@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -264,3 +266,19 @@ def test_ctrl_c_at_a_prompt_ends_it_and_keeps_nothing(stranger: Desk, service: S
         assert terminal.wait() in (1, 130)
         assert "Traceback" not in terminal.seen
     assert not stranger.files.exists()
+
+
+DECIDES = """
+import sys
+from teamvars.cli.client.user_files import Settings, change
+for number in range(25):
+    change(Settings, lambda settings: settings.links.update({f"{sys.argv[1]}-{number}": "x"}))
+"""
+
+
+def test_what_several_commands_decide_at_once_is_all_kept(stranger: Desk) -> None:
+    words = [[sys.executable, "-c", DECIDES, str(number)] for number in range(4)]
+    started = [subprocess.Popen(one, env=stranger.environment) for one in words]
+    assert [process.wait() for process in started] == [0] * len(words)
+    settings = json.loads((stranger.files / "settings.json").read_text())
+    assert len(settings["links"]) == 100

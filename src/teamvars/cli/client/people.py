@@ -1,16 +1,13 @@
 """Members of an organization, found by what people call them."""
 
-import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from teamvars.cli.client import inputs
 from teamvars.cli.client.api import Api
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import NOT_FOUND, USAGE
 from teamvars.domain.names import fold
-
-_MOST_BYTES = 1024 * 1024
 
 
 class Person(NamedTuple):
@@ -74,15 +71,6 @@ def named(words: Iterable[str], among: Sequence[Person]) -> list[Person]:
 
 def from_file(path: str) -> list[str]:
     """The names in a file, one a line; `-` is standard input; after # comes a comment."""
-    try:
-        with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise Failure(f"{path} cannot be read: {error.strerror}.", USAGE) from None
-    except UnicodeDecodeError:
-        raise Failure(f"{path} is not UTF-8.", USAGE) from None
-    if len(content) > _MOST_BYTES:
-        raise Failure(f"{path} has more than {_MOST_BYTES} bytes.", USAGE)
+    text = inputs.text_of(path).removeprefix("\ufeff")
     words = (line.partition("#")[0].strip() for line in text.splitlines())
     return [word for word in words if word]
