@@ -71,7 +71,7 @@ def read_by_dotenv(text: str, *, interpolate: bool = True) -> dict[str, str | No
     return dotenv.dotenv_values(stream=io.StringIO(text), interpolate=interpolate)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(ENV_NAMES, TEXTS, max_size=6))
 def test_what_programs_read_alike_is_written_as_dotenv(values: dict[str, str]) -> None:
     variables = [variable(key, value) for key, value in values.items()]
@@ -85,7 +85,7 @@ def test_what_programs_read_alike_is_written_as_dotenv(values: dict[str, str]) -
     assert {item.key: item.value for item in ours.items} == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(ENV_NAMES, TEXTS, max_size=6))
 def test_every_value_is_written_for_readers_that_replace_nothing(values: dict[str, str]) -> None:
     variables = [variable(key, value) for key, value in values.items()]
@@ -107,7 +107,7 @@ def test_a_value_that_dotenv_readers_would_replace_is_refused_by_its_key() -> No
         assert value not in told
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(ENV_NAMES, TEXTS, max_size=6))
 def test_what_is_written_as_tfvars_is_read_back(values: dict[str, str]) -> None:
     variables = [variable(key, value, Category.TOOL) for key, value in values.items()]
@@ -119,7 +119,7 @@ def test_what_is_written_as_tfvars_is_read_back(values: dict[str, str]) -> None:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(ENV_NAMES, JSON, max_size=4), TEXTS)
 def test_what_is_written_as_json_is_read_back(values: dict[str, object], text: str) -> None:
     code = parse(Format.JSON, json.dumps(values)).items

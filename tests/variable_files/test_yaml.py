@@ -40,7 +40,7 @@ def faults(content: str) -> list[tuple[int, int]]:
     return [(fault.line, fault.column) for fault in parse(Format.YAML, content).faults]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=6), st.booleans())
 def test_what_another_program_writes_is_read_back(variables: dict[str, object], flow: bool) -> None:
     content = yaml.dump(variables, Dumper=Quoting, default_flow_style=flow)

@@ -92,3 +92,9 @@ def desk(stranger: Desk, service: Service, office: str) -> Desk:
     words = ("login", "--address", service.url, "--organization", office)
     stranger.succeed(*words, given=service.tokens["alice"])
     return stranger
+
+
+@pytest.fixture
+def network(desk: Desk) -> Desk:
+    """Alice's desk, for the workspace `network`."""
+    return desk.having(workspace="network")

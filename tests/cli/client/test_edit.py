@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.client.test_vars import network, values
+from tests.cli.client.test_vars import values
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
-
-__all__ = ["network"]
 
 
 def editor(desk: Desk, script: str) -> Desk:

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.client.conftest import Service
-from tests.cli.client.test_vars import network, values
+from tests.cli.client.test_vars import values
 from tests.cli.client.way import Way
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
-
-__all__ = ["network"]
 
 MANY = {f"KEY_{number}": f"{number}-" + "x" * 200 for number in range(400)}
 

@@ -6,12 +6,9 @@ import time
 
 import pytest
 
-from tests.cli.client.test_vars import network
 from tests.support import processes
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
-
-__all__ = ["network"]
 
 
 def seen(desk: Desk, *words: str) -> dict[str, str]:

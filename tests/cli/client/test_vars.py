@@ -2,17 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.cli.client.conftest import Service
 from tests.support.desk import Desk
 from tests.variable_files.hostile import HOSTILE_VALUES
-
-
-@pytest.fixture
-def network(desk: Desk) -> Desk:
-    """Alice's desk, for the workspace `network`."""
-    return desk.having(workspace="network")
 
 
 def values(desk: Desk, workspace: str = "network") -> dict[str, str | None]:

@@ -9,12 +9,10 @@ from pathlib import Path
 import dotenv
 import pytest
 
-from tests.cli.client.test_vars import network, values
+from tests.cli.client.test_vars import values
 from tests.support.commands import SCRIPT, Host
 from tests.support.desk import Desk
 from tests.support.server import Server
-
-__all__ = ["network"]
 
 TFVARS = 'region = "eu"\nports  = [80, 443]\n'
 DIRECTORY = """\

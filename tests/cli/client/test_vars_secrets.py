@@ -12,14 +12,13 @@ import pytest
 
 from tests.cli.client.conftest import Service
 from tests.cli.client.test_interrupted import Along, along
-from tests.cli.client.test_vars import network
 from tests.cli.client.way import Way
 from tests.faults.canaries import finds
 from tests.support import processes
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
 
-__all__ = ["along", "network"]
+__all__ = ["along"]
 
 
 @pytest.fixture
