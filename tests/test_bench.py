@@ -13,6 +13,7 @@ import pytest
 from bench import dataset, openbao, programs, references, report, stage
 from bench.core import POSTGRES_URL
 from bench.dataset import EMPTY, SPREAD, Dataset
+from bench.jobs import JOBS
 from bench.outcome import Outcome
 from bench.references import GRANIAN_ALONE, HTTP_ALONE
 from bench.rounds import QUICK, Results
@@ -59,6 +60,15 @@ def test_what_parsing_costs_is_measured(module: str) -> None:
 
 def test_what_commands_cost_is_measured() -> None:
     assert "times typer" in run("bench.client", "--quick")
+
+
+def test_the_table_of_jobs_counts_what_is_typed_for_them() -> None:
+    rows = (ROOT / "docs" / "cli.md").read_text().splitlines()
+    for job in JOBS:
+        cells = next(row for row in rows if row.startswith(f"| {job.title} |")).split(" | ")[1:]
+        typed = [len(way) if way else None for way in (job.command, job.curl, job.pytfe)]
+        told = [int(cell.split(",")[0]) if cell[0].isdigit() else None for cell in cells]
+        assert told == typed
 
 
 async def test_everything_the_benchmark_measures_answers(
