@@ -87,8 +87,7 @@ class Invited(msgspec.Struct, frozen=True):
             user.placeholder
             and not user.site_admin
             and not user.disabled
-            and user.email is not None
-            and fold(user.email) == fold(self.address)
+            and fold(user.email or "") == fold(self.address)
         )
 
 
