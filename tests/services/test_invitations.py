@@ -506,6 +506,21 @@ async def test_what_has_expired_goes_with_the_user_it_made_who_never_signed_in(
     assert await own_calls.tenant.deployment.audit_holds()
 
 
+async def test_housekeeping_ends_what_has_expired(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "HOUSEKEEPING_SECONDS", 0.02)
+    made, _ = await link(calls, address())
+    await age(calls, made)
+    house = asyncio.create_task(wiring._keep_house(calls.services))
+    looks = 0
+    while await find(calls, made.id) is not None and looks < 2000:
+        looks += 1
+        await asyncio.sleep(0.01)
+    house.cancel()
+    assert await find(calls, made.id) is None
+
+
 async def test_what_has_expired_is_accepted_with_no_token_either(calls: Calls) -> None:
     made, _ = await known_owner(calls)
     await age(calls, made)

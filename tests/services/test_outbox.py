@@ -17,6 +17,7 @@ from teamvars.domain.memberships import InvitationDraft, Membership
 from teamvars.mail import smtp
 from teamvars.mail.smtp import Server
 from teamvars.security.certificates import throw_away
+from teamvars.services import outbox
 from teamvars.storage import memberships
 from teamvars.storage.database import Transaction
 from tests.faults.canaries import finds
@@ -249,6 +250,23 @@ async def test_a_message_whose_seal_is_broken_is_given_up(mailing: Calls, mailbo
     assert await delivery(mailing, one) is Delivery.SENT
     assert await delivery(mailing, other) is Delivery.FAILED
     assert len(mailbox.messages) == 1
+
+
+async def test_a_message_goes_out_at_once_and_those_of_other_processes_soon(
+    calls: Calls, mailing: Calls, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "POLL_SECONDS", 3600)
+    running = asyncio.create_task(mailing.services.outbox.run())
+    await asyncio.sleep(0.1)  # it has looked, and waits
+    await invite(mailing)
+    await mailbox.next()
+    running.cancel()
+    monkeypatch.setattr(outbox, "POLL_SECONDS", 0.05)
+    running = asyncio.create_task(mailing.services.outbox.run())
+    async with node(calls, mailbox.server(insecure=True)) as other:
+        await invite(other)
+    await mailbox.next(2)
+    running.cancel()
 
 
 # TLS
