@@ -68,6 +68,7 @@ CLIENT = (
     ("vars history", "history:history", "Show who changed a variable, newest first."),
     ("run", "running:run", "Run a command with the variables in its environment."),
     ("login", "login:login", "Log in to a service, and keep the token."),
+    ("login accept", "invitations:accept", "Accept an invitation."),
     ("login tokens list", "own_tokens:list_", "List your tokens."),
     ("login tokens create", "own_tokens:create", "Make a token of yours and show it, once."),
     ("login tokens revoke", "own_tokens:revoke", "End tokens of yours at once."),

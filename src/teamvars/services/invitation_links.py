@@ -98,6 +98,6 @@ def _hash(secret: str) -> bytes:
 def _require_first_token(found: Invited) -> None:
     if not found.first_token:
         raise forbidden(
-            "You are known here already: accept with a token of your own, by POST "
-            f"/api/v2/organization-memberships/{found.membership_id}/actions/accept."
+            "You are known here already: accept with a token of your own, by "
+            f"'teamvars login accept' or POST /api/v2/organization-memberships/{found.membership_id}/actions/accept."
         )

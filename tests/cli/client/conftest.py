@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -34,7 +34,7 @@ class Service:
 
     host: Host
     server: Server
-    tokens: dict[str, str]
+    tokens: dict[str, str] = field(repr=False)
     """Of a user by name."""
 
     @property

@@ -54,7 +54,7 @@
     accept.hidden = !said["first-token"];
     if (accept.hidden) {
       message.textContent += " You are known here already: accept with a token of your own, by " +
-        `POST /api/v2/organization-memberships/${found.data.id}/actions/accept.`;
+        `"teamvars login accept ${said.organization}".`;
     } else {
       accept.focus();
     }
