@@ -99,5 +99,6 @@ def _require_first_token(found: Invited) -> None:
     if not found.first_token:
         raise forbidden(
             "You are known here already: accept with a token of your own, by "
-            f"'teamvars login accept' or POST /api/v2/organization-memberships/{found.membership_id}/actions/accept."
+            "'teamvars login accept' or POST "
+            f"/api/v2/organization-memberships/{found.membership_id}/actions/accept."
         )
