@@ -28,7 +28,31 @@ async def test_of_many_workspaces_a_page_is_shown_and_any_is_found(
     await expect(rows).to_have_count(102)
 
     await visitor.page.get_by_label("Filter by name").press_sequentially("A-09", delay=20)
-    await visitor.page.get_by_text("10 workspaces found").wait_for()
+    await visitor.page.get_by_role("main").get_by_text("10 workspaces found").wait_for()
     await expect(rows).to_have_count(10)
     await visitor.page.get_by_label("Filter by name").fill("nowhere")
     await visitor.page.get_by_text("No workspace has this in its name").wait_for()
+
+
+async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    await site.make(tenant, "DB_HOST", "a", workspace="network")
+    await site.make(tenant, "DB_HOST", "b", workspace="payments")
+    await site.make(tenant, "DB_PASSWORD", "c", workspace="payments", sensitive=True)
+    await site.make(tenant, "OTHER", "d", workspace="payments")
+    for who, found in (("owner", ["DB_HOST", "DB_HOST", "DB_PASSWORD"]), ("reader", ["DB_HOST"])):
+        visitor = await crowd.visitor(site, tenant)
+        await visitor.go("/")
+        await visitor.sign_in(who)
+        search = visitor.page.get_by_label("Find a key in all of them")
+        await search.press_sequentially("DB_", delay=20)
+        rows = visitor.page.locator("main ul.rows:visible > li")
+        await expect(rows.locator(".code")).to_have_text(found)
+        await rows.last.click()
+        name = "payments" if who == "owner" else "network"
+        await visitor.page.get_by_role("heading", name=name).wait_for()
+        await visitor.row(found[-1]).wait_for()
+        assert await visitor.row("OTHER").count() == 0
+        await visitor.page.go_back()
+        await search.fill("nothing*")
+        await visitor.page.get_by_text("No key that you can see begins so.").wait_for()

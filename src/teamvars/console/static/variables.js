@@ -39,7 +39,7 @@ class VariablesPage {
     this.summary = h("p", { class: "hint found", role: "status" });
     this.tabs = h("div", { class: "tabs-place" });
     this.filter = h("input", { type: "search", "aria-label": "Filter variables", placeholder: "Filter",
-      spellcheck: "false", oninput: () => this.#draw() });
+      value: context.query.get("key") ?? "", spellcheck: "false", oninput: () => this.#draw() });
     this.element = h("section", { class: "workspace" },
       workspaceHead(context, workspace, "variables"),
       this.#toolbar(), this.place, this.summary, this.table.element, this.nothing);

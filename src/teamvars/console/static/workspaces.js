@@ -1,7 +1,8 @@
-/** The workspaces of an organization that one may see. */
+/** The workspaces of an organization that one may see, and where a key stands in them. */
 
 import { readPage } from "./api.js";
 import { announce, button, count, h, icon, name } from "./dom.js";
+import { KeySearch } from "./search.js";
 
 const WAIT_MS = 200;
 
@@ -25,8 +26,14 @@ export async function workspacesPage({ organization, signal }) {
   };
   const title = h("h1", { tabindex: -1 }, "Workspaces");
   if (!(await draw("", 1))) return h("section", {}, title, nothing());
-  const search = filter((words) => draw(words, 1));
-  return h("section", {}, title, lead, h("div", { class: "toolbar" }, search), rows, more);
+  const keys = new KeySearch(organization, signal);
+  const listed = h("div", {}, lead, rows, more);
+  const byName = filter("Filter by name", (words) => draw(words, 1));
+  const byKey = filter("Find a key in all of them", (text) => {
+    listed.hidden = text !== "";
+    return keys.find(text);
+  });
+  return h("section", {}, title, h("div", { class: "toolbar" }, byName, byKey), listed, keys.element);
 }
 
 function pathOf(organization, words) {
@@ -35,10 +42,10 @@ function pathOf(organization, words) {
 }
 
 /** A field that says what is in it, shortly after the last key. */
-function filter(say) {
+function filter(label, say) {
   let timer = null;
-  const input = h("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter by name",
-    spellcheck: "false", maxlength: 90, oninput: () => {
+  const input = h("input", { type: "search", placeholder: label, "aria-label": label, spellcheck: "false",
+    autocapitalize: "none", oninput: () => {
       clearTimeout(timer);
       timer = setTimeout(() => say(input.value.trim()), WAIT_MS);
     } });

@@ -1,0 +1,57 @@
+/** Where a key stands, in all workspaces of an organization that one may read. */
+
+import { read } from "./api.js";
+import { button, h, icon, name } from "./dom.js";
+
+const PAGE_SIZE = 50;
+const FIELDS = "key,description,category,sensitive,hcl,workspace-name";
+/** A page may be short and not be the last: so many are asked for before one asks whether to go on. */
+const PAGES_AT_ONCE = 5;
+
+/** The variables whose keys begin so, page by page, in `place`. */
+export class KeySearch {
+  #asked = 0;
+
+  constructor(organization, signal) {
+    Object.assign(this, { organization, signal });
+    this.rows = h("ul", { class: "rows", role: "list" });
+    this.more = h("div", { class: "actions" });
+    this.element = h("div", { hidden: true }, this.rows, this.more);
+  }
+
+  /** Shows them; nothing where `text` is empty. */
+  async find(text) {
+    this.#asked += 1;
+    this.element.hidden = !text;
+    if (!text) return;
+    const query = new URLSearchParams({ "filter[key]": `${text}*`, "fields[vars]": FIELDS, "page[size]": PAGE_SIZE });
+    await this.#draw(`/organizations/${encodeURIComponent(this.organization)}/vars?${query}`, true);
+  }
+
+  async #draw(path, isFirst) {
+    const mine = this.#asked;
+    const found = [];
+    let next = path;
+    for (let page = 0; next && page < PAGES_AT_ONCE && found.length < PAGE_SIZE; page++) {
+      const { document } = await read(next, { signal: this.signal });
+      if (mine !== this.#asked) return; // something else was typed meanwhile
+      found.push(...document.data);
+      next = document.links.next;
+    }
+    if (isFirst) this.rows.replaceChildren();
+    this.rows.append(...found.map((one) => this.#row(one.attributes)));
+    if (!this.rows.children.length) this.rows.append(h("li", { class: "hint" }, "No key that you can see begins so."));
+    this.more.replaceChildren(...(next ? [button("Search on", () => this.#draw(next, false))] : []));
+  }
+
+  #row({ key, description, category, sensitive, "workspace-name": workspace }) {
+    const href = `/app/${this.organization}/workspaces/${workspace}?key=${encodeURIComponent(key)}`;
+    return h("li", {},
+      h("a", { class: "row", href },
+        h("span", { class: "name" }, h("span", { class: "code" }, name(key)),
+          description && h("span", { class: "description" }, name(description))),
+        sensitive && h("span", { class: "write-only" }, icon("lock"), "write-only"),
+        h("span", { class: "aside" }, category),
+        h("span", { class: "aside" }, "in ", name(workspace))));
+  }
+}
