@@ -1,5 +1,6 @@
 /** Which page is at which path. */
 
+import { activityPage } from "./activity.js";
 import { organizationsPage } from "./organizations.js";
 import { tokensPage } from "./tokens.js";
 import { variablesPage } from "./variables.js";
@@ -13,4 +14,5 @@ export const PAGES = [
   [/^\/app\/settings\/tokens$/, tokensPage],
   [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/, variablesPage],
+  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/activity$/, activityPage],
 ];

@@ -12,8 +12,8 @@ const ATTRIBUTES = ["key", "value", "description", "category", "hcl", "sensitive
 
 /**
  * The form.
- * @param {{workspaceId: string, categories: string[], variable: any, done: Function, gone: Function,
- *   cancel: Function}} said `variable` is null for a new one; `done(resource)` once it is saved,
+ * @param {{workspaceId: string, categories: string[], variable: any, history: string, done: Function,
+ *   gone: Function, cancel: Function}} said `variable` is null for a new one; `done(resource)` once it is saved,
  *   `gone()` where somebody has deleted it meanwhile
  */
 export function variableForm(said) {
@@ -44,7 +44,8 @@ export function variableForm(said) {
     onsubmit: () => save().catch((error) => meet(error)),
   }, fields.elements, h("div", { class: "actions" },
     h("button", { class: "button primary" }, variable ? "Save" : "Add variable"),
-    button("Cancel", () => leave())));
+    button("Cancel", () => leave()),
+    variable && h("a", { class: "button bare", href: said.history }, "Its changes")));
   element.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) element.requestSubmit();
   });

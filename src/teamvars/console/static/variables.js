@@ -28,6 +28,7 @@ class VariablesPage {
     this.workspace = workspace;
     this.categories = words;
     this.organization = context.organization;
+    this.path = `/app/${context.organization}/workspaces/${workspace.attributes.name}`;
     this.list = new VariableList(resources);
     const may = workspace.attributes.permissions;
     this.may = may["can-update-variable"];
@@ -108,7 +109,8 @@ class VariablesPage {
   }
 
   #formOf(variable, more) {
-    return variableForm({ workspaceId: this.workspace.id, categories: this.categories, variable, ...more });
+    const history = variable && `${this.path}/activity?key=${encodeURIComponent(variable.key)}`;
+    return variableForm({ workspaceId: this.workspace.id, categories: this.categories, variable, history, ...more });
   }
 
   #add() {

@@ -2,7 +2,7 @@
 
 import { h, icon, name } from "./dom.js";
 
-const PAGES = [["variables", "Variables", ""]];
+const PAGES = [["variables", "Variables", ""], ["activity", "Activity", "/activity"]];
 
 export function workspaceHead({ organization }, { attributes }, current) {
   const base = `/app/${organization}/workspaces/${attributes.name}`;

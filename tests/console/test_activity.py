@@ -1,0 +1,78 @@
+"""What has changed in a workspace, for whoever reads its variables."""
+
+import asyncio
+
+from playwright.async_api import expect
+
+from tests.console.visitors import Crowd, Site
+from tests.support.tenant import variable_document
+
+
+async def test_who_changed_what_when_and_with_which_token(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    id_ = await site.make(tenant, "region", "canary-value", description="<b>x</b>")
+    await site.make(tenant, "gone", "canary-value", sensitive=True)
+    mine = f"/users/{tenant.users['writer']}/authentication-tokens"
+    token = {"data": {"type": "authentication-tokens", "attributes": {"description": "<i>ci</i>"}}}
+    made = (await tenant.call("writer", "POST", mine, token)).json()["data"]["attributes"]["token"]
+    changed = {"type": "vars", "id": id_, "attributes": {"key": "<b>new", "value": "canary-2"}}
+    path, bearer = f"{tenant.vars_path()}/{id_}", {"Authorization": f"Bearer {made}"}
+    answer = await tenant.call(None, "PATCH", path, {"data": changed}, bearer)
+    assert answer.status_code == 200, answer.text
+    gone = (await tenant.variables())[1]["id"]
+    await tenant.call("owner", "DELETE", f"{tenant.vars_path()}/{gone}")
+
+    visitor = await crowd.member(site, tenant, "reader")
+    page = visitor.page
+    await page.get_by_role("link", name="Activity").click()
+    rows = page.locator("ol.rows > li")
+    await expect(rows).to_have_count(4)
+    deleted, update = rows.nth(0), rows.nth(1)
+    await expect(deleted).to_contain_text("owner-")
+    await expect(deleted).to_contain_text("deleted gone")
+    assert await deleted.get_by_role("link").count() == 0
+    await expect(update).to_contain_text("writer-")
+    await expect(update).to_contain_text("changed <b>new, which was region")
+    await expect(update.locator(".badge")).to_have_text(["key", "value"])
+    await expect(update).to_contain_text("just now with <i>ci</i>")
+    assert "canary" not in await page.content()
+
+    await update.get_by_role("link", name="<b>new").click()
+    await visitor.row("<b>new").wait_for()
+    assert await page.locator("tbody tr").count() == 1
+
+
+async def test_older_changes_and_those_of_one_key(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    documents = [variable_document(key=f"k{number}", category="env") for number in range(60)]
+    await asyncio.gather(
+        *(tenant.call("owner", "POST", tenant.vars_path(), one) for one in documents)
+    )
+    visitor = await crowd.member(site, tenant, "reader")
+    page = visitor.page
+    await page.get_by_role("link", name="Activity").click()
+    rows = page.locator("ol.rows > li")
+    await expect(rows).to_have_count(50)
+    await site.make(tenant, "meanwhile")
+    await visitor.button("Older").click()
+    await expect(rows).to_have_count(60)
+    await expect(visitor.button("Older")).to_have_count(0)
+
+    await page.get_by_label("Changes of one key").fill("k7")
+    await page.keyboard.press("Enter")
+    await expect(rows).to_have_count(1)
+    await page.get_by_label("Changes of one key").fill("nothing")
+    await visitor.button("Show").click()
+    await page.get_by_text("No changes of this key").wait_for()
+
+
+async def test_a_variable_leads_to_its_changes(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    await sqlite_site.make(tenant, "region", "eu")
+    await sqlite_site.make(tenant, "other", "eu")
+    visitor = await crowd.member(sqlite_site, tenant)
+    await visitor.edit("region")
+    await visitor.page.get_by_role("link", name="Its changes").click()
+    rows = visitor.page.locator("ol.rows > li")
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text("added region")
