@@ -84,6 +84,11 @@ async def take(browser: Browser, theme: Theme, url: str, tokens: dict[str, str])
     await box.check()
     await page.evaluate("document.activeElement.blur()")
     await picture(page, "import", theme)
+    await page.get_by_role("button", name="Cancel").click()
+    await page.get_by_role("link", name="Activity").click()
+    await page.get_by_role("button", name="Show").wait_for()
+    await page.evaluate("document.activeElement.blur()")
+    await picture(page, "activity", theme)
     await context.close()
 
 

@@ -17,12 +17,14 @@ from teamvars.cli.operator.installation import initialise
 from teamvars.cli.operator.serve import free_address, listen
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
+from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.variables import WorkspaceFilter
 from teamvars.security import keyring
 from teamvars.security.certificates import throw_away
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
+from teamvars.services.variables import Variables
 from teamvars.settings import DialectName, Settings
 from teamvars.storage.engines import database_for
 
@@ -78,13 +80,25 @@ async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
             name: (await services.tokens.create(operator(), OwnerName(user=name), None)).secret
             for name in ("alice", "bob", "erin")
         }
-        alice = hash_token(tokens["alice"])
-        for workspace, drafts in sample.VARIABLES.items():
-            workspace_id = applied.organizations["acme"].workspaces[workspace]
-            for draft in drafts:
-                caller = Caller(alice, operator().request_id)
-                await services.variables.create(caller, workspace_id, draft, WorkspaceFilter())
+        await _fill_workspaces(services.variables, applied, tokens)
     return applied, tokens
+
+
+async def _fill_workspaces(variables: Variables, applied: Applied, tokens: dict[str, str]) -> None:
+    """Brings the variables, and what people have changed in them since."""
+    callers = {
+        name: Caller(hash_token(token), operator().request_id) for name, token in tokens.items()
+    }
+    workspaces, ids = applied.organizations["acme"].workspaces, {}
+    for name, drafts in sample.VARIABLES.items():
+        for draft in drafts:
+            made = await variables.create(
+                callers["alice"], workspaces[name], draft, WorkspaceFilter()
+            )
+            ids[name, draft.key] = made.variable.id
+    for who, name, draft in sample.CHANGES:
+        variable_id = ids[name, draft.key]
+        await variables.update(callers[who], workspaces[name], variable_id, draft, ANY_VERSION)
 
 
 def _write_certificates(folder: Path) -> Path:

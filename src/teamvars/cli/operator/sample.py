@@ -47,7 +47,7 @@ VARIABLES = {
     "checkout": (
         VariableDraft("environment", "production", "", _TOOL),
         VariableDraft("domain", "shop.example.com", "What customers type", _TOOL),
-        VariableDraft("replicas", "3", "", _TOOL, hcl=True),
+        VariableDraft("replicas", "2", "", _TOOL, hcl=True),
         VariableDraft(
             "regions",
             '{\n  "eu-central-1" = { replicas = 3, primary = true }\n'
@@ -56,9 +56,9 @@ VARIABLES = {
             _TOOL,
             hcl=True,
         ),
-        VariableDraft("feature_flags", '["express", "gift-cards"]', "", _TOOL, hcl=True),
+        VariableDraft("feature_flags", '["express"]', "", _TOOL, hcl=True),
         VariableDraft("AWS_REGION", "eu-central-1", "For the provider", _ENV),
-        VariableDraft("LOG_LEVEL", "info", "debug, info or warning", _ENV),
+        VariableDraft("LOG_LEVEL", "debug", "", _ENV),
         VariableDraft("SENTRY_DSN", "https://k3y@errors.example.com/7", "", _ENV, sensitive=True),
         VariableDraft("STRIPE_SECRET_KEY", "sk_test_example", "Billing", _ENV, sensitive=True),
     ),
@@ -85,6 +85,15 @@ VARIABLES = {
         VariableDraft("LOG_LEVEL", "warning", "", _ENV),
     ),
 }
+
+
+CHANGES = (
+    ("bob", "checkout", VariableDraft("replicas", "3")),
+    ("bob", "checkout", VariableDraft("LOG_LEVEL", "info", "debug, info or warning")),
+    ("alice", "checkout", VariableDraft("STRIPE_SECRET_KEY", "sk_test_another")),
+    ("bob", "checkout", VariableDraft("feature_flags", '["express", "gift-cards"]')),
+)
+"""What people have changed since, by key: a workspace to look at has a past."""
 
 
 def tour(url: str, applied: Applied, tokens: dict[str, str], authority: Path | None = None) -> str:
