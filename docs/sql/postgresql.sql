@@ -367,6 +367,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
     WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
+        AND key >= ''
     ORDER BY key, workspace_name, category LIMIT $6
 ), found AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM looked_at

@@ -397,6 +397,27 @@ async def test_the_place_of_a_page_is_found_in_the_index_that_has_the_order(larg
     assert "variables_search" in plan
 
 
+async def test_what_a_foreign_key_looks_for_is_not_looked_for_in_the_whole_organization(
+    large: Large,
+) -> None:
+    """A rename asks for the variables of its workspace like this, and a deletion does."""
+    asked = (
+        "SELECT 1 FROM variables "
+        "WHERE workspace_id = $1 AND organization_id = $2 AND workspace_name = $3"
+    )
+    is_sqlite = large.tenant.deployment.config.url.startswith("sqlite")
+
+    async def body(tx: Transaction) -> list[Row]:
+        explain = "EXPLAIN QUERY PLAN " if is_sqlite else "EXPLAIN "
+        return list(await tx.fetch(explain + asked, "w1", "o1", "w1"))
+
+    plan = "\n".join(
+        str(row[-1]) for row in await large.tenant.deployment.services.database.read(body)
+    )
+    assert "workspace_id" in plan
+    assert "variables_search" not in plan
+
+
 async def test_while_serving_no_access_statement_goes_through_a_table_however_small(
     postgres: Postgres,
 ) -> None:

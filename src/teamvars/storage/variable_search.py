@@ -66,11 +66,12 @@ ORDER BY page.key, page.name_folded, page.category
 
 # As the other, but $1: the organization, $6: how many entries of its index are looked at. What is
 # found among them is joined with its rows when no more is left of it than a page: with the choice,
-# PostgreSQL would go through another index.
+# PostgreSQL would go through another index. `key >= ''` is the condition of the organization's.
 _PAGE_OF_ALL = """
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
     WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
+        AND key >= ''
     ORDER BY key, workspace_name, category LIMIT $6
 ), found AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM looked_at

@@ -39,6 +39,8 @@ ORDER BY before.workspace_id, before.key, before.category;
 
 DROP TABLE variables_before;
 
--- With the workspace's id, by which rights are looked up before any row is.
+-- With the workspace's id, by which rights are looked up before any row is. The condition holds for
+-- every row and is a search's to repeat: without it a foreign key that looks for the variables of a
+-- workspace might go through its organization's in this index, since it has all that the key compares.
 CREATE INDEX variables_search
-    ON variables (organization_id, key, workspace_name, category, workspace_id);
+    ON variables (organization_id, key, workspace_name, category, workspace_id) WHERE key >= '';
