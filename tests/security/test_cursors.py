@@ -36,3 +36,10 @@ def test_the_length_of_a_cursor_does_not_tell_that_of_what_it_hides() -> None:
 @pytest.mark.parametrize("text", ["", "a", "nonsense", "é", "====", "A" * 1024, "%00"])
 def test_what_is_no_cursor_opens_to_nothing(text: str) -> None:
     assert Cursors(keyring.generate()).open(text, "list", Place) is None
+
+
+def test_a_cursor_is_written_in_one_way() -> None:
+    cursors = Cursors(keyring.generate())
+    made = cursors.seal(PLACE, "list")
+    others = (f" {made}", f"{made}=", f"{made}==", f"{made[:9]}!{made[9:]}", f"{made}\x00")
+    assert [cursors.open(one, "list", Place) for one in others] == [None] * len(others)
