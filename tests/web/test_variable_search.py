@@ -333,6 +333,25 @@ async def test_a_cursor_hides_the_key_it_stands_at(
     assert "a-key" not in sealed
 
 
+async def test_where_a_page_ends_tells_no_key_that_its_reader_may_not_see(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may rename a variable could else find such a key by what comes behind the cursor."""
+    hidden = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot"]
+    made = [item(key, "env", value="v") for key in hidden]
+    await apply(tenant, *made, who="owner", workspace="payments")
+    monkeypatch.setattr(search_access, "MAX_LISTED", 0)
+    monkeypatch.setattr(variable_search, "MAX_LOOKED_AT", 5)
+    after = await cursor(tenant, "writer")
+    own = [key[:-1] + end for key in hidden for end in ("", key[-1], f"{key[-1]}_", "z")]
+    await apply(tenant, *[item(key, "env", value="v") for key in own])
+    monkeypatch.setattr(variable_search, "MAX_LOOKED_AT", 2000)
+    behind = await keys(tenant, "writer", after=after, size=100)
+    assert 0 < len(behind) < len(own)
+    for key in hidden:
+        assert len([one for one in behind if one.startswith(key[:-1])]) in (0, 4), behind
+
+
 async def test_a_grant_that_is_revoked_ends_the_walk(tenant: Tenant) -> None:
     given = await grant(tenant, "secret", "network")
     for key in ("a", "b", "c"):

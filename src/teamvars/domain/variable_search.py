@@ -40,6 +40,19 @@ class Place(NamedTuple):
         """Behind the last variable of that key."""
         return cls(key, _AFTER_ALL_NAMES, "")
 
+    @classmethod
+    def between(cls, one: Self, other: Self) -> Self:
+        """A place behind the one, at the other or before it, that tells little of either.
+
+        It is made of the first characters by which the other differs. What has all but the
+        category alike is told.
+        """
+        if one.key != other.key:
+            return cls(_differing(one.key, other.key), "", "")
+        if one.workspace_name != other.workspace_name:
+            return cls(other.key, _differing(one.workspace_name, other.workspace_name), "")
+        return other
+
 
 class KeyRange(msgspec.Struct, frozen=True):
     """The keys from `first` on that come before `end`."""
@@ -120,3 +133,13 @@ def _successor(prefix: str) -> str:
         return _AFTER_ALL_KEYS
     last = stem[-1]
     return stem[:-1] + (_AFTER_SURROGATES if last == _BEFORE_SURROGATES else chr(ord(last) + 1))
+
+
+def _differing(one: str, other: str) -> str:
+    """The beginning of the other, which comes later, up to the first character that differs."""
+    alike = len(one)  # unless one differs before its end
+    for number, (mine, theirs) in enumerate(zip(one, other, strict=False)):
+        if mine != theirs:
+            alike = number
+            break
+    return other[: alike + 1]

@@ -3,9 +3,14 @@
 There are two ways. Of a few workspaces each has its own index, in the order of keys. Of all others
 the organization's index has the whole order, and a right is looked up for each row. Both look at a
 bounded number of rows, up to the *frontier*: where the page ends if it is not full by then.
+
+Whoever may not read everything could learn of other keys from where a page ends: with a variable of
+their own that they rename until it is right behind. For them the frontier is a place that no
+variable need have, and how far it is varies by chance.
 """
 
 import json
+import secrets
 from collections.abc import Sequence
 
 import msgspec
@@ -97,15 +102,29 @@ ORDER BY page.key, page.name_folded, page.category
 """.replace("{columns}", _COLUMNS)
 
 # $10: the caller's teams. Not EXISTS, of which PostgreSQL would make a join with all their grants.
-_PAGE_OF_GRANTED = _PAGE_OF_ALL.replace(
-    "WHERE (CAST($7",
-    f"""WHERE (
+# `middle` is in the middle of what is looked at, and found in the index: nothing is sorted for it.
+_PAGE_OF_GRANTED = (
+    _PAGE_OF_ALL.replace(
+        "WHERE (CAST($7",
+        f"""WHERE (
             SELECT 1 FROM grants
             WHERE grants.team_id IN {{each $10}} AND grants.workspace_id = looked_at.workspace_id
                 AND grants.level >= {Level.READ.value}
             LIMIT 1
         ) = 1
         AND (CAST($7""",
+    )
+    .replace(
+        "), frontier AS (",
+        """), middle AS (
+    SELECT key, workspace_name, category FROM variables
+    WHERE organization_id = $1 AND (key, workspace_name, category) > ($2, $3, $4) AND key < $5
+        AND key >= ''
+    ORDER BY key, workspace_name, category LIMIT 1 OFFSET $6 / 2
+), frontier AS (""",
+    )
+    .replace("frontier.*, page.*", "frontier.*, middle.*, page.*")
+    .replace("FROM frontier LEFT JOIN", "FROM frontier LEFT JOIN middle ON TRUE LEFT JOIN")
 )
 
 _SEALED = "SELECT id, sealed_value FROM variables WHERE id IN {each $1}"
@@ -161,17 +180,35 @@ async def _of_many(
     tx: Transaction, granted: SearchAccess, wanted: VariableSearch
 ) -> tuple[Place | None, list[Row]]:
     if granted.is_owner:
-        most = wanted.size + 1 if wanted.wants_all else _look_at(wanted)
-        rows = await tx.fetch(_PAGE_OF_ALL, granted.organization_id, *_asked(wanted, most))
-    else:
-        most = max(min(_look_at(wanted), _MAX_RIGHTS // len(granted.team_ids)), 1)
-        teams = json.dumps(granted.team_ids)
-        args = *_asked(wanted, most), teams
-        rows = await tx.fetch(_PAGE_OF_GRANTED, granted.organization_id, *args)
+        return await _of_all(tx, granted, wanted)
+    most = _by_chance(min(_look_at(wanted), _MAX_RIGHTS // len(granted.team_ids)))
+    args = granted.organization_id, *_asked(wanted, most), json.dumps(granted.team_ids)
+    rows = await tx.fetch(_PAGE_OF_GRANTED, *args)
+    if not rows:
+        return None, []
+    found = _without(7, rows)
+    *last, looked_at = rows[0][:4]
+    if looked_at < most:
+        return None, found
+    frontier = Place.between(Place(*rows[0][4:7]), Place(*last))
+    return frontier, [row for row in found if Place(*row[:3]) <= frontier]
+
+
+async def _of_all(
+    tx: Transaction, granted: SearchAccess, wanted: VariableSearch
+) -> tuple[Place | None, list[Row]]:
+    most = wanted.size + 1 if wanted.wants_all else _look_at(wanted)
+    rows = await tx.fetch(_PAGE_OF_ALL, granted.organization_id, *_asked(wanted, most))
     if not rows:
         return None, []
     *frontier, looked_at = rows[0][:4]
     return Place(*frontier) if looked_at == most else None, _without(4, rows)
+
+
+def _by_chance(most: int) -> int:
+    """A number up to `most` and at least about half of it, of which those between are likelier."""
+    quarter = most // 4 + 1
+    return max(most - secrets.randbelow(quarter) - secrets.randbelow(quarter), 1)
 
 
 def _look_at(wanted: VariableSearch) -> int:
