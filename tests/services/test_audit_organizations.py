@@ -84,6 +84,32 @@ async def test_what_an_older_release_writes_is_found_by_and_by(
         assert ("ws-gone", 1, None) in found
 
 
+async def test_a_deletion_that_somebody_has_doubled_keeps_nothing_from_being_filled(
+    own_calls: Calls,
+) -> None:
+    await all_kinds_of_changes(own_calls)
+    services = own_calls.services
+    written = await services.database.read(whose)
+    await services.database.write(as_an_older_release_writes)
+
+    async def delete_twice(tx: Transaction) -> None:
+        for sequence in (1, 2):
+            await tx.execute(
+                "INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, "
+                "request_id, action, subject_type, subject_id, details, key_id, previous, link) "
+                "VALUES ('org-of-it', $1, 1, 'user', 'u', 'r', 'workspace.delete', 'workspaces', "
+                "'ws-gone', '{}', 'k', $2, $2)",
+                sequence,
+                b"",
+            )
+
+    await services.database.write(delete_twice)
+    await services.audit.fill_organizations()
+    found = await services.database.read(whose)
+    assert set(written) <= set(found)
+    assert ("ws-gone", 1, "org-of-it") in found
+
+
 async def test_housekeeping_finds_it(own_calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     await own_calls.create()
     services = own_calls.services

@@ -15,7 +15,8 @@ SELECT at, stream_id, sequence FROM (
 ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT 1
 """
 # By the subject of the stream, by its other entries and, when it has none, by what the stream above
-# says of it: an older release has written that as well, and not before this.
+# says of it: an older release has written that as well, and not before this. Where somebody has
+# touched the trail it may say so twice.
 _FILL = f"""
 UPDATE audit_entries SET organization_id = coalesce(
     CASE WHEN stream_id = 'system' THEN '' END,
@@ -28,7 +29,8 @@ UPDATE audit_entries SET organization_id = coalesce(
         ORDER BY other.sequence LIMIT 1),
     (SELECT above.stream_id FROM audit_entries AS above
         WHERE above.organization_id IS NULL AND above.subject_id = audit_entries.stream_id
-            AND above.action IN ('team.delete', 'workspace.delete'))
+            AND above.action IN ('team.delete', 'workspace.delete')
+        ORDER BY above.at LIMIT 1)
 )
 WHERE {_OPEN} AND {_AFTER} AND {_UP_TO}
 """
