@@ -8,41 +8,41 @@
 -- GET /workspaces/{id}/vars, rendered before
 --     #1
 -- POST /workspaces/{id}/vars, the first change of the caller there
---     #3; #1; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #5; COMMIT
+--     #1; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #4; COMMIT
 -- POST /workspaces/{id}/vars
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #5; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #4; COMMIT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #6; #7; #8; #5; #9; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #5; #6; #7; #4; #8; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #6; #7; #8; #5; ROLLBACK
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #5; #6; #7; #4; ROLLBACK
 -- GET /workspaces/{id}/vars/{id}
---     #1; #10
+--     #1; #9
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #11; #12; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #10; #11; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #11; #13; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #10; #12; COMMIT
 -- GET /organizations/{name}/vars, an owner
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #14; #15; ROLLBACK
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #14; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #14; #16; #17; ROLLBACK
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #15; #16; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #18; #16; ROLLBACK
+--     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #17; #15; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #3; #19; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #20; #21; #22; COMMIT
+--     #18; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #19; #20; #21; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #20; #21; #23; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #19; #20; #22; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #20; #24; #22; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #19; #23; #21; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #20; #24; #23; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #19; #23; #22; COMMIT
 -- GET /workspaces/{id}/vars, several callers at the same time
---     #25; #2
+--     #24; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
---     #25; #11
+--     #24; #10
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
---     #25; #26
+--     #24; #25
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #4; #25; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #8; #10; #12; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #24; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #7; #9; #11; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -97,18 +97,7 @@ WHERE streams.id = $1 AND streams.head = $2
 ORDER BY key, category;
 
 
--- #3: access_statements.py, AUTHENTICATE.single
--- POST /workspaces/{id}/vars, the first change of the caller there
--- POST /teams/{id}/relationships/users
-SELECT caller.id AS token_id, caller.user_id,
-    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id
-FROM tokens AS caller
-WHERE caller.hash = $1
-    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
-
-
--- #4: access_statements.py, LOCK_WORKSPACE.batched
+-- #3: access_statements.py, LOCK_WORKSPACE.batched
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- PATCH /workspaces/{id}/vars/{id}
@@ -156,7 +145,7 @@ WHERE caller.hash = lookup.hash
 FOR UPDATE OF streams SKIP LOCKED;
 
 
--- #5
+-- #4
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -178,13 +167,13 @@ SET sequence = $30, link = $31, head = $32, variables = $33, value_bytes = $34
 WHERE id = $29;
 
 
--- #6
+-- #5
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT pg_try_advisory_xact_lock(CAST($1 AS BIGINT));
 
 
--- #7: idempotency_records.py, FIND
+-- #6: idempotency_records.py, FIND
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT held.records, held.bytes,
@@ -200,7 +189,7 @@ LEFT JOIN idempotency_records AS found
     ON found.name = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb)))) AND found.expires_at > $3;
 
 
--- #8: access_statements.py, LOCK_WORKSPACE.single
+-- #7: access_statements.py, LOCK_WORKSPACE.single
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
@@ -244,7 +233,7 @@ WHERE caller.hash = $1
 FOR UPDATE OF streams;
 
 
--- #9: idempotency_records.py, INSERT
+-- #8: idempotency_records.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, bytes, expires_at, answer)
@@ -257,7 +246,7 @@ WHERE idempotency_records.expires_at <= $8
 RETURNING name;
 
 
--- #10: variables.py, _GET.single
+-- #9: variables.py, _GET.single
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at,
@@ -266,7 +255,7 @@ FROM variables
 WHERE id = $1 AND workspace_id = $2;
 
 
--- #11: variables.py, _GET.batched
+-- #10: variables.py, _GET.batched
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
@@ -277,7 +266,7 @@ FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
 JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id;
 
 
--- #12
+-- #11
 -- PATCH /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 WITH part_0 AS (
@@ -296,7 +285,7 @@ SET sequence = $26, link = $27, head = $28, variables = $29, value_bytes = $30
 WHERE id = $25;
 
 
--- #13
+-- #12
 -- DELETE /workspaces/{id}/vars/{id}
 WITH part_0 AS (
 DELETE FROM variables WHERE id = $1
@@ -311,7 +300,7 @@ SET sequence = $20, link = $21, head = $22, variables = $23, value_bytes = $24
 WHERE id = $19;
 
 
--- #14: search_access.py, READ_SEARCH
+-- #13: search_access.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -362,7 +351,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #15: variable_search.py, _PAGE_OF_ALL
+-- #14: variable_search.py, _PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -394,7 +383,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #16: variable_search.py, _PAGE_OF_FEW
+-- #15: variable_search.py, _PAGE_OF_FEW
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -424,12 +413,12 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #17: variable_search.py, _SEALED
+-- #16: variable_search.py, _SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value FROM variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))));
 
 
--- #18: search_access.py, READ_SEARCH_OF_WORKSPACE
+-- #17: search_access.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller
@@ -481,7 +470,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = $4;
 
 
--- #19: access_statements.py, READ_TEAM.single
+-- #18: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -535,7 +524,7 @@ WHERE caller.hash = $1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #20: access_statements.py, LOCK_TEAM.batched
+-- #19: access_statements.py, LOCK_TEAM.batched
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -635,7 +624,7 @@ FOR UPDATE OF streams SKIP LOCKED
 ) AS found;
 
 
--- #21
+-- #20
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT lookup.number, found.*
@@ -651,7 +640,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.user_id = ANY (A
 ) AS found;
 
 
--- #22
+-- #21
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -670,7 +659,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #23
+-- #22
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -686,7 +675,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #24
+-- #23
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -702,7 +691,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 ) AS found;
 
 
--- #25: access_statements.py, READ_WORKSPACE.batched
+-- #24: access_statements.py, READ_WORKSPACE.batched
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
@@ -745,7 +734,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #26: variables.py, _LIST.batched
+-- #25: variables.py, _LIST.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id, key, description, category, hcl, sensitive, version_id,
     created_at, CASE WHEN sensitive = 0 THEN sealed_value END

@@ -8,33 +8,33 @@
 -- GET /workspaces/{id}/vars, rendered before
 --     #1
 -- POST /workspaces/{id}/vars, the first change of the caller there
---     #3; #1; BEGIN IMMEDIATE; #4; #5; #6; #7; COMMIT
+--     #1; BEGIN IMMEDIATE; #3; #4; #5; #6; COMMIT
 -- POST /workspaces/{id}/vars
---     BEGIN IMMEDIATE; #4; #5; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; #5; #6; COMMIT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN IMMEDIATE; SAVEPOINT member; #8; #4; #5; #6; #7; #9; RELEASE member; COMMIT
+--     BEGIN IMMEDIATE; SAVEPOINT member; #7; #3; #4; #5; #6; #8; RELEASE member; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN IMMEDIATE; SAVEPOINT member; #8; #4; #5; ROLLBACK TO member; RELEASE member; COMMIT
+--     BEGIN IMMEDIATE; SAVEPOINT member; #7; #3; #4; ROLLBACK TO member; RELEASE member; COMMIT
 -- GET /workspaces/{id}/vars/{id}
---     #1; #10
+--     #1; #9
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #4; #10; #11; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #9; #10; #5; #6; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #4; #10; #12; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #9; #11; #5; #6; COMMIT
 -- GET /organizations/{name}/vars, an owner
---     BEGIN; #13; #14; ROLLBACK
+--     BEGIN; #12; #13; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     BEGIN; #13; #15; #16; ROLLBACK
+--     BEGIN; #12; #14; #15; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN; #17; #15; ROLLBACK
+--     BEGIN; #16; #14; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #3; #18; BEGIN IMMEDIATE; #19; #20; #21; #6; #7; COMMIT
+--     #17; BEGIN IMMEDIATE; #18; #19; #20; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN IMMEDIATE; #19; #20; #22; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #18; #19; #21; #5; #6; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #19; #23; #21; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #18; #22; #20; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #19; #23; #22; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #18; #22; #21; #5; #6; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -88,18 +88,7 @@ WHERE streams.id = ?1 AND streams.head = ?2
 ORDER BY key, category;
 
 
--- #3: access_statements.py, AUTHENTICATE.single
--- POST /workspaces/{id}/vars, the first change of the caller there
--- POST /teams/{id}/relationships/users
-SELECT caller.id AS token_id, caller.user_id,
-    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id
-FROM tokens AS caller
-WHERE caller.hash = ?1
-    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
-
-
--- #4: access_statements.py, LOCK_WORKSPACE.single
+-- #3: access_statements.py, LOCK_WORKSPACE.single
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -145,7 +134,7 @@ WHERE caller.hash = ?1
     END >= 2;
 
 
--- #5: variables.py, _INSERT
+-- #4: variables.py, _INSERT
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -157,7 +146,7 @@ FROM (SELECT CAST(?2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id;
 
 
--- #6: streams.py, _INSERT_ENTRY
+-- #5: streams.py, _INSERT_ENTRY
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -173,7 +162,7 @@ INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);
 
 
--- #7: streams.py, _MOVE
+-- #6: streams.py, _MOVE
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -188,7 +177,7 @@ SET sequence = ?2, link = ?3, head = ?4, variables = ?5, value_bytes = ?6
 WHERE id = ?1;
 
 
--- #8: idempotency_records.py, FIND
+-- #7: idempotency_records.py, FIND
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT held.records, held.bytes,
@@ -204,7 +193,7 @@ LEFT JOIN idempotency_records AS found
     ON found.name IN (SELECT value FROM json_each(?1)) AND found.expires_at > ?3;
 
 
--- #9: idempotency_records.py, INSERT
+-- #8: idempotency_records.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, bytes, expires_at, answer)
@@ -217,7 +206,7 @@ WHERE idempotency_records.expires_at <= ?8
 RETURNING name;
 
 
--- #10: variables.py, _GET.single
+-- #9: variables.py, _GET.single
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
@@ -227,7 +216,7 @@ FROM variables
 WHERE id = ?1 AND workspace_id = ?2;
 
 
--- #11: variables.py, _UPDATE
+-- #10: variables.py, _UPDATE
 -- PATCH /workspaces/{id}/vars/{id}
 UPDATE variables
 SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
@@ -235,12 +224,12 @@ SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?
 WHERE id = ?1;
 
 
--- #12: variables.py, _DELETE
+-- #11: variables.py, _DELETE
 -- DELETE /workspaces/{id}/vars/{id}
 DELETE FROM variables WHERE id = ?1;
 
 
--- #13: search_access.py, READ_SEARCH
+-- #12: search_access.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -291,7 +280,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #14: variable_search.py, _PAGE_OF_ALL
+-- #13: variable_search.py, _PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -323,7 +312,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #15: variable_search.py, _PAGE_OF_FEW
+-- #14: variable_search.py, _PAGE_OF_FEW
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -353,12 +342,12 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #16: variable_search.py, _SEALED
+-- #15: variable_search.py, _SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value FROM variables WHERE id IN (SELECT value FROM json_each(?1));
 
 
--- #17: search_access.py, READ_SEARCH_OF_WORKSPACE
+-- #16: search_access.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller
@@ -410,7 +399,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = ?4;
 
 
--- #18: access_statements.py, READ_TEAM.single
+-- #17: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -464,7 +453,7 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #19: access_statements.py, LOCK_TEAM.single
+-- #18: access_statements.py, LOCK_TEAM.single
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -558,7 +547,7 @@ WHERE caller.hash = ?1
     END >= 16;
 
 
--- #20
+-- #19
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
@@ -569,7 +558,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3));
 
 
--- #21
+-- #20
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 INSERT INTO team_members (team_id, membership_id, organization_id)
@@ -578,13 +567,13 @@ FROM memberships
 WHERE memberships.id IN (SELECT value FROM json_each(?2));
 
 
--- #22
+-- #21
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 DELETE FROM team_members WHERE team_id = ?1 AND membership_id IN (SELECT value FROM json_each(?2));
 
 
--- #23
+-- #22
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT memberships.id AS linked_id, memberships.id, memberships.status,
