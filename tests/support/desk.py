@@ -84,9 +84,12 @@ class Terminal:
         os.write(self._descriptor, key)
 
     def wait(self) -> int:
-        """Its exit code, once it has ended; -N when a signal has ended it."""
-        while self._more(time.monotonic() + SECONDS):
+        """Its exit code, once it has ended; -N when a signal has, as one does in the end."""
+        deadline = time.monotonic() + SECONDS
+        while self._more(deadline):
             pass
+        if time.monotonic() >= deadline:  # it may wait for an answer that nobody will type
+            os.kill(self._pid, signal.SIGKILL)
         _, status = os.waitpid(self._pid, 0)
         self._pid = 0
         os.close(self._descriptor)

@@ -37,7 +37,7 @@ class Keys(KeyringBackend):
 
 
 def test_somebody_logs_in_on_a_terminal_links_a_folder_and_sees_what_says_so(
-    stranger: Desk, service: Service
+    stranger: Desk, service: Service, office: str
 ) -> None:
     token = service.tokens["dave"]
     with stranger.terminal("login") as terminal:
@@ -48,12 +48,12 @@ def test_somebody_logs_in_on_a_terminal_links_a_folder_and_sees_what_says_so(
         terminal.expect(f"Logged in to {service.url} as dave")
         assert terminal.wait() == 0
         assert token not in terminal.seen
-    with stranger.terminal("link", "--organization", "acme") as terminal:
+    with stranger.terminal("link", "--organization", office) as terminal:
         assert terminal.wait() == 1  # dave sees no workspace
         assert "You see no workspace" in terminal.seen
 
     stranger.succeed("login", "--address", service.url, given=service.tokens["bob"])
-    with stranger.terminal("link", "--organization", "acme") as terminal:
+    with stranger.terminal("link", "--organization", office) as terminal:
         terminal.expect(r"1  network\s+2  payments\s+Which workspace, by name or number\? ")
         terminal.type("2")
         terminal.expect("payments")
@@ -64,7 +64,7 @@ def test_somebody_logs_in_on_a_terminal_links_a_folder_and_sees_what_says_so(
     assert told["token"] == {"value": "user", "origin": "teamvars login"}
     link = f"the link {stranger.folder}/.teamvars/link.toml"
     assert told["address"] == {"value": service.url, "origin": link}
-    assert told["organization"] == {"value": "acme", "origin": link}
+    assert told["organization"] == {"value": office, "origin": link}
     assert told["workspace"] == {"value": "payments", "origin": link}
     flags = below.having(workspace="network").succeed("whoami", "--json", "-o", "other").json
     assert flags["workspace"] == {"value": "network", "origin": "TEAMVARS_WORKSPACE"}
