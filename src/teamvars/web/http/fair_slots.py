@@ -31,7 +31,7 @@ class Group:
     __slots__ = ("__weakref__", "held", "organization_id", "waiting")
 
     def __init__(self, organization_id: str | None = None) -> None:
-        """Without an id: those of a principal of whom none is known."""
+        """Without an id: those of whom none is known."""
         self.organization_id = organization_id
         self.held = 0
         self.waiting: dict[Party, None] = {}  # in turns

@@ -15,7 +15,9 @@ class Principals:
     """The principal of each token that was lately let in, and whose organization it is counted to.
 
     It is that of which the principal was last shown something: a team and an organization have no
-    other, and a user of several is counted to one at a time. Nothing is granted by what is
+    other, and a user of several is counted to one at a time. Those who were shown nothing yet count
+    together, as do all strangers: else a hundred teams that ask for what they may not see, or one
+    stranger with a hundred networks, would have a share each. Nothing is granted by what is
     remembered here: each request asks storage. A token that is not remembered counts as a
     stranger's at its address.
     """
@@ -26,6 +28,8 @@ class Principals:
         # What is remembered, or has a request under way, and nothing else.
         self._parties: WeakValueDictionary[Principal, Party] = WeakValueDictionary()
         self._groups: WeakValueDictionary[str, Group] = WeakValueDictionary()
+        self._shown_nothing = Group()
+        self._strangers = Group()
 
     def known(self, caller: Caller) -> Party | None:
         """The principal of a token that was lately let in."""
@@ -36,14 +40,14 @@ class Principals:
 
     def stranger(self, address: str) -> Party:
         """Whoever is not known at an address as it is counted."""
-        return self._party(("address", address))
+        return self._party(("address", address), self._strangers)
 
     def note(self, caller: Caller) -> Party:
         """Remembers a caller whom storage has let in."""
         assert caller.actor is not None  # it has
         party = self._by_token.get(caller.token_hash)
         if party is None:
-            party = self._party((caller.actor.kind, caller.actor.id))
+            party = self._party((caller.actor.kind, caller.actor.id), self._shown_nothing)
             self._by_token[caller.token_hash] = party
             if len(self._by_token) > REMEMBERED_TOKENS:
                 self._by_token.popitem(last=False)
@@ -56,10 +60,10 @@ class Principals:
         """Forgets a token that storage has refused."""
         self._by_token.pop(caller.token_hash, None)
 
-    def _party(self, principal: Principal) -> Party:
+    def _party(self, principal: Principal, group: Group) -> Party:
         party = self._parties.get(principal)
         if party is None:
-            party = self._parties[principal] = Party(principal, Group())
+            party = self._parties[principal] = Party(principal, group)
         return party
 
     def _group(self, organization_id: str) -> Group:
