@@ -1,5 +1,6 @@
 """Whose requests count together: addresses, teams that were shown nothing, and organizations."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.security.tokens import hash_token
+from teamvars.web.http import fair_slots
 from teamvars.web.http.fair_slots import ORGANIZATION_SHARE, PRINCIPAL_SHARE, FairSlots, Party
 from teamvars.web.http.principals import Principals
 from teamvars.web.http.time_limits import TimeLimits
@@ -65,3 +67,20 @@ def test_who_is_shown_something_counts_to_that_organization_from_then_on() -> No
     assert worker.given(curious, 1) == 1
     assert worker.team("t", "org-1") is curious
     assert worker.given(curious, 1) == 0
+
+
+async def test_a_valid_token_waits_behind_thousands_that_are_guessed_at_its_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fair_slots, "WAIT_SECONDS", 60.0)
+    worker = Worker()
+    address = stranger(worker, 0)
+    assert worker.given(address, ORGANIZATION_SHARE) == ORGANIZATION_SHARE
+    guesses = [asyncio.create_task(worker.slots.wait(address)) for _ in range(3000)]
+    await asyncio.sleep(0)
+    valid = asyncio.create_task(worker.slots.wait(address))
+    await asyncio.sleep(0)
+    while not valid.done():
+        worker.slots.leave(address)
+        await asyncio.sleep(0)
+    await asyncio.gather(valid, *guesses)

@@ -21,7 +21,9 @@ COMPANY_SECONDS = 1.0
 """For how long after another's request a principal is not taken to be alone."""
 PRINCIPAL_WAITERS = 1024
 """How many requests of one principal wait. A refusal costs more than a place in the queue."""
-WAITERS = 4096
+ADDRESS_WAITERS = 4096
+"""Of the strangers at an address: among those who try tokens may be one whose token is valid."""
+WAITERS = 8192
 WAIT_SECONDS = 5.0
 
 
@@ -40,11 +42,12 @@ class Group:
 class Party:
     """A principal, or the strangers at an address, and the slots it holds."""
 
-    __slots__ = ("__weakref__", "group", "held", "principal", "waiters")
+    __slots__ = ("__weakref__", "group", "held", "is_address", "principal", "waiters")
 
-    def __init__(self, principal: Principal, group: Group) -> None:
+    def __init__(self, principal: Principal, group: Group, *, is_address: bool = False) -> None:
         self.principal = principal
         self.group = group
+        self.is_address = is_address
         self.held = 0
         self.waiters: list[asyncio.Future[None]] = []  # not a deque, which takes 600 bytes
 
@@ -88,8 +91,9 @@ class FairSlots:
 
     async def wait(self, party: Party) -> None:
         """Waits for a slot and takes it. Refuses: too many requests, busy."""
-        if len(party.waiters) >= PRINCIPAL_WAITERS:
-            raise too_many_requests(f"At most {PRINCIPAL_WAITERS} requests may wait at once.")
+        most = ADDRESS_WAITERS if party.is_address else PRINCIPAL_WAITERS
+        if len(party.waiters) >= most:
+            raise too_many_requests(f"At most {most} requests may wait at once.")
         if self._waiters >= WAITERS:
             raise busy()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -40,14 +40,18 @@ class Principals:
 
     def stranger(self, address: str) -> Party:
         """Whoever is not known at an address as it is counted."""
-        return self._party(("address", address), self._strangers)
+        principal = "address", address
+        party = self._parties.get(principal)
+        if party is None:
+            party = self._parties[principal] = Party(principal, self._strangers, is_address=True)
+        return party
 
     def note(self, caller: Caller) -> Party:
         """Remembers a caller whom storage has let in."""
         assert caller.actor is not None  # it has
         party = self._by_token.get(caller.token_hash)
         if party is None:
-            party = self._party((caller.actor.kind, caller.actor.id), self._shown_nothing)
+            party = self._party((caller.actor.kind, caller.actor.id))
             self._by_token[caller.token_hash] = party
             if len(self._by_token) > REMEMBERED_TOKENS:
                 self._by_token.popitem(last=False)
@@ -60,10 +64,10 @@ class Principals:
         """Forgets a token that storage has refused."""
         self._by_token.pop(caller.token_hash, None)
 
-    def _party(self, principal: Principal, group: Group) -> Party:
+    def _party(self, principal: Principal) -> Party:
         party = self._parties.get(principal)
         if party is None:
-            party = self._parties[principal] = Party(principal, group)
+            party = self._parties[principal] = Party(principal, self._shown_nothing)
         return party
 
     def _group(self, organization_id: str) -> Group:
