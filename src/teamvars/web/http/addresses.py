@@ -50,6 +50,8 @@ class ClientAddresses:
             parsed = ip_address(address)
         except ValueError:
             return False
+        if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
+            parsed = parsed.ipv4_mapped  # as a listener of both has it
         return any(parsed in network for network in self._trusted_proxies)
 
 
