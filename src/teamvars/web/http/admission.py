@@ -50,11 +50,12 @@ class Admission:
 
     async def work(self, request: Request, work: Callable[[], Awaitable[T]]) -> T:
         """Does the work in a slot. Refuses: too many requests, busy."""
-        await self.enter(request)
-        try:
-            return await work()
-        finally:
-            self.leave(request)
+        with self._sessions.in_request():  # the wait counts towards its time
+            await self.enter(request)
+            try:
+                return await work()
+            finally:
+                self.leave(request)
 
     async def enter(self, request: Request) -> None:
         """Gets the request a slot, until it leaves. Refuses: too many requests, busy."""

@@ -74,9 +74,9 @@ class Endpoint:
         if request.has_body and not request.has_room_unauthenticated():
             raise busy()
         body = await request.read_body()
-        await self._admission.enter(request)
-        await self._parse(request, takes, body)
         with self._sessions.in_request():
+            await self._admission.enter(request)
+            await self._parse(request, takes, body)
             return await route.handler(request)
 
     async def _respond(self, request: Request, route: Route) -> Response:
@@ -89,11 +89,11 @@ class Endpoint:
             return await self._handle(request, route, body)
 
     async def _handle(self, request: Request, route: Route, body: bytes) -> Response:
-        await self._admission.enter(request)  # and leaves when the response is sent
-        if route.takes is not None:
-            await self._parse(request, route.takes, body)
-        require_read(request, route.reads)
-        with self._sessions.in_request():
+        with self._sessions.in_request():  # the wait for a slot counts towards its time
+            await self._admission.enter(request)  # and leaves when the response is sent
+            if route.takes is not None:
+                await self._parse(request, route.takes, body)
+            require_read(request, route.reads)
             return await route.handler(request)
 
     async def _parse(self, request: Request, takes: RequestBody, body: bytes) -> None:

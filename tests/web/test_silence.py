@@ -1,0 +1,50 @@
+"""PostgreSQL takes connections and says nothing: who waits for a slot meanwhile is told in time."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from teamvars import wiring
+from teamvars.security.tokens import new_token
+from teamvars.storage.postgres import PostgresDatabase
+from teamvars.web.http import fair_slots
+from teamvars.web.http.addresses import ClientAddresses
+from teamvars.web.http.app import Application
+from teamvars.web.http.fair_slots import LONE_SLOTS
+from tests.storage.proxy import way_to
+from tests.storage.stores import fresh_postgres
+from tests.support.deployment import BASE, open_deployment
+from tests.support.postgres import Postgres
+
+SECONDS = 1.0
+HANGS = 20.0
+"""Seconds after which nobody is answered any more, on a busy host too."""
+TURNS = 30
+"""As many times the requests that have a slot."""
+
+
+async def test_who_waits_while_storage_is_silent_waits_no_longer_than_who_has_a_slot(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fair_slots, "WAIT_SECONDS", 2 * HANGS)
+    with fresh_postgres(postgres) as url:
+        async with (
+            open_deployment(url) as deployment,
+            way_to(url) as way,
+            PostgresDatabase(way.url, SECONDS) as database,
+        ):
+            services = wiring.services(database, deployment.keys, deployment.config.quota)
+            routes = wiring.routes(services, deployment.keys)
+            application = Application(routes, services.sessions, ClientAddresses())
+            transport = httpx.ASGITransport(application)
+            async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+                headers = {"Authorization": f"Bearer {new_token('user')}"}
+                assert (await client.get("/organizations", headers=headers)).status_code == 401
+                way.freeze()
+                requests = [
+                    client.get("/organizations", headers=headers) for _ in range(TURNS * LONE_SLOTS)
+                ]
+                answers = await asyncio.wait_for(asyncio.gather(*requests), HANGS)
+            assert {answer.status_code for answer in answers} == {503}
+            await services.code.close()
