@@ -109,13 +109,48 @@ async def test_who_comes_to_a_flood_pushes_it_back_to_its_share() -> None:
 
 async def test_an_organization_of_many_has_half_and_a_neighbour_does_not_wait() -> None:
     worker, (*teams, neighbour) = Worker(), [*parties(1, 100), *parties(1, 1)]
+    await worker.ask(neighbour)
     for _ in range(3):
         for team in teams:
             await worker.ask(team)
-    assert sum(worker.held().values()) == ORGANIZATION_SHARE
-    for _ in range(PRINCIPAL_SHARE):
+    assert sum(worker.held().values()) == 1 + ORGANIZATION_SHARE
+    for _ in range(PRINCIPAL_SHARE - 1):
         await worker.ask(neighbour)
     assert worker.held()[neighbour] == PRINCIPAL_SHARE
+    await worker.close()
+
+
+async def test_an_organization_that_is_alone_has_all_slots_and_each_of_it_a_share() -> None:
+    worker, (*writers, reader) = Worker(), parties(1, 10)
+    for writer in writers[:2]:
+        for _ in range(PRINCIPAL_SHARE):
+            await worker.ask(writer)
+    assert len(worker.working) == ORGANIZATION_SHARE
+    await worker.ask(writers[0])
+    await worker.ask(reader)
+    await worker.settle()
+    assert worker.held()[reader] == 1
+    for writer in writers:
+        for _ in range(2 * PRINCIPAL_SHARE):
+            await worker.ask(writer)
+    await worker.settle()
+    assert len(worker.working) == LONE_SLOTS
+    assert max(worker.held().values()) == PRINCIPAL_SHARE
+    await worker.close()
+
+
+async def test_who_waits_is_let_in_before_who_comes_when_the_others_have_gone() -> None:
+    worker, (*mates, first, second), (other,) = Worker(), *(parties(1, 4), parties(1, 1))
+    await worker.ask(other)
+    for mate in mates:
+        for _ in range(PRINCIPAL_SHARE):
+            await worker.ask(mate)
+    await worker.ask(first)
+    assert worker.held()[first] == 0
+    worker.now += COMPANY_SECONDS
+    await worker.ask(second)
+    await worker.settle()
+    assert worker.held()[first] == worker.held()[second] == 1
     await worker.close()
 
 
@@ -219,10 +254,13 @@ async def live(steps: list[tuple[str, int]]) -> None:
 
 
 def require_lawful(worker: Worker, party: Party) -> None:
-    """Who was just given a slot has no more than its shares, if another still waits."""
-    if {waiting for waiting, _ in worker.waiting} - {party}:
-        held = worker.held()
+    """Who was just given a slot has no more than its share, if another still waits, and neither has
+    its organization, if another's principal does."""
+    held = worker.held()
+    waiting = {waiting for waiting, _ in worker.waiting} - {party}
+    if waiting:
         assert held[party] <= PRINCIPAL_SHARE
+    if {one.group for one in waiting} - {party.group}:
         mates = (min(n, PRINCIPAL_SHARE) for one, n in held.items() if one.group is party.group)
         assert sum(mates) <= ORGANIZATION_SHARE
 

@@ -9,7 +9,13 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.security.tokens import hash_token
 from teamvars.web.http import fair_slots
-from teamvars.web.http.fair_slots import ORGANIZATION_SHARE, PRINCIPAL_SHARE, FairSlots, Party
+from teamvars.web.http.fair_slots import (
+    LONE_SLOTS,
+    ORGANIZATION_SHARE,
+    PRINCIPAL_SHARE,
+    FairSlots,
+    Party,
+)
 from teamvars.web.http.principals import Principals
 from teamvars.web.http.time_limits import TimeLimits
 
@@ -48,16 +54,19 @@ def test_a_flood_from_many_of_whom_no_organization_is_known_has_half_of_the_slot
 ) -> None:
     worker = Worker()
     neighbour = worker.team("neighbour", "org-1")
+    assert worker.given(neighbour, 1) == 1
     crowd = [party_of(worker, number) for number in range(100)]
     assert sum(worker.given(party, PRINCIPAL_SHARE) for party in crowd) == ORGANIZATION_SHARE
-    assert worker.given(neighbour, 2 * PRINCIPAL_SHARE) == PRINCIPAL_SHARE
+    assert worker.given(neighbour, 2 * PRINCIPAL_SHARE) == PRINCIPAL_SHARE - 1
 
 
 def test_strangers_take_nothing_from_those_who_have_a_token() -> None:
     worker = Worker()
+    new = worker.team("new")
+    assert worker.given(new, 1) == 1
     crowd = [stranger(worker, number) for number in range(100)]
     assert sum(worker.given(party, PRINCIPAL_SHARE) for party in crowd) == ORGANIZATION_SHARE
-    assert worker.given(worker.team("new"), 2 * PRINCIPAL_SHARE) == PRINCIPAL_SHARE
+    assert worker.given(new, 2 * PRINCIPAL_SHARE) == PRINCIPAL_SHARE - 1
 
 
 def test_who_is_shown_something_counts_to_that_organization_from_then_on() -> None:
@@ -75,7 +84,7 @@ async def test_a_valid_token_waits_behind_thousands_that_are_guessed_at_its_addr
     monkeypatch.setattr(fair_slots, "WAIT_SECONDS", 60.0)
     worker = Worker()
     address = stranger(worker, 0)
-    assert worker.given(address, ORGANIZATION_SHARE) == ORGANIZATION_SHARE
+    worker.given(address, 2 * LONE_SLOTS)
     guesses = [asyncio.create_task(worker.slots.wait(address)) for _ in range(3000)]
     await asyncio.sleep(0)
     valid = asyncio.create_task(worker.slots.wait(address))

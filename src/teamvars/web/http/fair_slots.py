@@ -14,11 +14,12 @@ SLOTS = 32
 PRINCIPAL_SHARE = SLOTS // 4
 ORGANIZATION_SHARE = SLOTS // 2
 LONE_SLOTS = 2 * SLOTS
-"""How many of a principal's while nobody else asks: writes that wait together share a commit."""
+"""How many of a principal's while nobody else asks: writes that wait together share a commit. And
+of an organization's while no other asks: its readers are not kept by its writers' locks."""
 MOST_SLOTS = 4 * SLOTS
 """Of everybody together. Who holds less than its shares finds one, however many others hold."""
 COMPANY_SECONDS = 1.0
-"""For how long after another's request a principal is not taken to be alone."""
+"""For how long after another's request a principal or organization is not taken to be alone."""
 PRINCIPAL_WAITERS = 1024
 """How many requests of one principal wait. A refusal costs more than a place in the queue."""
 ADDRESS_WAITERS = 4096
@@ -58,8 +59,9 @@ class FairSlots:
     While others wait, a principal is given no slot beyond a quarter of `SLOTS`, and none that would
     make the shares of its organization more than half of them. Whoever holds less than that has a
     slot at once, up to `MOST_SLOTS`; otherwise those who wait take turns, first organizations, then
-    the principals of each. Nobody waits while fewer than half of the slots are held, nor, being
-    alone, while fewer than `LONE_SLOTS` are.
+    the principals of each. Nobody waits while fewer than half of the slots are held. While fewer
+    than `LONE_SLOTS` are, nobody waits who is alone, nor who holds less than a quarter of the slots
+    and whose organization is alone.
     """
 
     def __init__(
@@ -73,17 +75,17 @@ class FairSlots:
         self._waiting: OrderedDict[Group, None] = OrderedDict()
         self._latest: Party | None = None
         self._alone_from = 0.0
+        self._latest_group: Group | None = None
+        self._group_alone_from = 0.0
 
     def enter(self, party: Party) -> bool:
         """Takes a slot, if there is one for the party now. Else it has to wait."""
         if party is not self._latest:
-            if self._latest is not None:
-                self._alone_from = self._clock() + COMPANY_SECONDS
-            self._latest = party
+            self._note_company(party)
         if (
             self._held < ORGANIZATION_SHARE
             or (self._held < MOST_SLOTS and _is_within_shares(party))
-            or (not self._waiters and self._has_spare())
+            or (not self._waiters and self._has_spare(party))
         ):
             self._take(party)
             return True
@@ -98,6 +100,7 @@ class FairSlots:
             raise busy()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._enqueue(party, waiter)
+        self._admit()  # it may be alone by now
         try:
             with self._time_limits.of(WAIT_SECONDS):
                 await waiter
@@ -132,9 +135,21 @@ class FairSlots:
         if self._waiters:
             self._admit()
 
-    def _has_spare(self) -> bool:
-        """Whether there is a slot for who is alone, and has its share already."""
-        return self._held < LONE_SLOTS and self._clock() >= self._alone_from
+    def _note_company(self, party: Party) -> None:
+        alone_from = self._clock() + COMPANY_SECONDS
+        if self._latest is not None:
+            self._alone_from = alone_from
+        self._latest = party
+        if party.group is not self._latest_group:
+            if self._latest_group is not None:
+                self._group_alone_from = alone_from
+            self._latest_group = party.group
+
+    def _has_spare(self, party: Party) -> bool:
+        """Whether there is a slot beyond the shares, the party or its organization being alone."""
+        is_within_share = party.held < PRINCIPAL_SHARE
+        alone_from = self._group_alone_from if is_within_share else self._alone_from
+        return self._held < LONE_SLOTS and self._clock() >= alone_from
 
     def _take(self, party: Party) -> None:
         self._held += 1
@@ -145,15 +160,9 @@ class FairSlots:
     def _admit(self) -> None:
         """Gives slots to waiters as long as there are any for them."""
         while self._waiters and self._held < MOST_SLOTS:
-            party = self._next_within_shares()
+            party = self._next_within_shares() or self._next_beyond_shares()
             if party is None:
-                # While fewer than half of the slots are held, at most one principal has its share,
-                # and no organization: then it is the only one that waits.
-                group = next(iter(self._waiting))
-                is_lone = len(self._waiting) == len(group.waiting) == 1
-                if self._held >= ORGANIZATION_SHARE and not (is_lone and self._has_spare()):
-                    return
-                party = next(iter(group.waiting))
+                return
             self._wake(party)
 
     def _next_within_shares(self) -> Party | None:
@@ -164,6 +173,19 @@ class FairSlots:
                     return party
                 if group.held >= ORGANIZATION_SHARE:
                     break
+        return None
+
+    def _next_beyond_shares(self) -> Party | None:
+        group = next(iter(self._waiting))
+        if self._held < ORGANIZATION_SHARE:
+            # At most one principal has its share, and no organization: only that one waits.
+            return next(iter(group.waiting))
+        if len(self._waiting) > 1:
+            return None
+        for party in group.waiting:
+            is_lone = len(group.waiting) == 1
+            if (is_lone or party.held < PRINCIPAL_SHARE) and self._has_spare(party):
+                return party
         return None
 
     def _wake(self, party: Party) -> None:
