@@ -9,6 +9,9 @@ from teamvars.cli.failures import Failure
 from teamvars.cli.output import USAGE
 
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
+_BRACKETS = re.compile(r"[^\[\]]*|([A-Za-z]+://)?\[[0-9A-Fa-f:.]+\](:[0-9]*)?/?")
+"""None, or an IPv6 address between them and nothing around them but a scheme and a port."""
+
 _PORTS = {"https": 443, "http": 80}
 _LOOPBACK = "localhost"
 
@@ -51,6 +54,9 @@ def address(text: str, origin: str) -> Address:
 def _parsed(text: str) -> Address | None:
     # First of all: `urlsplit` drops line ends and tabs, and what is left would be another address.
     if not text.isprintable() or " " in text or "\\" in text:
+        return None
+    # It also passes over what stands around square brackets, and takes other things between them.
+    if not _BRACKETS.fullmatch(text):
         return None
     try:
         parts = urlsplit(text if "://" in text else f"https://{text}")
