@@ -21,7 +21,8 @@ class CutWire:
     """Between a client and a service: what a request is answered with does not always arrive."""
 
     def __init__(self, service: Service, fates: Sequence[str]) -> None:
-        """`fates` of one change after the other: `cut` before the answer, `busy`, `through`."""
+        """`fates` of one change after the other: `cut` before the answer or `torn` in the middle
+        of it, `busy`, `through`."""
         self._to = ("127.0.0.1", service.server.port)
         self._fates = list(fates)
         self.requests: list[bytes] = []
@@ -61,7 +62,7 @@ class CutWire:
                 answer += more
         if fate == "cut":
             return False
-        client.sendall(answer)
+        client.sendall(answer[:-1] if fate == "torn" else answer)
         return False
 
 
@@ -184,3 +185,24 @@ def test_a_certificate_is_checked_before_anything_is_sent(
         elsewhere = server.url.replace("localhost", "127.0.0.2")
         assert desk.having(address=elsewhere).run("workspace", "list").code == 1
         assert len(server.seen) == 1
+
+
+def test_an_answer_that_ends_in_its_middle_is_none(
+    stranger: Desk, service: Service, office: str
+) -> None:
+    with CutWire(service, ["torn"]) as wire:
+        alice = stranger.having(
+            address=wire.url, token=service.tokens["alice"], organization=office
+        )
+        done = alice.succeed("vars", "set", "KEY=value", "-w", "network")
+    assert "cut in the middle. Sending it again." in done.err
+    assert len(service.events(office, "variable.create")) == 1
+
+
+def test_who_speaks_no_tls_is_told_as_such(stranger: Desk, service: Service) -> None:
+    done = stranger.having(token="not-a-token").run(
+        "whoami", "--address", service.url.removeprefix("http://")
+    )
+    assert done.code == 1
+    assert "it does not speak TLS" in done.err
+    assert "http://" in done.err

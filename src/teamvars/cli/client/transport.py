@@ -94,6 +94,9 @@ class Connection:
         try:
             answer = connection.getresponse()
             content = answer.read(_MOST_BYTES + 1)
+            if answer.length and len(content) <= _MOST_BYTES:
+                # `http.client` minds this only where it is not told how much to read.
+                raise http.client.IncompleteRead(b"")
         except (OSError, http.client.HTTPException) as error:
             raise NoAnswerError(_reason(error)) from None
         if len(content) > _MOST_BYTES:
@@ -137,6 +140,9 @@ class Connection:
             note(f"{request!r}: {outcome}, {taken} ms")
 
 
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+"""What OpenSSL makes of an answer in plain HTTP."""
+
 _AGENT = f"teamvars/{__version__}"
 
 
@@ -149,4 +155,12 @@ def without_values(path: str) -> str:
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
+        return "it does not speak TLS. If it is on this host, give its address with http://"
+    if isinstance(error, http.client.RemoteDisconnected):
+        return "the connection was closed"
+    if isinstance(error, http.client.IncompleteRead):
+        return "the connection was cut in the middle"
+    if isinstance(error, http.client.HTTPException):
+        return "what came is not HTTP"
     return getattr(error, "strerror", None) or type(error).__name__
