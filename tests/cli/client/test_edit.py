@@ -77,7 +77,7 @@ def test_a_value_that_somebody_else_changed_meanwhile_is_not_overwritten(network
     assert (refused.code, values(network)) == (6, {"KEY": "theirs"})
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_the_file_goes_with_the_command_that_is_told_to_end(
     network: Desk, number: signal.Signals
 ) -> None:
@@ -97,3 +97,19 @@ def test_the_file_goes_with_the_command_that_is_told_to_end(
     process.send_signal(number)
     assert process.wait(20) == 128 + number
     assert not Path(seen.read_text().strip()).parent.exists()
+
+
+class Misspelt(Desk):
+    """A desk whose editor is no command."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """As of somebody who forgot a quotation mark."""
+        return {**super().environment, "EDITOR": "'vi", "VISUAL": " "}
+
+
+def test_an_editor_that_is_no_command_is_told_as_such(network: Desk) -> None:
+    network.succeed("vars", "set", "KEY=old")
+    refused = Misspelt(network.folder, network.settings, network.home).run("vars", "edit", "KEY")
+    assert refused.code == 2
+    assert "VISUAL or EDITOR" in refused.err

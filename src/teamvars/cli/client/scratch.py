@@ -15,7 +15,7 @@ from teamvars.cli.failures import Failure
 from teamvars.cli.output import ERROR, USAGE
 
 _IN_MEMORY = frozenset(("tmpfs", "ramfs"))
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Scratch:
@@ -53,7 +53,7 @@ class Scratch:
         path = self._folder / self._name
         path.touch(mode=0o600)
         path.write_bytes(text.encode())
-        words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        words = _editor()
         # Ctrl-C is the editor's while it runs.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
@@ -70,6 +70,16 @@ class Scratch:
         except (OSError, UnicodeDecodeError):
             raise Failure("The file is gone, or no UTF-8; nothing was changed.", ERROR) from None
         return edited if text.endswith("\n") else edited.removesuffix("\n")
+
+
+def _editor() -> list[str]:
+    """The words of the command that `$VISUAL` or `$EDITOR` is."""
+    given = os.environ.get("VISUAL", "").strip() or os.environ.get("EDITOR", "").strip()
+    try:
+        return shlex.split(given or "vi")
+    except ValueError:
+        text = "VISUAL or EDITOR is no command: a quotation mark is not closed."
+        raise Failure(text, USAGE) from None
 
 
 def _mind_interrupts() -> None:
