@@ -83,8 +83,8 @@ def _become(command: list[str], values: Mapping[str, str]) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     try:
         os.execvpe(command[0], command, values)  # noqa: S606 - becoming another is its purpose
-    except (FileNotFoundError, NotADirectoryError):
-        raise Failure(f"There is no command {command[0]}.", NOT_FOUND) from None
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last one: of an empty word
+        raise Failure(f"There is no command '{command[0]}'.", NOT_FOUND) from None
     except OSError as error:
         if error.errno == errno.E2BIG:
             largest = max(values, key=lambda name: len(values[name]))
