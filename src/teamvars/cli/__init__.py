@@ -67,11 +67,22 @@ def _is_text(word: str) -> bool:
     return True
 
 
+def _open_what_is_closed() -> None:
+    """Gives standard streams that the caller has closed a place: their numbers would be taken by
+    the next file or connection, and what is meant for the stream would go there."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # The lowest number that is free is that of the stream.
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
 app = _program()
 
 
 def main() -> None:
     """The entry point."""
+    _open_what_is_closed()
     # Python lets such bytes through as lone surrogates, which no store takes and nothing can print.
     if any(not _is_text(word) for word in sys.argv[1:]):
         typer.echo("teamvars: An argument is not UTF-8.", err=True)

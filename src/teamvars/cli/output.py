@@ -1,8 +1,10 @@
 """How every command speaks: exit codes, what goes to stdout, what to stderr, and how it ends."""
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn, TextIO
 
 import msgspec
@@ -27,6 +29,8 @@ def ended(failure: Failure) -> int:
         note(f"teamvars: {failure}")
     except typer.Exit as closed:
         return closed.exit_code
+    except Failure:
+        pass  # there is no place to say it
     return failure.code
 
 
@@ -62,10 +66,24 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _write(line: str, stream: TextIO) -> None:
-    """Writes a line; where nobody reads any more, as of `| head`, the command ends in silence."""
+    """Writes a line, what the stream cannot have in the form of `escaped`."""
+    text = escaped(line)
     try:
-        typer.echo(escaped(line), stream)
-    except BrokenPipeError:
+        text.encode(stream.encoding)
+    except UnicodeEncodeError:
+        text = "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)
+    with writing(stream):
+        typer.echo(text, stream)
+
+
+@contextmanager
+def writing(stream: TextIO) -> Iterator[None]:
+    """In a `with` that writes. Where nobody reads any more, as of `| head`, ends in silence."""
+    try:
+        yield
+    except OSError as error:
         # Else the interpreter would complain when it writes what is left at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        raise typer.Exit(CLOSED_PIPE) from None
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(CLOSED_PIPE) from None
+        raise Failure(f"The output cannot be written: {error.strerror}.") from None

@@ -1,11 +1,8 @@
 """Text that is wanted as it is, byte for byte."""
 
-import os
 import sys
 
-import typer
-
-from teamvars.cli.output import CLOSED_PIPE, say
+from teamvars.cli.output import say, writing
 
 
 def say_text(text: str) -> None:
@@ -14,10 +11,6 @@ def say_text(text: str) -> None:
         for line in text.removesuffix("\n").split("\n"):
             say(line)
         return
-    try:
+    with writing(sys.stdout):
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        # Else the interpreter would complain when it writes what is left at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(CLOSED_PIPE) from None

@@ -1,0 +1,52 @@
+"""What commands do with streams that are full, closed, or of few letters."""
+
+import json
+import subprocess
+
+import pytest
+
+from tests.support.commands import SCRIPT
+from tests.support.desk import Desk
+
+
+def shell(desk: Desk, script: str) -> subprocess.CompletedProcess[str]:
+    """A line of a shell, in which `teamvars` is the command."""
+    line = f'teamvars() {{ {SCRIPT} "$@"; }}; {script}'
+    return subprocess.run(
+        ["/bin/sh", "-c", line],
+        cwd=desk.folder,
+        env=desk.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("words", ["list", "list --json", "get KEY --plain"])
+def test_an_output_that_cannot_be_written_is_told_as_such(network: Desk, words: str) -> None:
+    network.succeed("vars", "set", "KEY=value")
+    done = shell(network, f"teamvars vars {words} > /dev/full")
+    assert done.returncode == 1
+    assert done.stderr == "teamvars: The output cannot be written: No space left on device.\n"
+
+
+def test_a_stream_that_is_closed_is_an_empty_one(network: Desk) -> None:
+    refused = shell(network, "teamvars vars set KEY <&-")
+    assert refused.returncode == 2
+    assert "There is no value on standard input." in refused.stderr
+    network.succeed("vars", "set", "KEY=value")
+    done = shell(network, "teamvars vars get KEY --plain >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+    # What was closed stays so for the command that is run.
+    done = shell(network, "teamvars run -- sh -c 'echo value 2>/dev/null || exit 9' >&-")
+    assert done.returncode == 9
+
+
+def test_letters_that_an_output_does_not_have_are_escaped_and_json_stays_json(
+    network: Desk,
+) -> None:
+    network.succeed("vars", "set", "KEY=gr\u00fcn\U0001f600")
+    listed = shell(network, "PYTHONIOENCODING=ascii teamvars vars list")
+    assert "gr\\u00fcn\\ud83d\\ude00" in listed.stdout
+    told = shell(network, "PYTHONIOENCODING=ascii teamvars vars list --json")
+    assert json.loads(told.stdout)[0]["value"] == "gr\u00fcn\U0001f600"
