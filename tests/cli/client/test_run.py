@@ -165,3 +165,12 @@ def test_what_no_environment_can_hold_is_said(network: Desk) -> None:
     assert refused.code == 125
     assert "LARGE" in refused.err
     assert "LARGE" not in seen(network, "--only", "S*")
+
+
+def test_two_variables_of_one_name_are_refused_by_it(network: Desk) -> None:
+    network.succeed("vars", "set", "region=of the tool", "--category", "tool")
+    network.succeed("vars", "set", "TF_VAR_region=of the environment")
+    refused = network.run("run", "--", "env")
+    assert refused.code == 125
+    assert "TF_VAR_region: two variables are called so there" in refused.err
+    assert seen(network, "--only", "region")["TF_VAR_region"] == "of the tool"

@@ -45,6 +45,7 @@ def environment(
     values = {name: value for name, value in own.items() if name != TOKEN}
     notes: list[str] = []
     faults: list[str] = []
+    taken: set[str] = set()
     for variable in variables:
         if rules.only and not any(fnmatchcase(variable.key, pattern) for pattern in rules.only):
             continue
@@ -55,6 +56,9 @@ def environment(
             told = "is left out" if skip else f"{why} (--skip-invalid-keys leaves it out)"
             (notes if skip else faults).append(f"{variable.key}: {told}.")
             continue
+        if name in taken:
+            faults.append(f"{name}: two variables are called so there (--only takes one of them).")
+        taken.add(name)
         if variable.sensitive:
             _fill_in(name, values, file, rules, notes, faults)
             continue
