@@ -49,6 +49,15 @@ class LazyGroup(Group):
         self.params, self.callback, self.help = own.params, own.callback, own.help
         return super().make_context(info_name, args, *rest, **more)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command below it. Another word may be a secret, and is not shown again."""
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            ctx.fail(
+                "There is no such command. A token is no argument: it is asked for, or read "
+                "from standard input."
+            )
+        return super().resolve_command(ctx, args)
+
     def load(self) -> Any:
         """Its own command, without those below it."""
         return _command(self.name, self._place)

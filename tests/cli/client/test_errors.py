@@ -7,6 +7,8 @@ import pytest
 from teamvars.cli.client.addresses import Address
 from teamvars.cli.client.errors import ApiError, faults_of
 from teamvars.cli.client.place import Target, Token
+from tests.cli.client.conftest import Service
+from tests.support.desk import Desk
 
 TARGET = Target(Address("https", "example.com", 443), "--address", Token("tvu_secret", "you"))
 PATH = "POST /api/v2/workspaces/ws-1/vars"
@@ -73,3 +75,28 @@ def test_nothing_is_shown_of_a_secret_or_where_there_is_nothing(
     document: Any, pointer: str, line: int
 ) -> None:
     assert told(document, pointer, line, 3) == ["A ']' is missing."]
+
+
+def test_a_token_that_is_typed_as_an_argument_is_not_shown_again(stranger: Desk) -> None:
+    for words in (("login", "tvu_canary"), ("login", "--token=tvu_canary")):
+        refused = stranger.run(*words)
+        assert refused.code == 2
+        assert "canary" not in refused.out + refused.err
+    assert "A token is no argument" in stranger.run("login", "tvu_canary").err
+
+
+class Homeless(Desk):
+    """A desk of somebody whose home is nowhere."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """A folder would be another wherever they are, such as in a repository."""
+        return {**super().environment, "HOME": "home", "XDG_CONFIG_HOME": "config"}
+
+
+def test_no_token_is_kept_in_whatever_folder_one_is_in(stranger: Desk, service: Service) -> None:
+    homeless = Homeless(stranger.folder, stranger.settings, stranger.home)
+    refused = homeless.run("login", "--address", service.url, given=service.tokens["alice"])
+    assert refused.code == 2
+    assert "HOME" in refused.err
+    assert not (stranger.folder / "home").exists()

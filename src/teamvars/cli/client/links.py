@@ -89,6 +89,8 @@ def trust(link: Link) -> None:
 def write(folder: Path, words: dict[str, str]) -> Link:
     """Makes the link of a folder, or another in its place, and approves it."""
     path = folder / FOLDER / FILE
+    if not _is_own(folder):
+        raise Failure(f"{folder} is another user's, and no link is looked for there.", USAGE)
     # What a value may be in TOML it may be in JSON, as long as it is a name or an address.
     lines = [f"{name} = {msgspec.json.encode(value).decode()}\n" for name, value in words.items()]
     link = _parsed(path, "".join(lines).encode())

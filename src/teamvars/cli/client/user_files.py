@@ -5,14 +5,14 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import ERROR
+from teamvars.cli.output import ERROR, USAGE
 
 _MOST_BYTES = 1024 * 1024
 _OTHERS_READ, _OTHERS_WRITE = 0o044, 0o022
@@ -54,8 +54,15 @@ def folder() -> Path:
     """Where the files are."""
     given = os.environ.get("XDG_CONFIG_HOME", "")
     # A relative one does not count, says the specification: it would be another in each folder.
-    base = Path(given) if given.startswith("/") else Path.home() / ".config"
+    base = Path(given) if given.startswith("/") else _home() / ".config"
     return base / "teamvars"
+
+
+def _home() -> Path:
+    with suppress(RuntimeError):
+        if (home := Path.home()).is_absolute():
+            return home
+    raise Failure("HOME is no folder. Set it, or XDG_CONFIG_HOME, to a folder of your own.", USAGE)
 
 
 def path_of(kind: type) -> Path:
