@@ -100,3 +100,11 @@ def test_help_tells_apart_what_a_command_is_about() -> None:
     for tree, panel in ((CLIENT, client), (OPERATOR, operator)):
         for noun in {words.split()[0] for words, _, _ in tree}:
             assert f" {noun} " in panel
+
+
+def test_flags_are_shown_as_such() -> None:
+    told = subprocess.run(
+        [SCRIPT, "vars", "list", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "--json" in told
+    assert "<bool>" not in told

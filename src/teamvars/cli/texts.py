@@ -1,4 +1,4 @@
-"""Commands whose parameters are texts and flags, taken as they are.
+"""Commands whose parameters are texts and flags, taken as they are, and flags shown as such.
 
 Typer hands whatever a command is given to pydantic, which takes longer to load than all that most
 commands do. A text needs no conversion, and neither does what was not given.
@@ -28,10 +28,16 @@ class Group(TyperGroup):
 
 def _taken_as_they_are(parameters: list[Any]) -> list[Any]:
     for parameter in parameters:
+        if getattr(parameter, "is_bool_flag", False):
+            parameter.display_type_rich = _no_type
         whole = parameter.get_runtime_param
         if not isinstance(getattr(whole, "__self__", None), _Converter):
             parameter.get_runtime_param = _Converter(whole).converter
     return parameters
+
+
+def _no_type(ctx: typer.Context) -> None:
+    """What help says a flag takes; typer would say `<bool>`, as if a word were to follow."""
 
 
 class _Converter:

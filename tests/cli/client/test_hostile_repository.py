@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -274,3 +275,26 @@ def test_an_id_is_one_segment_of_a_path_whatever_is_in_it(stranger: Desk) -> Non
         "%252e%252e",
         "%C3%A4",
     ]
+
+
+@pytest.mark.skipif(NOT_ROOT, reason="only root gives files away")
+def test_no_link_is_made_where_none_would_be_looked_for(desk: Desk) -> None:
+    os.chown(desk.folder, 12345, -1)
+    done = desk.run("link", "--workspace", "network")
+    assert done.code == REFUSED
+    assert "is another user's" in done.err
+    assert not (desk.folder / LINK).exists()
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"data": null}', b'{"data": [1]}', b'{"data": {"id": 1}}', b'{"errors": 7}']
+)
+def test_an_answer_of_another_kind_is_told_with_what_to_do_next(
+    stranger: Desk, body: bytes
+) -> None:
+    with Attacker(422 if b"errors" in body else 200, body) as attacker:
+        equipped = stranger.having(address=attacker.url, token="tvu_secret", organization="acme")
+        for words in ("whoami", "vars list -w network", "team list", "vars search KEY"):
+            done = equipped.run(*words.split())
+            assert done.code in (1, 7)
+            assert re.search("Check the address|teamvars version|nothing that teamvars", done.err)

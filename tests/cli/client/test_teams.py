@@ -115,3 +115,11 @@ def test_debug_tells_requests_without_tokens_and_values(desk: Desk, service: Ser
     assert "?include&page[size]&page[number]: 200 " in done.err
     for secret in (service.tokens["alice"], "Bearer", "ou-"):
         assert secret not in done.err + token.err
+
+
+def test_an_empty_team_is_told_as_such(desk: Desk) -> None:
+    desk.succeed("team", "remove", "auditors", "erin", "--yes")
+    told = desk.succeed("team", "members", "auditors")
+    assert (told.out, "Nobody is in auditors yet." in told.err) == ("", True)
+    assert "0 members" in desk.succeed("team", "list").out
+    assert "1 member\n" in desk.succeed("team", "list").out

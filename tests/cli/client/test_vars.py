@@ -155,7 +155,9 @@ def test_variables_are_copied_once_they_were_shown(desk: Desk) -> None:
     assert (seen.code, values(desk, "payments")) == (3, {})
     desk.succeed("vars", "copy", "network", "A", "SECRET", *target, "--yes")
     assert values(desk, "payments") == {"A": "1", "SECRET": None}
-    assert desk.run("vars", "copy", "network", *target, "--yes").code == 7
+    refused = desk.run("vars", "copy", "network", *target, "--yes")
+    assert refused.code == 7
+    assert "--on-conflict skip" in refused.err
     desk.succeed("vars", "copy", "network", *target, "--on-conflict", "skip", "--yes")
     assert values(desk, "payments") == {"A": "1", "B": "2", "SECRET": None}
     assert desk.run("vars", "copy", "nowhere", *target, "--yes").code == 5

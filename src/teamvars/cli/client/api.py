@@ -148,7 +148,7 @@ class Api:
         reply = sending.answer()
         found = document_of(reply)
         if reply.status < 300:
-            if found is None and (method == "GET" or reply.status != _NO_CONTENT):
+            if not _is_document(found) and (method == "GET" or reply.status != _NO_CONTENT):
                 where = self.target.address
                 raise Failure(f"What answers at {where} is not teamvars. Check the address.")
             return Answer(reply.status, found, reply.headers)
@@ -161,3 +161,10 @@ class Api:
             return Answer(_NO_CONTENT, None, reply.headers)
         sent = document if quote_values else None
         raise ApiError(self.target, f"{method} {path}", reply.status, faults_of(found), sent)
+
+
+def _is_document(found: Any) -> bool:
+    """Whether it has what every document of the API has: `data`, `meta` or both."""
+    if not isinstance(found, dict):
+        return False
+    return any(isinstance(found.get(name), dict | list) for name in ("data", "meta"))

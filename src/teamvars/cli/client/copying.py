@@ -7,13 +7,17 @@ import typer
 from teamvars.cli.asking import confirm
 from teamvars.cli.client import reading
 from teamvars.cli.client.api import Api, at, connect
+from teamvars.cli.client.errors import ApiError
 from teamvars.cli.client.held import Held, category_of, held, place_of
 from teamvars.cli.client.options import AsJson, CategoryWord, DryRun, Yes, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.client.tables import NOTHING, SIGNS
+from teamvars.cli.failures import Failure
 from teamvars.cli.output import DIFFERENCES, aligned, note, print_json
 from teamvars.domain.applies import OnConflict, Outcome
 from teamvars.domain.names import escaped
+
+_TAKEN = "key_taken"
 
 
 @placed("organization", "workspace")
@@ -75,6 +79,12 @@ def _document(
 
 def _copied(api: Api, path: str, data: dict[str, Any], *, dry_run: bool) -> list[dict[str, Any]]:
     """What became, or would become, of each variable that is another then."""
-    answer = api.post(path, {"data": data, "meta": {"dry-run": dry_run}})
+    try:
+        answer = api.post(path, {"data": data, "meta": {"dry-run": dry_run}})
+    except ApiError as error:
+        if not any(fault.code == _TAKEN for fault in error.faults):
+            raise
+        text = f"{error}\nWith --on-conflict skip these stay as they are, with replace they do not."
+        raise Failure(text, error.code) from None
     results: list[dict[str, Any]] = answer.document["meta"]["results"]
     return [one for one in results if one["outcome"] != Outcome.UNCHANGED]

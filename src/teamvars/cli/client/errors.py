@@ -71,7 +71,8 @@ class ApiError(Failure):
 def faults_of(document: Any) -> list[Fault]:
     """The faults of an answer that refuses; none where it is no such document."""
     errors = document.get("errors") if isinstance(document, dict) else None
-    return [_fault(error) for error in errors or [] if isinstance(error, dict)]
+    found = errors if isinstance(errors, list) else []
+    return [_fault(error) for error in found if isinstance(error, dict)]
 
 
 def _fault(error: dict[str, Any]) -> Fault:

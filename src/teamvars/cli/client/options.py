@@ -12,6 +12,7 @@ from teamvars.cli.client.api import connect
 from teamvars.cli.client.place import Where
 from teamvars.cli.failures import Failure
 from teamvars.domain.names import is_name
+from teamvars.origins import origin
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DryRun = Annotated[
@@ -64,7 +65,13 @@ def placed(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         @wraps(function)
         def command(**given: Any) -> None:
             said = {name: given.pop(name) for name in (*shared, "debug")}
-            function(Where(**said), **given)
+            try:
+                function(Where(**said), **given)
+            except (LookupError, TypeError, AttributeError) as error:
+                # As of an answer of something else than teamvars, or of another release.
+                raise Failure(
+                    f"unexpected {origin(error)}. Whether the service fits: teamvars version"
+                ) from None
 
         own = list(inspect.signature(function).parameters.values())[1:]
         more = [_option(name, type_, None) for name, type_ in shared.items()]

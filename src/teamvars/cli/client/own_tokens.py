@@ -31,6 +31,8 @@ def list_(where: Where, as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
+    if not rows:
+        note("You have no tokens.")
     say_rows(
         [
             (

@@ -18,6 +18,11 @@ def glance(value: str | None) -> str:
     return text if len(value) <= _WIDTH and len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 
+def number(count: int, one: str) -> str:
+    """So many of them in words."""
+    return f"{count} {one}" if count == 1 else f"{count} {one}s"
+
+
 def change_row(change: Change, category: str) -> tuple[str, ...]:
     """What becomes of a variable; a value that is, or will be, sensitive is not shown."""
     return SIGNS[change.outcome], escaped(change.key), category, _told(change)

@@ -11,6 +11,7 @@ from teamvars.cli.client.api import Api, at, connect
 from teamvars.cli.client.options import AsJson, Yes, placed
 from teamvars.cli.client.people import Person
 from teamvars.cli.client.place import Where
+from teamvars.cli.client.tables import number
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import NOT_FOUND, USAGE, note, print_json, say_rows
 from teamvars.domain.names import fold
@@ -38,7 +39,9 @@ def list_(where: Where, as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
-    say_rows([(row["name"], row["id"], f"{row['members']} members") for row in rows])
+    if not rows:
+        note("You see no teams there.")
+    say_rows([(row["name"], row["id"], number(row["members"], "member")) for row in rows])
 
 
 @placed("organization")
@@ -52,6 +55,8 @@ def members(where: Where, team: _Team, as_json: AsJson = False) -> None:
     if as_json:
         print_json([_told(one) for one in found])
         return
+    if not found:
+        note(f"Nobody is in {team} yet. Add somebody: teamvars team add {team} PERSON")
     say_rows([(one.username, one.email or "-", one.status, one.user_id) for one in found])
 
 

@@ -6,6 +6,7 @@ from teamvars.cli.client import reading
 from teamvars.cli.client.api import at, connect
 from teamvars.cli.client.options import AsJson, placed
 from teamvars.cli.client.place import Where
+from teamvars.cli.client.tables import number
 from teamvars.cli.output import note, print_json, say_rows
 
 
@@ -52,7 +53,7 @@ def _workspace(resource: dict[str, Any]) -> dict[str, Any]:
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
     locked = "locked" if one["locked"] else ""
-    return one["name"], one["id"], f"{one['variables']} variables", locked
+    return one["name"], one["id"], number(one["variables"], "variable"), locked
 
 
 def _holder(attributes: dict[str, Any]) -> tuple[str, ...]:
