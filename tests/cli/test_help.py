@@ -108,3 +108,12 @@ def test_flags_are_shown_as_such() -> None:
     ).stdout
     assert "--json" in told
     assert "<bool>" not in told
+
+
+@pytest.mark.parametrize("command", ["set", "unset", "import", "apply"])
+def test_help_tells_how_to_name_several_workspaces(command: str) -> None:
+    told = subprocess.run(
+        [SCRIPT, "vars", command, "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "-w 'prod-*'" in told
+    assert "<list" not in told

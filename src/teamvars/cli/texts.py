@@ -7,7 +7,7 @@ commands do. A text needs no conversion, and neither does what was not given.
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 
 class Command(TyperCommand):
@@ -28,7 +28,7 @@ class Group(TyperGroup):
 
 def _taken_as_they_are(parameters: list[Any]) -> list[Any]:
     for parameter in parameters:
-        if getattr(parameter, "is_bool_flag", False):
+        if isinstance(parameter, TyperArgument) or parameter.is_bool_flag:
             parameter.display_type_rich = _no_type
         whole = parameter.get_runtime_param
         if not isinstance(getattr(whole, "__self__", None), _Converter):
@@ -37,7 +37,9 @@ def _taken_as_they_are(parameters: list[Any]) -> list[Any]:
 
 
 def _no_type(ctx: typer.Context) -> None:
-    """What help says a flag takes; typer would say `<bool>`, as if a word were to follow."""
+    """What help says of the kind of a flag or an argument: nothing.
+
+    Typer would say `<bool>`, as if a word were to follow, and `<list[str]>` beside a name."""
 
 
 class _Converter:

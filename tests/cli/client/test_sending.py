@@ -206,3 +206,10 @@ def test_who_speaks_no_tls_is_told_as_such(stranger: Desk, service: Service) -> 
     assert done.code == 1
     assert "it does not speak TLS" in done.err
     assert "http://" in done.err
+
+
+def test_a_service_that_wants_to_be_left_alone_for_long_is(stranger: Desk) -> None:
+    with Attacker(429, b"", {"Retry-After": "600"}) as busy:
+        done = stranger.having(address=busy.url, token="not-a-token").run("whoami")
+    assert (done.code, len(busy.seen)) == (1, 1)
+    assert "asks for 600 seconds" in done.err

@@ -39,6 +39,8 @@ def import_(
 ) -> None:
     """Add and update what a file says. The rest stays.
 
+    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all.
+
     Example: teamvars vars import prod.tfvars --yes
     """
     _, wanted = files.wanted(file, file_format, category_of(category), sensitive=sensitive)
@@ -64,6 +66,8 @@ def apply(
     """Make variables what a file says.
 
     With --prune nothing else of their category stays.
+
+    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all.
 
     Example: teamvars vars apply prod.tfvars --prune --yes
     """

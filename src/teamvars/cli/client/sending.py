@@ -50,7 +50,7 @@ class Sending:
             wait = pause if reply is None else max(pause, _seconds(reply))
             if time.monotonic() + wait > until:
                 return self._give_up(reply, problem)
-            note(f"{problem} Sending it again.")
+            note(f"{problem} Sending it again{_in(wait)}.")
             time.sleep(wait)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -77,6 +77,8 @@ class Sending:
         if self._request.method == "GET" and reply is None:
             raise Failure(f"{problem} Try again later.")
         if reply is not None and not self.uncertain:
+            if wanted := _seconds(reply):
+                note(f"{problem} It asks for {wanted:.0f} seconds before another attempt.")
             return reply
         raise Failure(
             f"{problem} Nobody knows whether the change has happened. Run the command again once "
@@ -97,6 +99,11 @@ def document_of(reply: Reply) -> Any:
 
 def _says(faults: list[Fault], code: str) -> bool:
     return any(fault.code == code for fault in faults)
+
+
+def _in(seconds: float) -> str:
+    """When, where it is long enough to wonder."""
+    return f" in {seconds:.0f} seconds" if seconds > _LONGEST_PAUSE else ""
 
 
 def _seconds(reply: Reply) -> float:

@@ -45,6 +45,8 @@ def set_(
     The value of a KEY alone is typed without being shown, or comes from standard input. In
     KEY=VALUE it stays in your shell's history: a sensitive one is refused there.
 
+    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all.
+
     Example: teamvars vars set LOG_LEVEL=debug
     """
     entries = _entries(words)
@@ -83,6 +85,8 @@ def unset(
     as_json: AsJson = False,
 ) -> None:
     """Delete variables, all or none. Nobody can bring a sensitive one back.
+
+    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all.
 
     Example: teamvars vars unset OLD_FLAG --yes
     """
