@@ -100,3 +100,11 @@ def test_no_token_is_kept_in_whatever_folder_one_is_in(stranger: Desk, service: 
     assert refused.code == 2
     assert "HOME" in refused.err
     assert not (stranger.folder / "home").exists()
+
+
+def test_a_workspace_that_is_not_there_is_named(desk: Desk, office: str) -> None:
+    refused = desk.run("vars", "list", "-w", "ntwork")
+    assert refused.code == 5
+    assert f"no workspace {office}/ntwork" in refused.err
+    assert "teamvars workspace list" in refused.err
+    assert "teamvars link --workspace" in desk.succeed("link").err

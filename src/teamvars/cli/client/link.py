@@ -85,6 +85,8 @@ def _made(where: Where) -> Link:
     elif asking.is_terminal():
         names = [one["attributes"]["name"] for one in reading.workspaces(api)]
         where = where._replace(workspace=asking.choose("workspace", names, "--workspace"))
+    else:
+        note("It is for no workspace yet. To name one: teamvars link --workspace NAME")
     return _written(folder, str(api.target.address), where)
 
 

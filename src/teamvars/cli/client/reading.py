@@ -3,6 +3,9 @@
 from typing import Any
 
 from teamvars.cli.client.api import Api, at
+from teamvars.cli.client.errors import ApiError
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import NOT_FOUND
 
 
 def workspace(api: Api, name: str | None = None) -> dict[str, Any]:
@@ -10,7 +13,13 @@ def workspace(api: Api, name: str | None = None) -> dict[str, Any]:
     target = api.target
     organization, named = target.organization_name, name or target.workspace_name
     path = at("organizations", organization, "workspaces", named)
-    found: dict[str, Any] = api.get(path).document["data"]
+    try:
+        found: dict[str, Any] = api.get(path).document["data"]
+    except ApiError as error:
+        if error.code != NOT_FOUND:
+            raise
+        text = f"There is no workspace {organization}/{named}, or you may not see it. Those you see"
+        raise Failure(f"{text}: teamvars workspace list", NOT_FOUND) from None
     return found
 
 
