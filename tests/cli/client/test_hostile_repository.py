@@ -237,6 +237,14 @@ def test_a_pipe_in_the_place_of_a_link_keeps_nobody_waiting(desk: Desk) -> None:
     assert "is no regular file" in desk.run("whoami").err
 
 
+def test_a_folder_in_the_place_of_a_link_is_none(desk: Desk) -> None:
+    (desk.folder / LINK).mkdir(parents=True)
+    for words in ("whoami", "link --show", "link --workspace network"):
+        refused = desk.run(*words.split())
+        assert refused.code == REFUSED
+        assert "is no regular file" in refused.err
+
+
 def test_names_from_a_server_command_no_terminal(stranger: Desk) -> None:
     evil = "\x1b]0;owned\x07\u202egnp.exe\r\n\x9b2J"
     account = {

@@ -157,9 +157,10 @@ def _read(path: Path) -> bytes | None:
         return None
     finally:
         os.close(folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _is_none(path, "is no regular file")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _is_none(path, "is no regular file")
         return file.read(_MOST_BYTES + 1) if owner == os.geteuid() else None
 
 
