@@ -174,6 +174,24 @@ async def test_a_server_that_takes_for_ever_is_given_up_for_now(
     assert await delivery(mailing, made) is Delivery.WAITING
 
 
+@pytest.mark.parametrize("answer", ["250 OK", "550 nobody of that name"])
+async def test_a_server_that_does_not_say_goodbye_has_said_enough(
+    mailing: Calls, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """Else whoever is invited would have the same message again and again for a week."""
+    monkeypatch.setattr(smtp, "SEND_SECONDS", 1)
+    monkeypatch.setattr(smtp, "QUIT_SECONDS", 0.1)
+    mailbox.parting = 5
+    mailbox.says["RCPT"] = answer
+    if answer.startswith("250"):
+        mailbox.says.clear()
+    made = await invite(mailing)
+    async with asyncio.timeout(4):
+        assert await mailing.services.outbox.send_next()
+    went = Delivery.FAILED if mailbox.says else Delivery.SENT
+    assert await delivery(mailing, made) is went
+
+
 @pytest.mark.parametrize(
     "email", ["a,b@example.com", '"a"@example.com', "a>b@example.com", "a@[192.0.2.1]", "a@-ü..de"]
 )

@@ -31,6 +31,8 @@ class Mailbox:
     says: dict[str, str] = field(default_factory=dict)
     silence: float = 0.0
     """How long it takes before it says anything to a message."""
+    parting: float = 0.0
+    """How long it takes before it says goodbye."""
     _came: asyncio.Event = field(default_factory=asyncio.Event)
     on_message: Callable[[], object] = lambda: None
     """Called once a message is taken, before that is said."""
@@ -55,6 +57,10 @@ class Mailbox:
             return self.says["RCPT"]
         envelope.rcpt_tos.append(address)
         return "250 OK"
+
+    async def handle_QUIT(self, *_: Any) -> str:  # noqa: N802 - the server's own name
+        await asyncio.sleep(self.parting)
+        return "221 Bye"
 
     async def handle_DATA(  # noqa: N802 - the server's own name
         self, _: SMTP, __: Session, envelope: Envelope

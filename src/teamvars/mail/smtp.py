@@ -1,7 +1,7 @@
 """Sending messages through the operator's SMTP server, and telling what a failure means."""
 
 import asyncio
-from email.message import EmailMessage
+from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
 import aiosmtplib
@@ -20,7 +20,9 @@ from teamvars.domain.invitations import Letter
 from teamvars.mail.messages import Undeliverable, compose, reachable
 
 SEND_SECONDS = 30.0
-"""How long one message may take, from the connection to the server's last word."""
+"""How long one message may take, from the connection until the server has taken it."""
+QUIT_SECONDS = 2.0
+"""How long the server may take to say goodbye."""
 _PERMANENT = 500
 
 
@@ -57,22 +59,25 @@ class Mailer:
         self._server = server
 
     async def send(self, letter: Letter) -> None:
-        """Returns once the server has taken the message. Raises NotSent."""
+        """Returns once the server has taken the message, or raises NotSent."""
         server = self._server
         try:
             message = compose(letter, server.sender, server.public_url)
             recipient = "@".join(reachable(letter.invited.address))
         except Undeliverable:
             raise NotSent("no mail can go to such an address", for_good=True) from None
+        smtp = _connection(server)
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                await self._send(message, recipient)
+                await smtp.connect()
+                await smtp.send_message(message, sender=server.sender, recipients=[recipient])
+            # The message is the server's now: how the two part is no reason to send it again.
+            with suppress(SMTPException, OSError):
+                await smtp.quit(timeout=QUIT_SECONDS)
         except (SMTPException, OSError, ValueError) as error:  # TimeoutError is an OSError
             raise _not_sent(error) from None
-
-    async def _send(self, message: EmailMessage, recipient: str) -> None:
-        async with _connection(self._server) as smtp:
-            await smtp.send_message(message, sender=self._server.sender, recipients=[recipient])
+        finally:
+            smtp.close()
 
 
 def _connection(server: Server) -> SMTP:
