@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import AsyncIterator
+from functools import partial
 from uuid import uuid4
 
 import httpx
@@ -101,6 +103,23 @@ async def test_what_is_no_document_of_a_link_is_refused(
         f"{ACTIONS}/{action}", content=body, headers={"Content-Type": JSON_API}
     )
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (status, code)
+
+
+@pytest.mark.parametrize("action", ["show", "accept"])
+async def test_a_body_whose_length_a_proxy_does_not_say_is_read_and_bounded(
+    tenant: Tenant, action: str
+) -> None:
+    secret = secret_of(await invite(tenant))
+
+    async def pieces(more: int = 0) -> AsyncIterator[bytes]:
+        yield b" " * more
+        yield json.dumps(document(secret)).encode()
+
+    ask = partial(
+        tenant.deployment.client.post, f"{ACTIONS}/{action}", headers={"Content-Type": JSON_API}
+    )
+    assert (await ask(content=pieces(STRANGER_BODY_BYTES))).status_code == 413
+    assert (await ask(content=pieces())).is_success
 
 
 async def test_no_other_site_can_have_a_browser_accept(tenant: Tenant) -> None:

@@ -71,7 +71,7 @@ class Endpoint:
             request.expect_repeats()
         require_document_type(request.header("content-type"))
         request.max_body_bytes = STRANGER_BODY_BYTES
-        if request.has_body and not request.has_room_unauthenticated():
+        if request.has_body and not request.has_room_unauthenticated(STRANGER_BODY_BYTES):
             raise busy()
         body = await request.read_body()
         with self._sessions.in_request():

@@ -173,18 +173,20 @@ class Request:
             return render(await work)
         return await self._keyed.changed(self.require_caller(), work, render, made)
 
-    def has_room_unauthenticated(self) -> bool:
+    def has_room_unauthenticated(self, unannounced: int | None = None) -> bool:
         """Whether the body may be read before the token is looked up.
 
-        One without a Content-Length may not. Refuses one that is coded or too large.
+        One without a Content-Length may not, unless it counts as `unannounced` bytes. Refuses one
+        that is coded or too large.
         """
         if self._is_coded:
             detail = "The only transfer coding is chunked."
             raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail, header="Transfer-Encoding"))
         if (self._announced or 0) > self.max_body_bytes:
             raise self._too_large()
-        if self._announced is not None:
-            self._release = self._bodies.admit_unauthenticated(self._announced)
+        size = unannounced if self._announced is None else self._announced
+        if size is not None:
+            self._release = self._bodies.admit_unauthenticated(size)
         return self._release is not None
 
     def require_room(self) -> None:
