@@ -459,6 +459,16 @@ async def test_an_address_has_five_a_day_whoever_invites_it(mailing: Calls) -> N
     await invite(mailing, email, "outsider")
 
 
+async def test_one_mailbox_is_one_address_however_its_domain_is_written(mailing: Calls) -> None:
+    name = f"carol-{uuid4().hex}"
+    for domain in ("bücher.example", "BÜCHER.example", "xn--bcher-kva.example"):
+        await invite(mailing, f"{name}@{domain}")
+    for domain in ("bücher.example", "BÜCHER.example"):
+        await invite(mailing, f"{name}@{domain}", "outsider")
+    third = invite(mailing, f"{name}@xn--bcher-kva.example", "outsider")
+    assert await refusal_of(third) == "too_many_items"
+
+
 async def test_two_who_race_for_the_last_invitation_of_a_day_do_not_both_get_it(
     mailing: Calls,
 ) -> None:

@@ -10,6 +10,7 @@ from email.policy import SMTP
 from email.utils import format_datetime
 
 from teamvars.domain.invitations import Letter
+from teamvars.domain.names import fold
 from teamvars.domain.times import moment
 
 # The longest lines there may be, so that the link is in one piece, whatever reads the text.
@@ -53,11 +54,21 @@ def reachable(address: str) -> tuple[str, str]:
     user, _, domain = address.rpartition("@")
     try:
         ascii_domain = domain.encode("idna").decode()
+        # Domains with `ß` or with full-width letters come back as others, whose owners are others.
+        is_same = domain.isascii() or ascii_domain.encode().decode("idna") == domain.lower()
     except UnicodeError:
         raise Undeliverable from None
-    if _LOCAL.fullmatch(user) is None or _DOMAIN.fullmatch(ascii_domain) is None:
+    if not is_same or _LOCAL.fullmatch(user) is None or _DOMAIN.fullmatch(ascii_domain) is None:
         raise Undeliverable
     return user, ascii_domain
+
+
+def counted_as(address: str) -> str:
+    """What the bounds of a day count an address as: one domain has one form there."""
+    try:
+        return fold("@".join(reachable(address)))
+    except Undeliverable:
+        return fold(address)
 
 
 def _text(letter: Letter, link: str) -> str:

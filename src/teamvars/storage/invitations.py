@@ -137,7 +137,7 @@ async def expired(tx: Transaction, now: int, limit: int) -> Sequence[str]:
 
 
 async def note_request(tx: Transaction, organization_id: str, address: str, now: int) -> None:
-    """Counts a link for an organization and an address, which is folded."""
+    """Counts a link for an organization and an address, in the form in which they are counted."""
     await tx.execute(
         "INSERT INTO invitation_requests (organization_id, address_folded, at) VALUES ($1, $2, $3)",
         organization_id,
@@ -152,7 +152,7 @@ async def requests_of_organization(tx: Transaction, organization_id: str, now: i
 
 
 async def requests_of_address(tx: Transaction, address: str, now: int) -> int:
-    """How many links an address, which is folded, has had within a day, from whomever."""
+    """How many links an address, in that form, has had within a day, from whomever."""
     return await _count(tx, "address_folded", address, now)
 
 

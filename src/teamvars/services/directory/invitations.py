@@ -14,7 +14,7 @@ from teamvars.domain.invitations import (
     too_many_of_organization,
 )
 from teamvars.domain.memberships import Membership
-from teamvars.domain.names import fold
+from teamvars.mail.messages import counted_as
 from teamvars.security.sealing import Sealer
 from teamvars.security.tokens import INVITATION, hash_token, new_token
 from teamvars.services.directory.ledger import Ledger
@@ -51,7 +51,7 @@ async def surplus(
     faults = []
     if await invitations.requests_of_organization(tx, organization_id, now) >= inviting.a_day:
         faults.append(too_many_of_organization(inviting.a_day))
-    if await invitations.requests_of_address(tx, fold(address), now) >= MAX_A_DAY_OF_ADDRESS:
+    if await invitations.requests_of_address(tx, counted_as(address), now) >= MAX_A_DAY_OF_ADDRESS:
         faults.append(too_many_of_address(pointer))
     return faults
 
@@ -75,7 +75,8 @@ async def create(
     expires_at = ledger.now + LIFETIME
     made = Put(membership.id, expires_at, inviter, delivery, link)
     await invitations.put(ledger.tx, made, ledger.now)
-    await invitations.note_request(ledger.tx, membership.organization_id, fold(address), ledger.now)
+    whose = membership.organization_id, counted_as(address)
+    await invitations.note_request(ledger.tx, *whose, ledger.now)
     await record(ledger, membership, verb, {"email": address, "expires-at": expires_at})
     return secret
 
