@@ -495,8 +495,7 @@ async def test_what_has_expired_goes_with_the_user_it_made_who_never_signed_in(
     for one in (made, known):
         await age(own_calls, one)
     await execute(own_calls, "UPDATE invitation_requests SET at = 0")
-    before = "UPDATE users SET created_at = created_at - $1 WHERE placeholder = 1"
-    await execute(own_calls, before, LIFETIME + 1)
+    await a_week_goes_by_for_users(own_calls)
     await services.operator_invitations.expire()
     assert await find(own_calls, made.id) is await find(own_calls, known.id) is None
     assert await find(own_calls, fresh.id) is not None
@@ -529,6 +528,46 @@ async def test_housekeeping_ends_what_has_expired(
         await asyncio.sleep(0.01)
     house.cancel()
     assert await find(calls, made.id) is None
+
+
+async def a_week_goes_by_for_users(calls: Calls) -> None:
+    """Lets a week go by for all users whom invitations made."""
+    before = "UPDATE users SET created_at = created_at - $1 WHERE placeholder = 1"
+    await execute(calls, before, LIFETIME + 1)
+
+
+async def test_who_was_disabled_is_so_when_they_are_invited_again(own_calls: Calls) -> None:
+    made, secret = await disabled(own_calls)
+    email = made.user.email or ""
+    await own_calls.services.operator_invitations.revoke(operator(), made.id)
+    await a_week_goes_by_for_users(own_calls)
+    await own_calls.services.operator_invitations.expire()
+    again, secret = await link(own_calls, email)
+    assert again.user.id == made.user.id
+    assert await refusal_of(accept(own_calls, secret)) == "forbidden"
+
+
+@pytest.mark.parametrize("own_url", ["postgres"], indirect=True)
+async def test_whom_a_file_names_meanwhile_stays(own_calls: Calls) -> None:
+    """The file is applied while they are looked for, and is done before they are removed. SQLite
+    has one writer at a time.
+    """
+    calls = own_calls
+    made, _ = await link(calls, address())
+    await calls.services.operator_invitations.revoke(operator(), made.id)
+    await a_week_goes_by_for_users(calls)
+    inserted = asyncio.Event()
+
+    async def name_them(tx: Transaction) -> None:
+        await memberships.insert(tx, [made])
+        inserted.set()
+        await asyncio.sleep(0.5)
+
+    naming = asyncio.create_task(calls.services.database.write(name_them))
+    await inserted.wait()
+    await calls.services.operator_invitations.expire()
+    await naming
+    assert await find(calls, made.id) is not None
 
 
 async def test_what_has_expired_is_accepted_with_no_token_either(calls: Calls) -> None:

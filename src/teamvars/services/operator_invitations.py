@@ -163,7 +163,9 @@ class OperatorInvitations:
         async def body(tx: Transaction) -> None:
             ledger = Ledger(tx, caller, self._chain, self._clock())
             await ledger.lock([SYSTEM_STREAM])
-            found = await users.unclaimed(tx, before, _BATCH)
+            # A file that names them does not wait for the system; for their rows it does.
+            locked = await users.lock_all(tx, await users.unclaimed(tx, before, _BATCH))
+            found = [id_ for id_ in await users.unclaimed(tx, before, _BATCH) if id_ in locked]
             if found:
                 await user_changes.delete(ledger, found)
 

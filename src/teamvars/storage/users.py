@@ -160,9 +160,13 @@ async def owned_alone(tx: Transaction, user_id: str) -> list[str]:
 
 
 async def unclaimed(tx: Transaction, before: int, limit: int) -> list[str]:
-    """The ids of placeholders made before then who are invited nowhere any more."""
+    """The ids of placeholders made before then who are invited nowhere any more.
+
+    Who is disabled stays: under a new user, the next invitation would let them in.
+    """
     rows = await tx.fetch(
-        "SELECT users.id FROM users WHERE users.placeholder = 1 AND users.created_at < $1 "
+        "SELECT users.id FROM users WHERE users.placeholder = 1 AND users.disabled = 0 "
+        "AND users.created_at < $1 "
         "AND NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id) "
         "ORDER BY users.created_at LIMIT $2",
         before,
