@@ -10,13 +10,14 @@ import pytest
 from teamvars import wiring
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditFilter
-from teamvars.domain.directory import Directory, UserEntry
+from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import LIFETIME, NO_LONGER_VALID, Delivery
 from teamvars.domain.memberships import InvitationDraft, Membership, Status
 from teamvars.security.tokens import hash_token
 from teamvars.services.accounts import Disabling
+from teamvars.services.directory_files.files import Options
 from teamvars.services.operator_invitations import Asked
 from teamvars.services.tokens import NewToken, OwnerName
 from teamvars.storage import memberships
@@ -359,6 +360,21 @@ DEAD = (
 )
 
 
+async def test_the_trail_says_that_a_file_ended_an_invitation(calls: Calls) -> None:
+    joined, removed = [(await link(calls, address()))[0] for _ in range(2)]
+    names = [*calls.named("owner", "disabled"), joined.user.username]
+    await calls.apply(
+        TeamEntry("owners", members=calls.named("owner", "disabled")),
+        members=dict.fromkeys(names, Status.ACTIVE),
+        options=Options(prune=True, delete_variables=True),
+    )
+    assert await is_active(calls, joined)
+    assert await find(calls, removed.id) is None
+    for made, end in ((joined, "membership.update"), (removed, "membership.delete")):
+        assert (await actions(calls, made.id))[-2:] == ["invitation.revoke", end]
+    assert await calls.tenant.deployment.audit_holds()
+
+
 @pytest.mark.parametrize("way", DEAD, ids=lambda one: one.__name__)
 async def test_a_link_that_opens_nothing_says_so_and_not_why(
     calls: Calls, way: Callable[[Calls], Awaitable[str]]
@@ -587,6 +603,8 @@ async def test_whom_an_older_node_let_in_stays_in(calls: Calls) -> None:
     assert found is not None
     assert (found.status, found.invitation) == (Status.ACTIVE, None)
     assert await refusal(calls, secret) == (NO_LONGER_VALID,)
+    rows = (await dump(calls.services.database))["invitations"]
+    assert made.id not in {row[0] for row in rows}  # a hundred of them would stop the clearing up
 
 
 async def test_two_nodes_that_clear_up_at_once_do_it_once(

@@ -150,7 +150,9 @@ class OperatorInvitations:
             seen = await _find(tx, membership_id)
             of_organization = await lock_with_teams(ledger, seen.organization_id)
             found = await _find(tx, membership_id)
-            if found.invitation is not None and not found.invitation.is_live(ledger.now):
+            if found.status is Status.ACTIVE:  # since an older release accepted it
+                await invitations.forget(tx, membership_id)
+            elif found.invitation is not None and not found.invitation.is_live(ledger.now):
                 await membership_changes.end(ledger, found, of_organization, "expire")
 
         try:

@@ -136,6 +136,11 @@ async def expired(tx: Transaction, now: int, limit: int) -> Sequence[str]:
     return [row[0] for row in await tx.fetch(_EXPIRED, now, limit)]
 
 
+async def forget(tx: Transaction, membership_id: str) -> None:
+    """Deletes what there was of an invitation; the membership stays."""
+    await tx.execute("DELETE FROM invitations WHERE membership_id = $1", membership_id)
+
+
 async def note_request(tx: Transaction, organization_id: str, address: str, now: int) -> None:
     """Counts a link for an organization and an address, in the form in which they are counted."""
     await tx.execute(

@@ -14,6 +14,7 @@ from teamvars.domain.users import User
 from teamvars.domain.workspaces import Workspace
 from teamvars.security.sealing import Sealer
 from teamvars.services.directory import grants as grant_changes
+from teamvars.services.directory import invitations as invitation_changes
 from teamvars.services.directory import memberships as membership_changes
 from teamvars.services.directory import organizations as organization_changes
 from teamvars.services.directory import teams as team_changes
@@ -42,6 +43,7 @@ class Changeset(msgspec.Struct):
     members_added: list[Membership] = msgspec.field(default_factory=list)
     members_changed: list[Membership] = msgspec.field(default_factory=list)
     members_removed: list[Membership] = msgspec.field(default_factory=list)
+    invitations_ended: list[Membership] = msgspec.field(default_factory=list)
     workspaces: list[Workspace] = msgspec.field(default_factory=list)
     workspaces_removed: list[Workspace] = msgspec.field(default_factory=list)
     teams: list[Team] = msgspec.field(default_factory=list)
@@ -52,6 +54,11 @@ class Changeset(msgspec.Struct):
     grants: list[Grant] = msgspec.field(default_factory=list)
     grants_changed: list[tuple[Grant, Grant]] = msgspec.field(default_factory=list)
     grants_removed: list[tuple[Team, Sequence[str]]] = msgspec.field(default_factory=list)
+
+    def end_invitation(self, before: Membership) -> None:
+        """The membership is removed or made active, and with that a link to it is void."""
+        if before.invitation is not None:
+            self.invitations_ended.append(before)
 
     async def write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:
         """Writes all rows, referenced ones before those that refer to them, and then the entries.
@@ -94,6 +101,8 @@ class Changeset(msgspec.Struct):
             await organization_changes.add(ledger, sealer, organization)
         for team, ids in self.left:
             await membership_changes.remove_from_team(ledger, team, ids)
+        for membership in self.invitations_ended:
+            await invitation_changes.record(ledger, membership, "revoke")
         for step, rows in steps:
             if rows:
                 await step(ledger, rows)

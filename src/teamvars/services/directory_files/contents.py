@@ -64,6 +64,7 @@ class Contents:
             changeset.told.append(f"delete workspace {path}")
         for member in _unnamed(state.members, self._entry.members):
             changeset.members_removed.append(member)
+            changeset.end_invitation(member)
             changeset.told.append(f"remove member {member.user.username} of {state.name}")
             del state.members[fold(member.user.username)]
 
@@ -103,6 +104,7 @@ class Contents:
             else:
                 after = before.with_status(status)
                 changeset.members_changed.append(after)
+                changeset.end_invitation(before)
             state.members[fold(username)] = after
             verb = "change" if before else "add"
             changeset.told.append(f"{verb} member {user.username} of {state.name}: {status.value}")
