@@ -167,6 +167,23 @@ async def test_the_address_is_told_in_the_stream_of_the_organization_alone(
     assert streams == {made.organization_id}
 
 
+async def test_what_the_operator_does_to_the_invited_does_not_tell_their_address(
+    calls: Calls,
+) -> None:
+    accounts, directory = calls.services.accounts, calls.services.directory
+    emails = [address() for _ in range(3)]
+    banned, renamed, robbed = [(await link(calls, email))[0].user for email in emails]
+    await accounts.disable(operator(), banned.username, Disabling())
+    await accounts.enable(operator(), banned.username)
+    await accounts.rename(operator(), renamed.username, f"new-{renamed.username}")
+    claim = Directory((UserEntry(calls.named("plain")[0], robbed.email),))
+    await directory.apply(operator(), claim, AS_WRITTEN)
+    wanted = AuditFilter(subject_ids=[banned.id, renamed.id, robbed.id])
+    entries = await calls.services.audit.newest(20, wanted)
+    assert len(entries) == 7  # three were created
+    assert not any(email in entry.details for entry in entries for email in emails)
+
+
 async def test_the_secret_is_sealed_while_it_waits_and_gone_once_it_is_sent(
     mailing: Calls, mailbox: Mailbox
 ) -> None:

@@ -11,15 +11,12 @@ from teamvars.storage import users
 async def create(ledger: Ledger, made: Sequence[User]) -> None:
     """Adds users. Raises Taken when a name or e-mail address is another's.
 
-    Of a placeholder the entry says no more than that there is one: its address, and the name that
-    is made of it, are told where it was invited.
+    Of a placeholder entries say no more than that there is one: its address, and the name that is
+    made of it, are told where it was invited.
     """
     await users.insert_all(ledger.tx, made, ledger.now)
     for user in made:
-        details = _details(user)
-        if user.placeholder:
-            details |= {"username": None, "email": None}
-        await ledger.record(SYSTEM_STREAM, "user.create", user.id, details)
+        await ledger.record(SYSTEM_STREAM, "user.create", user.id, _told(user))
 
 
 async def update(ledger: Ledger, changed: Sequence[tuple[User, User]]) -> None:
@@ -30,8 +27,9 @@ async def update(ledger: Ledger, changed: Sequence[tuple[User, User]]) -> None:
     await users.update_all(ledger.tx, [user for _, user in changed])
     for before, user in changed:
         verb = "claim" if before.placeholder and not user.placeholder else "update"
-        former = {"from": before.username} if before.username != user.username else {}
-        details = {**others(_details(before), _details(user)), **former}
+        is_renamed = before.username != user.username and not user.placeholder
+        former = {"from": before.username} if is_renamed else {}
+        details = {**others(_details(before), _details(user)), **_told(user), **former}
         await ledger.record(SYSTEM_STREAM, f"user.{verb}", user.id, details)
 
 
@@ -47,11 +45,16 @@ async def set_disabled(
 ) -> None:
     """Disables a user, or the reverse; `without_owner` names whom that leaves without an owner."""
     await users.set_disabled(ledger.tx, user.id, disabled=disabled)
-    details: dict[str, object] = {"username": user.username}
+    details: dict[str, object] = {"username": _told(user)["username"]}
     if without_owner:
         details["without-owner"] = list(without_owner)
     verb = "disable" if disabled else "enable"
     await ledger.record(SYSTEM_STREAM, f"user.{verb}", user.id, details)
+
+
+def _told(user: User) -> dict[str, object]:
+    nothing = {"username": None, "email": None} if user.placeholder else {}
+    return {**_details(user), **nothing}
 
 
 def _details(user: User) -> dict[str, object]:
