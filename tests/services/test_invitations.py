@@ -143,6 +143,7 @@ async def test_a_new_colleague_comes_in_by_the_message_alone(
     assert (shown.address, shown.first_token) == (email, True)
     new = await accept(mailing, secret_in(message))
     assert new.token.expires_at is not None
+    assert tenant.organization not in (new.token.description or "")
     assert await is_active(mailing, made)
     own = await mailing.services.memberships.read(caller_with(new.secret), made.id)
     assert own.memberships[0].user.id == new.token.owner_id

@@ -66,7 +66,7 @@ class InvitationLinks:
                 created_at=ledger.now,
                 expires_at=ledger.now + FIRST_TOKEN_LIFETIME,
                 last_used_at=None,
-                description=f"by invitation to {found.organization}",
+                description="by invitation",  # other organizations read it as well
                 created_by=found.user.id,
             )
             return NewToken(token, await token_changes.create(ledger, token))
