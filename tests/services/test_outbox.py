@@ -204,6 +204,17 @@ async def test_an_address_that_no_mail_can_go_to_is_given_up(
     assert mailbox.messages == []
 
 
+async def test_who_has_no_address_any_more_is_given_up(mailing: Calls, mailbox: Mailbox) -> None:
+    """A file invited them, and another gave their address away before the message went."""
+    made, other = await invite(mailing), await invite(mailing)
+    await execute(mailing, "UPDATE memberships SET invited_as = NULL WHERE id = $1", made.id)
+    await execute(mailing, "UPDATE users SET email = NULL WHERE id = $1", made.user.id)
+    while await mailing.services.outbox.send_next():
+        pass
+    assert await delivery(mailing, made) is Delivery.FAILED
+    assert await delivery(mailing, other) is Delivery.SENT
+
+
 async def test_addresses_of_every_script_are_reached(mailing: Calls, mailbox: Mailbox) -> None:
     for email, reached, extended in (
         ("jörg@example.com", "jörg@example.com", True),

@@ -66,7 +66,8 @@ class Link(Discreet, frozen=True):
 class Invited(msgspec.Struct, frozen=True):
     """What a link opens: who is invited where, by whom, as what address.
 
-    `inviter` is None where no user invited. Only a user who was never known gets a first token.
+    `inviter` is None where no user invited; `address` is empty where a directory file has given it
+    to somebody else since. Only a user who was never known gets a first token.
     """
 
     membership_id: str

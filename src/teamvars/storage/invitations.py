@@ -10,7 +10,7 @@ from teamvars.storage.database import Lookup, Row, Transaction
 
 _INVITED = (
     "memberships.id, organizations.id, organizations.name, inviters.username, "
-    "coalesce(memberships.invited_as, users.email) AS address, invitations.expires_at, "
+    "coalesce(memberships.invited_as, users.email, '') AS address, invitations.expires_at, "
     "users.id AS user_id, users.username, users.email, users.site_admin, users.placeholder, "
     "users.disabled"
 )
