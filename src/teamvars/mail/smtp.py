@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from email.message import EmailMessage
 from urllib.parse import unquote, urlsplit
 
 import aiosmtplib
@@ -66,16 +67,21 @@ class Mailer:
             recipient = "@".join(reachable(letter.invited.address))
         except Undeliverable:
             raise NotSent("no mail can go to such an address", for_good=True) from None
-        smtp = _connection(server)
+        try:
+            await self._send(message, recipient)
+        except (SMTPException, OSError, ValueError) as error:  # TimeoutError is an OSError
+            raise _not_sent(error) from None
+
+    async def _send(self, message: EmailMessage, recipient: str) -> None:
+        smtp = _connection(self._server)
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 await smtp.connect()
-                await smtp.send_message(message, sender=server.sender, recipients=[recipient])
+                sender = self._server.sender
+                await smtp.send_message(message, sender=sender, recipients=[recipient])
             # The message is the server's now: how the two part is no reason to send it again.
             with suppress(SMTPException, OSError):
                 await smtp.quit(timeout=QUIT_SECONDS)
-        except (SMTPException, OSError, ValueError) as error:  # TimeoutError is an OSError
-            raise _not_sent(error) from None
         finally:
             smtp.close()
 
