@@ -258,6 +258,22 @@ async def who_came_in_elsewhere(calls: Calls) -> tuple[Membership, str]:
     return made, secret
 
 
+async def to_whom_an_older_release_gave_a_token(calls: Calls) -> tuple[Membership, str]:
+    """It leaves the flag as it was."""
+    made, secret = await link(calls, address())
+    await calls.services.tokens.create(operator(), OwnerName(user=made.user.username), None)
+    await execute(calls, "UPDATE users SET placeholder = 1 WHERE id = $1", made.user.id)
+    return made, secret
+
+
+async def whom_an_older_release_made_active_elsewhere(calls: Calls) -> tuple[Membership, str]:
+    email = address()
+    made, secret = await link(calls, email)
+    other, _ = await link(calls, email, calls.tenant.other_organization)
+    await execute(calls, "UPDATE memberships SET status = 'active' WHERE id = $1", other.id)
+    return made, secret
+
+
 KNOWN = (
     known_owner,
     site_admin,
@@ -266,6 +282,8 @@ KNOWN = (
     whose_address_a_file_gave_away,
     who_had_a_token,
     who_came_in_elsewhere,
+    to_whom_an_older_release_gave_a_token,
+    whom_an_older_release_made_active_elsewhere,
 )
 
 
@@ -579,6 +597,14 @@ async def test_who_was_disabled_is_so_when_they_are_invited_again(own_calls: Cal
     again, secret = await link(own_calls, email)
     assert again.user.id == made.user.id
     assert await refusal_of(accept(own_calls, secret)) == "forbidden"
+
+
+async def test_who_has_a_token_of_an_older_release_keeps_it(own_calls: Calls) -> None:
+    made, _ = await to_whom_an_older_release_gave_a_token(own_calls)
+    await own_calls.services.operator_invitations.revoke(operator(), made.id)
+    await a_week_goes_by_for_users(own_calls)
+    await own_calls.services.operator_invitations.expire()
+    assert len((await own_calls.services.accounts.show(made.user.id)).tokens) == 1
 
 
 @pytest.mark.parametrize("own_url", ["postgres"], indirect=True)

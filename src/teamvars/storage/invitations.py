@@ -7,12 +7,13 @@ import msgspec
 from teamvars.domain.invitations import DAY, Delivery, Invited, Link
 from teamvars.domain.users import User
 from teamvars.storage.database import Lookup, Row, Transaction
+from teamvars.storage.users import NEVER_KNOWN
 
 _INVITED = (
     "memberships.id, organizations.id, organizations.name, inviters.username, "
     "coalesce(memberships.invited_as, users.email, '') AS address, invitations.expires_at, "
-    "users.id AS user_id, users.username, users.email, users.site_admin, users.placeholder, "
-    "users.disabled"
+    "users.id AS user_id, users.username, users.email, users.site_admin, "
+    f"CASE WHEN {NEVER_KNOWN} THEN 1 ELSE 0 END AS placeholder, users.disabled"
 )
 _OPEN = f"""
 SELECT {_INVITED}

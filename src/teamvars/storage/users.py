@@ -20,6 +20,13 @@ _INSIDE = {
     "team": "SELECT teams.organization_id FROM teams WHERE teams.id = $1",
     "organization": "SELECT organizations.id FROM organizations WHERE organizations.id = $1",
 }
+# Older releases do not unset the flag of whom they give a token, or make active.
+NEVER_KNOWN = (
+    "(users.placeholder = 1 "
+    "AND NOT EXISTS (SELECT 1 FROM tokens AS own WHERE own.user_id = users.id) "
+    "AND NOT EXISTS (SELECT 1 FROM memberships AS known "
+    "WHERE known.user_id = users.id AND known.status = 'active'))"
+)
 
 
 async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, User]:
@@ -165,7 +172,7 @@ async def unclaimed(tx: Transaction, before: int, limit: int) -> list[str]:
     Who is disabled stays: under a new user, the next invitation would let them in.
     """
     rows = await tx.fetch(
-        "SELECT users.id FROM users WHERE users.placeholder = 1 AND users.disabled = 0 "
+        f"SELECT users.id FROM users WHERE {NEVER_KNOWN} AND users.disabled = 0 "
         "AND users.created_at < $1 "
         "AND NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id) "
         "ORDER BY users.created_at LIMIT $2",
