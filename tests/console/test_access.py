@@ -120,9 +120,11 @@ async def test_no_page_has_a_violation_of_the_accessibility_guidelines(
     visitor = await crowd.visitor(sqlite_site, tenant, theme=theme)
     axe = Axe()
     found: list[str] = []
+    # Of all rules one depends on the theme, and each run of all takes half a second.
+    contrast = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 
     async def look(place: str) -> None:
-        results = await axe.run(visitor.page)
+        results = await axe.run(visitor.page, options=contrast if theme == "dark" else None)
         found.extend(
             f"{place}: {results.generate_report()}" for _ in results.response["violations"][:1]
         )

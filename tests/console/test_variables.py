@@ -262,3 +262,20 @@ async def test_escape_never_loses_what_was_typed_unasked(sqlite_site: Site, crow
     await visitor.page.keyboard.press("Escape")
     await visitor.button("Leave it").click()
     await expect(visitor.page.locator("dialog")).to_have_count(0)
+
+
+async def test_whoever_comes_back_to_the_page_sees_what_others_have_changed(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    await site.make(tenant, "first", "x")
+    visitor = await crowd.member(site, tenant)
+    form = await visitor.edit("first")
+    await form.get_by_label("Value").fill("typed")
+    await site.make(tenant, "second", "y")
+    for status in (200, 304):
+        async with visitor.page.expect_response("**/vars") as response:
+            await visitor.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        assert (await response.value).status == status
+        await visitor.row("second").wait_for()
+        assert await form.get_by_label("Value").input_value() == "typed"

@@ -44,6 +44,7 @@ export class Change {
 }
 
 /**
+ * The document there; null where it is still the one with the tag of `options.ifNoneMatch`.
  * @param {string} path below `/api/v2`, or a whole one from a link
  * @returns {Promise<{document: any, etag: string | null}>}
  */
@@ -90,10 +91,12 @@ export async function remove(path, options = {}) {
   }
 }
 
-async function request(method, path, { body, ifMatch, change, repeats, signal, token } = {}) {
+async function request(method, path, options = {}) {
+  const { body, ifMatch, ifNoneMatch, change, repeats, signal, token } = options;
   const headers = { Accept: MEDIA_TYPE, Authorization: `Bearer ${token ?? session.token()}` };
   if (body !== undefined) headers["Content-Type"] = MEDIA_TYPE;
   if (ifMatch) headers["If-Match"] = ifMatch;
+  if (ifNoneMatch) headers["If-None-Match"] = ifNoneMatch;
   if (change) headers["Idempotency-Key"] = change.keyOf(body);
   const url = path.startsWith("/api/") ? path : `/api/v2${path}`;
   const attempts = change || repeats || method === "GET" ? ATTEMPTS : 1;
@@ -121,7 +124,7 @@ async function fetched(url, options) {
 }
 
 function answered({ response, text }, token) {
-  if (response.ok) {
+  if (response.ok || response.status === 304) {
     return { document: text ? JSON.parse(text) : null, etag: response.headers.get("ETag") };
   }
   const refused = new Refused(response.status, errorsOf(text));

@@ -20,16 +20,17 @@ export async function variablesPage(context) {
     read(`/workspaces/${found.id}/vars`, { signal }),
     categories({ signal }),
   ]);
-  return new VariablesPage(context, found, words, listed.document.data).element;
+  return new VariablesPage(context, found, words, listed).element;
 }
 
 class VariablesPage {
-  constructor(context, workspace, words, resources) {
+  constructor(context, workspace, words, listed) {
     this.workspace = workspace;
     this.categories = words;
     this.organization = context.organization;
     this.path = `/app/${context.organization}/workspaces/${workspace.attributes.name}`;
-    this.list = new VariableList(resources);
+    this.list = new VariableList(listed.document.data);
+    this.etag = listed.etag;
     const may = workspace.attributes.permissions;
     this.may = may["can-update-variable"];
     this.owns = may["can-update"];
@@ -45,6 +46,7 @@ class VariablesPage {
       workspaceHead(context, workspace, "variables"),
       this.#toolbar(), this.place, this.summary, this.table.element, this.nothing);
     if (this.may) watchDrops(this.element, context.signal, (file) => this.#import(file));
+    document.addEventListener("visibilitychange", () => this.#refresh(), { signal: context.signal });
     this.#draw();
   }
 
@@ -177,8 +179,17 @@ class VariablesPage {
 
   async #reload(text) {
     announce(text);
-    const { document } = await read(`/workspaces/${this.workspace.id}/vars`);
-    this.list.replace(document.data);
+    await this.#refresh();
+  }
+
+  /** What others have changed shows once one comes back to the page; what one edits stays. */
+  async #refresh() {
+    if (document.hidden) return;
+    const path = `/workspaces/${this.workspace.id}/vars`;
+    const { document: found, etag } = await read(path, { ifNoneMatch: this.etag });
+    if (!found) return;
+    this.etag = etag;
+    this.list.replace(found.data);
     this.#draw();
   }
 }

@@ -71,8 +71,10 @@ class IndexRoutes:
     def __init__(self, dialect: Dialect, console: str | None = None) -> None:
         """`console` is the path of the console, where there is one."""
         self._json = msgspec.json.encode(Index(list(dialect.categories.values())))
+        self._responses: dict[int, type | None] = {200: Index}
         self._page = Response(200, _PAGE, {"Content-Type": f"{HTML}; charset=utf-8", **_HEADERS})
         if console is not None:
+            self._responses[302] = None
             self._page = Response(302, b"", {"Location": f"{console}/", **_HEADERS})
 
     def routes(self) -> list[Route]:
@@ -82,7 +84,7 @@ class IndexRoutes:
                 "GET",
                 "/",
                 self.read,
-                {200: Index},
+                self._responses,
                 sends=dict.fromkeys(_HEADERS, ""),
                 media_type=JSON,
                 has_page=True,
