@@ -279,3 +279,23 @@ async def test_whoever_comes_back_to_the_page_sees_what_others_have_changed(
         assert (await response.value).status == status
         await visitor.row("second").wait_for()
         assert await form.get_by_label("Value").input_value() == "typed"
+
+
+async def test_a_user_for_whom_no_more_answers_are_kept_goes_on_editing(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    """A pipeline with the same user's token may have used up the keys."""
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    refusal = {"errors": [{"status": "429", "code": "too_many_requests", "detail": "1,000 kept."}]}
+
+    async def refuse_keys(route: Route) -> None:
+        if "idempotency-key" in route.request.headers:
+            await route.fulfill(status=429, json=refusal)
+        else:
+            await route.continue_()
+
+    await visitor.page.route(re.compile("/vars$"), refuse_keys)
+    form = await visitor.add("fine", "all the same")
+    await form.get_by_role("button", name="Add variable").click()
+    await visitor.row("fine").wait_for()

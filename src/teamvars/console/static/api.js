@@ -8,7 +8,9 @@ const PAGE_SIZE = 100;
 const ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 5000;
 /** Nothing was changed, or it may be found out by sending the same again under the same key. */
-const MAY_REPEAT = new Set(["busy", "storage_unavailable", "outcome_unknown", "idempotency_key_in_use"]);
+const MAY_REPEAT = new Set([
+  "busy", "idempotency_key_in_use", "outcome_unknown", "rate_limited", "storage_unavailable", "too_many_requests",
+]);
 
 /** The API has refused; `errors` are JSON:API's, each with `code`, `detail` and `source`. */
 export class Refused extends Error {
@@ -77,7 +79,10 @@ export async function categories(options = {}) {
   return answered(answer).document.categories;
 }
 
-/** Sends a document. With a `change` it is sent again where no answer came, and happens once. */
+/**
+ * Sends a document. With a `change` it is sent again where no answer came, and happens once; what
+ * changes nothing `repeats`.
+ */
 export function send(method, path, document, options = {}) {
   return request(method, path, { ...options, body: JSON.stringify(document) });
 }
@@ -99,12 +104,17 @@ async function request(method, path, options = {}) {
   if (ifNoneMatch) headers["If-None-Match"] = ifNoneMatch;
   if (change) headers["Idempotency-Key"] = change.keyOf(body);
   const url = path.startsWith("/api/") ? path : `/api/v2${path}`;
-  const attempts = change || repeats || method === "GET" ? ATTEMPTS : 1;
+  let attempts = change || repeats || method === "GET" ? ATTEMPTS : 1;
   for (let attempt = 1; ; attempt++) {
     try {
       return await answered(await fetched(url, { method, headers, body, signal }), token);
     } catch (error) {
       if (attempt === attempts || signal?.aborted || !mayRepeat(error)) throw error;
+      if (change && error instanceof Refused && error.has("too_many_requests")) {
+        // As many answers are kept for this user as may be. Without a key it is sent this once.
+        delete headers["Idempotency-Key"];
+        attempts = attempt + 1;
+      }
       await pause(error.retryAfter ?? attempt * 400);
     }
   }

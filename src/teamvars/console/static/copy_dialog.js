@@ -70,7 +70,7 @@ class Copy {
     const note = await this.#leaveBehind();
     let answer;
     try {
-      answer = await send("POST", this.path, this.#document(true));
+      answer = await send("POST", this.path, this.#document(true), { repeats: true });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (error.errors.some((one) => one.source?.pointer === SOURCE)) throw error;

@@ -95,7 +95,7 @@ class Import {
   async #read() {
     const attributes = { format: this.format.chosen(), content: this.text.input.value };
     const data = { type: "parsed-files", attributes };
-    const { document } = await send("POST", `${this.path}/parse`, { data });
+    const { document } = await send("POST", `${this.path}/parse`, { data }, { repeats: true });
     const { items, faults } = document.data.attributes;
     if (faults.length) return this.#showFaults(faults);
     if (!items.length) throw new Error("There is no variable in it.");
@@ -120,7 +120,7 @@ class Import {
   async #look(note = "") {
     let answer;
     try {
-      answer = await send("POST", `${this.path}/apply`, this.#document(true));
+      answer = await send("POST", `${this.path}/apply`, this.#document(true), { repeats: true });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       const place = this.reading.querySelector(".errors");
