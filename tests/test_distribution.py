@@ -51,12 +51,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_has_every_module_the_migrations_and_the_license(built: Path) -> None:
+def test_the_wheel_has_every_file_of_the_package_and_the_license(built: Path) -> None:
     with zipfile.ZipFile(built / f"{NAME}-py3-none-any.whl") as wheel:
         names = set(wheel.namelist())
         metadata = BytesParser().parsebytes(wheel.read(f"{NAME}.dist-info/METADATA"))
         license_ = wheel.read(f"{NAME}.dist-info/licenses/LICENSE")
-    ours = {path for path in SOURCES.rglob("*") if path.suffix in (".py", ".sql", ".typed")}
+    ours = {path for path in SOURCES.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     assert {str(path.relative_to(SOURCES)) for path in ours} <= names
     assert {name.partition("/")[0] for name in names} == {"teamvars", f"{NAME}.dist-info"}
     assert metadata["License-Expression"] == "Apache-2.0"
