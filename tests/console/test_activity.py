@@ -58,12 +58,12 @@ async def test_older_changes_and_those_of_one_key(site: Site, crowd: Crowd) -> N
     await expect(rows).to_have_count(60)
     await expect(visitor.button("Older")).to_have_count(0)
 
-    await page.get_by_label("Changes of one key").fill("k7")
+    await page.get_by_label("Key", exact=True).fill("k7")
     await page.keyboard.press("Enter")
     await expect(rows).to_have_count(1)
-    await page.get_by_label("Changes of one key").fill("nothing")
+    await page.get_by_label("Key", exact=True).fill("nothing")
     await visitor.button("Show").click()
-    await page.get_by_text("No changes of this key").wait_for()
+    await page.get_by_text("No such changes").wait_for()
 
 
 async def test_a_variable_leads_to_its_changes(sqlite_site: Site, crowd: Crowd) -> None:
@@ -76,3 +76,34 @@ async def test_a_variable_leads_to_its_changes(sqlite_site: Site, crowd: Crowd) 
     rows = visitor.page.locator("ol.rows > li")
     await expect(rows).to_have_count(1)
     await expect(rows).to_contain_text("added region")
+
+
+async def test_owners_see_what_has_changed_in_the_organization(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    await site.make(tenant, "region", "eu", workspace="payments")
+    await site.make(tenant, "region", "eu", workspace="network")
+    team = {"data": {"type": "teams", "attributes": {"name": "crew two"}}}
+    path = f"/organizations/{tenant.organization}/teams"
+    assert (await tenant.call("owner", "POST", path, team)).is_success
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}")
+    await visitor.sign_in("owner")
+    await page.get_by_role("link", name="Activity").click()
+    rows = page.locator("ol.rows > li")
+    await rows.filter(has_text="made the team crew two").wait_for()
+    await rows.filter(has_text="added region").filter(has_text="in payments").wait_for()
+
+    await page.get_by_label("Workspace", exact=True).fill("payments")
+    await page.get_by_label("By whom").fill(f"owner-{tenant.organization.removeprefix('org-')}")
+    await page.keyboard.press("Enter")
+    await expect(rows).to_have_count(1)
+    await rows.get_by_role("link", name="region").click()
+    await page.get_by_role("heading", name="payments").wait_for()
+    await visitor.row("region").wait_for()
+
+    reader = await crowd.visitor(site, tenant)
+    await reader.go(f"/{tenant.organization}")
+    await reader.sign_in("reader")
+    await reader.page.get_by_role("link", name="Workspaces").wait_for()
+    assert await reader.page.get_by_role("link", name="Activity").count() == 0

@@ -16,7 +16,7 @@ async def test_the_way_in_leads_from_the_index_to_ones_workspaces(site: Site, cr
     await visitor.page.get_by_text("This is no token").wait_for()
 
     await visitor.sign_in("owner")
-    await visitor.page.get_by_role("heading", name="Workspaces").wait_for()
+    await visitor.page.get_by_role("heading", name=tenant.organization).wait_for()
     assert visitor.page.url.endswith(f"/{tenant.organization}/workspaces")
     row = visitor.page.get_by_role("listitem").filter(has_text="network")
     await row.get_by_text("0 variables").wait_for()

@@ -244,7 +244,7 @@ async def test_whoever_leaves_with_something_typed_is_asked(
     assert await form.get_by_label("Value").input_value() == "a thought"
     await visitor.page.get_by_role("link", name=tenant.organization).click()
     await visitor.button("Leave it").click()
-    await visitor.page.get_by_role("heading", name="Workspaces").wait_for()
+    await visitor.page.get_by_role("heading", name=tenant.organization).wait_for()
 
 
 async def test_escape_never_loses_what_was_typed_unasked(sqlite_site: Site, crowd: Crowd) -> None:

@@ -1,105 +1,90 @@
-/** What has changed in a workspace: who, when, which attributes, and with which token. */
+/** What has changed in a workspace. */
 
 import { read } from "./api.js";
-import { button, h, name, time } from "./dom.js";
+import { button, h } from "./dom.js";
+import { eventRow } from "./events.js";
 import { field, form, keepTyped } from "./fields.js";
+import { organizationHead } from "./organization_head.js";
 import { workspaceHead } from "./workspace_head.js";
 
 const PAGE_SIZE = 50;
-const KINDS = { user: "", team: "the team ", organization: "the organization ", operator: "an operator" };
+const FILTERS = { actor: "By whom", workspace: "Workspace", key: "Key" };
 
+/** Of a workspace, for whoever reads its variables. */
 export async function activityPage(context) {
-  const { organization, workspace, signal, query, go } = context;
+  const { organization, workspace, signal } = context;
   const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
   const found = (await read(path, { signal })).document.data;
-  const key = query.get("key") ?? "";
-  const events = new Events(`/workspaces/${found.id}/audit-events`, key, context);
-  await events.draw(1);
-  return h("section", {}, workspaceHead(context, found, "activity"), ofKey(key, go), events.element);
+  const here = `/app/${organization}/workspaces/${found.attributes.name}`;
+  const events = new Events(context, `/workspaces/${found.id}/audit-events`, ["key"], (one) => eventRow(one, here));
+  await events.draw();
+  return h("section", {}, workspaceHead(context, found, "activity"), events.element);
 }
 
-/** A field for the key whose changes one wants to see. */
-function ofKey(key, go) {
-  const input = h("input", { type: "search", value: key, class: "code", spellcheck: "false", autocapitalize: "none" });
-  const element = form({
-    class: "of-key",
-    onsubmit: () => {
-      keepTyped(element, false);
-      const query = input.value.trim() ? `?key=${encodeURIComponent(input.value.trim())}` : "";
-      return go(location.pathname + query);
-    },
-  }, field({ label: "Changes of one key", control: input }),
-  h("button", { class: "button" }, "Show"));
-  element.addEventListener("input", () => keepTyped(element, false));
-  return element;
+/** Of an organization and all of its teams and workspaces, for owners. */
+export async function organizationActivityPage(context) {
+  const { organization, signal } = context;
+  const base = `/organizations/${encodeURIComponent(organization)}`;
+  const found = (await read(base, { signal })).document.data;
+  const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key"], (one) => {
+    const isWorkspace = one.stream.type === "workspaces" && one["stream-name"];
+    const here = isWorkspace && `/app/${organization}/workspaces/${one["stream-name"]}`;
+    const place = one.stream.type === "organizations" ? null : one["stream-name"] ?? "what is gone";
+    return eventRow(one, here, here ? h("a", { href: here }, place) : place);
+  });
+  await events.draw();
+  return h("section", {}, organizationHead(found, "activity"), events.element);
 }
 
 class Events {
   #known = new Set();
 
-  constructor(path, key, context) {
-    const filter = key ? `&filter[key]=${encodeURIComponent(key)}` : "";
-    Object.assign(this, { path: `${path}?page[size]=${PAGE_SIZE}${filter}`, key, context });
+  constructor({ query, go, signal }, path, filters, row) {
+    const given = filters.filter((one) => query.get(one));
+    const said = given.map((one) => `&filter[${one}]=${encodeURIComponent(query.get(one))}`).join("");
+    Object.assign(this, { path: `${path}?page[size]=${PAGE_SIZE}${said}`, signal, row, isNarrowed: given.length > 0 });
     this.rows = h("ol", { class: "rows", role: "list" });
     this.more = h("div", { class: "actions" });
-    this.element = h("div", {}, this.rows, this.more);
+    this.element = h("div", {}, narrowing(filters, query, go), this.rows, this.more);
   }
 
-  /** Adds a page. What has happened meanwhile moves all others on: nothing is shown twice. */
-  async draw(number) {
-    const { document } = await read(`${this.path}&page[number]=${number}`, { signal: this.context.signal });
+  /**
+   * Adds a page. What has happened meanwhile moves numbered pages on: nothing is shown twice. A page
+   * by cursor may be empty and not be the last.
+   */
+  async draw(path = this.path) {
+    const { document } = await read(path, { signal: this.signal });
     const fresh = document.data.filter((one) => !this.#known.has(one.id));
     fresh.forEach((one) => this.#known.add(one.id));
-    this.rows.append(...fresh.map((one) => row(one.attributes, this.context)));
-    const { "next-page": next } = document.meta.pagination;
+    this.rows.append(...fresh.map((one) => this.row(one.attributes)));
+    const number = document.meta?.pagination["next-page"];
+    const next = number ? `${this.path}&page[number]=${number}` : document.links?.next;
     this.more.replaceChildren(...(next ? [button("Older", () => this.draw(next))] : []));
-    if (!this.#known.size) this.rows.replaceWith(this.#nothing());
+    this.rows.hidden = !this.#known.size;
+    if (!this.#known.size && !next) this.more.replaceChildren(this.#nothing());
   }
 
   #nothing() {
-    return h("div", { class: "empty" }, h("h2", {}, this.key ? "No changes of this key" : "Nothing has changed yet"),
-      h("p", {}, this.key ? "It is looked for exactly as it is written, in the newest 10,000 changes." : "Each change is listed here, with who made it."));
+    return h("div", { class: "empty" },
+      h("h2", {}, this.isNarrowed ? "No such changes" : "Nothing has changed yet"),
+      h("p", {}, this.isNarrowed ? "Names and keys are looked for exactly as they are written, in the newest 10,000 changes." : "Each change is listed here, with who made it."));
   }
 }
 
-function row(event, { organization, workspace }) {
-  const { "created-at": at, changed, "token-description": token } = event;
-  return h("li", { class: "row event" },
-    h("span", { class: "name" },
-      h("strong", {}, who(event)), " ", what(event, `/app/${organization}/workspaces/${workspace}`),
-      changed.length > 0 && h("span", { class: "changes" }, changed.map((one) => h("span", { class: "badge" }, one)))),
-    h("span", { class: "aside" }, time(at), token && [" with ", name(token)]));
+/** Fields for what one wants to see alone. */
+function narrowing(filters, query, go) {
+  const inputs = filters.map((one) => [one, h("input", { type: "search", value: query.get(one) ?? "",
+    spellcheck: "false", autocapitalize: "none", class: one === "key" && "code" })]);
+  const element = form({
+    class: "narrowing",
+    onsubmit: () => {
+      const said = inputs.filter(([, input]) => input.value.trim());
+      const words = new URLSearchParams(said.map(([one, input]) => [one, input.value.trim()])).toString();
+      keepTyped(element, false);
+      return go(location.pathname + (words && `?${words}`));
+    },
+  }, inputs.map(([one, input]) => field({ label: FILTERS[one], control: input })),
+  h("button", { class: "button" }, "Show"));
+  element.addEventListener("input", () => keepTyped(element, false));
+  return element;
 }
-
-/** Whoever it was, as the reader is told. */
-function who({ actor, "actor-name": called }) {
-  if (actor.type === "operator") return KINDS.operator;
-  return [KINDS[actor.type] ?? "", called ? name(called) : h("span", { class: "code" }, actor.id)];
-}
-
-/** What they did, in words, with a way to what is still there. */
-function what({ action, details }, here) {
-  const isVariable = action.startsWith("variable.") && typeof details.key === "string";
-  if (isVariable) return [`${VARIABLE[action] ?? action} `, variable(action, details, here)];
-  return WORDS[action]?.(details) ?? action;
-}
-
-function variable(action, { key, from, category }, here) {
-  const text = h("span", { class: "code" }, name(key));
-  const found = action === "variable.delete" ? text
-    : h("a", { href: `${here}?key=${encodeURIComponent(key)}` }, text);
-  const former = typeof from === "string" && [", which was ", h("span", { class: "code" }, name(from))];
-  return [found, former, h("span", { class: "hint" }, ` ${category}`)];
-}
-
-const VARIABLE = {
-  "variable.create": "added", "variable.update": "changed", "variable.delete": "deleted",
-  "variable.copy": "copied to another workspace",
-};
-const WORDS = {
-  "workspace.create": () => "made this workspace",
-  "workspace.update": () => "changed its settings",
-  "workspace.rename": ({ from }) => ["renamed it from ", name(String(from))],
-  "workspace.lock": () => "locked it",
-  "workspace.unlock": () => "unlocked it",
-};

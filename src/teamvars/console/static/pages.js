@@ -1,6 +1,6 @@
 /** Which page is at which path. */
 
-import { activityPage } from "./activity.js";
+import { activityPage, organizationActivityPage } from "./activity.js";
 import { organizationsPage } from "./organizations.js";
 import { tokensPage } from "./tokens.js";
 import { variablesPage } from "./variables.js";
@@ -13,6 +13,7 @@ export const PAGES = [
   [/^\/app$/, organizationsPage],
   [/^\/app\/settings\/tokens$/, tokensPage],
   [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
+  [/^\/app\/(?<organization>[^/]+)\/activity$/, organizationActivityPage],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/, variablesPage],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/activity$/, activityPage],
 ];

@@ -1,7 +1,8 @@
 /** The workspaces of an organization that one may see, and where a key stands in them. */
 
-import { readPage } from "./api.js";
+import { read, readPage } from "./api.js";
 import { announce, button, count, h, icon, name } from "./dom.js";
+import { organizationHead } from "./organization_head.js";
 import { KeySearch } from "./search.js";
 
 const WAIT_MS = 200;
@@ -20,12 +21,16 @@ export async function workspacesPage({ organization, signal }) {
     rows.append(...items.map((one) => row(organization, one)));
     if (!total) rows.append(h("li", { class: "hint" }, "No workspace has this in its name."));
     more.replaceChildren(...(next ? [button("Show more", () => draw(words, next))] : []));
-    lead.replaceChildren(`${count(total, "workspace")} ${words ? "found" : "you can see"} in `, name(organization));
+    lead.replaceChildren(`${count(total, "workspace")} ${words ? "found" : "you can see"}`);
     if (words) announce(`${count(total, "workspace")} found`);
     return total;
   };
-  const title = h("h1", { tabindex: -1 }, "Workspaces");
-  if (!(await draw("", 1))) return h("section", {}, title, nothing());
+  const [found, total] = await Promise.all([
+    read(`/organizations/${encodeURIComponent(organization)}`, { signal }),
+    draw("", 1),
+  ]);
+  const title = organizationHead(found.document.data, "workspaces");
+  if (!total) return h("section", {}, title, nothing());
   const keys = new KeySearch(organization, signal);
   const listed = h("div", {}, lead, rows, more);
   const byName = filter("Filter by name", (words) => draw(words, 1));

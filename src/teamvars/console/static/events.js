@@ -1,0 +1,60 @@
+/** Changes, as pages of activity show them: who, what, which attributes, when, with which token. */
+
+import { h, name, time } from "./dom.js";
+
+const KINDS = { user: "", team: "the team ", organization: "the organization " };
+const VARIABLE = {
+  "variable.create": "added", "variable.update": "changed", "variable.delete": "deleted",
+  "variable.copy": "copied to another workspace",
+};
+const VERBS = {
+  accept: "accepted", add: "added", claim: "claimed", create: "made", delete: "deleted", empty: "emptied",
+  expire: "let expire", fail: "could not send", lock: "locked", put: "set", remove: "removed",
+  rename: "renamed", resend: "sent again", revoke: "revoked", send: "sent", unlock: "unlocked", update: "changed",
+};
+const NOUNS = {
+  grant: "a grant", invitation: "an invitation", member: "members", membership: "a membership",
+  organization: "the organization", team: "the team", token: "a token", workspace: "the workspace",
+};
+
+/**
+ * The row of a change.
+ * @param {any} event its attributes
+ * @param {string | null} here the page of the workspace it is about, if there is one
+ * @param {unknown} place where it was, if the page is about more than one place
+ */
+export function eventRow(event, here, place) {
+  const { "created-at": at, changed, "token-description": token } = event;
+  return h("li", { class: "row event" },
+    h("span", { class: "name" },
+      h("strong", {}, who(event)), " ", what(event, here), place && [" in ", place],
+      changed.length > 0 && h("span", { class: "changes" }, changed.map((one) => h("span", { class: "badge" }, one)))),
+    h("span", { class: "aside" }, time(at), token && [" with ", name(token)]));
+}
+
+/** Whoever it was, as the reader is told. */
+function who({ actor, "actor-name": called }) {
+  if (actor.type === "operator") return "an operator";
+  return [KINDS[actor.type] ?? "", called ? name(called) : h("span", { class: "code" }, actor.id)];
+}
+
+/** What they did, in words, with a way to what is still there. */
+function what({ action, details }, here) {
+  if (action in VARIABLE && typeof details.key === "string") {
+    return [`${VARIABLE[action]} `, variable(action, details, here)];
+  }
+  const [noun, verb] = action.split(".");
+  const words = `${VERBS[verb] ?? verb} ${NOUNS[noun] ?? noun}`;
+  return [words, typeof details.name === "string" && [" ", name(details.name)], formerly(details)];
+}
+
+function variable(action, { key, from, category }, here) {
+  const text = h("span", { class: "code" }, name(key));
+  const isThere = here && action !== "variable.delete";
+  const found = isThere ? h("a", { href: `${here}?key=${encodeURIComponent(key)}` }, text) : text;
+  return [found, formerly({ from }), h("span", { class: "hint" }, ` ${category}`)];
+}
+
+function formerly({ from }) {
+  return typeof from === "string" && [", which was ", name(from)];
+}
