@@ -20,13 +20,13 @@ POLICY = (
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _EVERY_FILE = {
-    "Content-Security-Policy": POLICY,
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "Vary": "Accept-Encoding",
     "X-Content-Type-Options": "nosniff",
 }
 _SHELL = {
+    "Content-Security-Policy": POLICY,
     # Whoever leaves and comes back by the browser's history finds no page with values in it.
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
