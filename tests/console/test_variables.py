@@ -247,9 +247,13 @@ async def test_whoever_leaves_with_something_typed_is_asked(
     await visitor.page.get_by_role("heading", name=tenant.organization).wait_for()
 
 
-async def test_escape_never_loses_what_was_typed_unasked(sqlite_site: Site, crowd: Crowd) -> None:
+async def test_neither_escape_nor_back_loses_what_was_typed_unasked(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
     tenant = await sqlite_site.tenant()
-    visitor = await crowd.member(sqlite_site, tenant)
+    visitor = await crowd.member(sqlite_site, tenant, workspace="payments")
+    await visitor.page.get_by_role("link", name=tenant.organization).click()
+    await visitor.page.get_by_role("link", name="network").click()
     await visitor.button("Import").click()
     contents = visitor.page.get_by_label("Contents of the file")
     await contents.fill("A=1\n")
@@ -259,6 +263,9 @@ async def test_escape_never_loses_what_was_typed_unasked(sqlite_site: Site, crow
         await visitor.page.keyboard.press("Escape")
         await visitor.button("Stay").wait_for(state="detached")
         assert await contents.input_value() == "A=1\n"
+    await visitor.page.evaluate("history.back()")
+    await visitor.button("Stay").click()
+    assert await contents.input_value() == "A=1\n"
     await visitor.page.keyboard.press("Escape")
     await visitor.button("Leave it").click()
     await expect(visitor.page.locator("dialog")).to_have_count(0)

@@ -33,7 +33,7 @@ export function watchDrops(element, signal, take) {
   }, options);
   document.addEventListener("paste", (event) => {
     const text = event.clipboardData.getData("text/plain");
-    if (event.target.closest("input, textarea, dialog") || !text.includes("=")) return;
+    if (event.target.closest?.("input, textarea, dialog") || !text.includes("=")) return;
     event.preventDefault();
     take({ name: "", text });
   }, options);

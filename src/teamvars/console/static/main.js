@@ -18,7 +18,7 @@ let leaving = new AbortController();
 
 /** Shows the page of a path; a former one goes, unless somebody would rather stay. */
 async function go(path, { replace = false } = {}) {
-  if (!(await dialogs.mayLose(page))) return;
+  if (!(await dialogs.mayLose(main))) return;
   history[replace ? "replaceState" : "pushState"](null, "", path);
   await render();
   document.querySelector("h1")?.focus();
@@ -126,7 +126,7 @@ function follow(event) {
 async function goBack() {
   const wanted = location.pathname + location.search;
   if (wanted === shownPath) return;
-  if (session.token() !== null && !holdsTyped(page)) return render();
+  if (session.token() !== null && !holdsTyped(main)) return render();
   history.pushState(null, "", shownPath); // stays where it was until it is clear that one leaves
   if (session.token() !== null) await go(wanted);
 }
@@ -147,7 +147,7 @@ async function start() {
   document.addEventListener("click", follow);
   addEventListener("popstate", goBack);
   addEventListener("unhandledrejection", complain);
-  addEventListener("beforeunload", (event) => holdsTyped(page) && event.preventDefault());
+  addEventListener("beforeunload", (event) => holdsTyped(main) && event.preventDefault());
   session.onEnd(askToSignIn);
   session.resume();
   session.watch();

@@ -20,7 +20,6 @@ export function signInForm(reason, kept, done) {
       const token = input.value.trim();
       const account = await accountOf(token);
       input.value = "";
-      keepTyped(element, false);
       session.begin(token);
       done(account);
     },
@@ -29,6 +28,7 @@ export function signInForm(reason, kept, done) {
       hint: "Whoever runs this server hands out the first one. You make others yourself." }),
     h("div", { class: "actions" }, h("button", { class: "button primary" }, "Sign in")),
     h("p", { class: "hint" }, "It is kept for this tab alone, and for 30 minutes without a key or a click."));
+  element.addEventListener("input", () => keepTyped(element, false)); // it is somewhere else as well
   return h("section", { class: "sign-in" },
     h("h1", { tabindex: -1 }, "Sign in"),
     reason !== "none" && h("p", { class: "notice", role: "alert" }, session.REASONS[reason]),
