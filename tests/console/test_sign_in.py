@@ -1,6 +1,7 @@
 """Signing in and out: a token for one tab, that is never in a URL, and no text that is lost."""
 
 from tests.console.visitors import Crowd, Site
+from tests.support.tenant import Tenant
 
 HALF_AN_HOUR = 30 * 60 * 1000
 
@@ -80,23 +81,48 @@ async def test_whoever_idles_is_signed_out_and_finds_what_they_typed(
     await visitor.row("half").wait_for()
 
 
+async def renewed(tenant: Tenant) -> str:
+    """Another token of the writer, in the place of the one they are signed in with."""
+    mine = f"/users/{tenant.users['writer']}/authentication-tokens"
+    (token,) = (await tenant.call("writer", "GET", mine)).json()["data"]
+    made = (await tenant.call("writer", "POST", mine, {})).json()["data"]["attributes"]["token"]
+    await tenant.call("writer", "DELETE", f"/authentication-tokens/{token['id']}")
+    return str(made)
+
+
 async def test_a_token_that_is_revoked_signs_out_and_loses_no_typed_text(
     site: Site, crowd: Crowd
 ) -> None:
     tenant = await site.tenant()
     visitor = await crowd.member(site, tenant, "writer")
     form = await visitor.add("kept", "typed by hand")
-    mine = f"/users/{tenant.users['writer']}/authentication-tokens"
-    (token,) = (await tenant.call("writer", "GET", mine)).json()["data"]
-    renewed = (await tenant.call("writer", "POST", mine, {})).json()["data"]["attributes"]["token"]
-    await tenant.call("writer", "DELETE", f"/authentication-tokens/{token['id']}")
-
+    another = await renewed(tenant)
     await form.get_by_role("button", name="Add variable").click()
     await visitor.page.get_by_text("The token is not valid any more").wait_for()
-    await visitor.page.get_by_label("Token").fill(renewed)
+    await visitor.page.get_by_label("Token").fill(another)
     await visitor.button("Sign in").click()
     assert await form.get_by_label("Value").input_value() == "typed by hand"
     await form.get_by_role("button", name="Add variable").click()
+    await visitor.row("kept").wait_for()
+
+
+async def test_a_dialog_with_something_typed_in_it_waits_as_well(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant, "writer")
+    await visitor.button("Import").click()
+    contents = visitor.page.get_by_label("Contents of the file")
+    await contents.fill('kept = "typed by hand"\n')
+    another = await renewed(tenant)
+    await visitor.button("Preview").click()
+    await visitor.page.get_by_text("What you typed is still there").wait_for()
+    assert not await contents.is_visible()
+    await visitor.page.get_by_label("Token").fill(another)
+    await visitor.button("Sign in").click()
+    assert await contents.input_value() == 'kept = "typed by hand"\n'
+    await visitor.button("Preview").click()
+    await visitor.button("Apply 1 change").click()
     await visitor.row("kept").wait_for()
 
 
