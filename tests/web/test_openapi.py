@@ -343,6 +343,8 @@ async def to_anybody(tenant: Tenant, operation: Operation) -> Any:
         yield await send(tenant, operation, ids, content=b" " * (STRANGER_BODY_BYTES + 1))
     async for answer in with_bad_documents(tenant, operation, ids):
         yield answer
+    if "302" in operation.responses:  # who prefers a page is led to one
+        yield await send(tenant, operation, ids, accept="text/html")
     if "403" in operation.responses:
         user = await tenant.deployment.services.accounts.show(tenant.users["outsider"])
         asked = Asked(user.user.email or "", tenant.organization)

@@ -136,7 +136,7 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
             response["content"][HTML] = {"schema": {"type": "string"}}
     if one.has_entity_tag:
         response["headers"] |= parameters.response_headers("ETag")
-    if status == HTTPStatus.CREATED:
+    if status in (HTTPStatus.CREATED, HTTPStatus.FOUND):
         response["headers"] |= parameters.response_headers("Location")
     for name, text in one.sends.items():
         response["headers"][name] = parameters.header(text)
