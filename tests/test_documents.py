@@ -272,6 +272,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         fair_slots.ORGANIZATION_SHARE,
         fair_slots.LONE_SLOTS,
         fair_slots.PRINCIPAL_WAITERS,
+        fair_slots.ADDRESS_WAITERS,
         20,  # failures.MOST_FAILURES, which the tests lift
         idempotency.MAX_CHARACTERS,
         repeats.MAX_RECORDS,
