@@ -297,8 +297,8 @@ class SlowRequest:
         self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=20)
         self._answer = self._socket.makefile("rb")
         head = (
-            "GET /api/v2/workspaces/ws-0000000000000000/vars HTTP/1.1",
-            f"Host: t\r\nAuthorization: Bearer {new_token('user')}",
+            "POST /api/v2/invitations/actions/show HTTP/1.1",
+            "Host: t\r\nContent-Type: application/vnd.api+json",
             "Content-Length: 4\r\nExpect: 100-continue\r\n\r\n",
         )
         self._socket.sendall("\r\n".join(head).encode())
@@ -326,7 +326,7 @@ def test_sigterm_lets_a_request_in_flight_finish(served: Server) -> None:
         time.sleep(0.5)
         with pytest.raises(OSError, match=r"refused|reset"):
             socket.create_connection(("127.0.0.1", served.port)).close()
-        assert slow.finish() == b"HTTP/1.1 401 Unauthorized"
+        assert slow.finish() == b"HTTP/1.1 422 Unprocessable Entity"
         assert served.wait() == 0
     assert time.monotonic() - begun < GRACE_SECONDS
     assert "Traceback" not in served.log
