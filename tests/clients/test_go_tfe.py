@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.conftest import Hosted
+from tests.support import packages
 
 SETTING = "TEAMVARS_TEST_GO_TFE"
 PACKAGES = ("golang-go", "golang-github-hashicorp-go-tfe-dev")
@@ -33,9 +34,8 @@ def go() -> str:
     """The Go tool, with go-tfe beside it."""
     if os.environ.get(SETTING) == "off":
         pytest.skip(f"{SETTING}=off")
-    if not is_installed() and shutil.which("apt-get") and os.geteuid() == 0:
-        install("update")
-        install("install", "--yes", "--no-install-recommends", *PACKAGES)
+    if not is_installed():
+        packages.install(*PACKAGES)
     if not is_installed():
         pytest.fail(MISSING)
     return shutil.which("go") or ""
@@ -43,17 +43,6 @@ def go() -> str:
 
 def is_installed() -> bool:
     return shutil.which("go") is not None and (GOPATH / "src" / LIBRARY).is_dir()
-
-
-def install(*words: str) -> None:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(
-        [shutil.which("apt-get") or "apt-get", "--quiet", *words],
-        env=environment,
-        capture_output=True,
-        timeout=600,
-        check=False,  # whether it is there is looked at afterwards
-    )
 
 
 def test_go_tfe_passes_its_own_tests(go: str, hosted: Hosted, tmp_path: Path) -> None:

@@ -1,39 +1,23 @@
-"""A real server, and a browser that looks at it; whatever a page complains of fails the test.
+"""A real server, and a browser that looks at it; whatever a page complains of fails the test."""
 
-The browser is Debian's Chromium, which the check installs where it can (as root, with apt-get).
-Where there is none, TEAMVARS_TEST_BROWSER=off leaves these tests out.
-"""
-
-import os
-import shutil
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser
 
 from tests.console.visitors import Crowd, Site
+from tests.support.browser import open_browser
 from tests.support.commands import Host
 from tests.support.postgres import Postgres
 from tests.support.served_deployment import serve_deployment
-
-SETTING = "TEAMVARS_TEST_BROWSER"
-MISSING = f"""\
-There is no browser to look at the console with. On Debian: apt-get install chromium
-{SETTING}=off leaves these tests out."""
 
 
 @pytest.fixture(scope="session")
 async def browser() -> AsyncIterator[Browser]:
     """Chromium, without a window."""
-    if os.environ.get(SETTING) == "off":
-        pytest.skip(f"{SETTING}=off")
-    program = shutil.which("chromium") or pytest.fail(MISSING)
-    async with async_playwright() as playwright:
-        # Its own sandbox refuses to run as root, and it sees no page but ours.
-        browser = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    async with open_browser() as browser:
         yield browser
-        await browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,24 +1,23 @@
-"""The page behind a link, in a real browser: Debian's Chromium, where it is installed.
+"""The page behind a link, in a real browser.
 
 The walk of a new colleague, as docs/operating.md tells it: open the link, press the button, list
 the variables with the token.
 """
 
 import json
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import httpx
 import pytest
-from playwright.async_api import Browser, Page, Route, async_playwright
+from playwright.async_api import Browser, Page, Route
 
+from tests.support.browser import open_browser
 from tests.support.commands import Host
 from tests.support.mailbox import SENDER, Mailbox, open_mailbox, secret_in
 from tests.support.server import Server
 
-CHROMIUM = shutil.which("chromium")
 DIRECTORY = """\
 users:
   - {username: alice, email: alice@example.com}
@@ -31,8 +30,6 @@ organizations:
       - {name: owners, members: [alice]}
       - {name: platform, workspaces: {network: read}}
 """
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium")
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +57,8 @@ def server(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) -> Iterat
 
 @pytest.fixture(scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
+    async with open_browser() as browser:
         yield browser
-        await browser.close()
 
 
 @pytest.fixture(params=["light", "dark"])

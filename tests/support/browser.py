@@ -1,0 +1,36 @@
+"""Debian's Chromium, without a window.
+
+It is installed where that can be done (as root, with apt-get). Where it cannot,
+TEAMVARS_TEST_BROWSER=off leaves out what is looked at with it.
+"""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from playwright.async_api import Browser, async_playwright
+
+from tests.support import packages
+
+SETTING = "TEAMVARS_TEST_BROWSER"
+PACKAGE = "chromium"
+MISSING = f"""\
+There is no browser to look at the pages with. On Debian: apt-get install {PACKAGE}
+{SETTING}=off leaves these tests out."""
+
+
+@asynccontextmanager
+async def open_browser() -> AsyncIterator[Browser]:
+    """The browser; skips the test, or fails it, where there is none."""
+    if os.environ.get(SETTING) == "off":
+        pytest.skip(f"{SETTING}=off")
+    if shutil.which(PACKAGE) is None:
+        packages.install(PACKAGE)
+    program = shutil.which(PACKAGE) or pytest.fail(MISSING)
+    async with async_playwright() as playwright:
+        # Its own sandbox refuses to run as root, and it sees no page but ours.
+        browser = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        await browser.close()
