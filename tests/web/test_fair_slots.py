@@ -38,7 +38,7 @@ class Worker:
             self.working.append(party)
         else:
             self.waiting.append((party, asyncio.create_task(self.slots.wait(party))))
-            await asyncio.sleep(0)
+            await self.settle()  # some may be let in: the party may be alone by now
 
     async def end(self, number: int) -> list[Party]:
         """One of the requests that are worked on ends. Returns whose were let in then."""
