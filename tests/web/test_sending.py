@@ -59,6 +59,13 @@ async def test_a_long_answer_comes_in_pieces_and_is_whole() -> None:
     assert [message.get("more_body") for message in client.taken[1:]] == [True] * 3 + [False]
 
 
+async def test_an_answer_that_the_server_takes_without_a_wait_is_one_message() -> None:
+    client = Client()
+    answer = Response(200, Rendered("t", (b"a" * PIECE_BYTES, b"b" * PIECE_BYTES)))
+    assert await Sender(TimeLimits()).send(client, request(gone), answer)
+    assert [len(message.get("body", b"")) for message in client.taken] == [0, 2 * PIECE_BYTES]
+
+
 async def test_nothing_more_is_sent_to_a_client_that_has_gone() -> None:
     client = Client()
     assert not await Sender(TimeLimits()).send(client, request(gone), Response(200, b"x" * 2**24))

@@ -10,8 +10,9 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.response import PIECE_BYTES, Response
 from teamvars.web.http.time_limits import TimeLimits
 
-SHORT_BYTES = 64 * 1024
-"""A response of so many bytes is sent at once, and is in no budget."""
+SHORT_BYTES = 256 * 1024
+"""A response of so many bytes is sent at once, and is in no budget: the server takes as much
+without a wait in any case, and the request has one of a bounded number of slots meanwhile."""
 PIECE_SECONDS = 30.0
 """How long a client may take for a piece of a very long response."""
 BYTES_A_SECOND = 64 * 1024
