@@ -198,10 +198,12 @@ class Audit:
             entries = [entry async for entry in streams.entries(tx, stream_id)]
             for entry in filter(self._chain.holds, entries):
                 vouched_for = _vouched_for(entry)
-                order += vouched_for.keys() - expected.keys()
+                # One by one: the difference of the keys would go through all streams each time.
+                new = [id_ for id_ in vouched_for if id_ not in expected]
+                order += new
                 expected.update(vouched_for)
                 above = None if stream_id == SYSTEM_STREAM else stream_id
-                organizations |= {id_: above or id_ for id_ in vouched_for.keys() - organizations}
+                organizations.update({id_: above or id_ for id_ in new})
             end = expected[stream_id]
             breaks.append(
                 self._break(stream_id, live.get(stream_id), end, entries)
