@@ -1,6 +1,6 @@
 """`vars import`, `vars apply`, `vars diff`: what a file says, and what is there."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -14,6 +14,7 @@ from teamvars.cli.client.place import Where
 from teamvars.cli.client.tables import change_row
 from teamvars.cli.client.wanted import Change, compare
 from teamvars.cli.output import DIFFERENCES, note, print_json, say_rows
+from teamvars.domain.applies import Outcome
 from teamvars.variable_files import Format
 
 File = Annotated[
@@ -43,11 +44,7 @@ def import_(
 
     Example: teamvars vars import prod.tfvars --yes
     """
-    _, wanted = files.wanted(file, file_format, category_of(category), sensitive=sensitive)
-
-    def planned(found: Held) -> Sequence[Change]:
-        return compare(found.variables, wanted)
-
+    planned = _planned(file, file_format, category, sensitive=sensitive)
     change(connect(where), planned, How(yes, dry_run, as_json))
 
 
@@ -71,12 +68,7 @@ def apply(
 
     Example: teamvars vars apply prod.tfvars --prune --yes
     """
-    of, wanted = files.wanted(file, file_format, category_of(category), sensitive=sensitive)
-    gone = (of,) if prune else ()
-
-    def planned(found: Held) -> Sequence[Change]:
-        return compare(found.variables, wanted, gone)
-
+    planned = _planned(file, file_format, category, sensitive=sensitive, prune=prune)
     change(connect(where), planned, How(yes, dry_run, as_json))
 
 
@@ -95,10 +87,10 @@ def diff(
 
     Example: teamvars vars diff prod.tfvars
     """
-    of, wanted = files.wanted(file, file_format, category_of(category), sensitive=False)
+    planned = _planned(file, file_format, category, prune=True)
     found = held(connect(where))
-    everything = compare(found.variables, wanted, (of,))
-    changes = everything if prune else compare(found.variables, wanted)
+    everything = planned(found)
+    changes = [one for one in everything if prune or one.outcome is not Outcome.DELETED]
     if as_json:
         print_json([_told(found, one) for one in changes])
     elif changes:
@@ -108,6 +100,19 @@ def diff(
         note(f"{found.name} has {alone} more that the file does not have (--prune).")
     if changes:
         raise typer.Exit(DIFFERENCES)
+
+
+def _planned(
+    file: str,
+    file_format: Format | None,
+    category: str | None,
+    *,
+    sensitive: bool = False,
+    prune: bool = False,
+) -> Callable[[Held], list[Change]]:
+    """Reads the file; returns what tells the changes that it means for a workspace."""
+    of, wanted = files.wanted(file, file_format, category_of(category), sensitive=sensitive)
+    return lambda found: compare(found.variables, wanted, (of,) if prune else ())
 
 
 def _told(found: Held, change: Change) -> dict[str, object]:
