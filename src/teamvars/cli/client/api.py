@@ -25,7 +25,6 @@ _NO_CONTENT = 204
 class Answer(NamedTuple):
     """An answer that is no refusal; the names of its headers are in small letters."""
 
-    status: int
     document: Any
     headers: Mapping[str, str]
 
@@ -85,45 +84,33 @@ class Api:
         path: str,
         document: object = None,
         *,
-        key: str | None = None,
         if_match: str | None = None,
         quote_values: bool = False,
     ) -> Answer:
-        """Changes something, once: the request carries an idempotency key, its own unless `key`.
+        """Changes something, once: the request carries an idempotency key of its own.
 
         `quote_values`: an error may show the line of a value that is not marked sensitive.
         """
-        return self._change("POST", path, document, key, if_match, quote_values)
+        return self._change("POST", path, document, if_match, quote_values=quote_values)
 
     def patch(
-        self,
-        path: str,
-        document: object = None,
-        *,
-        key: str | None = None,
-        if_match: str | None = None,
-        quote_values: bool = False,
+        self, path: str, document: object, *, if_match: str, quote_values: bool = False
     ) -> Answer:
         """As `post`."""
-        return self._change("PATCH", path, document, key, if_match, quote_values)
+        return self._change("PATCH", path, document, if_match, quote_values=quote_values)
 
-    def delete(self, path: str, document: object = None, *, if_match: str | None = None) -> Answer:
+    def delete(self, path: str, document: object = None) -> Answer:
         """Takes something away. What is gone when it is sent again after no answer, went."""
-        return self._change("DELETE", path, document, None, if_match, False)
+        self.announce()
+        return self._send("DELETE", path, document, {})
 
     def _change(
-        self,
-        method: str,
-        path: str,
-        document: object,
-        key: str | None,
-        if_match: str | None,
-        quote_values: bool,
+        self, method: str, path: str, document: object, if_match: str | None, *, quote_values: bool
     ) -> Answer:
         self.announce()
-        headers = {} if if_match is None else {"If-Match": if_match}
-        if method != "DELETE":
-            headers["Idempotency-Key"] = f'"{key or uuid.uuid4()}"'
+        headers = {"Idempotency-Key": f'"{uuid.uuid4()}"'}
+        if if_match is not None:
+            headers["If-Match"] = if_match
         return self._send(method, path, document, headers, quote_values=quote_values)
 
     def _send(
@@ -151,14 +138,14 @@ class Api:
             if not _is_document(found) and (method == "GET" or reply.status != _NO_CONTENT):
                 where = self.target.address
                 raise Failure(f"What answers at {where} is not teamvars. Check the address.")
-            return Answer(reply.status, found, reply.headers)
+            return Answer(found, reply.headers)
         if reply.status < 400:
             raise Failure(
                 f"{self.target.address} answers with a redirect, which is never followed. Is this "
                 "the address of the service itself?"
             )
         if method == "DELETE" and sending.uncertain and reply.status == 404:
-            return Answer(_NO_CONTENT, None, reply.headers)
+            return Answer(None, reply.headers)
         sent = document if quote_values else None
         raise ApiError(self.target, f"{method} {path}", reply.status, faults_of(found), sent)
 

@@ -61,7 +61,6 @@ class ApiError(Failure):
         self, target: Target, request: str, status: int, faults: Sequence[Fault], sent: Any = None
     ) -> None:
         """`request` is method and path. `sent`: the document, where what is wrong may be shown."""
-        self.status = status
         self.faults = tuple(faults)
         super().__init__(
             "\n".join(_lines(target, request, status, self.faults, sent)), _EXITS.get(status, ERROR)
