@@ -1,7 +1,7 @@
 """`team list`, `members`, `add`, `remove`."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -79,18 +79,9 @@ def add(
 
     Example: teamvars team add platform dave erin@example.com
     """
-    api, found, wanted = _begun(where, team, who, file)
-    present = _members(api, found)
-    joining = [one for one in wanted if one not in present]
-    leaving = [one for one in present if one not in wanted] if exact else []
-    if leaving:
-        _list(joining, leaving)
-        asking.confirm(f"Remove {len(leaving)} of {len(present)} from {team}?", yes=yes)
-    if joining:
-        api.post(_relation(found), _linkage(joining))
-    if leaving:
-        api.delete(_relation(found), _linkage(leaving))
-    _done(joining, leaving, as_json=as_json)
+    work = _begun(where, team, who, file)
+    leaving = _without(work.present, work.named) if exact else []
+    _carry_out(work, _without(work.named, work.present), leaving, yes=yes, as_json=as_json)
 
 
 @placed("organization")
@@ -108,20 +99,24 @@ def remove(
 
     Example: teamvars team remove platform dave --yes
     """
-    api, found, wanted = _begun(where, team, who, file)
-    present = _members(api, found)
-    leaving = [one for one in wanted if one in present]
-    if leaving:
-        _list([], leaving)
-        asking.confirm(f"Remove {len(leaving)} of {len(present)} from {team}?", yes=yes)
-        api.delete(_relation(found), _linkage(leaving))
-    _done([], leaving, as_json=as_json)
+    work = _begun(where, team, who, file)
+    present = set(work.present)
+    leaving = [one for one in work.named if one in present]
+    _carry_out(work, [], leaving, yes=yes, as_json=as_json)
 
 
-def _begun(
-    where: Where, team: str, who: list[str] | None, file: str | None
-) -> tuple[Api, dict[str, Any], list[Person]]:
-    """The service, the team, and the people that the command and its file name."""
+class _Work(NamedTuple):
+    """A team as it was called, whom a command names, and who is in it."""
+
+    api: Api
+    called: str
+    team: dict[str, Any]
+    named: Sequence[Person]
+    present: Sequence[Person]
+
+
+def _begun(where: Where, team: str, who: list[str] | None, file: str | None) -> _Work:
+    """Looks up what the command and its file name."""
     words = [*(who or []), *(people.from_file(file) if file else [])]
     if not words and file is None:
         raise Failure("Say whom: usernames, e-mail addresses or ids, or --from FILE.", USAGE)
@@ -130,7 +125,35 @@ def _begun(
     api.announce(f"Team {team} of {organization}")
     found = _team(api, team)
     path = at("organizations", organization, _MEMBERSHIPS, query=_WITH_USERS)
-    return api, found, people.named(words, people.members(api, path))
+    named = people.named(words, people.members(api, path))
+    return _Work(api, team, found, named, _members(api, found))
+
+
+def _without(those: Sequence[Person], others: Sequence[Person]) -> list[Person]:
+    gone = set(others)
+    return [one for one in those if one not in gone]
+
+
+def _carry_out(
+    work: _Work, joining: Sequence[Person], leaving: Sequence[Person], *, yes: bool, as_json: bool
+) -> None:
+    """Changes who is in the team, and tells of it; whoever leaves is shown and asked about."""
+    path = _relation(work.team)
+    if leaving:
+        for sign, those in (("+", joining), ("-", leaving)):
+            for one in those:
+                note(f"{sign} {one.username}")
+        question = f"Remove {len(leaving)} of {len(work.present)} from {work.called}?"
+        asking.confirm(question, yes=yes)
+    if joining:
+        work.api.post(path, _linkage(joining))
+    if leaving:
+        work.api.delete(path, _linkage(leaving))
+    if as_json:
+        changed = {"added": joining, "removed": leaving}
+        print_json({word: [_told(one) for one in those] for word, those in changed.items()})
+        return
+    note(f"Added: {len(joining)}. Removed: {len(leaving)}.")
 
 
 def _team(api: Api, word: str) -> dict[str, Any]:
@@ -146,30 +169,15 @@ def _teams(api: Api) -> list[dict[str, Any]]:
 
 
 def _members(api: Api, team: dict[str, Any]) -> list[Person]:
-    path = at("teams", team["id"], "relationships", _MEMBERSHIPS, query=_WITH_USERS)
-    return people.members(api, path)
+    return people.members(api, _relation(team, _WITH_USERS))
 
 
-def _relation(team: dict[str, Any]) -> str:
-    return at("teams", team["id"], "relationships", _MEMBERSHIPS)
+def _relation(team: dict[str, Any], query: Mapping[str, str] | None = None) -> str:
+    return at("teams", team["id"], "relationships", _MEMBERSHIPS, query=query)
 
 
 def _linkage(those: Sequence[Person]) -> dict[str, Any]:
     return {"data": [{"type": _MEMBERSHIPS, "id": one.membership_id} for one in those]}
-
-
-def _list(joining: Sequence[Person], leaving: Sequence[Person]) -> None:
-    for sign, those in (("+", joining), ("-", leaving)):
-        for one in those:
-            note(f"{sign} {one.username}")
-
-
-def _done(joining: Sequence[Person], leaving: Sequence[Person], *, as_json: bool) -> None:
-    if as_json:
-        changed = {"added": joining, "removed": leaving}
-        print_json({word: [_told(one) for one in those] for word, those in changed.items()})
-        return
-    note(f"Added: {len(joining)}. Removed: {len(leaving)}.")
 
 
 def _row(team: dict[str, Any]) -> dict[str, Any]:
