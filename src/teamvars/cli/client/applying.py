@@ -9,13 +9,13 @@ import typer
 from teamvars.cli.asking import confirm
 from teamvars.cli.client.api import Api, at
 from teamvars.cli.client.errors import ApiError
-from teamvars.cli.client.held import Held, held, places
+from teamvars.cli.client.held import TERRAFORM, Held, held, places
 from teamvars.cli.client.tables import NOTHING, change_row
 from teamvars.cli.client.wanted import Change
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import DIFFERENCES, ERROR, aligned, note, print_json
 from teamvars.domain.applies import Outcome
-from teamvars.domain.variables import Category
+from teamvars.domain.variables import Variable
 
 
 class Work(NamedTuple):
@@ -103,19 +103,20 @@ def _carried_out(
 
 def _send(api: Api, work: Work, *, dry_run: bool) -> list[dict[str, Any]]:
     try:
-        return _sent(api, work, work.held.tool, dry_run=dry_run)
+        return _sent(api, work, dry_run=dry_run)
     except ApiError as error:
         if work.held.variables or not _is_about_category(error):
             keys = _keys_at_fault(work, error)
             raise Failure(f"{keys}: {error}", error.code) if keys else error from None
     # An empty workspace does not tell how the service calls its own variables.
-    return _sent(api, work, "terraform", dry_run=dry_run)
+    otherwise = work.held._replace(tool=TERRAFORM)
+    return _sent(api, Work(otherwise, work.changes), dry_run=dry_run)
 
 
-def _sent(api: Api, work: Work, tool: str, *, dry_run: bool) -> list[dict[str, Any]]:
+def _sent(api: Api, work: Work, *, dry_run: bool) -> list[dict[str, Any]]:
     prune = any(one.outcome is Outcome.DELETED for one in work.changes)
     document = {
-        "data": [{"type": "vars", "attributes": item} for item in _items(work, tool, prune)],
+        "data": [{"type": "vars", "attributes": item} for item in _items(work, prune)],
         "meta": {"prune": prune, "dry-run": dry_run},
     }
     path = at("workspaces", work.held.id, "actions", "apply")
@@ -124,7 +125,7 @@ def _sent(api: Api, work: Work, tool: str, *, dry_run: bool) -> list[dict[str, A
     return [one for one in results if one["outcome"] != Outcome.UNCHANGED]
 
 
-def _items(work: Work, tool: str, prune: bool) -> Iterator[dict[str, Any]]:
+def _items(work: Work, prune: bool) -> Iterator[dict[str, Any]]:
     """What is sent: all that changes, and when something goes, the names of all that stays."""
     touched = set()
     for one in work.changes:
@@ -139,16 +140,16 @@ def _items(work: Work, tool: str, prune: bool) -> Iterator[dict[str, Any]]:
             "description": one.wanted.description,
         }
         yield {
-            **_name(one.key, one.category, tool),
+            **_name(work.held, one),
             **{name: value for name, value in said.items() if value is not None},
         }
     for variable in work.held.variables if prune else []:
         if (variable.key, variable.category) not in touched:
-            yield _name(variable.key, variable.category, tool)
+            yield _name(work.held, variable)
 
 
-def _name(key: str, category: Category, tool: str) -> dict[str, str]:
-    return {"key": key, "category": tool if category is Category.TOOL else category.value}
+def _name(held: Held, one: Change | Variable) -> dict[str, str]:
+    return {"key": one.key, "category": held.word(one.category)}
 
 
 def _keys_at_fault(work: Work, error: ApiError) -> str:

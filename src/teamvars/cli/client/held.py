@@ -14,6 +14,9 @@ from teamvars.domain.variables import Category, Variable
 FLAG = "--workspace"
 """What a workspace comes from that was said for this one command."""
 
+TERRAFORM = "terraform"
+"""What HCP Terraform, and a service in the dialect of that name, calls the category `tool`."""
+
 
 class Place(NamedTuple):
     """A workspace."""
@@ -122,8 +125,7 @@ def _variable(workspace_id: str, resource: dict[str, Any]) -> Variable:
 def _tool_word(resources: Sequence[dict[str, Any]]) -> str:
     """The dialect's word; `created-at` is there in that of HCP Terraform alone."""
     speaks_terraform = any("created-at" in one["attributes"] for one in resources)
-    return _TERRAFORM if speaks_terraform else Category.TOOL.value
+    return TERRAFORM if speaks_terraform else Category.TOOL.value
 
 
-_TERRAFORM = "terraform"
-_CATEGORIES = {"env": Category.ENV, "tool": Category.TOOL, _TERRAFORM: Category.TOOL}
+_CATEGORIES = {"env": Category.ENV, "tool": Category.TOOL, TERRAFORM: Category.TOOL}
