@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from teamvars.cli.asking import confirm, is_terminal
 from teamvars.cli.client.api import Api, at, connect
@@ -66,19 +67,7 @@ def _refusal(api: Api, variable: Variable, text: str) -> ApiError | None:
 def _now(api: Api, variable: Variable) -> Variable:
     """The variable with the version it has now: the person has seen that there may be another."""
     found: dict[str, Any] = api.get(_path(variable)).document["data"]["attributes"]
-    # The dialect's words do not matter here: what is sent is the value alone.
-    return Variable(
-        variable.id,
-        variable.workspace_id,
-        variable.key,
-        found["value"],
-        variable.description,
-        variable.category,
-        found["hcl"],
-        found["sensitive"],
-        found["version-id"],
-        0,
-    )
+    return replace(variable, sensitive=found["sensitive"], version_id=found["version-id"])
 
 
 def _path(variable: Variable) -> str:
