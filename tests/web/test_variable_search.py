@@ -8,11 +8,14 @@ from urllib.parse import urlencode
 
 import pytest
 
+from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold
-from teamvars.domain.variable_search import Place
+from teamvars.domain.pages import Page
+from teamvars.domain.variable_search import Place, VariableSearch
 from teamvars.security.cursors import Cursors
 from teamvars.storage import search_access, variable_search
 from teamvars.storage.database import Transaction
+from tests.services.calls import caller
 from tests.support.deployment import Deployment
 from tests.support.tenant import Tenant, build_tenant, variable_document
 from tests.web.dialects import terraform
@@ -288,6 +291,22 @@ async def test_an_organization_never_shows_what_is_anothers(tenant: Tenant) -> N
     own = f"/organizations/{tenant.other_organization}/vars"
     found = (await tenant.call("outsider", "GET", own)).json()["data"]
     assert [one["attributes"]["workspace-name"] for one in found] == ["elsewhere"]
+
+
+async def test_who_searches_counts_to_the_organization_as_who_reads_there_and_no_outsider_does(
+    tenant: Tenant,
+) -> None:
+    services = tenant.deployment.services
+    reading, searching, outside = (caller(tenant, who) for who in ("reader", "plain", "outsider"))
+    await services.audit.of_workspace(reading, tenant.workspaces["network"], Page())
+    for where in (None, "network"):
+        wanted = VariableSearch(workspace=where)
+        searching.organization_id = None
+        await services.searches.variables(searching, tenant.organization, wanted, None)
+        assert searching.organization_id == reading.organization_id is not None
+        with pytest.raises(Refusal):
+            await services.searches.variables(outside, tenant.organization, wanted, None)
+        assert outside.organization_id is None
 
 
 async def cursor(tenant: Tenant, who: str = "owner") -> str:

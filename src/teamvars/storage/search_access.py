@@ -107,6 +107,8 @@ async def search(
     identify(caller, CallerRow(*found[:4]))
     if row.organization_id is None:
         raise not_found()
+    if row.is_owner or row.is_member:
+        caller.organization_id = row.organization_id
     listed = (row.workspace_ids or "").split()
     is_listed = workspace is not None or (not row.is_owner and len(listed) <= MAX_LISTED)
     return SearchAccess(
