@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.audit_actors import ActorNames
+from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import Page
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
 from teamvars.web.http import paging
@@ -115,7 +116,7 @@ def _event(entry: AuditEntry, actors: ActorNames) -> AuditEventResource:
 
 
 def _organization_event(entry: AuditEntry, actors: ActorNames) -> OrganizationAuditEventResource:
-    stream = Identifier(entry.stream_id, _STREAMS.get(entry.stream_id.partition("-")[0], _OWN))
+    stream = Identifier(entry.stream_id, _STREAMS.get(prefix_of(entry.stream_id), _OWN))
     attributes = OrganizationAuditEventAttributes(
         **_told(entry, actors), stream=stream, stream_name=actors.of_stream(entry)
     )
