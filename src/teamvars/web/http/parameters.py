@@ -30,6 +30,8 @@ class Parameter(msgspec.Struct, frozen=True):
     required: bool = False
 
 
+FLAG = {"type": "string", "enum": ["true", "false"]}
+"""The schema of what `requested_flag` reads."""
 INCLUDE = Parameter(
     "include",
     "Related resources that the answer should have as well, with commas.",
@@ -87,12 +89,12 @@ def requested_fields(
     return None if words is None else frozenset(words)
 
 
-def requested_flag(request: Request, parameter: Parameter) -> bool:
-    """Whether a parameter says true; an absent one does not. Refuses what is neither."""
-    text = text_of(request, parameter) or "false"
-    if text not in ("true", "false"):
+def requested_flag(request: Request, parameter: Parameter) -> bool | None:
+    """Whether a parameter says true; None when it is absent or empty. Refuses what is neither."""
+    text = text_of(request, parameter)
+    if text not in (None, "true", "false"):
         raise invalid(parameter.name, f"{parameter.name} is true or false.")
-    return text == "true"
+    return None if text is None else text == "true"
 
 
 def time_of(request: Request, parameter: Parameter) -> int | None:

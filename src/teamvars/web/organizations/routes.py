@@ -3,7 +3,7 @@
 from teamvars.services.organizations import Organizations, OrganizationView
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import paging
-from teamvars.web.http.parameters import Parameter, requested_flag, text_of
+from teamvars.web.http.parameters import FLAG, Parameter, requested_flag, text_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -19,11 +19,7 @@ _ONE = "/api/v2/organizations/{organization}"
 _ENTITLEMENTS = "/api/v2/organizations/{organization}/entitlement-set"
 _SEARCH = Parameter("q", "A part of the name.")
 _SEARCH_NAME = Parameter("q[name]", "A part of the name.")
-_FORCE = Parameter(
-    "force",
-    "Delete it although its workspaces still have variables.",
-    {"type": "string", "enum": ["true", "false"]},
-)
+_FORCE = Parameter("force", "Delete it although its workspaces still have variables.", FLAG)
 
 
 class OrganizationRoutes:

@@ -16,10 +16,12 @@ from teamvars.web.http.cursors import CursorLinks
 from teamvars.web.http.formats import Time
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import (
+    FLAG,
     MAX_CHARACTERS,
     Parameter,
     invalid,
     requested_fields,
+    requested_flag,
     text_of,
 )
 from teamvars.web.http.request import Request
@@ -36,8 +38,7 @@ _KEY = Parameter(
     {"type": "string", "maxLength": MAX_CHARACTERS, "examples": ["region", "AWS_*"]},
 )
 _WORKSPACE = Parameter("filter[workspace]", "The name of one workspace.")
-_FLAG = {"type": "string", "enum": ["true", "false"]}
-_SENSITIVE = Parameter("filter[sensitive]", "Only sensitive variables, or only others.", _FLAG)
+_SENSITIVE = Parameter("filter[sensitive]", "Only sensitive variables, or only others.", FLAG)
 _VALUE, _CONFIGURABLE, _CREATED_AT = "value", "configurable", "created-at"
 
 
@@ -120,7 +121,7 @@ class VariableSearchRoutes:
         wanted = VariableSearch(
             keys=KeyRange() if key is None else KeyRange.of(key),
             category=self._wanted_category(request),
-            sensitive=_wanted_flag(request),
+            sensitive=requested_flag(request, _SENSITIVE),
             workspace=text_of(request, _WORKSPACE),
             size=size,
             values=_VALUE in shown,
@@ -167,10 +168,3 @@ class VariableSearchRoutes:
             whole.links,
             whole.relationships if _CONFIGURABLE in shown else UNSET,
         )
-
-
-def _wanted_flag(request: Request) -> bool | None:
-    word = text_of(request, _SENSITIVE)
-    if word not in (None, "true", "false"):
-        raise invalid(_SENSITIVE.name, f"{_SENSITIVE.name} is true or false.")
-    return None if word is None else word == "true"
