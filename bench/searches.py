@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager, contextmanager
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
-from teamvars.domain.variable_search import KeyRange, VariableSearch
+from teamvars.domain.pages import CursorPaged
+from teamvars.domain.variable_search import FoundVariable, KeyRange, Place, VariableSearch
 from teamvars.security.tokens import hash_token
 from teamvars.storage import search_access, variable_search
 from teamvars.storage.database import Database, Transaction
@@ -116,7 +117,7 @@ async def _walk(
     """The milliseconds of the first pages, from the start again after the last, and their sizes."""
     took, found, after = [], [], None
 
-    async def body(tx: Transaction) -> variable_search.FoundPage:
+    async def body(tx: Transaction) -> CursorPaged[FoundVariable, Place]:
         begun = clock()
         now = time.time_ns() // 1000
         granted = await search_access.search(tx, caller, now, organization, wanted.workspace)
@@ -126,8 +127,8 @@ async def _walk(
 
     for _ in range(PAGES):
         page = await database.read(body)
-        found.append(len(page.found))
-        after = page.further
+        found.append(len(page.items))
+        after = page.following
     return took, found
 
 

@@ -28,13 +28,6 @@ class Paged(msgspec.Struct, Generic[T], frozen=True):
     total: int
 
 
-class CursorPage(msgspec.Struct, Generic[Position], frozen=True):
-    """The at most `size` items of a list that come after a position in its order, or the first."""
-
-    size: int = 20
-    after: Position | None = None
-
-
 class CursorPaged(msgspec.Struct, Generic[T, Position], frozen=True):
     """The items of one page by cursor, in order, and the position after which the next begins.
 

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from teamvars.domain.access import Caller, Level, Permission
 from teamvars.domain.audit import (
     NO_ORGANIZATION,
@@ -19,7 +21,7 @@ from teamvars.domain.audit import (
 )
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import is_safe
-from teamvars.domain.pages import CursorPage, Page
+from teamvars.domain.pages import Page
 from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
 from teamvars.services import Clock, audit_pages, cursors
@@ -106,10 +108,9 @@ class Audit:
             granted.require_owner()
             organization_id = granted.organization.id
             list_ = f"audit events of {organization_id}"
-            after = cursors.opened(self._cursors, cursor, list_, Position)
-            wanted = await resolved_within(tx, granted, query)
-            page = CursorPage(query.size, after)
-            found = await audit_pages.of_organization(tx, wanted, page)
+            before = cursors.opened(self._cursors, cursor, list_, Position)
+            wanted = replace(await resolved_within(tx, granted, query), before=before)
+            found = await audit_pages.of_organization(tx, wanted, query.size)
             actors = await audit_actors.find(tx, organization_id, found.items, sees_secret=True)
             further = found.following and self._cursors.seal(found.following, list_)
             return OrganizationAuditPage(found.items, actors, further)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.audit import AuditEntry, AuditFilter, Position, Stream
 from teamvars.domain.audit_actors import ActorNames
-from teamvars.domain.pages import CursorPage, CursorPaged, Page, Paged
+from teamvars.domain.pages import CursorPaged, Page, Paged
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 
@@ -88,9 +88,9 @@ async def once_called(
 
 
 async def of_organization(
-    tx: Transaction, wanted: AuditFilter, page: CursorPage[Position]
+    tx: Transaction, wanted: AuditFilter, size: int
 ) -> CursorPaged[AuditEntry, Position]:
-    """A page of what the filter lets through of an organization's changes, newest first.
+    """At most so many of an organization's changes that the filter lets through, newest first.
 
     Filters that no index serves search `MOST_SEARCHED` changes at most: the page may be short, or
     empty, and the next one goes on. Entries stay as they are, so these statements need no one
@@ -99,7 +99,7 @@ async def of_organization(
     if not all(wanted.within):
         return CursorPaged([], None)  # no workspace has the name
     found: list[AuditEntry] = []
-    before, room = page.after, page.size + 1
+    before, room = wanted.before, size + 1
     is_filtered = wanted.actor_ids is not None or wanted.within or wanted.key is not None
     for _ in range(MOST_SEARCHED // _PIECE):
         here = AuditFilter(
@@ -111,7 +111,7 @@ async def of_organization(
         before = end
         if end is None or len(found) == room:
             break
-    shown = _of_size(found[: page.size])
+    shown = _of_size(found[:size])
     return CursorPaged(shown, shown[-1].position if len(shown) < len(found) else before)
 
 

@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
+from teamvars.domain.pages import CursorPaged
 from teamvars.domain.variable_search import (
     FoundVariable,
     Place,
@@ -17,9 +18,10 @@ from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock, cursors
 from teamvars.storage import search_access, variable_search, variables
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.variable_search import FoundPage
 
 _BATCH_BYTES = 64 * 1024
+
+_Page = CursorPaged[FoundVariable, Place]
 
 
 class FoundVariables(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ class Searches:
         Refuses: unauthenticated, not found, a cursor that this organization's list never had.
         """
 
-        async def body(tx: Transaction) -> tuple[SearchAccess, FoundPage, Mapping[str, bytes]]:
+        async def body(tx: Transaction) -> tuple[SearchAccess, _Page, Mapping[str, bytes]]:
             granted = await search_access.search(
                 tx, caller, self._clock(), organization, wanted.workspace
             )
@@ -62,8 +64,8 @@ class Searches:
 
         granted, page, sealed = await self._database.read(body)
         key = self._sealer.data_key(granted.key)
-        further = page.further and self._cursors.seal(page.further, _list_of(granted))
-        return FoundVariables(_batches(page.found, sealed, key), further)
+        further = page.following and self._cursors.seal(page.following, _list_of(granted))
+        return FoundVariables(_batches(page.items, sealed, key), further)
 
     async def place_older(self) -> None:
         """Has searches find what an older release has added beside this one, some at a time."""
@@ -72,8 +74,8 @@ class Searches:
             placed = await self._database.write(variables.place_some)
 
 
-def _readable(page: FoundPage) -> list[str]:
-    return [one.variable.id for one in page.found if not one.variable.sensitive]
+def _readable(page: _Page) -> list[str]:
+    return [one.variable.id for one in page.items if not one.variable.sensitive]
 
 
 def _list_of(granted: SearchAccess) -> str:

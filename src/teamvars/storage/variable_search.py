@@ -13,9 +13,8 @@ import json
 import secrets
 from collections.abc import Sequence
 
-import msgspec
-
 from teamvars.domain.access import Level
+from teamvars.domain.pages import CursorPaged
 from teamvars.domain.variable_search import (
     MAX_PAGE_VALUE_BYTES,
     FoundVariable,
@@ -130,17 +129,9 @@ _PAGE_OF_GRANTED = (
 _SEALED = "SELECT id, sealed_value FROM variables WHERE id IN {each $1}"
 
 
-class FoundPage(msgspec.Struct, frozen=True):
-    """Some of what is wanted, in order, and the place after which there may be more.
-
-    A page may be short, or empty, and still not be the last.
-    """
-
-    found: Sequence[FoundVariable]
-    further: Place | None
-
-
-async def find_page(tx: Transaction, granted: SearchAccess, wanted: VariableSearch) -> FoundPage:
+async def find_page(
+    tx: Transaction, granted: SearchAccess, wanted: VariableSearch
+) -> CursorPaged[FoundVariable, Place]:
     """The page of what is wanted and may be read. No value is among it, but with their values the
     variables are no more than those of `MAX_PAGE_VALUE_BYTES`, or one.
     """
@@ -149,10 +140,10 @@ async def find_page(tx: Transaction, granted: SearchAccess, wanted: VariableSear
     elif granted.workspace_ids:
         frontier, rows = await _of_few(tx, granted.workspace_ids, wanted)
     else:
-        return FoundPage((), None)
+        return CursorPaged((), None)
     most = _most(rows, wanted)
-    further = Place(*rows[most - 1][:3]) if len(rows) > most else frontier
-    return FoundPage([_found(row, granted) for row in rows[:most]], further)
+    following = Place(*rows[most - 1][:3]) if len(rows) > most else frontier
+    return CursorPaged([_found(row, granted) for row in rows[:most]], following)
 
 
 async def sealed_values(tx: Transaction, variable_ids: Sequence[str]) -> dict[str, bytes]:
