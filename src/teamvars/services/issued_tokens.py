@@ -61,8 +61,7 @@ class IssuedTokens:
         """That of an organization and those of its teams; its members' own are not its."""
 
         async def find(tx: Transaction) -> Sequence[IssuedToken]:
-            if not await organizations.find_all(tx, [name]):
-                raise there_is_no(f"organization {name}")
+            await organizations.find_one(tx, name)
             return await issued_tokens.of_organization(tx, name)
 
         return await self._revoke(caller, find)

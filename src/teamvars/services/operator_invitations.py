@@ -7,11 +7,10 @@ import msgspec
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.discreet import Discreet
-from teamvars.domain.errors import Kind, Refusal, not_found, there_is_no
+from teamvars.domain.errors import Kind, Refusal, not_found
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import LIFETIME, Delivery, not_pending
 from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
-from teamvars.domain.names import fold
 from teamvars.mail.messages import link_of
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
@@ -114,10 +113,8 @@ class OperatorInvitations:
         async def body(tx: Transaction) -> Sequence[Membership]:
             within = Within()
             if organization is not None:
-                named = await organizations.find_all(tx, [organization])
-                if not named:
-                    raise there_is_no(f"organization {organization}")
-                within = Within(organization_id=named[fold(organization)].id)
+                named = await organizations.find_one(tx, organization)
+                within = Within(organization_id=named.id)
             wanted = MembershipFilter(status=Status.INVITED)
             return (await memberships.search(tx, within, wanted, None)).items
 
@@ -182,13 +179,6 @@ async def _find(tx: Transaction, membership_id: str) -> Membership:
 
 
 async def _named(tx: Transaction, asked: Asked) -> Found:
-    named = await organizations.find_all(tx, [asked.organization])
-    if not named:
-        raise there_is_no(f"organization {asked.organization}")
-    into = []
-    for name in dict.fromkeys(asked.teams):
-        team = await teams.find_named(tx, asked.organization, name)
-        if team is None:
-            raise there_is_no(f"team {asked.organization}/{name}")
-        into.append(team)
-    return named[fold(asked.organization)], into
+    organization = await organizations.find_one(tx, asked.organization)
+    names = dict.fromkeys(asked.teams)
+    return organization, [await teams.find_one(tx, asked.organization, name) for name in names]

@@ -203,13 +203,9 @@ async def _owner(tx: Transaction, named: OwnerName) -> TokenOwner:
         return TokenOwner("user", user.id, SYSTEM_STREAM)
     name = named.organization or ""
     if named.team is not None:
-        team = await teams.find_named(tx, name, named.team)
-        if team is None:
-            raise there_is_no(f"team {name}/{named.team}")
+        team = await teams.find_one(tx, name, named.team)
         return TokenOwner("team", team.id, team.id)
-    organization = (await organizations.find_all(tx, [name])).get(fold(name))
-    if organization is None:
-        raise there_is_no(f"organization {name}")
+    organization = await organizations.find_one(tx, name)
     return TokenOwner("organization", organization.id, organization.id)
 
 
