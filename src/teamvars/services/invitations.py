@@ -68,7 +68,7 @@ class Invitations:
                 seen.require_owner()
                 return seen.organization, await _own_teams(tx, seen.organization, draft)
 
-            found = await ledger.locked(look, _streams)
+            found = await ledger.locked(look, streams_of)
             made = await invite_to(ledger, self._inviting, found, draft)
             await invitation_changes.create(
                 ledger, self._inviting, made, caller.user_id, self._inviting.delivery
@@ -185,16 +185,17 @@ def require_pending(found: Membership) -> str:
     return found.shown_email
 
 
+def streams_of(seen: Found) -> list[str]:
+    """What an invitation locks: the organization, the system and the teams."""
+    organization, into = seen
+    return [organization.id, SYSTEM_STREAM, *(team.id for team in into)]
+
+
 async def _own_teams(
     tx: Transaction, organization: Organization, draft: InvitationDraft
 ) -> list[Team]:
     found = await teams.find_by_ids(tx, draft.wanted())
     return [team for team in found if team.organization_id == organization.id]
-
-
-def _streams(seen: Found) -> list[str]:
-    organization, into = seen
-    return [organization.id, SYSTEM_STREAM, *(team.id for team in into)]
 
 
 async def _shown(tx: Transaction, made: Membership) -> MembershipPage:

@@ -11,6 +11,7 @@ from teamvars.domain.errors import Kind, Refusal, not_found
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import LIFETIME, Delivery, not_pending
 from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
+from teamvars.domain.teams import Team
 from teamvars.mail.messages import link_of
 from teamvars.security.chain import Chain
 from teamvars.services import Clock
@@ -19,7 +20,7 @@ from teamvars.services.directory import memberships as membership_changes
 from teamvars.services.directory import users as user_changes
 from teamvars.services.directory.invitations import Inviting
 from teamvars.services.directory.ledger import Ledger
-from teamvars.services.invitations import Found, invite_to, require_pending
+from teamvars.services.invitations import Found, invite_to, require_pending, streams_of
 from teamvars.services.memberships import lock_with_teams
 from teamvars.storage import invitations, memberships, organizations, teams, users
 from teamvars.storage.database import Database, Transaction
@@ -61,10 +62,7 @@ class OperatorInvitations:
 
         async def body(tx: Transaction) -> Issued:
             ledger = Ledger(tx, caller, self._chain, self._clock())
-            found = await ledger.locked(
-                lambda: _named(tx, asked),
-                lambda it: [it[0].id, SYSTEM_STREAM, *(team.id for team in it[1])],
-            )
+            found = await ledger.locked(lambda: _named(tx, asked), streams_of)
             draft = InvitationDraft(asked.email, [team.id for team in found[1]])
             return await self._issue(ledger, await invite_to(ledger, None, found, draft), show)
 
@@ -97,9 +95,7 @@ class OperatorInvitations:
 
         async def body(tx: Transaction) -> Membership:
             ledger = Ledger(tx, caller, self._chain, self._clock())
-            seen = await _find(tx, membership_id)
-            of_organization = await lock_with_teams(ledger, seen.organization_id)
-            found = await _find(tx, membership_id)
+            found, of_organization = await _locked(ledger, membership_id)
             if found.status is not Status.INVITED:
                 raise not_pending()
             await membership_changes.end(ledger, found, of_organization)
@@ -144,9 +140,7 @@ class OperatorInvitations:
     async def _expire(self, caller: Caller, membership_id: str) -> None:
         async def body(tx: Transaction) -> None:
             ledger = Ledger(tx, caller, self._chain, self._clock())
-            seen = await _find(tx, membership_id)
-            of_organization = await lock_with_teams(ledger, seen.organization_id)
-            found = await _find(tx, membership_id)
+            found, of_organization = await _locked(ledger, membership_id)
             if found.status is Status.ACTIVE:  # since an older release accepted it
                 await invitations.forget(tx, membership_id)
             elif found.invitation is not None and not found.invitation.is_live(ledger.now):
@@ -176,6 +170,13 @@ async def _find(tx: Transaction, membership_id: str) -> Membership:
     if found is None:
         raise not_found()
     return found
+
+
+async def _locked(ledger: Ledger, membership_id: str) -> tuple[Membership, Sequence[Team]]:
+    """A membership and all teams of its organization; they and it are locked."""
+    seen = await _find(ledger.tx, membership_id)
+    of_organization = await lock_with_teams(ledger, seen.organization_id)
+    return await _find(ledger.tx, membership_id), of_organization
 
 
 async def _named(tx: Transaction, asked: Asked) -> Found:
