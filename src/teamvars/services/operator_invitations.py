@@ -142,7 +142,7 @@ class OperatorInvitations:
             ledger = Ledger(tx, caller, self._chain, self._clock())
             found, of_organization = await _locked(ledger, membership_id)
             if found.status is Status.ACTIVE:  # since an older release accepted it
-                await invitations.forget(tx, membership_id)
+                await invitations.forget(tx, [membership_id])
             elif found.invitation is not None and not found.invitation.is_live(ledger.now):
                 await membership_changes.end(ledger, found, of_organization, "expire")
 

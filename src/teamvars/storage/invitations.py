@@ -1,5 +1,6 @@
 """Invitations as rows: the hashes of their links, the messages that wait, and what a day counts."""
 
+import json
 from collections.abc import Sequence
 
 import msgspec
@@ -137,9 +138,11 @@ async def expired(tx: Transaction, now: int, limit: int) -> Sequence[str]:
     return [row[0] for row in await tx.fetch(_EXPIRED, now, limit)]
 
 
-async def forget(tx: Transaction, membership_id: str) -> None:
-    """Deletes what there was of an invitation; the membership stays."""
-    await tx.execute("DELETE FROM invitations WHERE membership_id = $1", membership_id)
+async def forget(tx: Transaction, membership_ids: Sequence[str]) -> None:
+    """Deletes what there was of invitations, whose links open nothing; the memberships stay."""
+    await tx.execute(
+        "DELETE FROM invitations WHERE membership_id IN {each $1}", json.dumps(membership_ids)
+    )
 
 
 async def note_request(tx: Transaction, organization_id: str, address: str, now: int) -> None:

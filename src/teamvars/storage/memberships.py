@@ -16,6 +16,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_members import LinkageType, Linked
 from teamvars.domain.teams import Team
 from teamvars.domain.users import User
+from teamvars.storage import invitations
 from teamvars.storage.database import Lookup, Row, Statement, Transaction
 from teamvars.storage.pages import Listing
 from teamvars.storage.patterns import containing
@@ -228,21 +229,17 @@ async def insert(tx: Transaction, made: Iterable[Membership]) -> None:
     )
 
 
-async def update(tx: Transaction, changed: Iterable[Membership]) -> None:
+async def update(tx: Transaction, changed: Sequence[Membership]) -> None:
     """Stores the statuses of memberships that are no invitations by address any more.
 
     What there was of an invitation ends, and its link opens nothing.
     """
-    settled = list(changed)
     await tx.execute_many(
         "UPDATE memberships SET status = $2, invited_as = NULL, invited_as_folded = NULL "
         "WHERE id = $1",
-        [(membership.id, membership.status) for membership in settled],
+        [(membership.id, membership.status) for membership in changed],
     )
-    await tx.execute_many(
-        "DELETE FROM invitations WHERE membership_id = $1",
-        [(membership.id,) for membership in settled],
-    )
+    await invitations.forget(tx, [membership.id for membership in changed])
 
 
 async def delete(tx: Transaction, membership_ids: Sequence[str]) -> None:
