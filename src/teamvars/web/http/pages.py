@@ -1,18 +1,33 @@
-"""What goes with every HTML page: nothing of others is loaded, and nobody is told where it was."""
+"""How an HTML page is made: nothing of others is loaded, and nobody is told where it was."""
 
 import base64
 import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from teamvars.web.http.negotiation import HTML
+
+TYPE = f"{HTML}; charset=utf-8"
 
 
-def page_headers(*, style: str, script: str | None = None) -> dict[str, str]:
-    """The headers of a page with that text in its one `style` element, and in its one `script`.
+class Page(msgspec.Struct, frozen=True):
+    """A page, and its headers besides the Content-Type."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+
+def page(title: str, content: str, *, style: str, script: str | None = None) -> Page:
+    """A page with one `style` element, and after its content perhaps one `script`.
 
     No other style or script runs, even if it came into the page; a script speaks to us alone.
     """
     policy = f"default-src 'none'; style-src '{_digest(style)}'; "
     if script is not None:
         policy += f"script-src '{_digest(script)}'; connect-src 'self'; "
-    return {
+        content += f"\n<script>{script}</script>"
+    headers = {
         "Cache-Control": "no-store",
         "Content-Security-Policy": (
             f"{policy}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -20,6 +35,20 @@ def page_headers(*, style: str, script: str | None = None) -> dict[str, str]:
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
     }
+    body = f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+{content}
+</body>
+</html>
+"""
+    return Page(body.encode(), headers)
 
 
 def _digest(text: str) -> str:

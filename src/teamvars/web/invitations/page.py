@@ -6,8 +6,7 @@ Whatever the script shows is set as text, and nothing happens before somebody pr
 
 from importlib import resources
 
-from teamvars.web.http.negotiation import HTML
-from teamvars.web.http.pages import page_headers
+from teamvars.web.http import pages
 
 PATH = "/invitations"
 
@@ -15,16 +14,7 @@ _FOLDER = resources.files("teamvars.web.invitations")
 _STYLE = _FOLDER.joinpath("page.css").read_text(encoding="utf-8")
 _SCRIPT = _FOLDER.joinpath("page.js").read_text(encoding="utf-8")
 
-BODY = f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Invitation</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<main>
+_CONTENT = """<main>
 <h1>Invitation</h1>
 <noscript><p>This page needs JavaScript: the link's secret is for the script alone.</p></noscript>
 <p id="message" role="status">One moment…</p>
@@ -36,10 +26,6 @@ BODY = f"""<!doctype html>
 <button id="copy" type="button">Copy</button>
 <p>Every request carries it: <code>Authorization: Bearer TOKEN</code>.</p>
 </section>
-</main>
-<script>{_SCRIPT}</script>
-</body>
-</html>
-""".encode()
+</main>"""
 
-HEADERS = {"Content-Type": f"{HTML}; charset=utf-8"} | page_headers(style=_STYLE, script=_SCRIPT)
+PAGE = pages.page("Invitation", _CONTENT, style=_STYLE, script=_SCRIPT)

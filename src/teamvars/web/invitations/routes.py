@@ -4,6 +4,7 @@ from teamvars.domain.access import Caller
 from teamvars.security.tokens import hash_token
 from teamvars.services.invitation_links import InvitationLinks
 from teamvars.services.tokens import NewToken
+from teamvars.web.http import pages
 from teamvars.web.http.negotiation import HTML
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
@@ -32,7 +33,7 @@ class InvitationRoutes:
                 page.PATH,
                 self.page,
                 {200: str},
-                sends=dict.fromkeys(page.HEADERS, ""),
+                sends=dict.fromkeys(page.PAGE.headers, ""),
                 media_type=HTML,
                 public=True,
                 name="readInvitationPage",
@@ -62,7 +63,7 @@ class InvitationRoutes:
 
     async def page(self, _: Request) -> Response:
         """Read the page that links open; it is the same for all of them."""
-        return Response(200, page.BODY, page.HEADERS)
+        return Response(200, page.PAGE.body, {"Content-Type": pages.TYPE, **page.PAGE.headers})
 
     async def show(self, request: Request) -> Response:
         """Say who invites whom where; the link stays as good as it was."""

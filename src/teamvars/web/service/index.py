@@ -9,9 +9,8 @@ import msgspec
 
 from teamvars import __version__
 from teamvars.web.dialects import Dialect
-from teamvars.web.http import openapi
-from teamvars.web.http.negotiation import HTML, JSON, prefers_html
-from teamvars.web.http.pages import page_headers
+from teamvars.web.http import openapi, pages
+from teamvars.web.http.negotiation import JSON, prefers_html
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -21,16 +20,7 @@ _STYLE = (
     "body{font:1em/1.5 system-ui,sans-serif;max-width:40em;margin:3em auto;padding:0 1em}"
     "code{background:#8882;padding:.1em .3em}:root{color-scheme:light dark}"
 )
-_PAGE = f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>teamvars</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>teamvars {__version__}</h1>
+_CONTENT = f"""<h1>teamvars {__version__}</h1>
 <p>This service keeps the variables of workspaces and the members of teams. It is for programs and
 the command line; there is nothing to log in to here.</p>
 <ul>
@@ -41,12 +31,9 @@ the command line; there is nothing to log in to here.</p>
 <li><a href="/readyz">/readyz</a> says whether it can do its work.</li>
 </ul>
 <p>Whoever runs this service hands out tokens. The rest of its documents, <code>docs/api.md</code>
-first, come with its source.</p>
-</body>
-</html>
-""".encode()
-
-_HEADERS = {"Vary": "Accept", **page_headers(style=_STYLE)}
+first, come with its source.</p>"""
+_PAGE = pages.page("teamvars", _CONTENT, style=_STYLE)
+_HEADERS = {"Vary": "Accept", **_PAGE.headers}
 
 
 class Index(msgspec.Struct):
@@ -72,7 +59,7 @@ class IndexRoutes:
         """`console` is the path of the console, where there is one."""
         self._json = msgspec.json.encode(Index(list(dialect.categories.values())))
         self._responses: dict[int, type | None] = {200: Index}
-        self._page = Response(200, _PAGE, {"Content-Type": f"{HTML}; charset=utf-8", **_HEADERS})
+        self._page = Response(200, _PAGE.body, {"Content-Type": pages.TYPE, **_HEADERS})
         if console is not None:
             self._responses[302] = None
             self._page = Response(302, b"", {"Location": f"{console}/", **_HEADERS})
