@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from teamvars.console import files
 from teamvars.console.files import File
 from teamvars.domain.errors import not_found
-from teamvars.web.http.negotiation import HTML
+from teamvars.web.http.negotiation import HTML, takes_gzip
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -80,15 +80,6 @@ class _Console:
 
 def _response(request: Request, file: File, headers: Mapping[str, str]) -> Response:
     sent = {"Content-Type": file.media_type, **_EVERY_FILE, **headers}
-    if not _takes_gzip(request.header("accept-encoding") or ""):
+    if not takes_gzip(request.header("accept-encoding")):
         return Response(200, file.content, sent)
     return Response(200, file.compressed, {**sent, "Content-Encoding": "gzip"})
-
-
-def _takes_gzip(accept_encoding: str) -> bool:
-    """Whether it names gzip without forbidding it, as every browser does."""
-    for item in accept_encoding.lower().split(","):
-        coding, _, parameter = item.partition(";")
-        if coding.strip() == "gzip":
-            return parameter.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False

@@ -56,6 +56,11 @@ def prefers_html(accept: str | None) -> bool:
     return page > max(quality(one, "application/*", wide) for one in (MEDIA_TYPE, JSON))
 
 
+def takes_gzip(accept_encoding: str | None) -> bool:
+    """Whether `Accept-Encoding` names gzip without forbidding it, as that of every browser does."""
+    return dict(_qualities(accept_encoding or "")).get("gzip", 0.0) > 0
+
+
 def _qualities(accept: str) -> Iterator[tuple[str, float]]:
     for item in _items(accept):
         media_range, parameters = _media_type(item)
