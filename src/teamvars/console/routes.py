@@ -1,18 +1,19 @@
 """The routes of the console: the shell at each of its pages, and the files that it loads."""
 
 from collections.abc import Mapping
+from itertools import accumulate
 
 from teamvars.console import files
 from teamvars.console.files import File
 from teamvars.domain.errors import not_found
-from teamvars.web.http.negotiation import HTML, takes_gzip
+from teamvars.web.http.negotiation import takes_gzip
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 
 PATH = "/app"
-_DEEPEST = 4
-"""Segments of the longest path of a page: organization, `workspaces`, workspace, what of it."""
+_SEGMENTS = ("/{first}", "/{second}", "/{third}", "/{fourth}")
+"""Those of the longest path of a page: organization, `workspaces`, workspace, what of it."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -40,19 +41,9 @@ _OF_ANOTHER_EDITION = {"Cache-Control": "no-store"}
 def routes() -> list[Route]:
     """One for each depth of a page's path. All are public: what is shown is asked of the API."""
     console = _Console()
-    templates = (PATH + "/{}" * depth for depth in range(_DEEPEST + 1))
-    names = ("first", "second", "third", "fourth")
     return [
-        Route(
-            "GET",
-            template.format(*(f"{{{name}}}" for name in names)),
-            console.respond,
-            {200: None},
-            media_type=HTML,
-            has_page=True,
-            public=True,
-        )
-        for template in templates
+        Route("GET", template, console.respond, {200: None}, public=True)
+        for template in accumulate(_SEGMENTS, initial=PATH)
     ]
 
 
