@@ -7,6 +7,7 @@ from teamvars.console import files
 from teamvars.console.files import File
 from teamvars.domain.errors import not_found
 from teamvars.web.http.negotiation import takes_gzip
+from teamvars.web.http.pages import FILE_HEADERS, headers_of_sources
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
@@ -15,25 +16,22 @@ PATH = "/app"
 _SEGMENTS = ("/{first}", "/{second}", "/{third}", "/{fourth}")
 """Those of the longest path of a page: organization, `workspaces`, workspace, what of it."""
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
-)
 _EVERY_FILE = {
+    **FILE_HEADERS,
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
     "Vary": "Accept-Encoding",
-    "X-Content-Type-Options": "nosniff",
 }
 _SHELL = {
-    "Content-Security-Policy": POLICY,
-    # Whoever leaves and comes back by the browser's history finds no page with values in it.
-    "Cache-Control": "no-store",
+    # Not stored either: whoever comes back by the browser's history finds no page with values.
+    **headers_of_sources(
+        "script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), "
     "payment=(), usb=()",
 }
+POLICY = _SHELL["Content-Security-Policy"]
 _ASSET = {"Cache-Control": "public, max-age=31536000, immutable"}
 _OF_ANOTHER_EDITION = {"Cache-Control": "no-store"}
 

@@ -10,6 +10,9 @@ from teamvars.web.http.negotiation import HTML
 
 TYPE = f"{HTML}; charset=utf-8"
 
+FILE_HEADERS = {"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+"""Those of a page, and of each file that one loads."""
+
 
 class Page(msgspec.Struct, frozen=True):
     """A page, and its headers besides the Content-Type."""
@@ -23,18 +26,10 @@ def page(title: str, content: str, *, style: str, script: str | None = None) -> 
 
     No other style or script runs, even if it came into the page; a script speaks to us alone.
     """
-    policy = f"default-src 'none'; style-src '{_digest(style)}'; "
+    sources = f"style-src '{_digest(style)}'"
     if script is not None:
-        policy += f"script-src '{_digest(script)}'; connect-src 'self'; "
+        sources += f"; script-src '{_digest(script)}'; connect-src 'self'"
         content += f"\n<script>{script}</script>"
-    headers = {
-        "Cache-Control": "no-store",
-        "Content-Security-Policy": (
-            f"{policy}base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        ),
-        "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
-    }
     body = f"""<!doctype html>
 <html lang="en">
 <head>
@@ -48,7 +43,19 @@ def page(title: str, content: str, *, style: str, script: str | None = None) -> 
 </body>
 </html>
 """
-    return Page(body.encode(), headers)
+    return Page(body.encode(), headers_of_sources(sources))
+
+
+def headers_of_sources(sources: str) -> dict[str, str]:
+    """The headers of a page that loads from `sources`, directives of a policy, and nothing else."""
+    return {
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": (
+            f"default-src 'none'; {sources}; "
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        ),
+        **FILE_HEADERS,
+    }
 
 
 def _digest(text: str) -> str:
