@@ -39,7 +39,7 @@ export function shown(text) {
 }
 
 /** A character as JSON would have it. */
-export function escaped(character) {
+function escaped(character) {
   const units = character.split("").map((one) => one.charCodeAt(0).toString(16).padStart(4, "0"));
   return units.map((one) => `\\u${one}`).join("");
 }

@@ -11,7 +11,7 @@ let made = 0;
  */
 export function field({ label, control, pointer, hint }) {
   const id = newId();
-  const input = control.matches("input, select, textarea") ? control : control.querySelector("textarea");
+  const input = control.matches("input, textarea") ? control : control.querySelector("textarea");
   input.id = id;
   const help = hint && h("p", { class: "hint", id: `${id}-hint` }, hint);
   if (help) input.setAttribute("aria-describedby", help.id);
@@ -90,7 +90,7 @@ export function clearErrors(element) {
 }
 
 /** Each error at the field its pointer names, and what names no field below all of them. */
-export function showErrors(element, error) {
+function showErrors(element, error) {
   if (error instanceof Refused && error.status === 401) return; // one is asked to sign in instead
   const errors = error instanceof Refused ? error.errors : [];
   if (!errors.length) return say(element, error);
@@ -114,7 +114,7 @@ function fieldOf(element, pointer) {
 }
 
 function sayAt(place, text) {
-  const control = place.querySelector("input, select, textarea");
+  const control = place.querySelector("input, textarea");
   if (!control) return;
   const id = newId();
   control.setAttribute("aria-invalid", "true");

@@ -3,9 +3,9 @@
 import { readAll } from "./api.js";
 import { h, name } from "./dom.js";
 
-export async function organizationsPage({ account, go, signal, query }) {
+export async function organizationsPage({ account, go, signal }) {
   const found = await readAll("/organizations", { signal });
-  if (found.length === 1 && !query.has("all")) {
+  if (found.length === 1) {
     await go(`/app/${found[0].id}/workspaces`, { replace: true });
     return null;
   }

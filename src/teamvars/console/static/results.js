@@ -2,7 +2,7 @@
 
 import { h, name, shown } from "./dom.js";
 
-const MARKS = { created: "new", updated: "changed", unchanged: "same", deleted: "deleted" };
+const MARKS = { created: "new", updated: "changed", unchanged: "same" };
 const MOST_ROWS = 200;
 
 /** "2 new, 1 changed, 3 the same". */
@@ -24,7 +24,7 @@ export function changesOf(results) {
 export function resultTable(results, heading, more) {
   const sorted = [...results].sort((a, b) => (a.outcome === "unchanged") - (b.outcome === "unchanged"));
   const rows = sorted.slice(0, MOST_ROWS).map((one) =>
-    h("tr", { class: one.outcome },
+    h("tr", {},
       h("td", {}, h("span", { class: `outcome ${one.outcome}` }, MARKS[one.outcome])),
       h("th", { scope: "row" }, name(one.key), h("span", { class: "description" }, one.category)),
       h("td", {}, more(one))));

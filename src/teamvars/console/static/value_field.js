@@ -38,8 +38,8 @@ export function editor(attributes = {}) {
 }
 
 /** The field; `check(true)` has it tried as code from now on, `check(false)` no more. */
-export function valueField(workspaceId, { value, label = "Value", hint, readonly = false }) {
-  const { element, input, mark } = editor({ value, readonly });
+export function valueField(workspaceId, { value, label }) {
+  const { element, input, mark } = editor({ value });
   const preview = h("div", { class: "preview", "aria-live": "polite" });
   const tried = new ValueCheck(workspaceId, (result, error) => {
     mark(result?.error?.line ?? 0);
@@ -53,8 +53,8 @@ export function valueField(workspaceId, { value, label = "Value", hint, readonly
     else tried.stop();
   };
   input.addEventListener("input", () => check(isCode));
-  const whole = h("div", { class: "value-field" },
-    field({ label, control: element, pointer: "/data/attributes/value", hint }), preview);
+  const whole = h("div", {},
+    field({ label, control: element, pointer: "/data/attributes/value" }), preview);
   return { element: whole, input, check };
 }
 

@@ -39,7 +39,6 @@ export function variableForm(said) {
     done(document.data);
   };
   const element = form({
-    class: "variable-form",
     "aria-label": variable ? `Edit ${variable.key}` : "A new variable",
     onsubmit: () => save().catch((error) => meet(error)),
   }, fields.elements, h("div", { class: "actions" },

@@ -50,11 +50,6 @@ export class VariableTable {
     this.#row(variable.id)?.replaceWith(row);
   }
 
-  /** Whether something is open there. */
-  isOpen(id) {
-    return this.#editing.has(id);
-  }
-
   /** Shows the row of a variable again, as it is now, and puts the focus there. */
   close(id, variable) {
     const row = this.#editing.get(id);

@@ -7,7 +7,7 @@ export function readOnly({ key, value, description, sensitive }, close) {
   const shownValue = sensitive
     ? h("p", { class: "write-only" }, icon("lock"), "write-only: nobody reads it back")
     : editor({ value, readonly: true, "aria-label": `Value of ${key}` }).element;
-  return h("div", { class: "variable-form" },
+  return h("div", {},
     h("p", {}, h("strong", {}, name(key)), description && [" · ", name(description)]),
     shownValue,
     h("div", { class: "actions" }, button("Close", close)));

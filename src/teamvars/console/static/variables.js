@@ -42,7 +42,7 @@ class VariablesPage {
     this.tabs = h("div", { class: "tabs-place" });
     this.filter = h("input", { type: "search", "aria-label": "Filter variables", placeholder: "Filter",
       value: context.query.get("key") ?? "", spellcheck: "false", oninput: () => this.#draw() });
-    this.element = h("section", { class: "workspace" },
+    this.element = h("section", {},
       workspaceHead(context, workspace, "variables"),
       this.#toolbar(), this.place, this.summary, this.table.element, this.nothing);
     if (this.may) watchDrops(this.element, context.signal, (file) => this.#import(file));
