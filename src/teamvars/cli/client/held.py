@@ -6,13 +6,11 @@ from typing import Any, NamedTuple
 
 from teamvars.cli.client import reading
 from teamvars.cli.client.api import Api, at
+from teamvars.cli.client.place import WORKSPACE_FLAG
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import NOT_FOUND, USAGE
 from teamvars.domain.names import is_name
 from teamvars.domain.variables import Category, Variable
-
-FLAG = "--workspace"
-"""What a workspace comes from that was said for this one command."""
 
 TERRAFORM = "terraform"
 """What HCP Terraform, and a service in the dialect of that name, calls the category `tool`."""
@@ -77,7 +75,7 @@ def places(api: Api) -> list[Place]:
     says leads to one workspace, never to all.
     """
     given = api.target.workspace
-    if given is None or given.origin != FLAG or is_name(given.value):
+    if given is None or given.origin != WORKSPACE_FLAG or is_name(given.value):
         return [place_of(reading.workspace(api))]
     seen = [place_of(one) for one in reading.workspaces(api)]
     patterns = [pattern.strip() for pattern in given.value.split(",")]

@@ -14,8 +14,8 @@ from teamvars.cli.client.place import Where
 from teamvars.cli.durations import lifetime
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import USAGE, note, print_json, say, say_rows
+from teamvars.domain.tokens import DAY
 
-_DAY = 86_400 * 1_000_000
 _TYPE = "authentication-tokens"
 _MADE = "already_made"
 
@@ -62,7 +62,7 @@ def create(
     Example: teamvars login tokens create --description laptop --expires 90d
     """
     attributes: dict[str, str | None] = {"description": description or None}
-    attributes["expired-at"] = _end(lifetime(expires, 90 * _DAY))
+    attributes["expired-at"] = _end(lifetime(expires, 90 * DAY))
     api = connect(where)
     api.announce("Your tokens")
     document = {"data": {"type": _TYPE, "attributes": attributes}}

@@ -15,6 +15,9 @@ from teamvars.cli.variables import ADDRESS, ORGANIZATION, TOKEN, WORKSPACE
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.names import NAME_RULE, is_name
 
+WORKSPACE_FLAG = "--workspace"
+"""What a workspace comes from that was said for this one command."""
+
 
 class Where(NamedTuple):
     """What the flags of a command say; None where a flag was not given."""
@@ -92,7 +95,7 @@ def resolve(where: Where, *, use_link: bool = True) -> Target:
             (account.organization, "teamvars login"),
         ),
         workspace=_first(
-            (where.workspace, "--workspace"),
+            (where.workspace, WORKSPACE_FLAG),
             (os.environ.get(WORKSPACE), WORKSPACE),
             (linked.workspace, origin),
         ),

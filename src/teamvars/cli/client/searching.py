@@ -8,9 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 import typer
 
 from teamvars.cli.client.api import Api, at, connect
-from teamvars.cli.client.held import FLAG
 from teamvars.cli.client.options import AsJson, CategoryWord, placed
-from teamvars.cli.client.place import Where
+from teamvars.cli.client.place import WORKSPACE_FLAG, Where
 from teamvars.cli.client.tables import glance
 from teamvars.cli.output import note, print_json, say_rows
 from teamvars.domain.names import escaped
@@ -41,7 +40,7 @@ def search(
     if sensitive is not None:
         filters["filter[sensitive]"] = str(sensitive).lower()
     workspace = api.target.workspace
-    if workspace is not None and workspace.origin == FLAG:
+    if workspace is not None and workspace.origin == WORKSPACE_FLAG:
         filters["filter[workspace]"] = workspace.value
     fields = f"key,category,hcl,sensitive,workspace-name{',value' if values else ''}"
     query = {name: text for name, text in filters.items() if text is not None}

@@ -16,9 +16,7 @@ from teamvars.cli.client.wanted import Change, Wanted, compare
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import USAGE
 from teamvars.domain.applies import Outcome
-from teamvars.domain.variables import Category
-
-_MOST_BYTES = 256 * 1024
+from teamvars.domain.variables import MAX_VALUE_BYTES, Category
 
 
 @placed("organization", "workspace")
@@ -117,7 +115,7 @@ def _asked(key: str, file: str | None) -> str:
     """The value from the file, the person at the terminal, or standard input."""
     if file is not None:
         return text_of(file)
-    value = secret(f"{key}: ", _MOST_BYTES + 1)
+    value = secret(f"{key}: ", MAX_VALUE_BYTES + 1)
     if not value and not is_terminal():
         raise Failure(f"There is no value on standard input. An empty one: {key}=", USAGE)
     return value

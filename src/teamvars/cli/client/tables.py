@@ -1,12 +1,13 @@
 """Variables and changes as rows for people."""
 
-from teamvars.cli.client.wanted import OVERWRITTEN, Change
+from teamvars.cli.client.wanted import Change
 from teamvars.domain.applies import Outcome
 from teamvars.domain.names import escaped
 
 _WIDTH = 40
 SIGNS = {Outcome.CREATED: "+", Outcome.UPDATED: "~", Outcome.DELETED: "-"}
 SENSITIVE = "(sensitive)"
+_OVERWRITTEN = "write-only, will be overwritten"
 NOTHING = "There is nothing to change."
 
 
@@ -45,7 +46,7 @@ def _other(name: str, change: Change) -> str:
     if name != "value":
         return name if name != "hcl" else f"hcl {str(wanted.hcl).lower()}"
     if before.sensitive:
-        return OVERWRITTEN
+        return _OVERWRITTEN
     if wanted.sensitive:
         return f"{glance(before.value)} -> {SENSITIVE}"
     return f"{glance(before.value)} -> {glance(wanted.value)}"

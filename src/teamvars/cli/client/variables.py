@@ -10,7 +10,7 @@ from teamvars.cli.client.held import Held, category_of, held
 from teamvars.cli.client.options import AsJson, CategoryWord, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.client.printing import say_text
-from teamvars.cli.client.tables import glance
+from teamvars.cli.client.tables import SENSITIVE, glance
 from teamvars.cli.failures import Failure
 from teamvars.cli.lazy import named
 from teamvars.cli.output import INVALID, USAGE, note, print_json, say_rows
@@ -98,5 +98,5 @@ def _shown(found: Held, variable: Variable) -> list[tuple[str, Any]]:
 
 def _told(value: Any) -> str:
     if value is None:
-        return "(sensitive)"
+        return SENSITIVE
     return escaped(value) if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -6,8 +6,6 @@ from teamvars.domain.applies import Outcome
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.variables import Category, Variable
 
-OVERWRITTEN = "write-only, will be overwritten"
-
 
 class Wanted(Discreet, frozen=True):
     """What a variable should be; None leaves it as it is, or as a new one is."""

@@ -10,13 +10,11 @@ from teamvars.cli.operator import directory_yaml
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.directory_file import FileFaults, read
 from teamvars.cli.operator.invitations import issued_fields, tell_issued
-from teamvars.cli.output import DIFFERENCES, fail, note, print_json, say
+from teamvars.cli.output import DIFFERENCES, INVALID, fail, note, print_json, say
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied, Directory
 from teamvars.services.directory_files.files import Options
 from teamvars.services.operator_invitations import Issued
-
-INVALID = 7
 
 
 def apply(
