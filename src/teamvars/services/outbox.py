@@ -115,8 +115,7 @@ class Outbox:
             await self._give_up(waiting, not_sent.reply)
             return
         due_at = self._clock() + retry_after(waiting.attempts)
-        place = waiting.invited.membership_id, waiting.link.hash
-        await self._database.write(lambda tx: invitations.put_off(tx, *place, due_at))
+        await self._database.write(lambda tx: invitations.put_off(tx, waiting, due_at))
 
     async def _give_up(self, waiting: Waiting, reply: int) -> None:
         await self._settle(waiting, Delivery.FAILED, "fail", {"reply": reply})
@@ -131,7 +130,7 @@ class Outbox:
         async def body(tx: Transaction) -> None:
             ledger = Ledger(tx, caller, self._chain, self._clock())
             await ledger.lock([invited.organization_id])
-            await invitations.settle(tx, invited.membership_id, waiting.link.hash, how)
+            await invitations.settle(tx, waiting, how)
             details = {"user": invited.user.id, **more}
             action = f"invitation.{verb}"
             await ledger.record(invited.organization_id, action, invited.membership_id, details)

@@ -111,24 +111,24 @@ async def claim(tx: Transaction, now: int, until: int) -> Waiting | None:
     return Waiting(_invited(row), Link(bytes(hash_), bytes(sealed), version), attempts)
 
 
-async def settle(tx: Transaction, membership_id: str, link_hash: bytes, how: Delivery) -> None:
+async def settle(tx: Transaction, waiting: Waiting, how: Delivery) -> None:
     """Stores what became of a message, whose secret is erased; unless another is in its place."""
     await tx.execute(
         "UPDATE invitations SET delivery = $3, sealed_secret = NULL, due_at = NULL "
         "WHERE membership_id = $1 AND link_hash = $2",
-        membership_id,
-        link_hash,
+        waiting.invited.membership_id,
+        waiting.link.hash,
         how,
     )
 
 
-async def put_off(tx: Transaction, membership_id: str, link_hash: bytes, due_at: int) -> None:
+async def put_off(tx: Transaction, waiting: Waiting, due_at: int) -> None:
     """Lets a message be tried again then, if it still waits."""
     await tx.execute(
         "UPDATE invitations SET due_at = $3 "
         "WHERE membership_id = $1 AND link_hash = $2 AND due_at IS NOT NULL",
-        membership_id,
-        link_hash,
+        waiting.invited.membership_id,
+        waiting.link.hash,
         due_at,
     )
 
