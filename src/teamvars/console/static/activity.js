@@ -3,7 +3,7 @@
 import { read } from "./api.js";
 import { button, h } from "./dom.js";
 import { eventRow } from "./events.js";
-import { field, form, keepTyped } from "./fields.js";
+import { field, form } from "./fields.js";
 import { organizationHead } from "./organization_head.js";
 import { workspaceHead } from "./workspace_head.js";
 
@@ -75,16 +75,14 @@ class Events {
 function narrowing(filters, query, go) {
   const inputs = filters.map((one) => [one, h("input", { type: "search", value: query.get(one) ?? "",
     spellcheck: "false", autocapitalize: "none", class: one === "key" && "code" })]);
-  const element = form({
+  return form({
     class: "narrowing",
+    isMissed: false,
     onsubmit: () => {
       const said = inputs.filter(([, input]) => input.value.trim());
       const words = new URLSearchParams(said.map(([one, input]) => [one, input.value.trim()])).toString();
-      keepTyped(element, false);
       return go(location.pathname + (words && `?${words}`));
     },
   }, inputs.map(([one, input]) => field({ label: FILTERS[one], control: input })),
   h("button", { class: "button" }, "Show"));
-  element.addEventListener("input", () => keepTyped(element, false));
-  return element;
 }

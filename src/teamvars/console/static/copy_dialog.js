@@ -3,7 +3,7 @@
 import { Change, Refused, read, readPage, send } from "./api.js";
 import { show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
-import { choice, field, form, keepTyped } from "./fields.js";
+import { choice, field, form } from "./fields.js";
 import { changesOf, itemErrors, resultTable, summaryOf } from "./results.js";
 
 const SOURCE = "/data/relationships/source/data/id";
@@ -25,13 +25,11 @@ class Copy {
       autocapitalize: "none", maxlength: 90, oninput: () => this.#suggest() });
     this.conflict = choice({ legend: "What is here already", chosen: "skip",
       options: [{ value: "skip", label: "Leave as it is" }, { value: "replace", label: "Replace" }] });
-    this.choosing = form({ onsubmit: () => this.#look() },
+    this.choosing = form({ onsubmit: () => this.#look(), isMissed: false },
       field({ label: "From workspace", control: this.source, pointer: SOURCE,
         hint: "One of the same organization, that you may read." }),
       this.names, this.conflict.element,
       h("div", { class: "actions" }, h("button", { class: "button primary" }, "Preview"), button("Cancel", close)));
-    // What is chosen here is nothing that anybody would miss.
-    this.choosing.addEventListener("input", () => keepTyped(this.choosing, false));
     this.preview = h("div", { hidden: true });
     this.element = h("div", {}, this.choosing, this.preview);
     this.#suggest();

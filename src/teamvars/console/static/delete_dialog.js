@@ -3,7 +3,7 @@
 import { Refused, remove } from "./api.js";
 import { show } from "./dialogs.js";
 import { button, h, name } from "./dom.js";
-import { field, form, keepTyped } from "./fields.js";
+import { field, form } from "./fields.js";
 
 /** `done()` is called once it is gone. */
 export function deleteDialog(workspaceId, { id, key, version }, done) {
@@ -12,8 +12,9 @@ export function deleteDialog(workspaceId, { id, key, version }, done) {
   input.addEventListener("input", () => {
     sure.disabled = input.value !== key && input.value !== spelled(key);
   });
-  show("Delete this variable?", (close) => {
-    const element = form({
+  show("Delete this variable?", (close) =>
+    form({
+      isMissed: false,
       onsubmit: async () => {
         if (sure.disabled) throw new Error("Type the key first, as it stands above.");
         try {
@@ -28,11 +29,7 @@ export function deleteDialog(workspaceId, { id, key, version }, done) {
     },
       h("p", {}, "Its value goes for good: ", h("strong", { class: "code" }, name(key))),
       field({ label: "Type the key to confirm", control: input }),
-      h("div", { class: "actions" }, sure, button("Cancel", close)));
-    // A key typed here is nothing that anybody would miss.
-    element.addEventListener("input", () => keepTyped(element, false));
-    return element;
-  });
+      h("div", { class: "actions" }, sure, button("Cancel", close))));
 }
 
 /** As it is shown: with what nobody can type spelled out. */

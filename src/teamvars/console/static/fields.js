@@ -45,12 +45,13 @@ export function choice({ legend, options, chosen, pointer, onchange, quiet = fal
 
 /**
  * A form that says what is wrong with it. `onsubmit` returns a promise: until it settles the form
- * cannot be sent again, and what it throws is shown where it belongs.
+ * cannot be sent again, and what it throws is shown where it belongs. Nobody leaves what is typed in
+ * it unasked, unless it is nothing that would be missed.
  */
-export function form({ onsubmit, ...attributes }, ...children) {
+export function form({ onsubmit, isMissed = true, ...attributes }, ...children) {
   const summary = h("div", { class: "errors", role: "alert" });
   const element = h("form", { novalidate: true, autocomplete: "off", ...attributes }, children, summary);
-  element.addEventListener("input", () => keepTyped(element, true));
+  if (isMissed) element.addEventListener("input", () => keepTyped(element, true));
   element.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (element.getAttribute("aria-busy") === "true") return;

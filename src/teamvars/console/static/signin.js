@@ -2,7 +2,7 @@
 
 import { read, Refused } from "./api.js";
 import { h } from "./dom.js";
-import { field, form, keepTyped } from "./fields.js";
+import { field, form } from "./fields.js";
 import * as session from "./session.js";
 
 /**
@@ -16,6 +16,7 @@ export function signInForm(reason, kept, done) {
   });
   const element = form({
     class: "card",
+    isMissed: false, // it is somewhere else as well
     onsubmit: async () => {
       const token = input.value.trim();
       const account = await accountOf(token);
@@ -28,7 +29,6 @@ export function signInForm(reason, kept, done) {
       hint: "Whoever runs this server hands out the first one. You make others yourself." }),
     h("div", { class: "actions" }, h("button", { class: "button primary" }, "Sign in")),
     h("p", { class: "hint" }, "It is kept for this tab alone, and for 30 minutes without a key or a click."));
-  element.addEventListener("input", () => keepTyped(element, false)); // it is somewhere else as well
   return h("section", { class: "sign-in" },
     h("h1", { tabindex: -1 }, "Sign in"),
     reason !== "none" && h("p", { class: "notice", role: "alert" }, session.REASONS[reason]),
