@@ -13,9 +13,11 @@ from teamvars.domain.variable_search import (
     SearchAccess,
     VariableSearch,
 )
+from teamvars.domain.variables import value_size
 from teamvars.security.cursors import Cursors
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock, cursors
+from teamvars.services.batches import in_batches
 from teamvars.storage import search_access, variable_search, variables
 from teamvars.storage.database import Database, Transaction
 
@@ -65,7 +67,8 @@ class Searches:
         granted, page, sealed = await self._database.read(body)
         key = self._sealer.data_key(granted.key)
         further = page.following and self._cursors.seal(page.following, _list_of(granted))
-        return FoundVariables(_batches(page.items, sealed, key), further)
+        opened = _opened(page.items, sealed, key)
+        return FoundVariables(in_batches(opened, _size, _BATCH_BYTES), further)
 
     async def place_older(self) -> None:
         """Has searches find what an older release has added beside this one, some at a time."""
@@ -82,22 +85,18 @@ def _list_of(granted: SearchAccess) -> str:
     return f"variables of {granted.organization_id}"
 
 
-def _batches(
+def _opened(
     found: Sequence[FoundVariable], sealed: Mapping[str, bytes], key: DataKey
-) -> Iterator[Sequence[FoundVariable]]:
-    """Opens the values of a batch when it is asked for."""
-    batch: list[FoundVariable] = []
-    room = _BATCH_BYTES
+) -> Iterator[FoundVariable]:
+    """Opens each value when it is asked for."""
     for one in found:
         value = sealed.get(one.variable.id)
         if value is None:
-            batch.append(one)
-            continue
-        opened = one.variable.with_value(key.open(value, one.variable))
-        batch.append(FoundVariable(opened, one.workspace))
-        room -= len(value)
-        if room <= 0:
-            yield batch
-            batch, room = [], _BATCH_BYTES
-    if batch:
-        yield batch
+            yield one
+        else:
+            shown = one.variable.with_value(key.open(value, one.variable))
+            yield FoundVariable(shown, one.workspace)
+
+
+def _size(one: FoundVariable) -> int:
+    return value_size(one.variable.value or "")

@@ -1,7 +1,7 @@
 """The variables of a workspace: list, create, read, update, delete."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from teamvars.domain.workspaces import Quota, Usage, Workspace
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock
+from teamvars.services.batches import in_batches
 from teamvars.services.changes import Changes
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.rendered import Rendered, RenderedLists
@@ -229,7 +230,7 @@ class Variables:
         )
         if found is None:
             return None
-        batches = iter((list(found),)) if few else _batches(found)
+        batches = iter((list(found),)) if few else in_batches(found, _size, _BATCH_BYTES)
         return await render(VariableList(workspace, batches, head))
 
     async def _write(
@@ -302,18 +303,8 @@ def _is_one_batch(usage: Usage) -> bool:
     return usage.variables * _ROW_BYTES + usage.value_bytes <= _BATCH_BYTES
 
 
-def _batches(found: Iterable[Variable]) -> Iterator[Sequence[Variable]]:
-    """The variables in batches, whose values are opened when their batch is asked for."""
-    batch: list[Variable] = []
-    room = _BATCH_BYTES
-    for variable in found:
-        batch.append(variable)
-        room -= _ROW_BYTES + len(variable.value or "")
-        if room <= 0:
-            yield batch
-            batch, room = [], _BATCH_BYTES
-    if batch:
-        yield batch
+def _size(variable: Variable) -> int:
+    return _ROW_BYTES + len(variable.value or "")
 
 
 def _hidden(variable: Variable) -> Variable:

@@ -19,7 +19,7 @@ from teamvars.domain.workspaces import Quota, Usage, Workspace
 from teamvars.pace import Pace
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, Sealer
-from teamvars.services import Clock
+from teamvars.services import Clock, batches
 from teamvars.services.syntax import Unparsed, Verdicts
 from teamvars.storage import variables
 from teamvars.storage.database import Transaction
@@ -254,16 +254,7 @@ def in_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]
     """The items in batches, each with about as many rows and bytes of values as may be fetched,
     opened or written in one go.
     """
-    batch: list[T] = []
-    room = _BATCH_BYTES
-    for item in items:
-        batch.append(item)
-        room -= _ROW_BYTES + size(item)
-        if room <= 0:
-            yield batch
-            batch, room = [], _BATCH_BYTES
-    if batch:
-        yield batch
+    return batches.in_batches(items, lambda item: _ROW_BYTES + size(item), _BATCH_BYTES)
 
 
 def _to_open(draft: VariableDraft, stored: StoredVariable | None) -> int:

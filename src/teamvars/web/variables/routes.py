@@ -2,9 +2,6 @@
 
 from functools import partial
 
-import msgspec
-
-from teamvars.pace import Pace
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableInWorkspace, VariableList, Variables
 from teamvars.web.dialects import Dialect
@@ -15,12 +12,13 @@ from teamvars.web.http.negotiation import (
     is_known,
 )
 from teamvars.web.http.request import Request
-from teamvars.web.http.response import PIECE_BYTES, Response
+from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.variables import documents, requests
 from teamvars.web.variables.deprecations import DEPRECATED_FILTER
 from teamvars.web.variables.documents import VariableDocument, VariableListDocument
 from teamvars.web.variables.entity_tags import entity_tag, wanted_versions
+from teamvars.web.variables.rendering import rendered
 
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
 _ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
@@ -159,22 +157,10 @@ class VariableRoutes:
         return Response.document(200, self._document(updated), {"ETag": self._tag_of(updated)})
 
     async def _render(self, found: VariableList) -> Rendered:
-        """The document of the list. Between the pieces of a long one others have the loop."""
-        tag = entity_tag(found.head.hex(), found.workspace, self._dialect)
-        pieces = []
-        piece = bytearray(b'{"data":[')
-        comma = b""
-        pace = Pace()
-        for batch in found.batches:
-            resources = documents.variables(batch, found.workspace, self._dialect)
-            piece += comma + msgspec.json.encode(resources)[1:-1]
-            comma = b","
-            if len(piece) > PIECE_BYTES:
-                pieces.append(bytes(piece))
-                piece.clear()
-                await pace.give_way()
-        piece += b"]}"
-        return Rendered(tag, (*pieces, bytes(piece)))
+        """The document of the list."""
+        workspace = found.workspace
+        batches = (documents.variables(one, workspace, self._dialect) for one in found.batches)
+        return await rendered(entity_tag(found.head.hex(), workspace, self._dialect), batches)
 
     def _document(self, found: VariableInWorkspace) -> VariableDocument:
         return documents.variable(found.variable, found.workspace, self._dialect)

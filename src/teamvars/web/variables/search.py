@@ -7,9 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from teamvars.domain.variable_search import FoundVariable, KeyRange, VariableSearch
 from teamvars.domain.variables import Category
-from teamvars.pace import Pace
-from teamvars.services.rendered import Rendered
-from teamvars.services.variable_search import FoundVariables, Searches
+from teamvars.services.variable_search import Searches
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import cursors
 from teamvars.web.http.cursors import CursorLinks
@@ -30,6 +28,7 @@ from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.variables import documents
 from teamvars.web.variables.documents import VariableRelationships
+from teamvars.web.variables.rendering import rendered
 
 _PATH = "/api/v2/organizations/{organization}/vars"
 _KEY = Parameter(
@@ -129,8 +128,9 @@ class VariableSearchRoutes:
         caller, organization = request.require_caller(), request.path("organization")
         found = await self._searches.variables(caller, organization, wanted, cursor)
         links = cursors.links(request, size, cursor, found.further)
-        rendered = await self._rendered(found, shown, links)
-        return Response(200, rendered, {"Content-Type": MEDIA_TYPE})
+        batches = ([self._resource(one, shown) for one in batch] for batch in found.batches)
+        document = await rendered("", batches, b',"links":' + msgspec.json.encode(links))
+        return Response(200, document, {"Content-Type": MEDIA_TYPE})
 
     def _wanted_category(self, request: Request) -> Category | None:
         word = text_of(request, self._category)
@@ -138,21 +138,6 @@ class VariableSearchRoutes:
             listed = " or ".join(self._categories)
             raise invalid(self._category.name, f"A category is {listed}.")
         return None if word is None else self._categories[word]
-
-    async def _rendered(
-        self, found: FoundVariables, shown: frozenset[str], links: CursorLinks
-    ) -> Rendered:
-        """The document. Between the batches of a long one others have the loop."""
-        pieces = [b'{"data":[']
-        pace = Pace()
-        for batch in found.batches:
-            resources = msgspec.json.encode([self._resource(one, shown) for one in batch])[1:-1]
-            if len(pieces) > 1:
-                pieces.append(b",")
-                await pace.give_way()
-            pieces.append(resources)
-        pieces.append(b'],"links":' + msgspec.json.encode(links) + b"}")
-        return Rendered("", tuple(pieces))
 
     def _resource(self, one: FoundVariable, shown: frozenset[str]) -> FoundResource:
         (whole,) = documents.variables([one.variable], one.workspace, self._dialect)
