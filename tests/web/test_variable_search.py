@@ -1,7 +1,9 @@
 """`GET /organizations/:organization/vars`: the variables a caller may read, on both engines."""
 
+import asyncio
 import itertools
 import random
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -13,8 +15,10 @@ from teamvars.domain.names import fold
 from teamvars.domain.pages import Page
 from teamvars.domain.variable_search import Place, VariableSearch
 from teamvars.security.cursors import Cursors
+from teamvars.services.turns import WAITERS_EACH
 from teamvars.storage import search_access, variable_search
 from teamvars.storage.database import Transaction
+from teamvars.web.http.fair_slots import LONE_SLOTS
 from tests.services.calls import caller
 from tests.support.deployment import Deployment
 from tests.support.tenant import Tenant, build_tenant, variable_document
@@ -426,6 +430,28 @@ async def test_a_page_with_values_ends_at_a_mebibyte(tenant: Tenant) -> None:
     values = {one["attributes"]["key"]: one["attributes"]["value"] for one in found[0] + found[1]}
     assert values == {f"k{n}": None if n == 2 else large for n in range(9)}
     assert len((await page(tenant, size=100))["data"]) == 9
+
+
+async def test_long_pages_of_values_take_turns_and_keep_nobody_else_waiting(
+    tenant: Tenant,
+) -> None:
+    assert (await apply(tenant, item("k", "env", value="x" * 200_000), who="owner")).is_success
+    path = f"/organizations/{tenant.organization}/vars"
+
+    async def asked(query: str) -> Counter[str]:
+        each = [tenant.call("owner", "GET", path + query) for _ in range(LONE_SLOTS)]
+        short = tenant.call("owner", "GET", tenant.vars_path("payments"))
+        *answers, between = await asyncio.gather(*each, short)
+        assert between.status_code == 200
+        return Counter(
+            "found" if one.is_success else one.json()["errors"][0]["code"] for one in answers
+        )
+
+    counted = await asked("?fields[vars]=value")
+    assert counted.keys() == {"found", "too_many_requests"}
+    assert counted["found"] > WAITERS_EACH
+    for query in ("", "?fields[vars]=value&filter[key]=none"):
+        assert await asked(query) == {"found": LONE_SLOTS}
 
 
 async def test_what_an_older_release_adds_is_found_once_the_house_was_kept(

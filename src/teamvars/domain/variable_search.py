@@ -14,7 +14,8 @@ from teamvars.domain.variables import MAX_KEY_CHARACTERS, Category, Variable
 from teamvars.domain.workspaces import Workspace
 
 MAX_PAGE_VALUE_BYTES = 1024 * 1024
-"""The bytes of values on a page; the value that exceeds them is the first of the next page."""
+"""The bytes of values on a page; the value that exceeds them is the first of the next page, unless
+it is the first of its own."""
 
 _LAST_CHARACTER = "\U0010ffff"
 _BEFORE_SURROGATES, _AFTER_SURROGATES = "\ud7ff", "\ue000"
@@ -120,10 +121,11 @@ class SearchAccess(msgspec.Struct, frozen=True):
 
 
 class FoundVariable(msgspec.Struct, frozen=True):
-    """A variable and where it is."""
+    """A variable and where it is. `value_bytes` are those of a value that may be shown."""
 
     variable: Variable
     workspace: Workspace
+    value_bytes: int
 
 
 def _successor(prefix: str) -> str:

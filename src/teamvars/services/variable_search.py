@@ -1,6 +1,7 @@
 """Searching all variables of an organization that a caller may read."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -13,7 +14,6 @@ from teamvars.domain.variable_search import (
     SearchAccess,
     VariableSearch,
 )
-from teamvars.domain.variables import value_size
 from teamvars.security.cursors import Cursors
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.services import Clock, cursors
@@ -21,7 +21,8 @@ from teamvars.services.batches import in_batches
 from teamvars.storage import search_access, variable_search, variables
 from teamvars.storage.database import Database, Transaction
 
-_BATCH_BYTES = 64 * 1024
+SHORT_BYTES = 64 * 1024
+"""Values of so many bytes are opened and written in one go."""
 
 _Page = CursorPaged[FoundVariable, Place]
 
@@ -47,14 +48,21 @@ class Searches:
         self._clock = clock
 
     async def variables(
-        self, caller: Caller, organization: str, wanted: VariableSearch, cursor: str | None
-    ) -> FoundVariables:
+        self,
+        caller: Caller,
+        organization: str,
+        wanted: VariableSearch,
+        cursor: str | None,
+        *,
+        long: bool = True,
+    ) -> FoundVariables | None:
         """A page of the variables that are wanted and that the caller may read, after the cursor.
 
+        Unless it may be long: None where the values have more than `SHORT_BYTES`; none is read.
         Refuses: unauthenticated, not found, a cursor that this organization's list never had.
         """
 
-        async def body(tx: Transaction) -> tuple[SearchAccess, _Page, Mapping[str, bytes]]:
+        async def body(tx: Transaction) -> tuple[SearchAccess, _Page, Mapping[str, bytes]] | None:
             granted = await search_access.search(
                 tx, caller, self._clock(), organization, wanted.workspace
             )
@@ -62,13 +70,19 @@ class Searches:
             after = cursors.opened(self._cursors, cursor, _list_of(granted), Place)
             page = await variable_search.find_page(tx, granted, replace(wanted, after=after))
             shown = _readable(page) if wanted.values else []
+            if shown and not long and sum(one.value_bytes for one in page.items) > SHORT_BYTES:
+                return None
             return granted, page, await variable_search.sealed_values(tx, shown) if shown else {}
 
-        granted, page, sealed = await self._database.read(body)
+        found = await self._database.read(body)
+        if found is None:
+            return None
+        granted, page, sealed = found
         key = self._sealer.data_key(granted.key)
         further = page.following and self._cursors.seal(page.following, _list_of(granted))
         opened = _opened(page.items, sealed, key)
-        return FoundVariables(in_batches(opened, _size, _BATCH_BYTES), further)
+        batches = in_batches(opened, attrgetter("value_bytes"), SHORT_BYTES)
+        return FoundVariables(batches, further)
 
     async def place_older(self) -> None:
         """Has searches find what an older release has added beside this one, some at a time."""
@@ -94,9 +108,4 @@ def _opened(
         if value is None:
             yield one
         else:
-            shown = one.variable.with_value(key.open(value, one.variable))
-            yield FoundVariable(shown, one.workspace)
-
-
-def _size(one: FoundVariable) -> int:
-    return value_size(one.variable.value or "")
+            yield replace(one, variable=one.variable.with_value(key.open(value, one.variable)))

@@ -238,7 +238,8 @@ def _most(rows: Sequence[Row], wanted: VariableSearch) -> int:
 
 
 def _found(row: Row, granted: SearchAccess) -> FoundVariable:
-    key, _, category, id_, workspace_id, name, description, hcl, sensitive, version_id, at, _ = row
+    *most, sensitive, version_id, at, value_bytes = row
+    key, _, category, id_, workspace_id, name, description, hcl = most
     workspace = Workspace(workspace_id, name, granted.organization_id, granted.organization_name)
     variable = Variable(
         id=id_,
@@ -252,4 +253,4 @@ def _found(row: Row, granted: SearchAccess) -> FoundVariable:
         version_id=version_id,
         created_at=at,
     )
-    return FoundVariable(variable, workspace)
+    return FoundVariable(variable, workspace, 0 if sensitive else value_bytes)

@@ -54,6 +54,11 @@ class Target:
         return self.tenant.tokens["owner"]
 
     @property
+    def mate(self) -> str:
+        """A token that may do as much, of another principal."""
+        return self.tenant.tokens["organization-token"]
+
+    @property
     def foreigner(self) -> str:
         """A token of another organization."""
         return self.tenant.tokens["other-organization-token"]

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from teamvars.services.applies.applies import Applies
 from teamvars.services.applies.copies import Copies
 from teamvars.services.applies.plans import Applied
-from teamvars.services.applies.turns import Turns
+from teamvars.services.turns import Turns
 from teamvars.web.applies import copies, documents, requests
 from teamvars.web.applies.documents import ResultsDocument
 from teamvars.web.dialects import Dialect
@@ -79,6 +79,8 @@ class ApplyRoutes:
         draft = await requests.draft(request.document, workspace_id, self._dialect)
         # A short one that prunes may delete as much as there is.
         has_turn = not draft.prune or request.body_bytes > _SHORT_BYTES
+        if not has_turn:
+            request.leave_slot()
         async with nullcontext() if has_turn else self._turns.turn(caller):
             work = self._applies.apply(caller, workspace_id, draft, wanted_versions(request))
             return await request.changed(work, self._applied)

@@ -64,7 +64,7 @@ class Admission:
         party = self._party(request)
         if not self._slots.enter(party):
             await self._slots.wait(party)
-        request.slot = party
+        request.slot, request.slots = party, self
 
     def leave(self, request: Request) -> None:
         """Gives the request's slot back, if it has one, and remembers who was let in."""

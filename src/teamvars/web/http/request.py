@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
 from teamvars.domain.access import Caller
@@ -46,6 +46,13 @@ _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 T = TypeVar("T")
 
 
+class Slots(Protocol):
+    """Where requests have their slots from."""
+
+    def leave(self, request: "Request") -> None:
+        """Gives the request's slot back, if it has one."""
+
+
 class Request:
     """One request; `document` is its JSON body where the route takes one."""
 
@@ -67,6 +74,8 @@ class Request:
         """Whose it is counted as, once that is known."""
         self.slot: Party | None = None
         """Whose slot it holds."""
+        self.slots: Slots | None = None
+        """Where it has that from."""
         self._receive = receive
         self._time_limits = time_limits
         self._bodies = bodies
@@ -80,6 +89,11 @@ class Request:
         self._is_abandoned = False
         self.body_pending = self.has_body
         """Whether some of the body is yet to be received."""
+
+    def leave_slot(self) -> None:
+        """Gives its slot back, for what has a bound of its own."""
+        if self.slots is not None:
+            self.slots.leave(self)
 
     def header(self, name: str) -> str | None:
         """A request header by lower-case name."""

@@ -1,5 +1,6 @@
 """The route that searches the variables of an organization: decode, call, encode."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -7,7 +8,8 @@ from msgspec import UNSET, UnsetType
 
 from teamvars.domain.variable_search import FoundVariable, KeyRange, VariableSearch
 from teamvars.domain.variables import Category
-from teamvars.services.variable_search import Searches
+from teamvars.services.turns import Turns
+from teamvars.services.variable_search import FoundVariables, Searches
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import cursors
 from teamvars.web.http.cursors import CursorLinks
@@ -83,6 +85,7 @@ class VariableSearchRoutes:
 
     def __init__(self, searches: Searches, dialect: Dialect) -> None:
         self._searches = searches
+        self._turns = Turns()
         self._dialect = dialect
         self._categories = {word: category for category, word in dialect.categories.items()}
         words = {"type": "string", "enum": list(self._categories)}
@@ -126,7 +129,22 @@ class VariableSearchRoutes:
             values=_VALUE in shown,
         )
         caller, organization = request.require_caller(), request.path("organization")
-        found = await self._searches.variables(caller, organization, wanted, cursor)
+        find = partial(self._searches.variables, caller, organization, wanted, cursor)
+        found = await find(long=False)
+        if found is not None:
+            return await self._response(request, found, shown)
+        # Escaped, a page of values takes six times its room: one at a time bounds what many take,
+        # and their slots are for others meanwhile.
+        request.leave_slot()
+        async with self._turns.turn(caller):
+            found = await find()
+            assert found is not None  # however long it is
+            return await self._response(request, found, shown)
+
+    async def _response(
+        self, request: Request, found: FoundVariables, shown: frozenset[str]
+    ) -> Response:
+        cursor, size = cursors.requested(request)
         links = cursors.links(request, size, cursor, found.further)
         batches = ([self._resource(one, shown) for one in batch] for batch in found.batches)
         document = await rendered("", batches, b',"links":' + msgspec.json.encode(links))

@@ -1,4 +1,4 @@
-"""Long applies and copies, one at a time in a worker, whoever sends them.
+"""Long work of one kind, one at a time in a worker, whoever asks for it.
 
 Each leaves the event loop to others between its steps. Several at once would leave it to each
 other, and one that waits for its next step while it holds a lock would hold it all the longer.
