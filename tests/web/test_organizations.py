@@ -12,9 +12,12 @@ from teamvars.domain.audit import AuditEntry, AuditFilter
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
+from tests.services.calls import caller
 from tests.support.deployment import Deployment, operator
 from tests.support.tenant import Tenant, faults, variable_document
+from tests.support.turns import turns_of_others
 from tests.web.dialects import terraform
+from tests.web.test_applies import apply, item
 
 
 def document(**attributes: Any) -> dict[str, Any]:
@@ -316,6 +319,18 @@ async def test_racing_renames_to_one_name_have_one_winner(tenant: Tenant) -> Non
     )
     assert sorted(one.status_code for one in answers) == [200, 422]
     assert await tenant.deployment.audit_holds()
+
+
+async def test_others_go_on_while_a_large_organization_is_deleted(tenant: Tenant) -> None:
+    for name in tenant.workspaces:
+        made = [item(f"k{n}", "env") for n in range(2_000)]
+        assert (await apply(tenant, *made, who="owner", workspace=name)).is_success
+    services = tenant.deployment.services
+    deleting = services.organizations.delete(
+        caller(tenant, "owner"), tenant.organization, force=True
+    )
+    _, turns = await turns_of_others(deleting)
+    assert turns > 100
 
 
 async def test_an_organization_with_variables_is_deleted_only_when_that_is_forced(

@@ -128,7 +128,7 @@ class Organizations:
             variables = await _count_variables(tx, organization, force=force)
             await organization_changes.delete(ledger, organization, children, variables)
 
-        await self._database.write(body)
+        await self._database.write_in_turns(body)
 
 
 async def _locked(ledger: Ledger, caller: Caller, name: str) -> OrganizationAccess:

@@ -138,4 +138,4 @@ async def update(tx: Transaction, organization: Organization) -> None:
 
 async def delete(tx: Transaction, organization_id: str) -> None:
     """Removes an organization with all that is its own; users are not."""
-    await tx.execute("DELETE FROM organizations WHERE id = $1", organization_id)
+    await tx.execute_long("DELETE FROM organizations WHERE id = $1", organization_id)

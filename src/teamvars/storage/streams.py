@@ -74,7 +74,7 @@ async def insert(tx: Transaction, *begun: Stream) -> None:
 async def delete(tx: Transaction, stream_ids: Sequence[str]) -> None:
     """Deletes the streams of deleted subjects; their entries stay."""
     ids = json.dumps(stream_ids)
-    await tx.execute("DELETE FROM streams WHERE id IN {each $1}", ids)
+    await tx.execute_long("DELETE FROM streams WHERE id IN {each $1}", ids)
 
 
 async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
