@@ -12,10 +12,10 @@ import pytest
 
 from teamvars import wiring
 from teamvars.domain.audit import AuditFilter
-from teamvars.domain.invitations import Delivery
+from teamvars.domain.invitations import Delivery, Letter
 from teamvars.domain.memberships import InvitationDraft, Membership
 from teamvars.mail import smtp
-from teamvars.mail.smtp import Server
+from teamvars.mail.smtp import Mailer, NotSent, Server
 from teamvars.security.certificates import throw_away
 from teamvars.services import outbox
 from teamvars.storage import memberships
@@ -296,6 +296,25 @@ async def test_a_message_goes_out_at_once_and_those_of_other_processes_soon(
         await invite(other)
     await mailbox.next(2)
     running.cancel()
+
+
+async def test_it_ends_also_where_a_cancellation_is_lost(
+    mailing: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def send(_: Mailer, __: Letter) -> None:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            raise NotSent("it was not heard") from None
+
+    monkeypatch.setattr(Mailer, "send", send)
+    made = await invite(mailing)
+    running = asyncio.create_task(mailing.services.outbox.run())
+    await asyncio.sleep(0.1)
+    running.cancel()
+    done, _ = await asyncio.wait([running], timeout=10)
+    assert done
+    assert await delivery(mailing, made) is Delivery.WAITING
 
 
 # TLS

@@ -50,7 +50,10 @@ class Outbox:
 
     async def run(self) -> None:
         """Sends until it is cancelled."""
-        while self._mailer is not None:
+        task = asyncio.current_task()
+        assert task is not None
+        # `asyncio.wait_for`, by which answers are awaited, can lose a cancellation before 3.12.
+        while self._mailer is not None and not task.cancelling():
             try:
                 while await self.send_next():
                     pass
