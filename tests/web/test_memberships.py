@@ -141,6 +141,8 @@ async def test_whoever_was_invited_is_not_found_by_a_name_of_their_own(tenant: T
     moved = Directory((UserEntry(username, f"{mark}@moved.example"),))
     await tenant.deployment.services.directory.apply(operator(), moved, Options())
     assert await listed(tenant, f"?filter[email]={mark}@moved.example") == []
+    assert await listed(tenant, f"?filter[user]={mark}@moved.example,{username}") == []
+    assert await listed(tenant, f"?filter[user]={email}") == [shown["data"]["id"]]
     assert await listed(tenant, f"?filter[email]={email}") == [shown["data"]["id"]]
 
 
@@ -293,6 +295,9 @@ async def test_memberships_are_found_and_paged(tenant: Tenant) -> None:
     assert await listed(tenant, "?q=%25") == []
     email = f"reader-{tenant.organization.removeprefix('org-')}@EXAMPLE.com"
     assert await listed(tenant, f"?filter[email]={email},x@y.z") == [tenant.memberships["reader"]]
+    username = f"Plain-{tenant.organization.removeprefix('org-')}"
+    named = sorted(tenant.memberships[who] for who in ("reader", "plain"))
+    assert await listed(tenant, f"?filter[user]={email},{username},plain,x@y.z") == named
     assert await listed(tenant, "?page[size]=3&page[number]=2") == everyone[3:6]
     answer = await tenant.call("owner", "GET", path_of(tenant) + "?page[number]=999&include=")
     said = answer.json()["meta"]["pagination"]
@@ -318,11 +323,14 @@ async def test_what_a_query_may_not_ask_for_is_refused(
         assert parameter != "include" or "include parameter" in error["detail"]
 
 
-@pytest.mark.parametrize("name", ["q", "filter[email]", "filter[names]", "search[name]"])
+@pytest.mark.parametrize(
+    "name", ["q", "filter[email]", "filter[user]", "filter[names]", "search[name]"]
+)
 async def test_a_nul_in_a_query_is_refused(tenant: Tenant, name: str) -> None:
     paths = {
         "q": path_of(tenant),
         "filter[email]": path_of(tenant),
+        "filter[user]": path_of(tenant),
         "filter[names]": f"/organizations/{tenant.organization}/teams",
         "search[name]": f"/organizations/{tenant.organization}/workspaces",
     }
@@ -343,6 +351,8 @@ async def test_a_teams_memberships_are_full_resources_whole_or_paged(tenant: Ten
     path = tenant.linkage_path("writers", TYPE)
     whole = (await tenant.call("plain", "GET", path)).json()
     assert whole.keys() == {"data"}
+    found = (await tenant.call("plain", "GET", f"{path}?q=invited_")).json()["data"]
+    assert [one["id"] for one in found] == [tenant.memberships["invited_writer"]]
     assert len(whole["data"]) == 2
     assert all("email" in one["attributes"] for one in whole["data"])
     paged = (

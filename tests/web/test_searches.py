@@ -25,6 +25,7 @@ NARROWING = (
     "filter",
     "filter[names]",
     "filter[email]",
+    "filter[user]",
     "filter[status]",
     "filter[project][id]",
     "filter[workspace][id]",

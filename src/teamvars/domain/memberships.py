@@ -72,11 +72,13 @@ class Membership(msgspec.Struct, frozen=True):
 class MembershipFilter(msgspec.Struct, frozen=True):
     """Which memberships are wanted; None lets all through.
 
-    `search` is a part of the username or e-mail address; `emails` are whole ones.
+    `search` is a part of the username or e-mail address; `names` are whole ones of either, `emails`
+    whole addresses.
     """
 
     search: str | None = None
     emails: tuple[str, ...] | None = None
+    names: tuple[str, ...] | None = None
     status: Status | None = None
 
 

@@ -30,6 +30,8 @@ _COLUMNS = (
 _FOLDED_USERNAME = "coalesce(memberships.invited_as_folded, users.username_folded)"
 _FOLDED_EMAIL = "coalesce(memberships.invited_as_folded, users.email_folded)"
 _FOLDED = (_FOLDED_USERNAME, _FOLDED_EMAIL)
+_LIKE = " OR ".join(f"{folded} LIKE $n ESCAPE '!'" for folded in _FOLDED)
+_NAMED = " OR ".join(f"{folded} IN {{each $n}}" for folded in _FOLDED)
 # Of what an older release has accepted the row may be left; it is no invitation any more.
 _TABLES = (
     "memberships JOIN users ON users.id = memberships.user_id "
@@ -270,29 +272,23 @@ async def remove_from_team(
 
 
 def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[object]]:
-    conditions: list[str] = []
-    args: list[object] = []
+    members = "SELECT membership_id FROM team_members WHERE team_members.team_id = $n"
+    asked = (
+        ("memberships.organization_id = $n", within.organization_id),
+        ("memberships.user_id = $n", within.user_id),
+        (f"memberships.id IN ({members})", within.team_id),
+        (f"({_LIKE})", None if wanted.search is None else containing(wanted.search)),
+        (f"{_FOLDED_EMAIL} IN {{each $n}}", _words(wanted.emails)),
+        (f"({_NAMED})", _words(wanted.names)),
+        ("memberships.status = $n", wanted.status),
+    )
+    given = [(condition, value) for condition, value in asked if value is not None]
+    numbered = [text.replace("$n", f"${n}") for n, (text, _) in enumerate(given, start=1)]
+    return " AND ".join(numbered), [value for _, value in given]
 
-    def also(condition: str, value: object) -> None:
-        args.append(value)
-        conditions.append(condition.replace("$n", f"${len(args)}"))
 
-    if within.organization_id is not None:
-        also("memberships.organization_id = $n", within.organization_id)
-    if within.user_id is not None:
-        also("memberships.user_id = $n", within.user_id)
-    if within.team_id is not None:
-        members = "SELECT membership_id FROM team_members WHERE team_members.team_id = $n"
-        also(f"memberships.id IN ({members})", within.team_id)
-    if wanted.search is not None:
-        like = " OR ".join(f"{folded} LIKE $n ESCAPE '!'" for folded in _FOLDED)
-        also(f"({like})", containing(wanted.search))
-    if wanted.emails is not None:
-        emails = [fold(email) for email in wanted.emails]
-        also(f"{_FOLDED_EMAIL} IN {{each $n}}", json.dumps(emails))
-    if wanted.status is not None:
-        also("memberships.status = $n", wanted.status)
-    return " AND ".join(conditions), args
+def _words(words: Sequence[str] | None) -> str | None:
+    return None if words is None else json.dumps([fold(word) for word in words])
 
 
 def _membership(row: Row) -> Membership:

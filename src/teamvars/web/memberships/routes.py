@@ -30,6 +30,9 @@ _OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
 _SEARCH = Parameter("q", "A part of the username or of the e-mail address.")
 _STATUS = Parameter("filter[status]", schema={"type": "string", "enum": list(Status)})
 _EMAILS = Parameter("filter[email]", "Whole addresses, with commas.", is_list=True)
+_NAMES = Parameter(
+    "filter[user]", "Whole usernames or e-mail addresses, with commas.", is_list=True
+)
 
 
 class MembershipRoutes:
@@ -42,14 +45,14 @@ class MembershipRoutes:
     def routes(self) -> list[Route]:
         """The members of a team, as memberships."""
         page = {200: MembershipListDocument}
-        reads = (*paging.PARAMETERS, _STATUS, INCLUDE)
+        reads = (*paging.PARAMETERS, _SEARCH, _STATUS, INCLUDE)
         list_ = self.list_of_team
         return [Route("GET", _OF_TEAM, list_, page, reads=reads, name="listTeamMemberships")]
 
     def directory_routes(self) -> list[Route]:
         """All the others, one row an operation."""
         one, page = {200: MembershipDocument}, {200: MembershipListDocument}
-        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _EMAILS, _STATUS)
+        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _EMAILS, _NAMES, _STATUS)
         own = (*paging.PARAMETERS, INCLUDE)
         accept = f"{_ONE}/actions/accept"
         return [
@@ -109,8 +112,12 @@ class MembershipRoutes:
     async def list(self, request: Request) -> Response:
         """List the memberships of an organization, invitations included."""
         includes = requested_includes(request, INCLUDES)
-        emails, status = words_of(request, _EMAILS), _requested_status(request)
-        wanted = MembershipFilter(text_of(request, _SEARCH), emails, status)
+        wanted = MembershipFilter(
+            search=text_of(request, _SEARCH),
+            emails=words_of(request, _EMAILS),
+            names=words_of(request, _NAMES),
+            status=_requested_status(request),
+        )
         page = paging.requested_page(request)
         caller, organization = request.require_caller(), request.path("organization")
         found = await self._memberships.list(caller, organization, wanted, page)
@@ -126,7 +133,7 @@ class MembershipRoutes:
     async def list_of_team(self, request: Request) -> Response:
         """List the memberships in a team: all of them, or a page when one is asked for."""
         includes = requested_includes(request, INCLUDES)
-        wanted = MembershipFilter(status=_requested_status(request))
+        wanted = MembershipFilter(text_of(request, _SEARCH), status=_requested_status(request))
         is_paged = any(request.values(parameter.name) for parameter in paging.PARAMETERS)
         page = paging.requested_page(request) if is_paged else None
         caller, team_id = request.require_caller(), request.path("team_id")
