@@ -1,10 +1,11 @@
-/** What has changed in a workspace. */
+/** What has changed in a workspace, a team or an organization. */
 
 import { read } from "./api.js";
-import { button, h } from "./dom.js";
+import { button, h, name } from "./dom.js";
 import { eventRow } from "./events.js";
 import { field, form } from "./fields.js";
 import { organizationHead } from "./organization_head.js";
+import { readTeam, teamHead } from "./team_head.js";
 import { workspaceHead } from "./workspace_head.js";
 
 const PAGE_SIZE = 50;
@@ -21,16 +22,24 @@ export async function activityPage(context) {
   return h("section", {}, workspaceHead(context, found, "activity"), events.element);
 }
 
+/** Of a team, for whoever changes its members. */
+export async function teamActivityPage(context) {
+  const found = await readTeam(context);
+  const events = new Events(context, `/teams/${found.id}/audit-events`, [], (one) => eventRow(one, null));
+  await events.draw();
+  return h("section", {}, teamHead(context, found, "activity"), events.element);
+}
+
 /** Of an organization and all of its teams and workspaces, for owners. */
 export async function organizationActivityPage(context) {
   const { organization, signal } = context;
   const base = `/organizations/${encodeURIComponent(organization)}`;
   const found = (await read(base, { signal })).document.data;
   const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key"], (one) => {
-    const isWorkspace = one.stream.type === "workspaces" && one["stream-name"];
-    const here = isWorkspace && `/app/${organization}/workspaces/${one["stream-name"]}`;
-    const place = one.stream.type === "organizations" ? null : one["stream-name"] ?? "what is gone";
-    return eventRow(one, here, here ? h("a", { href: here }, place) : place);
+    const { stream: { id, type }, "stream-name": called } = one;
+    const here = called && { workspaces: `/app/${organization}/workspaces/${called}`, teams: `/app/${organization}/teams/${id}` }[type];
+    const place = here ? h("a", { href: here }, name(called)) : type !== "organizations" && "what is gone";
+    return eventRow(one, here, place);
   });
   await events.draw();
   return h("section", {}, organizationHead(found, "activity"), events.element);
@@ -45,7 +54,7 @@ class Events {
     Object.assign(this, { path: `${path}?page[size]=${PAGE_SIZE}${said}`, signal, row, isNarrowed: given.length > 0 });
     this.rows = h("ol", { class: "rows", role: "list" });
     this.more = h("div", { class: "actions" });
-    this.element = h("div", {}, narrowing(filters, query, go), this.rows, this.more);
+    this.element = h("div", {}, filters.length > 0 && narrowing(filters, query, go), this.rows, this.more);
   }
 
   /**

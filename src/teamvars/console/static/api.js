@@ -54,12 +54,12 @@ export function read(path, options = {}) {
   return request("GET", path, options);
 }
 
-/** A page of a list, and how many there are on all of them. */
+/** A page of a list, what it includes, and how many there are on all of them. */
 export async function readPage(path, number, options = {}) {
   const joint = path.includes("?") ? "&" : "?";
   const { document } = await request("GET", `${path}${joint}page[number]=${number}&page[size]=${PAGE_SIZE}`, options);
   const { "next-page": next, "total-count": total } = document.meta.pagination;
-  return { items: document.data, next, total };
+  return { items: document.data, included: document.included ?? [], next, total };
 }
 
 /** Every resource of a list that is never long. */

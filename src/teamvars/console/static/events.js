@@ -1,6 +1,6 @@
 /** Changes, as pages of activity show them: who, what, which attributes, when, with which token. */
 
-import { h, name, time } from "./dom.js";
+import { count, h, name, time } from "./dom.js";
 
 const KINDS = { user: "", team: "the team ", organization: "the organization " };
 const VARIABLE = {
@@ -13,7 +13,7 @@ const VERBS = {
   rename: "renamed", resend: "sent again", revoke: "revoked", send: "sent", unlock: "unlocked", update: "changed",
 };
 const NOUNS = {
-  grant: "a grant", invitation: "an invitation", member: "members", membership: "a membership",
+  grant: "a grant", invitation: "an invitation", membership: "a membership",
   organization: "the organization", team: "the team", token: "a token", workspace: "the workspace",
 };
 
@@ -44,7 +44,8 @@ function what({ action, details }, here) {
     return [`${VARIABLE[action]} `, variable(action, details, here)];
   }
   const [noun, verb] = action.split(".");
-  const words = `${VERBS[verb] ?? verb} ${NOUNS[noun] ?? noun}`;
+  const many = details["organization-memberships"]?.length;
+  const words = `${VERBS[verb] ?? verb} ${many ? count(many, "member") : NOUNS[noun] ?? noun}`;
   return [words, typeof details.name === "string" && [" ", name(details.name)], formerly(details)];
 }
 

@@ -42,8 +42,8 @@ async function render() {
   }
   clearTimeout(waiting);
   if (signal.aborted || session.token() === null) return;
-  head(names);
   page.replaceChildren(content);
+  head(names);
   page.hidden = false;
   document.title = [page.querySelector("h1")?.textContent, "teamvars"].filter(Boolean).join(" · ");
 }
@@ -69,11 +69,13 @@ function failure(error) {
       h("a", { class: "button", href: ROOT }, "All organizations")));
 }
 
-/** The head of the page: where one is, and who one is. */
-function head({ organization, workspace } = {}) {
+/** The head of the page: where one is, and who one is. A team is called as its page calls it. */
+function head({ organization, workspace, team } = {}) {
   const trail = [];
-  if (organization) trail.push([`${ROOT}/${organization}/workspaces`, organization]);
+  const called = team && page.querySelector(".workspace-head h1")?.textContent;
+  if (organization) trail.push([`${ROOT}/${organization}/${team ? "teams" : "workspaces"}`, organization]);
   if (workspace) trail.push([`${ROOT}/${organization}/workspaces/${workspace}`, workspace]);
+  if (called) trail.push([`${ROOT}/${organization}/teams/${team}`, called]);
   const links = trail.map(([href, text]) => h("li", {}, h("a", { href }, name(text))));
   const you = account && h("nav", { "aria-label": "You", class: "you" },
     h("span", { class: "who" }, name(account.name)),

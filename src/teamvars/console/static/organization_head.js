@@ -3,7 +3,7 @@
 import { h, name } from "./dom.js";
 
 export function organizationHead({ id, attributes }, current) {
-  const pages = [["workspaces", "Workspaces"]];
+  const pages = [["workspaces", "Workspaces"], ["teams", "Teams"]];
   if (attributes.permissions["can-update"]) pages.push(["activity", "Activity"]);
   const links = pages.map(([kind, text]) =>
     h("a", { href: `/app/${id}/${kind}`, "aria-current": kind === current && "page" }, text));

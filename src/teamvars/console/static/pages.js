@@ -1,7 +1,9 @@
 /** Which page is at which path. */
 
-import { activityPage, organizationActivityPage } from "./activity.js";
+import { activityPage, organizationActivityPage, teamActivityPage } from "./activity.js";
 import { organizationsPage } from "./organizations.js";
+import { teamPage } from "./team.js";
+import { teamsPage } from "./teams.js";
 import { tokensPage } from "./tokens.js";
 import { variablesPage } from "./variables.js";
 import { workspacesPage } from "./workspaces.js";
@@ -14,6 +16,9 @@ export const PAGES = [
   [/^\/app\/settings\/tokens$/, tokensPage],
   [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
   [/^\/app\/(?<organization>[^/]+)\/activity$/, organizationActivityPage],
+  [/^\/app\/(?<organization>[^/]+)\/teams$/, teamsPage],
+  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)$/, teamPage],
+  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/activity$/, teamActivityPage],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/, variablesPage],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/activity$/, activityPage],
 ];

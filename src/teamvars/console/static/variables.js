@@ -161,7 +161,10 @@ class VariablesPage {
 
   #remove(id) {
     const variable = this.list.get(id);
-    deleteDialog(this.workspace.id, variable, () => {
+    deleteDialog({
+      title: "Delete this variable?", text: "Its value goes for good: ", what: "key", word: variable.key,
+      path: `/workspaces/${this.workspace.id}/vars/${id}`, ifMatch: `"${variable.version}"`,
+    }, () => {
       this.list.drop(id);
       this.#draw();
       this.filter.focus();

@@ -1,0 +1,122 @@
+/** Adds several people to a team at once, by what they are called: all of them, or none. */
+
+import { Change, Refused, send } from "./api.js";
+import { button, h, name, shown } from "./dom.js";
+import { clearErrors, field, form, keepTyped } from "./fields.js";
+import { findPeople, folded } from "./people.js";
+
+const TYPE = "organization-memberships";
+const NOBODY = "Nobody in the organization is called so.";
+const SEVERAL = "More than one are called so. Give what is theirs alone: the other of username and address.";
+
+/**
+ * The form.
+ * @param {{organization: string, team: any, path: string, done: Function, cancel: Function}} said
+ *   `path` is that of the team's members; `done(told)` once they are in it
+ */
+export function addMembersForm(said) {
+  return new Adding(said).element;
+}
+
+class Adding {
+  #change = new Change();
+
+  constructor({ organization, team, path, done, cancel }) {
+    Object.assign(this, { organization, team, path, done });
+    this.input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none" });
+    this.element = form({ class: "card", "aria-label": "Add members", onsubmit: () => this.#submit() },
+      field({ label: "Whom to add", control: this.input, pointer: "/data",
+        hint: "Usernames or e-mail addresses, separated by commas, spaces or lines." }),
+      h("div", { class: "actions" },
+        h("button", { class: "button primary" }, "Add to the team"), button("Cancel", cancel)));
+  }
+
+  async #submit() {
+    const words = wordsOf(this.input.value);
+    if (!words.length) throw refused("Name somebody first.");
+    const people = await findPeople(this.organization, words.map((one) => one.called));
+    const found = words.map((one) => ({ ...one, those: people.get(one.called) }));
+    const isMember = ({ those }) => those.length === 1 && those[0].teamIds.includes(this.team.id);
+    const present = found.filter(isMember);
+    const joining = found.filter((one) => !isMember(one));
+    this.#require(joining.map(({ those }) => reasonOf(those)), joining, present);
+    if (joining.length) await this.#add(joining, present);
+    keepTyped(this.element, false);
+    this.done([joining.length > 0 && ["Added: ", listed(joining), ". "],
+      present.length > 0 && ["In the team already: ", listed(present), "."]]);
+  }
+
+  /** What the API says of one of them is told of that one. */
+  async #add(joining, present) {
+    const idOf = ({ those: [{ membershipId }] }) => membershipId;
+    const ids = [...new Set(joining.map(idOf))];
+    try {
+      await send("POST", this.path, { data: ids.map((id) => ({ type: TYPE, id })) }, { change: this.#change });
+    } catch (error) {
+      const details = new Map(error.errors?.map((one) => [ids[indexOf(one)], one.detail]));
+      this.#require(joining.map((one) => details.get(idOf(one))), joining, present);
+      throw error;
+    }
+  }
+
+  /** Refuses unless there is no reason why not; each one stands beside its word. */
+  #require(reasons, words, present) {
+    const bad = words.map((one, at) => ({ ...one, reason: reasons[at] })).filter((one) => one.reason);
+    if (!bad.length) return;
+    const isBad = new Set(bad.map((one) => one.from));
+    const good = [...words.filter((one) => !isBad.has(one.from)), ...present];
+    this.element.querySelector(".errors").append(
+      h("ul", {}, bad.map((one) => this.#told(one)),
+        present.length > 0 && h("li", { class: "hint" }, "In the team already: ", listed(present), ".")),
+      good.length > 0 && h("div", { class: "actions" }, button("Leave these out", () => this.#put(good))));
+    throw refused(`Nobody is added yet: ${bad.length} of ${bad.length + good.length} cannot be.`);
+  }
+
+  #told({ text, from, reason }) {
+    const owns = this.team.attributes.permissions["can-update-visibility"];
+    const mark = h("button", { type: "button", class: "word", title: "Show it in the field", onclick: () => {
+      this.input.focus();
+      this.input.setSelectionRange(from, from + text.length);
+    } }, name(text));
+    return h("li", { class: "error" }, mark, ": ", shown(reason),
+      owns && reason === NOBODY && text.includes("@")
+        && [" ", h("a", { href: `/app/${this.organization}/members` }, "Invite them"), "."]);
+  }
+
+  #put(words) {
+    this.input.value = words.map((one) => one.text).join("\n");
+    clearErrors(this.element);
+    this.input.focus();
+  }
+}
+
+/** What somebody has typed, each once, with its place. */
+function wordsOf(typed) {
+  const words = new Map();
+  for (const { 0: text, index: from } of typed.matchAll(/[^\s,;]+/g)) {
+    const called = folded(text);
+    if (!words.has(called)) words.set(called, { text, from, called });
+  }
+  return [...words.values()];
+}
+
+function reasonOf(those) {
+  if (those.length === 1) return "";
+  return those.length ? SEVERAL : NOBODY;
+}
+
+/** Which item an error of the API is about. */
+function indexOf({ source }) {
+  return /^\/data\/(\d+)/.exec(source?.pointer ?? "")?.[1];
+}
+
+/** Whom they name, each once. */
+function listed(found) {
+  const names = [...new Set(found.map(({ those: [{ username }] }) => username))];
+  return names.map((one, at) => [at > 0 && ", ", name(one)]);
+}
+
+/** Said at the field. */
+function refused(detail) {
+  return new Refused(422, [{ detail, source: { pointer: "/data" } }]);
+}

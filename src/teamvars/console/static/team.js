@@ -1,0 +1,132 @@
+/** The page of a team: its members. */
+
+import { Refused, readPage, send } from "./api.js";
+import { addMembersForm } from "./add_members.js";
+import { deleteDialog } from "./delete_dialog.js";
+import { ask } from "./dialogs.js";
+import { announce, button, h, name } from "./dom.js";
+import { PagedList, searchField } from "./paged_list.js";
+import { personOf } from "./people.js";
+import { teamForm } from "./team_form.js";
+import { readTeam, teamHead } from "./team_head.js";
+
+export async function teamPage(context) {
+  const page = new TeamPage(context, await readTeam(context));
+  await page.draw();
+  return page.element;
+}
+
+class TeamPage {
+  constructor(context, team) {
+    const { id, attributes } = team;
+    this.context = context;
+    this.team = team;
+    this.may = attributes.permissions;
+    this.isOwners = attributes.name.toLowerCase() === "owners";
+    this.path = `/teams/${id}/relationships/organization-memberships`;
+    this.place = h("div", { class: "place", "aria-live": "polite" });
+    this.list = new PagedList({
+      path: (words) => `${this.path}?include=user${words && `&q=${encodeURIComponent(words)}`}`,
+      row: (one, included) => this.#row(personOf(one, included)), noun: "member",
+      none: "No member has this in their name or address.", nothing: () => this.#nothing(), signal: context.signal,
+    });
+    this.element = h("section", {}, teamHead(context, team, "members"), this.#toolbar(), this.place, this.list.element);
+  }
+
+  /** Shows who is in it now. */
+  async draw() {
+    if (this.isOwners) this.active = (await readPage(`${this.path}?filter[status]=active`, 1)).total;
+    await this.list.draw();
+  }
+
+  #toolbar() {
+    const { may } = this;
+    return h("div", { class: "toolbar" },
+      searchField("Filter by name or address", (words) => this.list.draw(words)),
+      h("div", { class: "actions" },
+        may["can-destroy"] && button("Delete team", () => this.#delete(), { picture: "remove" }),
+        may["can-update-visibility"] && button("Change team", () => this.#show(this.#teamForm()), { picture: "edit" }),
+        may["can-update-membership"]
+          && button("Add members", () => this.#show(this.#addForm()), { kind: "primary", picture: "add" })));
+  }
+
+  #row(person) {
+    const { username, email, isInvited } = person;
+    const row = h("li", { class: "row" },
+      h("span", { class: "name" }, name(username)),
+      isInvited && h("span", { class: "badge" }, "invited"),
+      email && email !== username && h("span", { class: "aside" }, name(email)));
+    if (!this.may["can-update-membership"]) return row;
+    const isLast = this.isOwners && this.active === 1 && !isInvited;
+    row.append(isLast ? lastOwner() : button("Remove", (event) => this.#remove(person, event.target),
+      { kind: "bare", "aria-label": `Remove ${username}` }));
+    return row;
+  }
+
+  /** Opens a form above the list; one that is there already stays, with what is typed in it. */
+  #show(element) {
+    if (!this.place.querySelector("[data-typed]")) this.place.replaceChildren(element);
+    this.place.querySelector("textarea, input").focus();
+  }
+
+  #teamForm() {
+    const path = `/teams/${this.team.id}`;
+    return teamForm({ path, team: this.team, cancel: () => this.place.replaceChildren(), done: () => this.#again() });
+  }
+
+  #addForm() {
+    const { organization } = this.context;
+    return addMembersForm({ organization, team: this.team, path: this.path, cancel: () => this.place.replaceChildren(),
+      done: async (told) => {
+        this.place.replaceChildren(h("p", { class: "notice" }, h("span", {}, told)));
+        await this.draw();
+      } });
+  }
+
+  async #remove({ membershipId, userId, username }, pressed) {
+    const isSelf = userId === this.context.account.id;
+    const { organization } = this.context;
+    const text = [`They lose what they may do by this team alone, at once. They stay in `, name(organization),
+      " and in their other teams.", isSelf && h("strong", {}, " This is you.")];
+    const title = ["Remove ", name(username), " from ", name(this.team.attributes.name), "?"];
+    if (!(await ask(title, text, "Remove", { kind: "danger" }))) return;
+    const document = { data: [{ type: "organization-memberships", id: membershipId }] };
+    try {
+      await send("DELETE", this.path, document, { repeats: true });
+    } catch (error) {
+      if (!(error instanceof Refused && error.has("last_owner"))) throw error;
+      return pressed.replaceWith(lastOwner());
+    }
+    announce(`${username} is removed.`);
+    if (isSelf) return this.context.go(`/app/${organization}/teams`);
+    await this.draw();
+    this.element.querySelector("h1").focus();
+  }
+
+  #delete() {
+    const { organization, go } = this.context;
+    deleteDialog({
+      title: "Delete this team?", what: "name", word: this.team.attributes.name, path: `/teams/${this.team.id}`,
+      text: "Its grants and its token go with it. Its members stay in the organization: ",
+    }, () => go(`/app/${organization}/teams`));
+  }
+
+  /** What it is called, and what one may do, may be another by now. */
+  #again() {
+    this.place.replaceChildren();
+    return this.context.go(location.pathname, { replace: true });
+  }
+
+  #nothing() {
+    return h("div", { class: "empty" }, h("h2", {}, "Nobody is in this team yet"),
+      h("p", {}, this.may["can-update-membership"]
+        ? "Add the first ones: several at once, by name or e-mail address."
+        : "Owners can add people, and so can teams that manage members."));
+  }
+}
+
+/** Instead of what cannot be done. */
+function lastOwner() {
+  return h("span", { class: "aside", role: "note" },
+    "The last owner who can sign in stays: nobody could manage the organization. Add another owner first.");
+}
