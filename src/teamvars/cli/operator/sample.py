@@ -11,10 +11,10 @@ from teamvars.domain.directory import (
 )
 from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
-from teamvars.domain.teams import OWNERS
+from teamvars.domain.teams import OWNERS, Visibility
 from teamvars.domain.variables import Category, VariableDraft
 
-PEOPLE = ("alice", "bob", "carol", "dave", "erin")
+PEOPLE = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
 
 DIRECTORY = Directory(
     users=tuple(UserEntry(name, f"{name}@example.com") for name in PEOPLE),
@@ -28,14 +28,22 @@ DIRECTORY = Directory(
                 TeamEntry(
                     "platform",
                     manage_membership=True,
-                    members=("bob",),
+                    members=("bob", "carol", "frank", "grace"),
                     workspaces={
                         "checkout": AccessType.WRITE,
                         "network": AccessType.WRITE,
                         "payments": AccessType.READ,
                     },
                 ),
-                TeamEntry("auditors", members=("erin",), workspaces={"payments": AccessType.READ}),
+                TeamEntry(
+                    "auditors", members=("erin", "heidi"), workspaces={"payments": AccessType.READ}
+                ),
+                TeamEntry(
+                    "on-call",
+                    Visibility.SECRET,
+                    members=("bob", "grace"),
+                    workspaces={"checkout": AccessType.WRITE},
+                ),
             ),
         ),
     ),
