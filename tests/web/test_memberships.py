@@ -296,8 +296,9 @@ async def test_memberships_are_found_and_paged(tenant: Tenant) -> None:
     email = f"reader-{tenant.organization.removeprefix('org-')}@EXAMPLE.com"
     assert await listed(tenant, f"?filter[email]={email},x@y.z") == [tenant.memberships["reader"]]
     username = f"Plain-{tenant.organization.removeprefix('org-')}"
-    named = sorted(tenant.memberships[who] for who in ("reader", "plain"))
-    assert await listed(tenant, f"?filter[user]={email},{username},plain,x@y.z") == named
+    ids = f"{tenant.users['writer']},{tenant.memberships['hidden']}"
+    named = sorted(tenant.memberships[who] for who in ("reader", "plain", "writer", "hidden"))
+    assert await listed(tenant, f"?filter[user]={email},{username},{ids},plain,x@y.z") == named
     assert await listed(tenant, "?page[size]=3&page[number]=2") == everyone[3:6]
     answer = await tenant.call("owner", "GET", path_of(tenant) + "?page[number]=999&include=")
     said = answer.json()["meta"]["pagination"]

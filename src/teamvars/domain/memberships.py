@@ -72,8 +72,8 @@ class Membership(msgspec.Struct, frozen=True):
 class MembershipFilter(msgspec.Struct, frozen=True):
     """Which memberships are wanted; None lets all through.
 
-    `search` is a part of the username or e-mail address; `names` are whole ones of either, `emails`
-    whole addresses.
+    `search` is a part of the username or e-mail address; `names` are whole ones of either, or ids
+    of the user or the membership; `emails` are whole addresses.
     """
 
     search: str | None = None

@@ -31,7 +31,7 @@ _FOLDED_USERNAME = "coalesce(memberships.invited_as_folded, users.username_folde
 _FOLDED_EMAIL = "coalesce(memberships.invited_as_folded, users.email_folded)"
 _FOLDED = (_FOLDED_USERNAME, _FOLDED_EMAIL)
 _LIKE = " OR ".join(f"{folded} LIKE $n ESCAPE '!'" for folded in _FOLDED)
-_NAMED = " OR ".join(f"{folded} IN {{each $n}}" for folded in _FOLDED)
+_NAMED = " OR ".join(f"{name} IN {{each $n}}" for name in (*_FOLDED, "memberships.id", "users.id"))
 # Of what an older release has accepted the row may be left; it is no invitation any more.
 _TABLES = (
     "memberships JOIN users ON users.id = memberships.user_id "
@@ -279,7 +279,7 @@ def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[obj
         (f"memberships.id IN ({members})", within.team_id),
         (f"({_LIKE})", None if wanted.search is None else containing(wanted.search)),
         (f"{_FOLDED_EMAIL} IN {{each $n}}", _words(wanted.emails)),
-        (f"({_NAMED})", _words(wanted.names)),
+        (f"({_NAMED})", _words(wanted.names, also=wanted.names)),
         ("memberships.status = $n", wanted.status),
     )
     given = [(condition, value) for condition, value in asked if value is not None]
@@ -287,8 +287,9 @@ def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[obj
     return " AND ".join(numbered), [value for _, value in given]
 
 
-def _words(words: Sequence[str] | None) -> str | None:
-    return None if words is None else json.dumps([fold(word) for word in words])
+def _words(words: Sequence[str] | None, also: Sequence[str] | None = ()) -> str | None:
+    """The words in the form in which names are compared; `also` as they are, as ids are."""
+    return None if words is None else json.dumps([*map(fold, words), *(also or ())])
 
 
 def _membership(row: Row) -> Membership:

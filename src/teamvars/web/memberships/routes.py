@@ -31,7 +31,9 @@ _SEARCH = Parameter("q", "A part of the username or of the e-mail address.")
 _STATUS = Parameter("filter[status]", schema={"type": "string", "enum": list(Status)})
 _EMAILS = Parameter("filter[email]", "Whole addresses, with commas.", is_list=True)
 _NAMES = Parameter(
-    "filter[user]", "Whole usernames or e-mail addresses, with commas.", is_list=True
+    "filter[user]",
+    "Whole usernames, e-mail addresses or ids, of users or memberships, with commas.",
+    is_list=True,
 )
 
 
