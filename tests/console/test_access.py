@@ -40,6 +40,7 @@ async def show_everything(visitor: Visitor, tenant: Tenant, look: Look) -> None:
     await visitor.go(f"/{tenant.organization}/activity")
     await page.get_by_role("link", name="zones").first.wait_for()
     await look("activity of the organization")
+    await teams(visitor, tenant, look)
     await visitor.go(f"/{tenant.organization}/workspaces")
     await page.get_by_label("Find a key in all of them").fill("z")
     await page.get_by_role("link", name="zones").wait_for()
@@ -106,12 +107,50 @@ async def dialogs(visitor: Visitor, look: Look) -> None:
     await visitor.button("Cancel").click()
 
 
+async def teams(visitor: Visitor, tenant: Tenant, look: Look) -> None:
+    """The teams, and what is done with one."""
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/teams")
+    await page.get_by_role("link", name="T" * 90).wait_for()
+    await visitor.button("New team").click()
+    await look("teams")
+    await page.get_by_role("link", name="T" * 90).click()
+    await page.get_by_text("Nobody is in this team yet").wait_for()
+    await look("a team of nobody")
+    await visitor.button("Change team").click()
+    await page.get_by_label("Name", exact=True).fill("a/b")
+    await visitor.button("Save").click()
+    await page.locator(".field .error").wait_for()
+    await look("errors of a team")
+    await visitor.button("Cancel").click()
+    await visitor.button("Delete team").click()
+    await look("delete a team")
+    await visitor.button("Cancel").click()
+    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['writers']}")
+    await visitor.button("Add members").click()
+    await page.get_by_label("Whom to add").fill("x" * 300 + f" a@b.c {tenant.organization}")
+    await visitor.button("Add to the team").click()
+    await page.get_by_text("Nobody is added yet").wait_for()
+    await look("who cannot be added")
+    await visitor.button("Cancel").click()
+    await page.get_by_role("button", name="Remove").first.click()
+    await page.get_by_role("dialog").wait_for()
+    await look("remove a member")
+    await visitor.button("Cancel").click()
+    await page.get_by_role("link", name="Activity").click()
+    await page.get_by_text("added").first.wait_for()
+    await look("activity of a team")
+
+
 async def furnished(site: Site) -> Tenant:
     """With something to look at in `payments`."""
     tenant = await site.tenant()
     await site.make(tenant, "PSK", "x", workspace="payments", sensitive=True)
     await site.make(tenant, "zones", "[1]", workspace="payments", category=site.tool, hcl=True)
     await site.make(tenant, "L" * 128, "x" * 400, workspace="payments", description="d" * 512)
+    team = {"data": {"type": "teams", "attributes": {"name": "T" * 90}}}
+    path = f"/organizations/{tenant.organization}/teams"
+    assert (await tenant.call("owner", "POST", path, team)).is_success
     return tenant
 
 

@@ -69,7 +69,7 @@ async def test_an_owner_makes_changes_and_deletes_a_team(site: Site, crowd: Crow
     await expect(page.locator(".field .error")).to_contain_text("There is a team")
     await page.get_by_label("Name", exact=True).fill("night shift")
     await page.get_by_role("radio", name="Its members and owners").check()
-    await page.get_by_label("Its members manage teams").check()
+    await page.get_by_label("Manages members").check()
     await visitor.button("Create team").click()
     await page.get_by_role("heading", name="night shift").wait_for()
     await page.get_by_text("Nobody is in this team yet").wait_for()
@@ -137,6 +137,11 @@ async def test_several_are_added_at_once_and_all_or_none(site: Site, crowd: Crow
 
     await visitor.page.get_by_label("Filter by name or address").fill("MANAGER-")
     await expect(visitor.page.locator("ul.rows > li")).to_have_count(1)
+    await visitor.page.get_by_role("link", name="Activity").click()
+    first, last = (visitor.page.locator("ol.rows > li").nth(at) for at in (0, 1))
+    for one in (plain, manager, username(tenant, "invited")):
+        await expect(first.locator(".name")).to_contain_text(one)
+    await expect(last.locator(".name")).to_have_text(f"{username(tenant, 'owner')} added {reader}")
 
 
 async def test_what_the_api_says_of_one_of_them_stands_at_that_one(

@@ -2,9 +2,10 @@
 
 import { read } from "./api.js";
 import { button, h, name } from "./dom.js";
-import { eventRow } from "./events.js";
+import { MOST_NAMED, concerned, eventRow } from "./events.js";
 import { field, form } from "./fields.js";
 import { organizationHead } from "./organization_head.js";
+import { peopleOf } from "./people.js";
 import { readTeam, teamHead } from "./team_head.js";
 import { workspaceHead } from "./workspace_head.js";
 
@@ -17,7 +18,8 @@ export async function activityPage(context) {
   const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
   const found = (await read(path, { signal })).document.data;
   const here = `/app/${organization}/workspaces/${found.attributes.name}`;
-  const events = new Events(context, `/workspaces/${found.id}/audit-events`, ["key"], (one) => eventRow(one, here));
+  const events = new Events(context, `/workspaces/${found.id}/audit-events`, ["key"],
+    (one, people) => eventRow(one, people, here));
   await events.draw();
   return h("section", {}, workspaceHead(context, found, "activity"), events.element);
 }
@@ -25,7 +27,8 @@ export async function activityPage(context) {
 /** Of a team, for whoever changes its members. */
 export async function teamActivityPage(context) {
   const found = await readTeam(context);
-  const events = new Events(context, `/teams/${found.id}/audit-events`, [], (one) => eventRow(one, null));
+  const events = new Events(context, `/teams/${found.id}/audit-events`, [],
+    (one, people) => eventRow(one, people, null));
   await events.draw();
   return h("section", {}, teamHead(context, found, "activity"), events.element);
 }
@@ -35,11 +38,11 @@ export async function organizationActivityPage(context) {
   const { organization, signal } = context;
   const base = `/organizations/${encodeURIComponent(organization)}`;
   const found = (await read(base, { signal })).document.data;
-  const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key"], (one) => {
+  const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key"], (one, people) => {
     const { stream: { id, type }, "stream-name": called } = one;
     const here = called && { workspaces: `/app/${organization}/workspaces/${called}`, teams: `/app/${organization}/teams/${id}` }[type];
     const place = here ? h("a", { href: here }, name(called)) : type !== "organizations" && "what is gone";
-    return eventRow(one, here, place);
+    return eventRow(one, people, here, place);
   });
   await events.draw();
   return h("section", {}, organizationHead(found, "activity"), events.element);
@@ -48,10 +51,11 @@ export async function organizationActivityPage(context) {
 class Events {
   #known = new Set();
 
-  constructor({ query, go, signal }, path, filters, row) {
+  constructor({ organization, query, go, signal }, path, filters, row) {
     const given = filters.filter((one) => query.get(one));
     const said = given.map((one) => `&filter[${one}]=${encodeURIComponent(query.get(one))}`).join("");
-    Object.assign(this, { path: `${path}?page[size]=${PAGE_SIZE}${said}`, signal, row, isNarrowed: given.length > 0 });
+    Object.assign(this, { path: `${path}?page[size]=${PAGE_SIZE}${said}`, signal, row, organization,
+      isNarrowed: given.length > 0 });
     this.rows = h("ol", { class: "rows", role: "list" });
     this.more = h("div", { class: "actions" });
     this.element = h("div", {}, filters.length > 0 && narrowing(filters, query, go), this.rows, this.more);
@@ -65,12 +69,20 @@ class Events {
     const { document } = await read(path, { signal: this.signal });
     const fresh = document.data.filter((one) => !this.#known.has(one.id));
     fresh.forEach((one) => this.#known.add(one.id));
-    this.rows.append(...fresh.map((one) => this.row(one.attributes)));
+    const people = await this.#peopleOf(fresh);
+    this.rows.append(...fresh.map((one) => this.row(one.attributes, people)));
     const number = document.meta?.pagination["next-page"];
     const next = number ? `${this.path}&page[number]=${number}` : document.links?.next;
     this.more.replaceChildren(...(next ? [button("Older", () => this.draw(next))] : []));
     this.rows.hidden = !this.#known.size;
     if (!this.#known.size && !next) this.more.replaceChildren(this.#nothing());
+  }
+
+  /** What those are called now, by id, whom the changes were about: the first few of each. */
+  async #peopleOf(events) {
+    const ids = new Set(events.flatMap((one) => concerned(one.attributes).slice(0, MOST_NAMED)));
+    const found = await peopleOf(this.organization, [...ids], { signal: this.signal });
+    return new Map(found.flatMap(({ membershipId, userId, username }) => [[membershipId, username], [userId, username]]));
   }
 
   #nothing() {

@@ -3,7 +3,7 @@
 import { Change, Refused, send } from "./api.js";
 import { button, h, name, shown } from "./dom.js";
 import { clearErrors, field, form, keepTyped } from "./fields.js";
-import { findPeople, folded } from "./people.js";
+import { folded, peopleOf } from "./people.js";
 
 const TYPE = "organization-memberships";
 const NOBODY = "Nobody in the organization is called so.";
@@ -24,18 +24,21 @@ class Adding {
   constructor({ organization, team, path, done, cancel }) {
     Object.assign(this, { organization, team, path, done });
     this.input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none" });
+    this.told = h("div", { role: "alert" });
     this.element = form({ class: "card", "aria-label": "Add members", onsubmit: () => this.#submit() },
       field({ label: "Whom to add", control: this.input, pointer: "/data",
         hint: "Usernames or e-mail addresses, separated by commas, spaces or lines." }),
+      this.told,
       h("div", { class: "actions" },
         h("button", { class: "button primary" }, "Add to the team"), button("Cancel", cancel)));
   }
 
   async #submit() {
+    this.told.replaceChildren();
     const words = wordsOf(this.input.value);
     if (!words.length) throw refused("Name somebody first.");
-    const people = await findPeople(this.organization, words.map((one) => one.called));
-    const found = words.map((one) => ({ ...one, those: people.get(one.called) }));
+    const people = await peopleOf(this.organization, words.map((one) => one.called));
+    const found = words.map((one) => ({ ...one, those: people.filter(({ names }) => names.includes(one.called)) }));
     const isMember = ({ those }) => those.length === 1 && those[0].teamIds.includes(this.team.id);
     const present = found.filter(isMember);
     const joining = found.filter((one) => !isMember(one));
@@ -65,7 +68,7 @@ class Adding {
     if (!bad.length) return;
     const isBad = new Set(bad.map((one) => one.from));
     const good = [...words.filter((one) => !isBad.has(one.from)), ...present];
-    this.element.querySelector(".errors").append(
+    this.told.append(
       h("ul", {}, bad.map((one) => this.#told(one)),
         present.length > 0 && h("li", { class: "hint" }, "In the team already: ", listed(present), ".")),
       good.length > 0 && h("div", { class: "actions" }, button("Leave these out", () => this.#put(good))));
@@ -85,6 +88,7 @@ class Adding {
 
   #put(words) {
     this.input.value = words.map((one) => one.text).join("\n");
+    this.told.replaceChildren();
     clearErrors(this.element);
     this.input.focus();
   }

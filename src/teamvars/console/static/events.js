@@ -2,6 +2,8 @@
 
 import { count, h, name, time } from "./dom.js";
 
+/** So many of those whom a change was about are named. */
+export const MOST_NAMED = 5;
 const KINDS = { user: "", team: "the team ", organization: "the organization " };
 const VARIABLE = {
   "variable.create": "added", "variable.update": "changed", "variable.delete": "deleted",
@@ -20,14 +22,15 @@ const NOUNS = {
 /**
  * The row of a change.
  * @param {any} event its attributes
+ * @param {Map<string, string>} people what those are called whom it was about, by id
  * @param {string | null} here the page of the workspace it is about, if there is one
  * @param {unknown} place where it was, if the page is about more than one place
  */
-export function eventRow(event, here, place) {
+export function eventRow(event, people, here, place) {
   const { "created-at": at, changed, "token-description": token } = event;
   return h("li", { class: "row event" },
     h("span", { class: "name" },
-      h("strong", {}, who(event)), " ", what(event, here), place && [" in ", place],
+      h("strong", {}, who(event)), " ", what(event, people, here), place && [" in ", place],
       changed.length > 0 && h("span", { class: "changes" }, changed.map((one) => h("span", { class: "badge" }, one)))),
     h("span", { class: "aside" }, time(at), token && [" with ", name(token)]));
 }
@@ -39,14 +42,30 @@ function who({ actor, "actor-name": called }) {
 }
 
 /** What they did, in words, with a way to what is still there. */
-function what({ action, details }, here) {
+function what({ action, details }, people, here) {
   if (action in VARIABLE && typeof details.key === "string") {
     return [`${VARIABLE[action]} `, variable(action, details, here)];
   }
   const [noun, verb] = action.split(".");
-  const many = details["organization-memberships"]?.length;
-  const words = `${VERBS[verb] ?? verb} ${many ? count(many, "member") : NOUNS[noun] ?? noun}`;
-  return [words, typeof details.name === "string" && [" ", name(details.name)], formerly(details)];
+  if (noun === "member") return [`${VERBS[verb]} `, whom(concerned({ details }), people)];
+  const words = `${VERBS[verb] ?? verb} ${NOUNS[noun] ?? noun}`;
+  const called = people.get(details.user);
+  return [words, called && [" of ", name(called)], typeof details.name === "string" && [" ", name(details.name)],
+    formerly(details)];
+}
+
+/** The ids of those whom a change was about. */
+export function concerned({ details }) {
+  const { user, "organization-memberships": ids } = details;
+  return Array.isArray(ids) ? ids : [user].filter(Boolean);
+}
+
+/** The first few by name; of the others, and of who has left, the number. */
+function whom(ids, people) {
+  const names = ids.slice(0, MOST_NAMED).filter((one) => people.has(one)).map((one) => name(people.get(one)));
+  const rest = ids.length - names.length;
+  const words = rest > 0 ? [...names, count(rest, names.length ? "other" : "member")] : names;
+  return words.map((one, at) => [at > 0 && (at === words.length - 1 ? " and " : ", "), one]);
 }
 
 function variable(action, { key, from, category }, here) {

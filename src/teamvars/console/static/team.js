@@ -7,8 +7,8 @@ import { ask } from "./dialogs.js";
 import { announce, button, h, name } from "./dom.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { personOf } from "./people.js";
-import { teamForm } from "./team_form.js";
 import { readTeam, teamHead } from "./team_head.js";
+import { teamForm } from "./teams.js";
 
 export async function teamPage(context) {
   const page = new TeamPage(context, await readTeam(context));
@@ -24,7 +24,7 @@ class TeamPage {
     this.may = attributes.permissions;
     this.isOwners = attributes.name.toLowerCase() === "owners";
     this.path = `/teams/${id}/relationships/organization-memberships`;
-    this.place = h("div", { class: "place", "aria-live": "polite" });
+    this.place = h("div", { class: "place" });
     this.list = new PagedList({
       path: (words) => `${this.path}?include=user${words && `&q=${encodeURIComponent(words)}`}`,
       row: (one, included) => this.#row(personOf(one, included)), noun: "member",
@@ -79,7 +79,8 @@ class TeamPage {
     return addMembersForm({ organization, team: this.team, path: this.path, cancel: () => this.place.replaceChildren(),
       done: async (told) => {
         this.place.replaceChildren(h("p", { class: "notice" }, h("span", {}, told)));
-        await this.draw();
+        announce(this.place.textContent);
+        await this.#drawAgain();
       } });
   }
 
@@ -99,15 +100,19 @@ class TeamPage {
     }
     announce(`${username} is removed.`);
     if (isSelf) return this.context.go(`/app/${organization}/teams`);
+    await this.#drawAgain();
+  }
+
+  async #drawAgain() {
+    this.element.querySelector("h1").focus(); // what had the focus is gone
     await this.draw();
-    this.element.querySelector("h1").focus();
   }
 
   #delete() {
     const { organization, go } = this.context;
     deleteDialog({
       title: "Delete this team?", what: "name", word: this.team.attributes.name, path: `/teams/${this.team.id}`,
-      text: "Its grants and its token go with it. Its members stay in the organization: ",
+      text: "Its members stay in the organization. Its grants and its token go for good: ",
     }, () => go(`/app/${organization}/teams`));
   }
 
