@@ -299,6 +299,11 @@ async def test_memberships_are_found_and_paged(tenant: Tenant) -> None:
     ids = f"{tenant.users['writer']},{tenant.memberships['hidden']}"
     named = sorted(tenant.memberships[who] for who in ("reader", "plain", "writer", "hidden"))
     assert await listed(tenant, f"?filter[user]={email},{username},{ids},plain,x@y.z") == named
+    by_name = [
+        tenant.memberships[who] for who in sorted(tenant.memberships, key=lambda who: f"{who}-")
+    ]
+    assert await listed(tenant, "?sort=username") == by_name
+    assert await listed(tenant, "?sort=username&page[size]=3&page[number]=2") == by_name[3:6]
     assert await listed(tenant, "?page[size]=3&page[number]=2") == everyone[3:6]
     answer = await tenant.call("owner", "GET", path_of(tenant) + "?page[number]=999&include=")
     said = answer.json()["meta"]["pagination"]
@@ -312,6 +317,7 @@ async def test_memberships_are_found_and_paged(tenant: Tenant) -> None:
         ("include=user,x", "include"),
         ("filter[status]=gone", "filter[status]"),
         ("page[number]=-1", "page[number]"),
+        ("sort=-username", "sort"),
     ],
 )
 async def test_what_a_query_may_not_ask_for_is_refused(

@@ -70,7 +70,7 @@ class Membership(msgspec.Struct, frozen=True):
 
 
 class MembershipFilter(msgspec.Struct, frozen=True):
-    """Which memberships are wanted; None lets all through.
+    """Which memberships are wanted, and in which order; None lets all through.
 
     `search` is a part of the username or e-mail address; `names` are whole ones of either, or ids
     of the user or the membership; `emails` are whole addresses.
@@ -80,6 +80,7 @@ class MembershipFilter(msgspec.Struct, frozen=True):
     emails: tuple[str, ...] | None = None
     names: tuple[str, ...] | None = None
     status: Status | None = None
+    by_name: bool = False
 
 
 class InvitationDraft(msgspec.Struct, frozen=True):

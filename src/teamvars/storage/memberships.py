@@ -133,9 +133,10 @@ async def find_user_ids(
 async def search(
     tx: Transaction, within: Within, wanted: MembershipFilter, page: Page | None
 ) -> Paged[Membership]:
-    """Memberships by id, without their teams; without a page all of them."""
+    """Memberships by id or username, without their teams; without a page all of them."""
     where, args = _conditions(within, wanted)
-    listing = Listing(_COLUMNS, f"{_TABLES} WHERE {where}", "memberships.id", args)
+    order = f"{_FOLDED_USERNAME}, memberships.id" if wanted.by_name else "memberships.id"
+    listing = Listing(_COLUMNS, f"{_TABLES} WHERE {where}", order, args)
     return await listing.fetch(tx, page, _membership)
 
 

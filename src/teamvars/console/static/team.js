@@ -26,7 +26,7 @@ class TeamPage {
     this.path = `/teams/${id}/relationships/organization-memberships`;
     this.place = h("div", { class: "place" });
     this.list = new PagedList({
-      path: (words) => `${this.path}?include=user${words && `&q=${encodeURIComponent(words)}`}`,
+      path: (words) => `${this.path}?include=user&sort=username${words && `&q=${encodeURIComponent(words)}`}`,
       row: (one, included) => this.#row(personOf(one, included)), noun: "member",
       none: "No member has this in their name or address.", nothing: () => this.#nothing(), signal: context.signal,
     });

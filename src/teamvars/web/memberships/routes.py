@@ -29,6 +29,8 @@ _ONE = "/api/v2/organization-memberships/{membership_id}"
 _OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
 _SEARCH = Parameter("q", "A part of the username or of the e-mail address.")
 _STATUS = Parameter("filter[status]", schema={"type": "string", "enum": list(Status)})
+_BY_NAME = "username"
+_SORT = Parameter("sort", "By id unless given.", schema={"type": "string", "enum": [_BY_NAME]})
 _EMAILS = Parameter("filter[email]", "Whole addresses, with commas.", is_list=True)
 _NAMES = Parameter(
     "filter[user]",
@@ -47,14 +49,14 @@ class MembershipRoutes:
     def routes(self) -> list[Route]:
         """The members of a team, as memberships."""
         page = {200: MembershipListDocument}
-        reads = (*paging.PARAMETERS, _SEARCH, _STATUS, INCLUDE)
+        reads = (*paging.PARAMETERS, _SEARCH, _STATUS, _SORT, INCLUDE)
         list_ = self.list_of_team
         return [Route("GET", _OF_TEAM, list_, page, reads=reads, name="listTeamMemberships")]
 
     def directory_routes(self) -> list[Route]:
         """All the others, one row an operation."""
         one, page = {200: MembershipDocument}, {200: MembershipListDocument}
-        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _EMAILS, _NAMES, _STATUS)
+        reads = (*paging.PARAMETERS, INCLUDE, _SEARCH, _EMAILS, _NAMES, _STATUS, _SORT)
         own = (*paging.PARAMETERS, INCLUDE)
         accept = f"{_ONE}/actions/accept"
         return [
@@ -119,6 +121,7 @@ class MembershipRoutes:
             emails=words_of(request, _EMAILS),
             names=words_of(request, _NAMES),
             status=_requested_status(request),
+            by_name=_is_by_name(request),
         )
         page = paging.requested_page(request)
         caller, organization = request.require_caller(), request.path("organization")
@@ -135,7 +138,11 @@ class MembershipRoutes:
     async def list_of_team(self, request: Request) -> Response:
         """List the memberships in a team: all of them, or a page when one is asked for."""
         includes = requested_includes(request, INCLUDES)
-        wanted = MembershipFilter(text_of(request, _SEARCH), status=_requested_status(request))
+        wanted = MembershipFilter(
+            search=text_of(request, _SEARCH),
+            status=_requested_status(request),
+            by_name=_is_by_name(request),
+        )
         is_paged = any(request.values(parameter.name) for parameter in paging.PARAMETERS)
         page = paging.requested_page(request) if is_paged else None
         caller, team_id = request.require_caller(), request.path("team_id")
@@ -201,6 +208,14 @@ def _requested_status(request: Request) -> Status | None:
     except ValueError:
         listed = ", ".join(status.value for status in Status)
         raise invalid(_STATUS.name, f"{_STATUS.name} is one of {listed}.") from None
+
+
+def _is_by_name(request: Request) -> bool:
+    """Whether the list should be in the order of usernames. Refuses any other order."""
+    text = text_of(request, _SORT)
+    if text not in (None, _BY_NAME):
+        raise invalid(_SORT.name, f"{_SORT.name} is {_BY_NAME}, or absent.")
+    return text is not None
 
 
 def _listed(
