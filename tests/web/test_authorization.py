@@ -167,6 +167,7 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("DELETE", MEMBERSHIP): OWN_ORGANIZATION,
     ("POST", MEMBERSHIP + "/actions/accept"): OWN_INVITATION,
     ("GET", ACCESSES): READ_VARIABLES,
+    ("GET", TEAM + "/team-workspaces"): SEE_MEMBERS,
     ("POST", ACCESSES): OWN_ORGANIZATION,
     ("GET", ACCESS): READ_VARIABLES,
     ("PATCH", ACCESS): MANAGE_WORKSPACE,

@@ -167,3 +167,43 @@ async def test_accesses_are_listed_by_workspace_to_whoever_reads_its_variables(
     answer = await tenant.call("owner", "GET", PATH)
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["source"] == {"parameter": "filter[workspace][id]"}
+
+
+async def test_accesses_of_a_team_are_listed_as_far_as_one_reads_the_workspaces(
+    tenant: Tenant,
+) -> None:
+    await make(tenant, "writers", access="read")
+    path = f"/teams/{tenant.teams['writers']}/team-workspaces?include=workspace"
+    seen = {}
+    for who in ("owner", "writer", "reader", "plain", "writers-token"):
+        document = (await tenant.call(who, "GET", path)).json()
+        names = [one["attributes"]["name"] for one in document["included"]]
+        seen[who] = (names, document["meta"]["pagination"]["total-count"])
+    assert seen == {
+        "owner": (["network", "payments"], 2),
+        "writer": (["network", "payments"], 2),
+        "reader": (["network"], 1),
+        "plain": ([], 0),
+        "writers-token": (["network", "payments"], 2),
+    }
+    (second,) = (await tenant.call("owner", "GET", f"{path}&page[size]=1&page[number]=2")).json()[
+        "data"
+    ]
+    assert second["attributes"]["access"] == "read"
+    secret = f"/teams/{tenant.teams['secret']}/team-workspaces"
+    assert (await tenant.call("reader", "GET", secret)).status_code == 404
+    assert (await tenant.call("outsider", "GET", path)).status_code == 404
+
+
+async def test_names_of_teams_and_workspaces_come_with_accesses(tenant: Tenant) -> None:
+    path = f"{PATH}?filter[workspace][id]={tenant.workspaces['network']}&include=team,workspace"
+    document = (await tenant.call("reader", "GET", path)).json()
+    names = {(one["type"], one["attributes"]["name"]) for one in document["included"]}
+    assert names == {("teams", "writers"), ("teams", "readers"), ("workspaces", "network")}
+    assert {one["id"] for one in document["included"]} == {
+        item[kind]["data"]["id"]
+        for item in (one["relationships"] for one in document["data"])
+        for kind in ("team", "workspace")
+    }
+    refused = await tenant.call("reader", "GET", path.replace("=team", "=users"))
+    assert refused.status_code == 400

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Level
 from teamvars.domain.errors import Code, Fault
+from teamvars.domain.teams import Visibility
 
 
 class AccessType(StrEnum):
@@ -52,6 +53,15 @@ class Grant(msgspec.Struct, frozen=True):
     workspace_id: str
     access: AccessType
     level: GrantLevel
+
+
+class NamedGrant(msgspec.Struct, frozen=True):
+    """A grant, and what its team and its workspace are called."""
+
+    grant: Grant
+    team: str
+    visibility: Visibility
+    workspace: str
 
 
 class GrantDraft(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from teamvars.domain.grants import (
     AccessType,
     Grant,
     GrantDraft,
+    NamedGrant,
     no_such_team,
     no_such_workspace,
     owners_take_no_grants,
@@ -31,15 +32,28 @@ class Grants:
         self._chain = chain
         self._clock = clock
 
-    async def list(self, caller: Caller, workspace_id: str, page: Page) -> Paged[Grant]:
+    async def list(self, caller: Caller, workspace_id: str, page: Page) -> Paged[NamedGrant]:
         """The grants on a workspace."""
 
-        async def body(tx: Transaction) -> Paged[Grant]:
+        async def body(tx: Transaction) -> Paged[NamedGrant]:
             now = self._clock()
             granted = await access.workspace(tx, caller, now, workspace_id)
             granted.require_visible()
             whole = await access.organization(tx, caller, now, granted.workspace.organization_name)
             return await grants.of_workspace(tx, workspace_id, whole.sees_secret, page)
+
+        return await self._database.read(body)
+
+    async def list_of_team(self, caller: Caller, team_id: str, page: Page) -> Paged[NamedGrant]:
+        """The grants of a team."""
+
+        async def body(tx: Transaction) -> Paged[NamedGrant]:
+            now = self._clock()
+            granted = await access.team(tx, caller, now, team_id)
+            granted.require_visible()
+            whole = await access.organization(tx, caller, now, granted.organization_name)
+            seen = None if whole.is_owner else whole.team_ids
+            return await grants.of_team(tx, team_id, seen, page)
 
         return await self._database.read(body)
 

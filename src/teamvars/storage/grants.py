@@ -3,9 +3,11 @@
 import json
 from collections.abc import Collection, Iterable, Sequence
 
+from teamvars.domain.access import Level
 from teamvars.domain.errors import Refusal
-from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, grant_taken
+from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, NamedGrant, grant_taken
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.teams import Visibility
 from teamvars.storage.database import Row, Taken, Transaction
 from teamvars.storage.pages import Listing
 
@@ -13,6 +15,16 @@ _COLUMNS = (
     "grants.id, grants.organization_id, grants.team_id, grants.workspace_id, grants.access, "
     "grants.level"
 )
+_NAMES = "teams.name, teams.visibility, workspaces.name"
+_TABLES = (
+    "grants JOIN teams ON teams.id = grants.team_id "
+    "JOIN workspaces ON workspaces.id = grants.workspace_id"
+)
+# What lets some of those teams read it too.
+_READABLE = f"""EXISTS (
+    SELECT 1 FROM grants AS theirs
+    WHERE theirs.workspace_id = grants.workspace_id
+        AND theirs.team_id IN {{each $2}} AND theirs.level >= {Level.READ.value})"""
 _LEVELS = {level.value: level for level in GRANT_LEVELS}
 
 
@@ -24,7 +36,7 @@ async def find(tx: Transaction, grant_id: str) -> Grant | None:
 
 async def of_workspace(
     tx: Transaction, workspace_id: str, team_ids: Collection[str] | None, page: Page
-) -> Paged[Grant]:
+) -> Paged[NamedGrant]:
     """A page of the grants on a workspace, by id.
 
     Those of secret teams only if they are among `team_ids`; without those everything is seen.
@@ -34,8 +46,22 @@ async def of_workspace(
     if team_ids is not None:
         args.append(json.dumps(sorted(team_ids)))
         where += " AND (teams.visibility = 'organization' OR teams.id IN {each $2})"
-    source = f"grants JOIN teams ON teams.id = grants.team_id WHERE {where}"
-    return await Listing(_COLUMNS, source, "grants.id", args).fetch(tx, page, _grant)
+    return await _list(tx, where, "grants.id", args, page)
+
+
+async def of_team(
+    tx: Transaction, team_id: str, team_ids: Collection[str] | None, page: Page
+) -> Paged[NamedGrant]:
+    """A page of the grants of a team, by the names of their workspaces.
+
+    Those alone on workspaces that one of `team_ids` may read; without those everything is seen.
+    """
+    where = "grants.team_id = $1"
+    args: list[object] = [team_id]
+    if team_ids is not None:
+        args.append(json.dumps(sorted(team_ids)))
+        where += f" AND {_READABLE}"
+    return await _list(tx, where, "workspaces.name_folded", args, page)
 
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:
@@ -83,6 +109,17 @@ async def delete(tx: Transaction, team_id: str, workspace_ids: Sequence[str]) ->
         team_id,
         json.dumps(workspace_ids),
     )
+
+
+async def _list(
+    tx: Transaction, where: str, order: str, args: list[object], page: Page
+) -> Paged[NamedGrant]:
+    listing = Listing(f"{_COLUMNS}, {_NAMES}", f"{_TABLES} WHERE {where}", order, args)
+    return await listing.fetch(tx, page, _named)
+
+
+def _named(row: Row) -> NamedGrant:
+    return NamedGrant(_grant(row[:6]), row[6], Visibility(row[7]), row[8])
 
 
 def _grant(row: Row) -> Grant:

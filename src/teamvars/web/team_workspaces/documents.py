@@ -1,20 +1,24 @@
 """The documents of teams' accesses to workspaces."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.access import Level
-from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, GrantDraft
+from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, GrantDraft, NamedGrant
 from teamvars.domain.pages import Paged
 from teamvars.web.examples import IDS
 from teamvars.web.http import paging
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.resource_objects import Identifier, SelfLink
 from teamvars.web.http.routes import RequestBody
+from teamvars.web.memberships.documents import IncludedTeam, IncludedTeamAttributes
 
 TYPE = "team-workspaces"
+TEAM, WORKSPACE = "team", "workspace"
+INCLUDES = (TEAM, WORKSPACE)
 _VARIABLES = Meta(description="Counts where the access is 'custom', and nowhere else.")
 _WORDS = Meta(extra_json_schema={"enum": [level.word for level in GRANT_LEVELS]})
 
@@ -110,10 +114,27 @@ class TeamWorkspaceDocument(msgspec.Struct):
     data: TeamWorkspaceResource
 
 
-class TeamWorkspaceListDocument(msgspec.Struct):
-    """One page of the accesses to a workspace."""
+class IncludedWorkspaceAttributes(msgspec.Struct):
+    """What an access says of a workspace."""
+
+    name: str
+
+
+class IncludedWorkspace(msgspec.Struct, tag_field="type", tag="workspaces"):
+    """A workspace of an included access."""
+
+    id: str
+    attributes: IncludedWorkspaceAttributes
+
+
+Included = list[IncludedTeam | IncludedWorkspace]
+
+
+class TeamWorkspaceListDocument(msgspec.Struct, kw_only=True):
+    """One page of the accesses to a workspace, or of a team."""
 
     data: list[TeamWorkspaceResource]
+    included: Included | UnsetType = UNSET
     links: paging.PageLinks
     meta: paging.PageMeta
 
@@ -170,10 +191,30 @@ def team_workspace(found: Grant) -> TeamWorkspaceDocument:
 
 
 def team_workspace_list(
-    found: Paged[Grant], links: paging.PageLinks, meta: paging.PageMeta
+    found: Paged[NamedGrant],
+    includes: frozenset[str],
+    links: paging.PageLinks,
+    meta: paging.PageMeta,
 ) -> TeamWorkspaceListDocument:
     """The document of one page."""
-    return TeamWorkspaceListDocument([_resource(one) for one in found.items], links, meta)
+    data = [_resource(one.grant) for one in found.items]
+    included = _included(found.items, includes)
+    return TeamWorkspaceListDocument(data=data, included=included, links=links, meta=meta)
+
+
+def _included(found: Sequence[NamedGrant], includes: frozenset[str]) -> Included | UnsetType:
+    if not includes:
+        return UNSET
+    included: dict[str, IncludedTeam | IncludedWorkspace] = {}
+    for one in found:
+        team_id, workspace_id = one.grant.team_id, one.grant.workspace_id
+        if TEAM in includes:
+            said = IncludedTeamAttributes(one.team, one.visibility)
+            included[team_id] = IncludedTeam(team_id, said)
+        if WORKSPACE in includes:
+            called = IncludedWorkspaceAttributes(one.workspace)
+            included[workspace_id] = IncludedWorkspace(workspace_id, called)
+    return list(included.values())
 
 
 def _resource(found: Grant) -> TeamWorkspaceResource:

@@ -1,20 +1,29 @@
 """The routes of teams' accesses to workspaces: decode, call, encode."""
 
-from teamvars.domain.grants import Grant
+from teamvars.domain.grants import Grant, NamedGrant
+from teamvars.domain.pages import Page, Paged
 from teamvars.services.grants import Grants
 from teamvars.web.http import paging
-from teamvars.web.http.parameters import Parameter, invalid, text_of
+from teamvars.web.http.parameters import (
+    INCLUDE,
+    Parameter,
+    invalid,
+    requested_includes,
+    text_of,
+)
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.team_workspaces import documents
 from teamvars.web.team_workspaces.documents import (
+    INCLUDES,
     TeamWorkspaceDocument,
     TeamWorkspaceListDocument,
 )
 
 _ALL = "/api/v2/team-workspaces"
 _ONE = "/api/v2/team-workspaces/{team_workspace_id}"
+_OF_TEAM = "/api/v2/teams/{team_id}/team-workspaces"
 _WORKSPACE = Parameter(
     "filter[workspace][id]", "The workspace whose accesses are listed.", required=True
 )
@@ -35,9 +44,17 @@ class TeamWorkspaceRoutes:
                 _ALL,
                 self.list,
                 page,
-                reads=(*paging.PARAMETERS, _WORKSPACE),
+                reads=(*paging.PARAMETERS, INCLUDE, _WORKSPACE),
                 refuses=(404,),
                 name="listTeamWorkspaces",
+            ),
+            Route(
+                "GET",
+                _OF_TEAM,
+                self.list_of_team,
+                page,
+                reads=(*paging.PARAMETERS, INCLUDE),
+                name="listTeamWorkspacesOfTeam",
             ),
             Route(
                 "POST",
@@ -76,11 +93,16 @@ class TeamWorkspaceRoutes:
         workspace_id = text_of(request, _WORKSPACE)
         if workspace_id is None:
             raise invalid(_WORKSPACE.name, f"{_WORKSPACE.name} says which workspace.")
-        page = paging.requested_page(request)
+        includes, page = requested_includes(request, INCLUDES), paging.requested_page(request)
         found = await self._grants.list(request.require_caller(), workspace_id, page)
-        links, meta = paging.links_and_meta(request, page, found.total)
-        document = documents.team_workspace_list(found, links, meta)
-        return Response.document(200, document)
+        return _listed(request, found, includes, page)
+
+    async def list_of_team(self, request: Request) -> Response:
+        """List a team's accesses to workspaces that the caller may read, by name."""
+        includes, page = requested_includes(request, INCLUDES), paging.requested_page(request)
+        caller, team_id = request.require_caller(), request.path("team_id")
+        found = await self._grants.list_of_team(caller, team_id, page)
+        return _listed(request, found, includes, page)
 
     async def create(self, request: Request) -> Response:
         """Give a team access to a workspace."""
@@ -104,6 +126,14 @@ class TeamWorkspaceRoutes:
         caller, id_ = request.require_caller(), request.path("team_workspace_id")
         await self._grants.delete(caller, id_)
         return Response(204)
+
+
+def _listed(
+    request: Request, found: Paged[NamedGrant], includes: frozenset[str], page: Page
+) -> Response:
+    links, meta = paging.links_and_meta(request, page, found.total)
+    document = documents.team_workspace_list(found, includes, links, meta)
+    return Response.document(200, document)
 
 
 def _made(made: Grant) -> Response:
