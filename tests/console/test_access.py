@@ -45,6 +45,7 @@ async def show_everything(visitor: Visitor, tenant: Tenant, look: Look) -> None:
     await page.get_by_label("Find a key in all of them").fill("z")
     await page.get_by_role("link", name="zones").wait_for()
     await look("keys")
+    await members_and_access(visitor, tenant, look)
     await visitor.go("/settings/tokens")
     await page.get_by_label("Description", exact=True).fill("for a robot")
     await visitor.button("Create token").click()
@@ -82,6 +83,31 @@ async def editing(visitor: Visitor, tenant: Tenant, look: Look) -> None:
     await visitor.page.get_by_text("changed description").wait_for()
     await look("conflict")
     await visitor.button("Keep theirs").click()
+
+
+async def members_and_access(visitor: Visitor, tenant: Tenant, look: Look) -> None:
+    """Who is in the organization, and who has access to what."""
+    page = visitor.page
+    await visitor.go(f"/{tenant.organization}/members")
+    await visitor.button("Invite").click()
+    form = page.get_by_role("form", name="Invite people")
+    await form.get_by_label("E-mail addresses").fill(f"{'x' * 60}@example.com nobody")
+    await form.get_by_label("crew").check()
+    await form.get_by_role("button", name="Invite").click()
+    await form.get_by_text("Invited: ").wait_for()
+    await look("members")
+    await visitor.button("Cancel").click()
+    await visitor.go(f"/{tenant.organization}/workspaces/network/access")
+    await page.get_by_role("link", name="owners").first.wait_for()
+    await visitor.button("Give access").click()
+    await page.get_by_text("Name a team first.").wait_for()
+    await look("access")
+    await visitor.button("Remove the access of readers").click()
+    await page.get_by_text("loses access at once").wait_for()
+    await look("access taken away")
+    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['writers']}/workspaces")
+    await page.get_by_role("link", name="network").wait_for()
+    await look("workspaces of a team")
 
 
 async def dialogs(visitor: Visitor, look: Look) -> None:

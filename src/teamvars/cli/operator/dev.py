@@ -5,6 +5,7 @@ import ssl
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from teamvars.cli.operator.installation import initialise
 from teamvars.cli.operator.serve import free_address, listen
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
+from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.variables import WorkspaceFilter
 from teamvars.security import keyring
@@ -80,15 +82,20 @@ async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
             name: (await services.tokens.create(operator(), OwnerName(user=name), None)).secret
             for name in ("alice", "bob", "erin")
         }
-        await _fill_workspaces(services.variables, applied, tokens)
+        callers = {
+            name: Caller(hash_token(token), operator().request_id) for name, token in tokens.items()
+        }
+        auditors = applied.organizations["acme"].teams["auditors"]
+        invited = InvitationDraft(sample.INVITED, [auditors])
+        await services.invitations.invite(callers["alice"], "acme", invited)
+        await _fill_workspaces(services.variables, applied, callers)
     return applied, tokens
 
 
-async def _fill_workspaces(variables: Variables, applied: Applied, tokens: dict[str, str]) -> None:
+async def _fill_workspaces(
+    variables: Variables, applied: Applied, callers: Mapping[str, Caller]
+) -> None:
     """Brings the variables, and what people have changed in them since."""
-    callers = {
-        name: Caller(hash_token(token), operator().request_id) for name, token in tokens.items()
-    }
     workspaces, ids = applied.organizations["acme"].workspaces, {}
     for name, drafts in sample.VARIABLES.items():
         for draft in drafts:

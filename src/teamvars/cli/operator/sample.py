@@ -104,6 +104,10 @@ CHANGES = (
 """What people have changed since, by key: a workspace to look at has a past."""
 
 
+INVITED = "ivan@example.com"
+"""Whom alice has invited, into `auditors`."""
+
+
 def tour(url: str, applied: Applied, tokens: dict[str, str], authority: Path | None = None) -> str:
     """What `dev` prints: tokens, ids, and lines to paste.
 

@@ -4,10 +4,8 @@ import { read } from "./api.js";
 import { button, h, name } from "./dom.js";
 import { MOST_NAMED, concerned, eventRow } from "./events.js";
 import { field, form } from "./fields.js";
-import { organizationHead } from "./organization_head.js";
+import { organizationHead, readTeam, teamHead, workspaceHead } from "./heads.js";
 import { peopleOf } from "./people.js";
-import { readTeam, teamHead } from "./team_head.js";
-import { workspaceHead } from "./workspace_head.js";
 
 const PAGE_SIZE = 50;
 const FILTERS = { actor: "By whom", workspace: "Workspace", key: "Key" };

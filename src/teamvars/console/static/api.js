@@ -88,9 +88,14 @@ export function send(method, path, document, options = {}) {
 }
 
 /** Deletes; what is gone already is as good. `options.ifMatch`: only as it was then. */
-export async function remove(path, options = {}) {
+export function remove(path, options = {}) {
+  return unlessGone(request("DELETE", path, { ...options, repeats: true }));
+}
+
+/** What ends something, and is as good where that is gone already. */
+export async function unlessGone(sent) {
   try {
-    await request("DELETE", path, { ...options, repeats: true });
+    await sent;
   } catch (error) {
     if (!(error instanceof Refused && error.status === 404)) throw error;
   }

@@ -1,9 +1,10 @@
 /** Copies variables from another workspace of the organization, after a look at what would change. */
 
-import { Change, Refused, read, readPage, send } from "./api.js";
+import { Change, Refused, read, send } from "./api.js";
 import { show } from "./dialogs.js";
 import { button, count, h } from "./dom.js";
 import { choice, field, form } from "./fields.js";
+import { suggesting } from "./paged_list.js";
 import { changesOf, itemErrors, resultTable, summaryOf } from "./results.js";
 
 const SOURCE = "/data/relationships/source/data/id";
@@ -20,28 +21,18 @@ class Copy {
   constructor(organization, workspace, owns, close, done) {
     Object.assign(this, { owns, close, done, path: `/workspaces/${workspace.id}/actions/copy` });
     this.list = `/organizations/${encodeURIComponent(organization)}/workspaces`;
-    this.names = h("datalist", { id: "workspace-names" });
-    this.source = h("input", { list: this.names.id, autofocus: true, spellcheck: "false",
-      autocapitalize: "none", maxlength: 90, oninput: () => this.#suggest() });
+    const { input, names } = suggesting((words) =>
+      this.list + (words && `?search[name]=${encodeURIComponent(words)}`), { autofocus: true });
+    this.source = input;
     this.conflict = choice({ legend: "What is here already", chosen: "skip",
       options: [{ value: "skip", label: "Leave as it is" }, { value: "replace", label: "Replace" }] });
     this.choosing = form({ onsubmit: () => this.#look(), isMissed: false },
       field({ label: "From workspace", control: this.source, pointer: SOURCE,
         hint: "One of the same organization, that you may read." }),
-      this.names, this.conflict.element,
+      names, this.conflict.element,
       h("div", { class: "actions" }, h("button", { class: "button primary" }, "Preview"), button("Cancel", close)));
     this.preview = h("div", { hidden: true });
     this.element = h("div", {}, this.choosing, this.preview);
-    this.#suggest();
-  }
-
-  /** Names that have what is typed in them. */
-  async #suggest() {
-    const words = this.source.value;
-    const query = words ? `?search[name]=${encodeURIComponent(words)}` : "";
-    const { items } = await readPage(this.list + query, 1);
-    if (words !== this.source.value) return;
-    this.names.replaceChildren(...items.map(({ attributes }) => h("option", { value: attributes.name })));
   }
 
   /** The id of the workspace of that name. Refuses one that there is not, at its field. */

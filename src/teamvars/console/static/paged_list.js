@@ -1,9 +1,11 @@
 /** Lists in pages, which are narrowed as one types. */
 
-import { readPage } from "./api.js";
+import { Refused, readPage } from "./api.js";
 import { announce, button, count, h, icon } from "./dom.js";
 
 const WAIT_MS = 200;
+
+let made = 0;
 
 /** A list of the API, and how many there are in it. */
 export class PagedList {
@@ -34,6 +36,16 @@ export class PagedList {
     await this.#read(1, last, (found) => this.rows.replaceChildren(...found));
     if (words) announce(this.lead.textContent);
     return this.total;
+  }
+
+  /** The answer to a change of one of them. Where it is refused, what others have done is seen once that is told. */
+  async answer(sent) {
+    try {
+      return await sent;
+    } catch (error) {
+      if (error instanceof Refused && error.status !== 401) this.draw();
+      throw error;
+    }
   }
 
   async #read(first, last, put) {
@@ -74,4 +86,19 @@ export function searchField(label, say) {
       timer = setTimeout(() => say(input.value.trim()), WAIT_MS);
     } });
   return h("div", { class: "search" }, icon("search"), input);
+}
+
+/** A field for a name, and the list of names it suggests: those of `pathOf(words)`, or of all where there are no words. */
+export function suggesting(pathOf, attributes = {}) {
+  const names = h("datalist", { id: `names-${++made}` });
+  const suggest = async () => {
+    const words = input.value.trim();
+    const { items } = await readPage(pathOf(words), 1);
+    if (words !== input.value.trim()) return;
+    names.replaceChildren(...items.map((one) => h("option", { value: one.attributes.name })));
+  };
+  const input = h("input", { list: names.id, spellcheck: "false", autocapitalize: "none", maxlength: 90,
+    oninput: suggest, ...attributes });
+  suggest();
+  return { input, names };
 }

@@ -1,6 +1,8 @@
 /** Which page is at which path. */
 
+import { teamWorkspacesPage, workspaceAccessPage } from "./access.js";
 import { activityPage, organizationActivityPage, teamActivityPage } from "./activity.js";
+import { membersPage } from "./members.js";
 import { organizationsPage } from "./organizations.js";
 import { teamPage } from "./team.js";
 import { teamsPage } from "./teams.js";
@@ -16,9 +18,12 @@ export const PAGES = [
   [/^\/app\/settings\/tokens$/, tokensPage],
   [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
   [/^\/app\/(?<organization>[^/]+)\/activity$/, organizationActivityPage],
+  [/^\/app\/(?<organization>[^/]+)\/members$/, membersPage],
   [/^\/app\/(?<organization>[^/]+)\/teams$/, teamsPage],
   [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)$/, teamPage],
+  [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/workspaces$/, teamWorkspacesPage],
   [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/activity$/, teamActivityPage],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)(?:\/variables)?$/, variablesPage],
+  [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/access$/, workspaceAccessPage],
   [/^\/app\/(?<organization>[^/]+)\/workspaces\/(?<workspace>[^/]+)\/activity$/, activityPage],
 ];

@@ -1,6 +1,7 @@
 /** Members of an organization, as memberships of it. */
 
 import { readPage } from "./api.js";
+import { h } from "./dom.js";
 
 /** So many are asked for at a time: a query has room for them. */
 const PORTION = 40;
@@ -13,6 +14,12 @@ export function personOf({ id, attributes: { email, status }, relationships }, i
   const { username } = included.find((one) => one.type === "users" && one.id === userId).attributes;
   return { membershipId: id, userId, username, email, isInvited: status === "invited",
     teamIds: relationships.teams.data.map((one) => one.id), names: [username, email ?? ""].map(folded) };
+}
+
+/** Instead of what cannot be done. */
+export function lastOwner() {
+  return h("span", { class: "aside", role: "note", tabindex: -1 },
+    "The last owner who can sign in stays: nobody could manage the organization. Add another owner first.");
 }
 
 /** As names and addresses are compared: A to Z are a to z, and no other letters are the same. */

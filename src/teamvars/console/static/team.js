@@ -1,13 +1,13 @@
 /** The page of a team: its members. */
 
-import { Refused, readPage, send } from "./api.js";
 import { addMembersForm } from "./add_members.js";
+import { Refused, readPage, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, name } from "./dom.js";
+import { readTeam, teamHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
-import { personOf } from "./people.js";
-import { readTeam, teamHead } from "./team_head.js";
+import { lastOwner, personOf } from "./people.js";
 import { teamForm } from "./teams.js";
 
 export async function teamPage(context) {
@@ -128,10 +128,4 @@ class TeamPage {
         ? "Add the first ones: several at once, by name or e-mail address."
         : "Owners can add people, and so can teams that manage members."));
   }
-}
-
-/** Instead of what cannot be done. */
-function lastOwner() {
-  return h("span", { class: "aside", role: "note" },
-    "The last owner who can sign in stays: nobody could manage the organization. Add another owner first.");
 }

@@ -3,9 +3,8 @@
 import { Change, read, send } from "./api.js";
 import { button, count, h, name } from "./dom.js";
 import { choice, field, form, keepTyped, tick } from "./fields.js";
-import { organizationHead } from "./organization_head.js";
+import { badges, organizationHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
-import { badges } from "./team_head.js";
 
 const AT = "/data/attributes";
 const VISIBLE = [

@@ -5,12 +5,12 @@ import { copyDialog } from "./copy_dialog.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { announce, button, count, h, icon } from "./dom.js";
 import { choice } from "./fields.js";
+import { workspaceHead } from "./heads.js";
 import { importDialog, watchDrops } from "./import_dialog.js";
+import { readOnly } from "./value_field.js";
 import { variableForm } from "./variable_form.js";
 import { VariableList } from "./variable_list.js";
 import { VariableTable } from "./variable_table.js";
-import { readOnly } from "./variable_view.js";
-import { workspaceHead } from "./workspace_head.js";
 
 export async function variablesPage(context) {
   const { organization, workspace, signal } = context;

@@ -2,7 +2,7 @@
 
 import { read } from "./api.js";
 import { count, h, icon, name } from "./dom.js";
-import { organizationHead } from "./organization_head.js";
+import { organizationHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { KeySearch } from "./search.js";
 

@@ -1,0 +1,178 @@
+/** Access: the teams that have some to a workspace, and whom that lets in; the workspaces that a team has some to. */
+
+import { Change, Refused, read, readPage, remove, send } from "./api.js";
+import { ask } from "./dialogs.js";
+import { announce, button, h, name } from "./dom.js";
+import { choice, field, form } from "./fields.js";
+import { readTeam, teamHead, workspaceHead } from "./heads.js";
+import { PagedList, suggesting } from "./paged_list.js";
+import { folded } from "./people.js";
+
+const LEVELS = { none: "no access", read: "read", write: "read and write" };
+const OPTIONS = [{ value: "read", label: LEVELS.read }, { value: "write", label: LEVELS.write }];
+const KINDS = { "team-token": "token of the team", "organization-token": "token of the organization" };
+const MOST_NAMES = 5;
+
+/** What a grant is seen from, and what it leads to. */
+const SIDES = {
+  workspace: {
+    other: "team",
+    path: (id) => `/team-workspaces?filter[workspace][id]=${id}&include=team`,
+    search: (words) => `/teams${words && `?q=${encodeURIComponent(words)}`}`,
+    find: (words) => `/teams?filter[names]=${encodeURIComponent(words)}`,
+    href: (id) => `/teams/${id}`,
+    nothing: ["No team has access yet", "Owners alone see this workspace. Give a team access, and its members have it."],
+  },
+  team: {
+    other: "workspace",
+    path: (id) => `/teams/${id}/team-workspaces?include=workspace`,
+    search: (words) => `/workspaces${words && `?search[name]=${encodeURIComponent(words)}`}`,
+    find: (words) => `/workspaces?search[wildcard-name]=${encodeURIComponent(words)}`,
+    href: (_, called) => `/workspaces/${called}`,
+    nothing: ["No workspace yet", "Members of the team see no workspace by it. Owners can give it access to some."],
+  },
+};
+
+/** The teams with a grant on a workspace; for owners also everybody whom that lets in. */
+export async function workspaceAccessPage(context) {
+  const { organization, workspace, signal } = context;
+  const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
+  const found = (await read(path, { signal })).document.data;
+  const owns = found.attributes.permissions["can-update"];
+  const holders = owns && new PagedList({
+    path: () => `/workspaces/${found.id}/access`, row: (one) => holder(organization, one), noun: "entry",
+    nothing: () => h("p", {}, "Nobody."), signal,
+  });
+  const grants = new Grants({ organization, side: "workspace", id: found.id, may: owns, signal,
+    changed: () => holders.draw() });
+  await Promise.all([grants.list.draw(), holders && holders.draw()]);
+  return h("section", {}, workspaceHead(context, found, "access"),
+    h("h2", { class: "part" }, "Teams"), grants.element,
+    holders && [h("h2", { class: "part" }, "Who has access"), holders.element]);
+}
+
+function holder(organization, { attributes: { kind, name: called, access, through }, relationships }) {
+  const ids = relationships.teams.data.map((one) => one.id);
+  const ways = through.map(({ team, access: level }, at) => [at > 0 && ", ",
+    h("a", { href: `/app/${organization}/teams/${ids[at]}` }, name(team)), level !== access && ` (${LEVELS[level]})`]);
+  return h("li", { class: "row" },
+    h("span", { class: "name" }, name(called)),
+    kind in KINDS && h("span", { class: "badge" }, KINDS[kind]),
+    kind === "user" && h("span", { class: "aside" }, "through ", ways),
+    h("span", { class: "aside may" }, LEVELS[access]));
+}
+
+/** The workspaces that a team has a grant on, as far as one may read them. */
+export async function teamWorkspacesPage(context) {
+  const team = await readTeam(context);
+  const head = teamHead(context, team, "workspaces");
+  if (team.attributes.name === "owners") {
+    return h("section", {}, head, h("p", { class: "notice" }, "Owners may do everything in every workspace, without a grant."));
+  }
+  const { organization, signal } = context;
+  const grants = new Grants({ organization, side: "team", id: team.id, may: team.attributes.permissions["can-destroy"], signal });
+  await grants.list.draw();
+  return h("section", {}, head, grants.element);
+}
+
+/** The list, and above it a form for whoever `may` give access. */
+class Grants {
+  /**
+   * @param {{organization: string, side: "workspace" | "team", id: string, may: boolean, signal: AbortSignal,
+   *   changed?: () => Promise<void>}} said `id` is that of the side; `changed` is called after each change
+   */
+  constructor(said) {
+    Object.assign(this, said, { from: SIDES[said.side] });
+    const { other, path, nothing } = this.from;
+    this.list = new PagedList({
+      path: () => path(this.id), row: (one, included) => this.#row(one, included), noun: other, signal: this.signal,
+      nothing: () => h("div", { class: "empty" }, h("h2", {}, nothing[0]), h("p", {}, nothing[1])),
+    });
+    this.element = h("div", {}, this.may && this.#form(), this.list.element);
+  }
+
+  #row({ id, attributes: { access, variables }, relationships }, included) {
+    const other = relationships[this.from.other].data.id;
+    const called = included.find((one) => one.id === other).attributes.name;
+    const href = `/app/${this.organization}${this.from.href(other, called)}`;
+    const row = h("li", { class: "row" },
+      h("span", { class: "name" }, h("a", { href }, name(called))),
+      access !== variables && h("span", { class: "badge" }, access),
+      h("span", { class: "aside may" }, LEVELS[variables]));
+    if (!this.may) return row;
+    const change = new Change();
+    const acts = OPTIONS.filter((one) => one.value !== variables).map(({ value, label }) =>
+      button(`Change to ${label}`, async () => {
+        const data = { type: "team-workspaces", id, attributes: { access: value } };
+        const { document } = await this.list.answer(send("PATCH", `/team-workspaces/${id}`, { data }, { change }));
+        const fresh = this.#row(document.data, included);
+        row.replaceWith(fresh);
+        fresh.querySelector("button").focus();
+        announce(`${called}: ${label}`);
+        await this.changed?.();
+      }, { kind: "bare", "aria-label": `Change ${called} to ${label}` }));
+    row.append(h("span", {}, acts, button("Remove", () => this.#remove(id, relationships, called),
+      { kind: "bare", "aria-label": `Remove the access of ${called}` })));
+    return row;
+  }
+
+  async #remove(id, { team, workspace }, called) {
+    const text = await losses(workspace.data.id, team.data.id);
+    const title = this.side === "workspace" ? ["Take access away from ", name(called), "?"] : ["Take access to ", name(called), " away?"];
+    if (!(await ask(title, text, "Take away", { kind: "danger" }))) return;
+    await remove(`/team-workspaces/${id}`);
+    announce(`The access of ${called} is taken away.`);
+    await Promise.all([this.list.draw(), this.changed?.()]);
+    this.input.focus();
+  }
+
+  #form() {
+    const { other, search } = this.from;
+    const base = `/organizations/${encodeURIComponent(this.organization)}`;
+    const pointer = `/data/relationships/${other}/data/id`;
+    let change = new Change();
+    const { input, names } = suggesting((words) => base + search(words));
+    this.input = input;
+    const level = choice({ legend: "May", options: OPTIONS, chosen: "read", pointer: "/data/attributes/access" });
+    return form({
+      class: "narrowing granting", isMissed: false, "aria-label": "Give access",
+      onsubmit: async () => {
+        const related = await this.#find(base, input.value.trim(), pointer);
+        const own = { data: { type: `${this.side}s`, id: this.id } };
+        const data = { type: "team-workspaces", attributes: { access: level.chosen() },
+          relationships: { [this.side]: own, [other]: { data: related } } };
+        await send("POST", "/team-workspaces", { data }, { change });
+        change = new Change(); // what is taken away meanwhile may be given again
+        announce(`${input.value.trim()}: ${LEVELS[level.chosen()]}`);
+        input.value = "";
+        await Promise.all([this.list.draw(), this.changed?.()]);
+        input.focus();
+      },
+    },
+      field({ label: other === "team" ? "Team" : "Workspace", control: input, pointer }), names, level.element,
+      h("button", { class: "button primary" }, "Give access"));
+  }
+
+  /** What has that name. Refuses one that there is not, at its field. */
+  async #find(base, words, pointer) {
+    const { other, find } = this.from;
+    const { items } = words ? await readPage(base + find(words), 1) : { items: [] };
+    const found = items.find((one) => folded(one.attributes.name) === folded(words));
+    if (found) return { type: found.type, id: found.id };
+    const detail = words ? `There is no ${other} of this name.` : `Name a ${other} first.`;
+    throw new Refused(404, [{ detail, source: { pointer } }]);
+  }
+}
+
+/** In words: who has no access any more once a team has none. */
+async function losses(workspaceId, teamId) {
+  const { items, next } = await readPage(`/workspaces/${workspaceId}/access`, 1);
+  if (next) return "Whoever has access through it alone loses it, at once.";
+  const isAlone = ({ relationships: { teams: { data } } }) => data.length === 1 && data[0].id === teamId;
+  const losing = items.filter(isAlone).map(({ attributes: { kind, name: called } }) =>
+    [kind === "team-token" && "the token of ", name(called)]);
+  if (!losing.length) return "Nobody loses all access: whoever has some through it has another way.";
+  const more = losing.length - MOST_NAMES;
+  return [losing.slice(0, MOST_NAMES).map((one, at) => [at > 0 && ", ", one]), more > 0 && ` and ${more} more`,
+    losing.length === 1 ? " loses" : " lose", " access at once."].flat(Infinity).filter(Boolean);
+}

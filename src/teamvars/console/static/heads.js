@@ -1,0 +1,51 @@
+/** The heads of pages: the name of what they are about, what is not so of all, and which page it is. */
+
+import { Refused, read } from "./api.js";
+import { h, icon, name } from "./dom.js";
+
+export function organizationHead({ id, attributes }, current) {
+  const pages = [["workspaces", "Workspaces"], ["teams", "Teams"], ["members", "Members"]];
+  if (attributes.permissions["can-update"]) pages.push(["activity", "Activity"]);
+  return head(id, [], "Of this organization", current, pages.map(([kind, text]) => [kind, text, `/app/${id}/${kind}`]));
+}
+
+export function workspaceHead({ organization }, { attributes }, current) {
+  const base = `/app/${organization}/workspaces/${attributes.name}`;
+  const may = attributes.permissions["can-update-variable"];
+  const marks = [
+    h("span", { class: "badge" }, may ? "read and write" : "read only"),
+    attributes.locked && h("span", { class: "badge" }, icon("lock"), "locked"),
+  ];
+  return head(attributes.name, marks, "Of this workspace", current,
+    [["variables", "Variables", base], ["access", "Access", `${base}/access`], ["activity", "Activity", `${base}/activity`]]);
+}
+
+export function teamHead({ organization }, { id, attributes }, current) {
+  const base = `/app/${organization}/teams/${id}`;
+  const pages = [["members", "Members", base], ["workspaces", "Workspaces", `${base}/workspaces`]];
+  if (attributes.permissions["can-update-membership"]) pages.push(["activity", "Activity", `${base}/activity`]);
+  return head(attributes.name, badges(attributes), "Of this team", current, pages);
+}
+
+/** The team that the path names, in the organization that it names. */
+export async function readTeam({ organization, team, signal }) {
+  const found = (await read(`/teams/${encodeURIComponent(team)}`, { signal })).document.data;
+  const isHere = found.relationships.organization.data.id.toLowerCase() === organization.toLowerCase();
+  if (!isHere) throw new Refused(404, []);
+  return found;
+}
+
+/** What is not so of every team. */
+export function badges(attributes) {
+  const manages = attributes["organization-access"]["manage-membership"] && attributes.permissions["can-destroy"];
+  return [
+    attributes.visibility === "secret" && h("span", { class: "badge" }, icon("lock"), "secret"),
+    manages && h("span", { class: "badge" }, "manages members"),
+  ];
+}
+
+function head(called, marks, label, current, pages) {
+  const links = pages.map(([kind, text, href]) => h("a", { href, "aria-current": kind === current && "page" }, text));
+  return h("div", { class: "workspace-head" },
+    h("h1", { tabindex: -1 }, name(called)), marks, h("nav", { class: "pages", "aria-label": label }, links));
+}

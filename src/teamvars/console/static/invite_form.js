@@ -1,0 +1,118 @@
+/** Invites several people at once, by e-mail address, and into teams. */
+
+import { Change, Refused, readPage, send } from "./api.js";
+import { announce, button, h, name } from "./dom.js";
+import { field, form, keepTyped, tick } from "./fields.js";
+import { searchField } from "./paged_list.js";
+
+const EMAIL = "/data/attributes/email";
+const TEAMS = "/data/relationships/teams";
+/** More teams than one sees at once. */
+const MANY_TEAMS = 12;
+
+/** `path` is that of the organization; `changed()` once some are invited, `done(told)` once all are, or none is to be. */
+export function inviteForm({ path, changed, done }) {
+  const changes = new Map();
+  const teams = new TeamChoice(path);
+  const input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none" });
+  const told = h("div", {});
+  const element = form({
+    class: "card", "aria-label": "Invite people",
+    onsubmit: async () => {
+      const words = addressesOf(input.value);
+      if (!words.length) throw new Refused(0, [{ detail: "Give an address first.", source: { pointer: EMAIL } }]);
+      const { went, errors, failure } = await invite(words, teams.ids());
+      if (failure?.status === 401) throw failure;
+      const isLeft = (one) => !went.includes(one);
+      input.value = words.filter(isLeft).join("\n");
+      if (went.length) await changed();
+      const invited = went.length > 0 && h("span", {}, "Invited: ", listed(went), ".");
+      told.replaceChildren(...(invited ? [h("p", { class: "notice" }, invited)] : []));
+      if (errors.length) throw new Refused(0, errors);
+      keepTyped(element, false);
+      done(invited);
+    },
+  },
+    h("h2", {}, "Invite people"),
+    field({ label: "E-mail addresses", control: input, pointer: EMAIL, hint: "Separated by commas, spaces or lines." }),
+    teams.element, told,
+    h("div", { class: "actions" }, h("button", { class: "button primary" }, "Invite"), button("Cancel", () => done(null))));
+
+  /** One after the other, as far as nothing is wrong but with an address; the rest was not tried. */
+  const invite = async (words, ids) => {
+    const went = [];
+    const errors = [];
+    for (const email of words) {
+      if (!changes.has(email)) changes.set(email, new Change());
+      try {
+        await send("POST", `${path}/organization-memberships`, documentOf(email, ids), { change: changes.get(email) });
+      } catch (error) {
+        const those = error instanceof Refused && error.errors.length ? error.errors : [{ detail: error.message }];
+        errors.push(...those.map((one) => placed(one, email)));
+        if (those.some((one) => one.source?.pointer !== EMAIL)) return { went, errors, failure: error };
+        continue;
+      }
+      changes.delete(email);
+      went.push(email);
+      if (words.length > 1) announce(`${went.length} of ${words.length} invited`);
+    }
+    return { went, errors };
+  };
+  return element;
+}
+
+/** An error at the field it is about: of all addresses, or of all teams. */
+function placed({ detail, source }, email) {
+  if (source?.pointer === EMAIL) return { detail: `${email}: ${detail}`, source };
+  return { detail, source: source?.pointer?.startsWith(TEAMS) && { pointer: TEAMS } };
+}
+
+function documentOf(email, ids) {
+  const data = ids.map((id) => ({ type: "teams", id }));
+  return { data: { type: "organization-memberships", attributes: { email }, relationships: { teams: { data } } } };
+}
+
+/** Each address once; of "Dave <dave@example.com>", as mail programs have it, what is in the brackets. */
+function addressesOf(text) {
+  const bare = text.replace(/[^,;\n]*<([^<>\s]+@[^<>\s]+)>/g, "$1");
+  return [...new Set(bare.split(/[\s,;]+/).filter(Boolean))];
+}
+
+function listed(words) {
+  return words.map((one, at) => [at > 0 && ", ", name(one)]);
+}
+
+/** Teams of the organization to tick; those that are ticked stay, whatever one looks for. */
+class TeamChoice {
+  #chosen = new Map();
+
+  constructor(path) {
+    this.path = path;
+    this.rows = h("div", { class: "ticks" });
+    this.looking = h("div", { hidden: true }, searchField("Find a team", (words) => this.#draw(words)));
+    this.element = h("fieldset", { class: "field", "data-pointer": TEAMS, hidden: true },
+      h("legend", { class: "label" }, "Into teams"), this.looking, this.rows);
+    this.#draw("");
+  }
+
+  /** Of those that are ticked. */
+  ids() {
+    return [...this.#chosen.keys()];
+  }
+
+  async #draw(words) {
+    this.words = words;
+    const { items, total } = await readPage(`${this.path}/teams${words && `?q=${encodeURIComponent(words)}`}`, 1);
+    if (words !== this.words) return;
+    if (!words) [this.element.hidden, this.looking.hidden] = [!total, total <= MANY_TEAMS];
+    const found = new Map([...this.#chosen, ...items.map(({ id, attributes }) => [id, attributes.name])]);
+    this.rows.replaceChildren(...[...found].map(([id, called]) => this.#tick(id, called)));
+  }
+
+  #tick(id, called) {
+    return tick({ label: name(called), checked: this.#chosen.has(id), onchange: ({ target }) => {
+      if (target.checked) this.#chosen.set(id, called);
+      else this.#chosen.delete(id);
+    } }).element;
+  }
+}

@@ -1,0 +1,156 @@
+/** The people of an organization: who is in it, and who is invited. */
+
+import { Change, Refused, read, remove, send, unlessGone } from "./api.js";
+import { ask } from "./dialogs.js";
+import { announce, button, h, icon, name, time } from "./dom.js";
+import { choice } from "./fields.js";
+import { organizationHead } from "./heads.js";
+import { inviteForm } from "./invite_form.js";
+import { PagedList, searchField } from "./paged_list.js";
+import { lastOwner, personOf } from "./people.js";
+
+const STATUSES = [{ value: "", label: "All" }, { value: "active", label: "Active" }, { value: "invited", label: "Invited" }];
+const DELIVERIES = {
+  waiting: "message on its way", sent: "message sent", failed: "message refused by the mail server",
+  shown: "link handed over by an operator", none: "no message",
+};
+const MOST_TEAMS = 6;
+
+export async function membersPage(context) {
+  const path = `/organizations/${encodeURIComponent(context.organization)}`;
+  const found = (await read(path, { signal: context.signal })).document.data;
+  const page = new MembersPage(context, path, found);
+  await page.list.draw();
+  return page.element;
+}
+
+class MembersPage {
+  constructor(context, path, organization) {
+    Object.assign(this, { context, path, status: "" });
+    this.may = organization.attributes.permissions["can-manage-users"];
+    this.place = h("div", { class: "place", "aria-live": "polite" });
+    this.noMail = h("p", { class: "notice", hidden: true }, h("span", {}, "This server sends no mail. Whoever has a token here accepts with ",
+      h("code", {}, "teamvars login accept"), ". Somebody new needs a link: an operator prints it with ",
+      h("code", {}, "teamvars invite resend"), "."));
+    this.list = new PagedList({
+      path: (words) => this.#pathOf(words), row: (one, included) => this.#row(one, included), noun: "member",
+      none: "Nobody has this in their name or address.", nothing: () => this.#nothing(), signal: context.signal,
+    });
+    this.element = h("section", {}, organizationHead(organization, "members"),
+      this.#toolbar(), this.place, this.noMail, this.list.element);
+  }
+
+  #pathOf(words) {
+    const query = new URLSearchParams({ include: "user,teams", sort: "username" });
+    if (words) query.set("q", words);
+    if (this.status) query.set("filter[status]", this.status);
+    return `${this.path}/organization-memberships?${query}`;
+  }
+
+  #toolbar() {
+    const statuses = choice({ legend: "Status", quiet: true, options: STATUSES, chosen: "", onchange: (status) => {
+      this.status = status;
+      this.list.noun = status === "invited" ? "invitation" : "member";
+      return this.list.draw();
+    } });
+    return h("div", { class: "toolbar" },
+      searchField("Filter by name or address", (words) => this.list.draw(words)),
+      h("div", { class: "tabs-place" }, statuses.element),
+      this.may && h("div", { class: "actions" }, button("Invite", () => this.#invite(), { kind: "primary", picture: "add" })));
+  }
+
+  #row(one, included) {
+    const { attributes: { invitation } } = one;
+    const person = personOf(one, included);
+    const { username, email, isInvited } = person;
+    const state = h("span", { class: "aside" }, isInvited && this.#stateOf(invitation));
+    return h("li", { class: "row" },
+      h("span", { class: "name" }, name(username),
+        email && email !== username && h("span", { class: "description" }, name(email))),
+      h("span", { class: "aside" }, this.#teamsOf(person, included)),
+      isInvited && [h("span", { class: "badge" }, "invited"), state],
+      this.may && (isInvited ? this.#ofInvited(person, state) : this.#ofMember(person)));
+  }
+
+  #teamsOf({ teamIds }, included) {
+    const teams = included.filter((one) => one.type === "teams" && teamIds.includes(one.id));
+    const links = teams.slice(0, MOST_TEAMS).map(({ id, attributes }, at) => [at > 0 && ", ",
+      h("a", { href: `/app/${this.context.organization}/teams/${id}` }, name(attributes.name))]);
+    return [links, teams.length > MOST_TEAMS && `, and ${teams.length - MOST_TEAMS} more`];
+  }
+
+  #ofInvited({ membershipId, username }, state) {
+    const path = `/organization-memberships/${membershipId}/actions`;
+    let resending = new Change();
+    const revoking = new Change();
+    const resend = async () => {
+      const { document } = await this.list.answer(send("POST", `${path}/resend`, undefined, { change: resending }));
+      resending = new Change();
+      const { invitation } = document.data.attributes;
+      state.replaceChildren("renewed: ", ...this.#stateOf(invitation));
+      announce(invitation.delivery === "none" ? `The invitation of ${username} is good for seven days again.`
+        : `A new link goes to ${username}. The former one is void.`);
+    };
+    const revoke = async () => {
+      const text = "The link of the invitation opens nothing any more, and the teams it names are forgotten.";
+      if (!(await ask(["Revoke the invitation of ", name(username), "?"], text, "Revoke", { kind: "danger" }))) return;
+      await this.list.answer(unlessGone(send("POST", `${path}/revoke`, undefined, { change: revoking })));
+      await this.#left(`The invitation of ${username} is revoked.`);
+    };
+    return h("span", {}, button("Resend", resend, { kind: "bare", "aria-label": `Resend the invitation of ${username}` }),
+      button("Revoke", revoke, { kind: "bare", "aria-label": `Revoke the invitation of ${username}` }));
+  }
+
+  #ofMember({ membershipId, userId, username }) {
+    const { organization, account, go } = this.context;
+    const isSelf = userId === account.id;
+    const act = async ({ target: pressed }) => {
+      const text = ["They leave all teams here, and their tokens open nothing here any more, at once. ",
+        "A token of a team that they have noted stays good: make new ones.", isSelf && h("strong", {}, " This is you.")];
+      if (!(await ask(["Remove ", name(username), " from ", name(organization), "?"], text, "Remove", { kind: "danger" }))) return;
+      try {
+        await remove(`/organization-memberships/${membershipId}`);
+      } catch (error) {
+        if (!(error instanceof Refused && error.has("last_owner"))) throw error;
+        const told = lastOwner();
+        pressed.replaceWith(told);
+        return told.focus();
+      }
+      if (isSelf) return go("/app");
+      await this.#left(`${username} is removed.`);
+    };
+    return button("Remove", act, { kind: "bare", "aria-label": `Remove ${username}` });
+  }
+
+  async #left(told) {
+    announce(told);
+    await this.list.draw();
+    this.element.querySelector("h1").focus();
+  }
+
+  /** Opens the form above the list; one that is there already stays. */
+  #invite() {
+    if (!this.place.querySelector("form")) {
+      this.place.replaceChildren(inviteForm({ path: this.path, changed: () => this.list.draw(),
+        done: (told) => this.place.replaceChildren(...(told ? [h("p", { class: "notice" }, told)] : [])) }));
+    }
+    this.place.querySelector("textarea").focus();
+  }
+
+  /** Until when an invitation can be accepted, and what became of its message. */
+  #stateOf(invitation) {
+    if (!invitation) return ["no link yet"];
+    const { delivery, "expires-at": ends } = invitation;
+    if (this.may && delivery === "none") this.noMail.hidden = false;
+    const mark = delivery === "failed" ? [icon("warning"), " "] : [];
+    return [...mark, DELIVERIES[delivery], new Date(ends) < new Date() ? ", ended " : ", ends ", time(ends)];
+  }
+
+  #nothing() {
+    const isInvited = this.status === "invited";
+    return h("div", { class: "empty" }, h("h2", {}, isInvited ? "No invitation waits" : "Nobody is here yet"),
+      h("p", {}, this.may ? "Invite people by e-mail address, several at once, and choose their teams."
+        : "Owners invite people."));
+  }
+}
+

@@ -1,0 +1,164 @@
+"""Who has access to a workspace, and where a team has some: seen, given, changed, taken away."""
+
+from playwright.async_api import Locator, expect
+
+from tests.console.visitors import Crowd, Site, Visitor
+from tests.support.tenant import Tenant, linkage_document, variable_document
+
+
+async def visit(
+    site: Site, crowd: Crowd, tenant: Tenant, who: str = "owner", workspace: str = "network"
+) -> Visitor:
+    """Somebody who looks at the access to a workspace."""
+    visitor = await crowd.member(site, tenant, who, workspace)
+    await visitor.page.get_by_role("link", name="Access").click()
+    await visitor.page.get_by_role("heading", level=2, name="Teams").wait_for()
+    return visitor
+
+
+def rows(visitor: Visitor, which: int = 0) -> Locator:
+    """Of a list of the page: teams, and who has access."""
+    return visitor.page.locator("main ul.rows").nth(which).locator("> li")
+
+
+async def give(visitor: Visitor, label: str, name: str, level: str = "read") -> None:
+    """Fills in and sends the form."""
+    form = visitor.page.get_by_role("form", name="Give access")
+    await form.get_by_label(label, exact=True).fill(name)
+    await form.get_by_role("radio", name=level, exact=True).check()
+    await form.get_by_role("button", name="Give access").click()
+
+
+async def statuses(tenant: Tenant, who: str, workspace: str = "payments") -> int:
+    """What reading the variables of a workspace is answered with."""
+    return (await tenant.call(who, "GET", tenant.vars_path(workspace))).status_code
+
+
+async def test_a_team_is_given_access_which_is_changed_and_taken_away(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    mark = tenant.organization.removeprefix("org-")
+    visitor = await visit(site, crowd, tenant, workspace="payments")
+    page = visitor.page
+    await page.get_by_text("No team has access yet").wait_for()
+    await give(visitor, "Team", "READERS")
+    await expect(rows(visitor)).to_contain_text(["readers"])
+    reader = rows(visitor, 1).filter(has_text=f"reader-{mark}")
+    await expect(reader).to_contain_text("through readers")
+    assert await statuses(tenant, "reader") == 200
+
+    await visitor.button("Change readers to read and write").click()
+    await expect(reader).to_contain_text("read and write")
+    await expect(visitor.button("Change readers to read")).to_be_focused()
+    document = variable_document(category="env")
+    wrote = await tenant.call("reader", "POST", tenant.vars_path("payments"), document)
+    assert wrote.status_code == 201
+
+    await visitor.button("Remove the access of readers").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text(f"reader-{mark} loses access at once.")
+    await dialog.get_by_role("button", name="Take away").click()
+    await page.get_by_text("No team has access yet").wait_for()
+    await reader.wait_for(state="detached")
+    assert await statuses(tenant, "reader") == 404
+
+    await give(visitor, "Team", "readers")  # the same as before, and yet another change
+    await reader.wait_for()
+    assert await statuses(tenant, "reader") == 200
+
+
+async def test_it_says_through_which_teams_and_tokens(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    mark = tenant.organization.removeprefix("org-")
+    path = tenant.linkage_path("readers")
+    await tenant.call("owner", "POST", path, linkage_document(tenant.users["writer"]))
+    visitor = await visit(sqlite_site, crowd, tenant)
+    holders = rows(visitor, 1)
+    await expect(holders).to_have_count(6)
+    writer = holders.filter(has_text=f"writer-{mark}")
+    await expect(writer).to_contain_text("through writers, readers (read)read and write")
+    reader = holders.filter(has_text=f"reader-{mark}")
+    await expect(reader).to_contain_text("through readersread")
+    tokens = holders.filter(has_text="token of the")
+    await expect(tokens).to_contain_text(
+        ["token of the team", "token of the team", "token of the organization"]
+    )
+    await visitor.button("Remove the access of readers").click()
+    dialog = visitor.page.get_by_role("dialog")
+    await expect(dialog).to_contain_text(f"reader-{mark} loses access at once.")
+    await dialog.get_by_role("button", name="Cancel").click()
+    await writer.get_by_role("link", name="readers").click()
+    await visitor.page.get_by_role("heading", level=1, name="readers").wait_for()
+
+
+async def test_what_cannot_be_given_is_told_at_the_field(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(sqlite_site, crowd, tenant)
+    fault = visitor.page.locator(".field > .error")
+    for name, told in (
+        ("", "Name a team first."),
+        ("<img src=x onerror=alert(1)>", "There is no team of this name."),
+        ("write", "There is no team of this name."),
+        ("owners", "may do everything in every workspace"),
+        ("writers", "has access to this workspace already"),
+    ):
+        await give(visitor, "Team", name)
+        await expect(fault).to_contain_text(told)
+        await expect(visitor.page.get_by_label("Team", exact=True)).to_have_value(name)
+
+
+async def test_who_may_not_is_offered_nothing(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(sqlite_site, crowd, tenant, "writer")
+    await expect(rows(visitor)).to_have_count(2)
+    main = visitor.page.get_by_role("main")
+    assert await main.get_by_role("button").count() == 0
+    assert await main.locator("ul.rows").count() == 1
+    path = f"/workspaces/{tenant.workspaces['network']}/access"
+    assert (await tenant.call("writer", "GET", path)).status_code == 403
+    await rows(visitor).get_by_role("link", name="readers").click()
+    await visitor.page.get_by_role("link", name="Workspaces").last.click()
+    await visitor.page.get_by_role("link", name="network").wait_for()
+    assert await main.get_by_role("button").count() == 0
+    await visitor.go(f"/{tenant.organization}/workspaces/payments/access")
+    await visitor.page.get_by_role("heading", name="Nothing here").wait_for()
+
+
+async def test_a_team_is_given_workspaces(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['crew']}/workspaces")
+    await visitor.sign_in("organization-token")
+    page = visitor.page
+    await page.get_by_text("No workspace yet").wait_for()
+    await give(visitor, "Workspace", "pay*")
+    await page.get_by_text("There is no workspace of this name.").wait_for()
+    await give(visitor, "Workspace", "payments", "read and write")
+    await rows(visitor).get_by_role("link", name="payments").wait_for()
+    await visitor.button("Remove the access of payments").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("Nobody loses all access")
+    await dialog.get_by_role("button", name="Take away").click()
+    await page.get_by_text("No workspace yet").wait_for()
+
+    await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['owners']}/workspaces")
+    await page.get_by_text("Owners may do everything in every workspace").wait_for()
+    assert await page.get_by_role("main").get_by_role("button").count() == 0
+
+
+async def test_two_change_the_same_grant(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    first = await visit(sqlite_site, crowd, tenant)
+    second = await visit(sqlite_site, crowd, tenant, "owners-token")
+    for visitor in (first, second):
+        await visitor.button("Remove the access of readers").click()
+    for visitor in (first, second):  # what is gone already is as good
+        await visitor.page.get_by_role("dialog").get_by_role("button", name="Take away").click()
+        await expect(rows(visitor)).to_have_count(1)
+    await second.button("Remove the access of writers").click()
+    await second.page.get_by_role("dialog").get_by_role("button", name="Take away").click()
+    await second.page.get_by_text("No team has access yet").wait_for()
+    await first.button("Change writers to read").click()
+    await first.page.get_by_role("dialog").get_by_text("does not exist").wait_for()
+    await first.page.get_by_text("No team has access yet").wait_for(state="attached")
