@@ -63,7 +63,7 @@ async def editing(visitor: Visitor, tenant: Tenant, look: Look) -> None:
     await form.get_by_label("Sensitive").check()
     await form.get_by_role("button", name="Add variable").click()
     await form.get_by_text("white space").wait_for()
-    await form.get_by_text("Line 2").wait_for()
+    await form.get_by_text("Line 2").first.wait_for()
     await look("errors")
     await form.get_by_role("button", name="Cancel").click()
     form = await visitor.edit("PSK")
