@@ -6,8 +6,8 @@ import { clearErrors, field, form, keepTyped } from "./fields.js";
 import { folded, peopleOf } from "./people.js";
 
 const TYPE = "organization-memberships";
-const NOBODY = "Nobody in the organization is called so.";
-const SEVERAL = "More than one are called so. Give what is theirs alone: the other of username and address.";
+const NOBODY = "Nobody in the organization has this name or address.";
+const SEVERAL = "This is one person's name and another's address. Give the other of theirs.";
 
 /**
  * The form.
