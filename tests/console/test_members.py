@@ -274,3 +274,18 @@ async def test_the_keyboard_is_enough_to_invite(sqlite_site: Site, crowd: Crowd)
     await keyboard.press("Enter")
     await row(visitor, email).wait_for(state="detached")
     assert await page.evaluate("document.activeElement.tagName") == "H1"
+
+
+async def test_somebody_invited_accepts_where_their_organizations_are(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.go("/")
+    await visitor.sign_in("invited_writer")
+    accept = visitor.button(f"Accept the invitation to {tenant.organization}")
+    await accept.click()
+    await visitor.page.get_by_role("heading", name=tenant.organization).wait_for()
+    await visitor.page.get_by_role("link", name="network").wait_for()
+    await visitor.go("/")
+    await visitor.page.get_by_role("link", name="network").wait_for()

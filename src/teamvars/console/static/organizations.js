@@ -1,21 +1,38 @@
-/** The organizations one is in. */
+/** The organizations one is in, and those that wait until one accepts. */
 
-import { readAll } from "./api.js";
-import { h, name } from "./dom.js";
+import { readAll, send } from "./api.js";
+import { button, h, name, time } from "./dom.js";
 
 export async function organizationsPage({ account, go, signal }) {
-  const found = await readAll("/organizations", { signal });
-  if (found.length === 1) {
+  const [found, memberships] = await Promise.all([
+    readAll("/organizations", { signal }),
+    account.isUser ? readAll("/organization-memberships", { signal }) : [],
+  ]);
+  const invitations = memberships.filter((one) => one.attributes.status === "invited");
+  if (found.length === 1 && !invitations.length) {
     await go(`/app/${found[0].id}/workspaces`, { replace: true });
     return null;
   }
   const title = h("h1", { tabindex: -1 }, "Organizations");
-  if (!found.length) return h("section", {}, title, nothing(account));
+  if (!found.length && !invitations.length) return h("section", {}, title, nothing(account));
   const rows = found.map(({ id, attributes }) =>
     h("li", {}, h("a", { href: `/app/${id}/workspaces`, class: "row" },
       h("span", { class: "name" }, name(id)),
       h("span", { class: "aside" }, attributes.permissions["can-update"] ? "owner" : "member"))));
-  return h("section", {}, title, h("ul", { class: "rows", role: "list" }, rows));
+  return h("section", {}, title,
+    h("ul", { class: "rows", role: "list" }, invitations.map((one) => invitationRow(one, go)), rows));
+}
+
+function invitationRow({ id, attributes: { invitation }, relationships }, go) {
+  const organization = relationships.organization.data.id;
+  const accept = async () => {
+    await send("POST", `/organization-memberships/${id}/actions/accept`, undefined, { repeats: true });
+    await go(`/app/${organization}/workspaces`);
+  };
+  return h("li", { class: "row" },
+    h("span", { class: "name" }, name(organization), " ", h("span", { class: "badge" }, "invited")),
+    invitation && h("span", { class: "aside" }, "ends ", time(invitation["expires-at"])),
+    button("Accept", accept, { kind: "primary", "aria-label": `Accept the invitation to ${organization}` }));
 }
 
 function nothing(account) {
