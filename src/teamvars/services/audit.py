@@ -32,6 +32,8 @@ from teamvars.storage.database import Database, Transaction
 
 _FILLED_AT_ONCE = 200
 """How many entries one statement fills in: SQLite's run on the event loop."""
+_WALKED_AT_ONCE = 1000
+"""How many entries of several streams are read by one statement."""
 _OLDEST = Position(-(2**63), "", 0)
 
 
@@ -191,12 +193,12 @@ class Audit:
 
     async def _verify(self, tx: Transaction) -> tuple[int, list[Break]]:
         live = {stream.id: stream for stream in await streams.every(tx)}
+        sizes = await streams.sizes(tx)
         expected: dict[str, tuple[int, bytes] | None] = {SYSTEM_STREAM: None}
         order = [SYSTEM_STREAM]
         organizations = {SYSTEM_STREAM: NO_ORGANIZATION}
         breaks: list[Break | None] = []
-        for stream_id in order:  # grows while it is walked
-            entries = [entry async for entry in streams.entries(tx, stream_id)]
+        async for stream_id, entries in _walked(tx, order, sizes):
             for entry in filter(self._chain.holds, entries):
                 vouched_for = _vouched_for(entry)
                 # One by one: the difference of the keys would go through all streams each time.
@@ -210,7 +212,7 @@ class Audit:
                 self._break(stream_id, live.get(stream_id), end, entries)
                 or _strayed(entries, organizations[stream_id])
             )
-        strays = {*live, *await streams.with_entries(tx)} - set(expected)
+        strays = {*live, *sizes} - set(expected)
         breaks += [Break(id_, 1, "no entry says that this stream was opened") for id_ in strays]
         return len(order), [found for found in breaks if found is not None]
 
@@ -231,6 +233,28 @@ class Audit:
         if found is None and not self._chain.head_holds(stream):
             return Break(stream_id, stream.sequence + 1, "the stream's head was altered")
         return found
+
+
+async def _walked(
+    tx: Transaction, order: Sequence[str], sizes: Mapping[str, int]
+) -> AsyncIterator[tuple[str, list[AuditEntry]]]:
+    """The streams in an order that may grow meanwhile, each with its entries.
+
+    Most are short: a statement for each took most of the time.
+    """
+    reached = 0
+    while reached < len(order):
+        portion: dict[str, list[AuditEntry]] = {}
+        room = _WALKED_AT_ONCE
+        while reached < len(order) and (not portion or room >= sizes.get(order[reached], 0)):
+            stream_id = order[reached]
+            portion[stream_id] = []
+            room -= sizes.get(stream_id, 0) + 1
+            reached += 1
+        for entry in await streams.entries(tx, list(portion)):
+            portion[entry.stream_id].append(entry)
+        for each in portion.items():
+            yield each
 
 
 def _strayed(entries: Iterable[AuditEntry], organization_id: str) -> Break | None:
