@@ -130,7 +130,8 @@ async def test_the_tokens_of_a_principal_share_its_bucket(
     assert (await limited.get(tenant.vars_path(), headers=second)).status_code == 200
     await until_limited(limited, tenant.vars_path(), as_caller(tenant, "reader"))
     answer = await limited.get(tenant.vars_path(), headers=second)
-    assert int(answer.headers["X-RateLimit-Remaining"]) <= 1
+    # It fills while a busy host lets us wait; one of its own would be nearly full.
+    assert int(answer.headers["X-RateLimit-Remaining"]) < BURST // 2
 
 
 def requests(tenant: Tenant) -> Iterator[tuple[str, str, str | None, int]]:
