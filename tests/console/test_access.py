@@ -91,7 +91,7 @@ async def members_and_access(visitor: Visitor, tenant: Tenant, look: Look) -> No
     await visitor.go(f"/{tenant.organization}/members")
     await visitor.button("Invite").click()
     form = page.get_by_role("form", name="Invite people")
-    await form.get_by_label("E-mail addresses").fill(f"{'x' * 60}@example.com nobody")
+    await form.get_by_label("E-mail addresses").fill(f"{'x' * 60}@example.com nobody@")
     await form.get_by_label("crew").check()
     await form.get_by_role("button", name="Invite").click()
     await form.get_by_text("Invited: ").wait_for()

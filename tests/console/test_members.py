@@ -72,15 +72,16 @@ async def test_several_are_invited_at_once_and_each_bad_one_is_marked(
     tenant = await site.tenant()
     first, second, known = (address(one, tenant) for one in ("first", "second", "reader"))
     visitor = await visit(site, crowd, tenant)
-    typed = f"{first}, no\u202ee, Second One <{second}>\n{known}"
+    bad = "no\u202ee@example.com"
+    typed = f"{first}, {bad}, Second One <{second}>\n{known}"
     form, field = await type_addresses(visitor, typed)
     await form.get_by_label("crew").check()
     await form.get_by_role("button", name="Invite").click()
     await form.get_by_text(f"Invited: {first}, {second}.").wait_for()
-    await expect(field).to_have_value(f"no\u202ee\n{known}")
+    await expect(field).to_have_value(f"{bad}\n{known}")
     await expect(field).to_be_focused()
     faults = form.locator(".field > .error")
-    await expect(faults.nth(0)).to_contain_text("no\\u202ee: This must be an e-mail address")
+    await expect(faults.nth(0)).to_contain_text("no\\u202ee@example.com: This must be")
     await expect(faults.nth(1)).to_contain_text(f"{known}: The user with this address is in")
     found = await members(tenant)
     assert (found[first], found[second]) == (("invited", ["crew"]),) * 2
@@ -94,6 +95,20 @@ async def test_several_are_invited_at_once_and_each_bad_one_is_marked(
     await form.wait_for(state="detached")
     await row(visitor, third).wait_for()
     assert (await members(tenant))[third] == ("invited", ["crew"])
+
+
+async def test_nobody_is_invited_while_a_piece_is_no_address(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(sqlite_site, crowd, tenant)
+    typed = f"{address('first', tenant)} second@example,com"
+    form, field = await type_addresses(visitor, typed)
+    await form.get_by_role("button", name="Invite").click()
+    await form.get_by_text("Nobody is invited yet. There is no @ in: com").wait_for()
+    await expect(field).to_have_value(typed)
+    await expect(field).to_be_focused()
+    assert len(await members(tenant)) == len(tenant.memberships)
 
 
 async def test_a_connection_that_breaks_invites_nobody_twice_and_loses_no_address(

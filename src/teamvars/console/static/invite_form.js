@@ -21,6 +21,7 @@ export function inviteForm({ path, changed, done }) {
     onsubmit: async () => {
       const words = addressesOf(input.value);
       if (!words.length) throw new Refused(0, [{ detail: "Give an address first.", source: { pointer: EMAIL } }]);
+      requireAddresses(words);
       const { went, errors, failure } = await invite(words, teams.ids());
       if (failure?.status === 401) throw failure;
       const isLeft = (one) => !went.includes(one);
@@ -59,6 +60,14 @@ export function inviteForm({ path, changed, done }) {
     return { went, errors };
   };
   return element;
+}
+
+/** Of "dave@example,com" the first half would be invited: nobody is, while a piece cannot be an address. */
+function requireAddresses(words) {
+  const bad = words.filter((one) => !one.includes("@"));
+  if (!bad.length) return;
+  const detail = `Nobody is invited yet. There is no @ in: ${bad.join(", ")}`;
+  throw new Refused(0, [{ detail, source: { pointer: EMAIL } }]);
 }
 
 /** An error at the field it is about: of all addresses, or of all teams. */
