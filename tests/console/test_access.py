@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Page
+from playwright.async_api import Page, expect
 
 from tests.console.visitors import Crowd, Site, Theme, Visitor
 from tests.support.tenant import Tenant
@@ -281,3 +281,23 @@ async def test_the_keyboard_is_enough(site: Site, crowd: Crowd) -> None:
     await keyboard.type("zones")
     await keyboard.press("Enter")
     await page.get_by_text("No variables yet").wait_for()
+
+
+async def test_whoever_cancels_a_form_is_back_at_its_button(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
+    here = f"/{tenant.organization}"
+    for path, opener in (
+        ("/workspaces/network", "Add variable"),
+        ("/members", "Invite"),
+        ("/teams", "New team"),
+        (f"/teams/{tenant.teams['crew']}", "Add members"),
+        (f"/teams/{tenant.teams['crew']}", "Change team"),
+    ):
+        await visitor.go(here + path)
+        await visitor.button(opener).press("Enter")
+        await tab_to(visitor.page, "Cancel")
+        await visitor.page.keyboard.press("Enter")
+        await expect(visitor.button(opener)).to_be_focused()

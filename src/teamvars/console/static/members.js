@@ -131,8 +131,12 @@ class MembersPage {
   /** Opens the form above the list; one that is there already stays. */
   #invite() {
     if (!this.place.querySelector("form")) {
+      const opener = document.activeElement;
       this.place.replaceChildren(inviteForm({ path: this.path, changed: () => this.list.draw(),
-        done: (told) => this.place.replaceChildren(...(told ? [h("p", { class: "notice" }, told)] : [])) }));
+        done: (told) => {
+          this.place.replaceChildren(...(told ? [h("p", { class: "notice" }, told)] : []));
+          opener.focus();
+        } }));
     }
     this.place.querySelector("textarea").focus();
   }

@@ -65,18 +65,24 @@ class TeamPage {
 
   /** Opens a form above the list; one that is there already stays, with what is typed in it. */
   #show(element) {
+    if (!this.place.querySelector("form")) this.opener = document.activeElement;
     if (!this.place.querySelector("[data-typed]")) this.place.replaceChildren(element);
     this.place.querySelector("textarea, input").focus();
   }
 
+  #close() {
+    this.place.replaceChildren();
+    this.opener.focus();
+  }
+
   #teamForm() {
     const path = `/teams/${this.team.id}`;
-    return teamForm({ path, team: this.team, cancel: () => this.place.replaceChildren(), done: () => this.#again() });
+    return teamForm({ path, team: this.team, cancel: () => this.#close(), done: () => this.#again() });
   }
 
   #addForm() {
     const { organization } = this.context;
-    return addMembersForm({ organization, team: this.team, path: this.path, cancel: () => this.place.replaceChildren(),
+    return addMembersForm({ organization, team: this.team, path: this.path, cancel: () => this.#close(),
       done: async (told) => {
         this.place.replaceChildren(h("p", { class: "notice" }, h("span", {}, told)));
         announce(this.place.textContent);

@@ -21,8 +21,14 @@ export async function teamsPage({ organization, go, signal }) {
   });
   const [found] = await Promise.all([read(base, { signal }), list.draw()]);
   const place = h("div", { class: "place" });
+  let opener;
+  const cancel = () => {
+    place.replaceChildren();
+    opener.focus();
+  };
   const add = () => {
-    const element = teamForm({ path: `${base}/teams`, team: null, cancel: () => place.replaceChildren(),
+    opener ??= document.activeElement;
+    const element = teamForm({ path: `${base}/teams`, team: null, cancel,
       done: ({ id }) => go(`/app/${organization}/teams/${id}`) });
     if (!place.firstChild) place.replaceChildren(element);
     place.querySelector("input").focus();

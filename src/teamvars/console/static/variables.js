@@ -118,6 +118,7 @@ class VariablesPage {
   #add() {
     const existing = this.place.querySelector("form input");
     if (existing) return existing.focus();
+    const opener = document.activeElement;
     const element = this.#formOf(null, {
       done: (resource) => {
         this.place.replaceChildren();
@@ -129,6 +130,7 @@ class VariablesPage {
       cancel: () => {
         this.place.replaceChildren();
         this.#draw();
+        opener.focus();
       },
     });
     this.nothing.replaceChildren();
