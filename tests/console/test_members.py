@@ -145,7 +145,7 @@ async def test_a_connection_that_breaks_invites_nobody_twice_and_loses_no_addres
     visitor.complaints.clear()  # of the answers that never came
 
 
-async def test_an_invitation_is_sent_again_and_taken_back(sqlite_site: Site, crowd: Crowd) -> None:
+async def test_an_invitation_is_renewed_and_taken_back(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
     email = address("later", tenant)
     await invite(tenant, email)
@@ -157,9 +157,9 @@ async def test_an_invitation_is_sent_again_and_taken_back(sqlite_site: Site, cro
     await row(visitor, HOSTILE).wait_for()
     assert await page.locator("main img").count() == 0
     await expect(row(visitor, "invited_writer-")).to_contain_text("no link yet")
-    await visitor.button(f"Resend the invitation of {email}").click()
+    await visitor.button(f"Renew the invitation of {email}").click()
     await page.get_by_text(f"The invitation of {email} is good for seven days again.").wait_for()
-    await expect(row(visitor, email)).to_contain_text("renewed: no message, ends in 7 days")
+    await expect(row(visitor, email)).to_contain_text("renewed, not sent, ends in 7 days")
     await visitor.button(f"Revoke the invitation of {email}").click()
     await page.get_by_role("dialog").get_by_role("button", name="Revoke", exact=True).click()
     await expect(rows(visitor)).to_have_count(3)
@@ -179,7 +179,7 @@ async def test_who_was_faster_is_told(sqlite_site: Site, crowd: Crowd) -> None:
     await row(visitor, gone).wait_for(state="detached")
     await invite(tenant, email)  # another one, of the same address
     await visitor.page.reload()
-    again = visitor.button(f"Resend the invitation of {email}")
+    again = visitor.button(f"Renew the invitation of {email}")
     await again.wait_for()
     id_ = await membership_of(tenant, email)
     await tenant.call("owner", "DELETE", f"/organization-memberships/{id_}")

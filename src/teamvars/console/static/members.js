@@ -12,7 +12,7 @@ import { lastOwner, personOf } from "./people.js";
 const STATUSES = [{ value: "", label: "All" }, { value: "active", label: "Active" }, { value: "invited", label: "Invited" }];
 const DELIVERIES = {
   waiting: "message on its way", sent: "message sent", failed: "message refused by the mail server",
-  shown: "link handed over by an operator", none: "no message",
+  shown: "link handed over by an operator", none: "not sent",
 };
 const MOST_TEAMS = 6;
 
@@ -69,7 +69,7 @@ class MembersPage {
         email && email !== username && h("span", { class: "description" }, name(email))),
       h("span", { class: "aside" }, this.#teamsOf(person, included)),
       isInvited && [h("span", { class: "badge" }, "invited"), state],
-      this.may && (isInvited ? this.#ofInvited(person, state) : this.#ofMember(person)));
+      this.may && (isInvited ? this.#ofInvited(person, state, invitation) : this.#ofMember(person)));
   }
 
   #teamsOf({ teamIds }, included) {
@@ -79,7 +79,9 @@ class MembersPage {
     return [links, teams.length > MOST_TEAMS && `, and ${teams.length - MOST_TEAMS} more`];
   }
 
-  #ofInvited({ membershipId, username }, state) {
+  #ofInvited({ membershipId, username }, state, invitation) {
+    // A server without mail sends nothing again: it is good for longer.
+    const again = !invitation || invitation.delivery === "none" ? "Renew" : "Resend";
     const path = `/organization-memberships/${membershipId}/actions`;
     let resending = new Change();
     const revoking = new Change();
@@ -87,17 +89,17 @@ class MembersPage {
       const { document } = await this.list.answer(send("POST", `${path}/resend`, undefined, { change: resending }));
       resending = new Change();
       const { invitation } = document.data.attributes;
-      state.replaceChildren("renewed: ", ...this.#stateOf(invitation));
+      state.replaceChildren("renewed, ", ...this.#stateOf(invitation));
       announce(invitation.delivery === "none" ? `The invitation of ${username} is good for seven days again.`
         : `A new link goes to ${username}. The former one is void.`);
     };
     const revoke = async () => {
-      const text = "The link of the invitation opens nothing any more, and the teams it names are forgotten.";
+      const text = "The link of the invitation opens nothing any more, and they join none of its teams.";
       if (!(await ask(["Revoke the invitation of ", name(username), "?"], text, "Revoke", { kind: "danger" }))) return;
       await this.list.answer(unlessGone(send("POST", `${path}/revoke`, undefined, { change: revoking })));
       await this.#left(`The invitation of ${username} is revoked.`);
     };
-    return h("span", {}, button("Resend", resend, { kind: "bare", "aria-label": `Resend the invitation of ${username}` }),
+    return h("span", {}, button(again, resend, { kind: "bare", "aria-label": `${again} the invitation of ${username}` }),
       button("Revoke", revoke, { kind: "bare", "aria-label": `Revoke the invitation of ${username}` }));
   }
 
