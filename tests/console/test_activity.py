@@ -107,3 +107,42 @@ async def test_owners_see_what_has_changed_in_the_organization(site: Site, crowd
     await reader.sign_in("reader")
     await reader.page.get_by_role("link", name="Workspaces").wait_for()
     assert await reader.page.get_by_role("link", name="Activity").count() == 0
+
+
+async def test_changes_of_people_and_access_read_as_sentences(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    base, crew = f"/organizations/{tenant.organization}", tenant.teams["crew"]
+    person = {
+        "data": {"type": "organization-memberships", "attributes": {"email": "new@sent.ence"}}
+    }
+    made = await tenant.call("owner", "POST", f"{base}/organization-memberships", person)
+    member = {"data": [{"type": "organization-memberships", "id": made.json()["data"]["id"]}]}
+    path = f"/teams/{crew}/relationships/organization-memberships"
+    assert (await tenant.call("owner", "POST", path, member)).is_success
+    grant = {
+        "type": "team-workspaces",
+        "attributes": {"access": "write"},
+        "relationships": {
+            "team": {"data": {"type": "teams", "id": crew}},
+            "workspace": {"data": {"type": "workspaces", "id": tenant.workspaces["network"]}},
+        },
+    }
+    given = await tenant.call("owner", "POST", "/team-workspaces", {"data": grant})
+    assert given.is_success, given.text
+    gone = f"/team-workspaces/{given.json()['data']['id']}"
+    assert (await tenant.call("owner", "DELETE", gone)).is_success
+    visitor = await crowd.visitor(sqlite_site, tenant)
+    await visitor.go(f"/{tenant.organization}/activity")
+    await visitor.sign_in("owner")
+    rows = visitor.page.locator("ol.rows > li .name")
+    for text in (
+        "invited new@sent.ence",
+        "added new@sent.ence to the organization",
+        "added new@sent.ence to crew",
+        "took away access to a workspace from crew",
+    ):
+        await rows.filter(has_text=text).first.wait_for()
+    given_row = rows.filter(has_text="gave access to a workspace for crew").first
+    await expect(given_row.locator(".badge")).to_have_text("write")

@@ -14,6 +14,15 @@ const VERBS = {
   expire: "let expire", fail: "could not send", lock: "locked", put: "set", remove: "removed",
   rename: "renamed", resend: "sent again", revoke: "revoked", send: "sent", unlock: "unlocked", update: "changed",
 };
+/** What reads better as a whole than as a verb and a noun. */
+const PHRASES = {
+  "grant.put": "gave access to a workspace", "grant.remove": "took away access to a workspace",
+};
+const ABOUT_SOMEBODY = {
+  "invitation.create": ["invited ", ""], "membership.create": ["added ", " to the organization"],
+  "membership.delete": ["removed ", " from the organization"],
+};
+const PLACES = { "grant.put": " for ", "grant.remove": " from ", "member.add": " to ", "member.remove": " from " };
 const NOUNS = {
   grant: "a grant", invitation: "an invitation", membership: "a membership",
   organization: "the organization", team: "the team", token: "a token", workspace: "the workspace",
@@ -27,10 +36,11 @@ const NOUNS = {
  * @param {unknown} place where it was, if the page is about more than one place
  */
 export function eventRow(event, people, here, place) {
-  const { "created-at": at, changed, "token-description": token } = event;
+  const { action, "created-at": at, details, "token-description": token } = event;
+  const changed = action === "grant.put" ? [details.variables] : event.changed;
   return h("li", { class: "row event" },
     h("span", { class: "name" },
-      h("strong", {}, who(event)), " ", what(event, people, here), place && [" in ", place],
+      h("strong", {}, who(event)), " ", what(event, people, here), place && [PLACES[action] ?? " in ", place],
       changed.length > 0 && h("span", { class: "changes" }, changed.map((one) => h("span", { class: "badge" }, one)))),
     h("span", { class: "aside" }, time(at), token && [" with ", name(token)]));
 }
@@ -48,7 +58,11 @@ function what({ action, details }, people, here) {
   }
   const [noun, verb] = action.split(".");
   if (noun === "member") return [`${VERBS[verb]} `, whom(concerned({ details }), people)];
-  const words = `${VERBS[verb] ?? verb} ${NOUNS[noun] ?? noun}`;
+  if (action in ABOUT_SOMEBODY) {
+    const [before, after] = ABOUT_SOMEBODY[action];
+    return [before, whom(concerned({ details }), people), after];
+  }
+  const words = PHRASES[action] ?? `${VERBS[verb] ?? verb} ${NOUNS[noun] ?? noun}`;
   const called = people.get(details.user);
   return [words, called && [" of ", name(called)], typeof details.name === "string" && [" ", name(details.name)],
     formerly(details)];
