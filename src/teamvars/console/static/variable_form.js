@@ -44,7 +44,7 @@ export function variableForm(said) {
   }, fields.elements, h("div", { class: "actions" },
     h("button", { class: "button primary" }, variable ? "Save" : "Add variable"),
     button("Cancel", () => leave()),
-    variable && h("a", { class: "button bare", href: said.history }, "Its changes")));
+    variable && h("a", { class: "button bare", href: said.history }, "Who changed it")));
   element.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) element.requestSubmit();
   });
