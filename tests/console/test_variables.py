@@ -199,6 +199,7 @@ async def test_a_secret_is_written_and_replaced_and_never_read(site: Site, crowd
         await form.get_by_role("button", name="Save").click()
     assert attributes_of(await request.value) == {"value": "battery staple"}
     await form.wait_for(state="detached")
+    await row.get_by_text("saved", exact=True).wait_for()
     assert (await site.stored(tenant))["PSK"]["version-id"] != first["version-id"]
 
 

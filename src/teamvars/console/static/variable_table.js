@@ -60,6 +60,11 @@ export class VariableTable {
     made.querySelector("button").focus();
   }
 
+  /** Says beside a variable what has become of it, until it is drawn again: a write-only one looks as before. */
+  mark(id, text) {
+    this.#row(id)?.querySelector(".kind").append(h("span", { class: "badge" }, text));
+  }
+
   /** Puts the focus on a variable, if it is shown. */
   focus(id) {
     this.#row(id)?.querySelector("button")?.focus();

@@ -147,6 +147,7 @@ class VariablesPage {
           done: (resource) => {
             this.list.put(resource);
             close();
+            this.table.mark(id, "saved");
             announce(`${resource.attributes.key} is saved.`);
           },
           gone: () => {
