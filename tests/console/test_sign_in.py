@@ -53,6 +53,8 @@ async def test_a_token_is_kept_for_the_tab_alone_and_is_in_no_url(
     await visitor.page.get_by_text("You are signed out.").wait_for()
     assert await visitor.page.evaluate("sessionStorage.length") == 0
     assert await visitor.page.get_by_text("network").count() == 0
+    await visitor.sign_in("plain")  # who may see nothing of where the former one was
+    await visitor.page.get_by_text("No workspace that you may see").wait_for()
 
 
 async def test_whoever_idles_is_signed_out_and_finds_what_they_typed(

@@ -96,6 +96,7 @@ function askToSignIn(reason) {
   const before = account;
   const kept = holdsTyped(main);
   account = null;
+  if (reason === "left" && !kept) history.replaceState(null, "", `${ROOT}/`); // whoever comes next may see another page
   page.hidden = true;
   if (kept) dialogs.putAside();
   else {
