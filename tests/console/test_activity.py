@@ -121,6 +121,8 @@ async def test_changes_of_people_and_access_read_as_sentences(
     member = {"data": [{"type": "organization-memberships", "id": made.json()["data"]["id"]}]}
     path = f"/teams/{crew}/relationships/organization-memberships"
     assert (await tenant.call("owner", "POST", path, member)).is_success
+    again = f"/organization-memberships/{made.json()['data']['id']}/actions/resend"
+    assert (await tenant.call("owner", "POST", again)).is_success
     grant = {
         "type": "team-workspaces",
         "attributes": {"access": "write"},
@@ -139,6 +141,7 @@ async def test_changes_of_people_and_access_read_as_sentences(
     rows = visitor.page.locator("ol.rows > li .name")
     for text in (
         "invited new@sent.ence",
+        "renewed the invitation of new@sent.ence",
         "added new@sent.ence to the organization",
         "added new@sent.ence to crew",
         "took away access to a workspace from crew",

@@ -19,7 +19,8 @@ const PHRASES = {
   "grant.put": "gave access to a workspace", "grant.remove": "took away access to a workspace",
 };
 const ABOUT_SOMEBODY = {
-  "invitation.create": ["invited ", ""], "membership.create": ["added ", " to the organization"],
+  "invitation.create": ["invited ", ""], "invitation.resend": ["renewed the invitation of ", ""],
+  "invitation.revoke": ["revoked the invitation of ", ""], "membership.create": ["added ", " to the organization"],
   "membership.delete": ["removed ", " from the organization"],
 };
 const PLACES = { "grant.put": " for ", "grant.remove": " from ", "member.add": " to ", "member.remove": " from " };
