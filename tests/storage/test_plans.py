@@ -474,3 +474,28 @@ async def test_nobody_is_looked_for_among_all_members_of_a_team(tmp_path: Path) 
         await deployment.services.database.read(explain)
     assert found  # to list a team takes all of it
     assert [sql for sql in found if "hash = $1" in sql] == []
+
+
+async def plans_of(large: Large, who: str, path: str, word: str) -> list[str]:
+    """How the statements with that word in them are carried out that a list takes."""
+    tenant, seen = large.tenant, large.watched.seen
+    seen.clear()
+    assert (await tenant.call(who, "GET", path)).status_code == 200
+    asked = [one for sql, one in seen.items() if word in sql]
+    is_sqlite = tenant.deployment.config.url.startswith("sqlite")
+    explain = "EXPLAIN QUERY PLAN " if is_sqlite else "EXPLAIN "
+
+    async def body(tx: Transaction) -> list[str]:
+        found = [await tx.fetch(explain + one.sql, *one.args) for one in asked]
+        return ["\n".join(str(row[-1]) for row in rows) for rows in found]
+
+    return await tenant.deployment.services.database.read(body)
+
+
+async def test_what_a_member_reads_is_found_once_and_not_for_each_grant(large: Large) -> None:
+    path = f"/teams/{large.tenant.teams['writers']}/team-workspaces"
+    plans = await plans_of(large, "reader", path, "AS theirs")
+    assert len(plans) == 2
+    for plan in plans:
+        assert "CORRELATED" not in plan
+        assert "SubPlan" not in plan.replace("hashed SubPlan", "")
