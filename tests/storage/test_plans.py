@@ -1,5 +1,6 @@
 """On a large store every statement of the hot routes uses an index, on both engines."""
 
+import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -499,3 +500,17 @@ async def test_what_a_member_reads_is_found_once_and_not_for_each_grant(large: L
     for plan in plans:
         assert "CORRELATED" not in plan
         assert "SubPlan" not in plan.replace("hashed SubPlan", "")
+
+
+async def test_members_are_found_by_the_index_of_their_names(large: Large) -> None:
+    path = f"/organizations/{large.tenant.organization}/organization-memberships"
+    for name, columns in (
+        ("user", ("username_folded", "email_folded")),
+        ("email", ("email_folded",)),
+    ):
+        plans = await plans_of(
+            large, "plain", f"{path}?filter[{name}]=a,b@c.d", "invited_as_folded"
+        )
+        assert len(plans) == 2
+        for plan, column in itertools.product(plans, columns):
+            assert re.search(rf"users_{column}_key|found .*\({column}=", plan)

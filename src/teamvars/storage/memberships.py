@@ -31,7 +31,22 @@ _FOLDED_USERNAME = "coalesce(memberships.invited_as_folded, users.username_folde
 _FOLDED_EMAIL = "coalesce(memberships.invited_as_folded, users.email_folded)"
 _FOLDED = (_FOLDED_USERNAME, _FOLDED_EMAIL)
 _LIKE = " OR ".join(f"{folded} LIKE $n ESCAPE '!'" for folded in _FOLDED)
-_NAMED = " OR ".join(f"{name} IN {{each $n}}" for name in (*_FOLDED, "memberships.id", "users.id"))
+# Each of these is found by an index, once, whatever the number of members. Few are invited.
+_WITH = "SELECT id FROM {table} AS found WHERE found.{column} IN {{each $n}}"
+_BY = {
+    column: _WITH.format(table="users", column=column)
+    for column in ("username_folded", "email_folded", "id")
+}
+_CALLED = """memberships.invited_as_folded IN {{each $n}}
+    OR memberships.invited_as_folded IS NULL AND memberships.user_id IN ({users})"""
+_ADDRESSED = _CALLED.format(users=_BY["email_folded"])
+_NAMED = " OR ".join(
+    (
+        _CALLED.format(users=f"{_BY['username_folded']} UNION ALL {_BY['email_folded']}"),
+        f"memberships.user_id IN ({_BY['id']})",
+        f"memberships.id IN ({_WITH.format(table='memberships', column='id')})",
+    )
+)
 # Of what an older release has accepted the row may be left; it is no invitation any more.
 _TABLES = (
     "memberships JOIN users ON users.id = memberships.user_id "
@@ -279,7 +294,7 @@ def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[obj
         ("memberships.user_id = $n", within.user_id),
         (f"memberships.id IN ({members})", within.team_id),
         (f"({_LIKE})", None if wanted.search is None else containing(wanted.search)),
-        (f"{_FOLDED_EMAIL} IN {{each $n}}", _words(wanted.emails)),
+        (f"({_ADDRESSED})", _words(wanted.emails)),
         (f"({_NAMED})", _words(wanted.names, also=wanted.names)),
         ("memberships.status = $n", wanted.status),
     )
