@@ -145,6 +145,58 @@ async def test_a_connection_that_breaks_invites_nobody_twice_and_loses_no_addres
     visitor.complaints.clear()  # of the answers that never came
 
 
+async def test_whom_a_mail_program_lists_is_invited_and_nobody_is_left_out(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    dave, erin, frank = (address(one, tenant) for one in ("dave", "erin", "frank"))
+    visitor = await visit(sqlite_site, crowd, tenant)
+    form, _ = await type_addresses(visitor, f"Dave D <{dave}> Erin <{erin}> {frank}")
+    await form.get_by_role("button", name="Invite").click()
+    await visitor.page.get_by_text(f"Invited: {dave}, {erin}, {frank}.").wait_for()
+    assert {dave, erin, frank} < (await members(tenant)).keys()
+
+
+async def test_whoever_cancels_meanwhile_invites_nobody_else(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    first, second = address("first", tenant), address("second", tenant)
+    visitor = await visit(sqlite_site, crowd, tenant)
+    form, _ = await type_addresses(visitor, f"{first} {second}")
+
+    async def cancel(route: Route) -> None:
+        await form.get_by_role("button", name="Cancel").click()
+        await route.continue_()
+
+    await visitor.page.route("**/organization-memberships", cancel, times=1)
+    await form.get_by_role("button", name="Invite").click()
+    await row(visitor, first).wait_for()
+    assert second not in await members(tenant)
+
+
+async def test_whoever_is_signed_out_meanwhile_finds_those_who_are_not_invited(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    first, second = address("first", tenant), address("second", tenant)
+    visitor = await visit(sqlite_site, crowd, tenant)
+
+    async def refuse_the_second(route: Route) -> None:
+        if second in (route.request.post_data or ""):
+            await route.fulfill(status=401, json={"errors": [{"status": "401"}]})
+        else:
+            await route.continue_()
+
+    await visitor.page.route("**/organization-memberships", refuse_the_second)
+    form, field = await type_addresses(visitor, f"{first} {second}")
+    await form.get_by_role("button", name="Invite").click()
+    await visitor.page.get_by_label("Token").wait_for()
+    await visitor.sign_in("owner")
+    await expect(field).to_have_value(second)
+    await expect(form).to_contain_text(f"Invited: {first}.")
+
+
 async def test_an_invitation_is_renewed_and_taken_back(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
     email = address("later", tenant)

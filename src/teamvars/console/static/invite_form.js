@@ -15,7 +15,7 @@ export function inviteForm({ path, changed, done }) {
   const changes = new Map();
   const teams = new TeamChoice(path);
   const input = h("textarea", { rows: 3, spellcheck: "false", autocapitalize: "none" });
-  const told = h("div", {});
+  const told = h("div", { role: "status" });
   const element = form({
     class: "card", "aria-label": "Invite people",
     onsubmit: async () => {
@@ -23,12 +23,12 @@ export function inviteForm({ path, changed, done }) {
       if (!words.length) throw new Refused(0, [{ detail: "Give an address first.", source: { pointer: EMAIL } }]);
       requireAddresses(words);
       const { went, errors, failure } = await invite(words, teams.ids());
-      if (failure?.status === 401) throw failure;
       const isLeft = (one) => !went.includes(one);
       input.value = words.filter(isLeft).join("\n");
-      if (went.length) await changed();
       const invited = went.length > 0 && h("span", {}, "Invited: ", listed(went), ".");
       told.replaceChildren(...(invited ? [h("p", { class: "notice" }, invited)] : []));
+      if (failure?.status === 401) throw failure;
+      if (went.length) await changed();
       if (errors.length) throw new Refused(0, errors);
       keepTyped(element, false);
       done(invited);
@@ -39,11 +39,15 @@ export function inviteForm({ path, changed, done }) {
     teams.element, told,
     h("div", { class: "actions" }, h("button", { class: "button primary" }, "Invite"), button("Cancel", () => done(null))));
 
-  /** One after the other, as far as nothing is wrong but with an address; the rest was not tried. */
+  /**
+   * One after the other, as far as nothing is wrong but with an address; the rest was not tried. Whoever leaves the
+   * form meanwhile invites nobody else.
+   */
   const invite = async (words, ids) => {
     const went = [];
     const errors = [];
     for (const email of words) {
+      if (!element.isConnected) break;
       if (!changes.has(email)) changes.set(email, new Change());
       try {
         await send("POST", `${path}/organization-memberships`, documentOf(email, ids), { change: changes.get(email) });
@@ -83,8 +87,13 @@ function documentOf(email, ids) {
 
 /** Each address once; of "Dave <dave@example.com>", as mail programs have it, what is in the brackets. */
 function addressesOf(text) {
-  const bare = text.replace(/[^,;\n]*<([^<>\s]+@[^<>\s]+)>/g, "$1");
-  return [...new Set(bare.split(/[\s,;]+/).filter(Boolean))];
+  const found = text.split(/[,;\n]+/).flatMap((one) => {
+    const named = [...one.matchAll(/<([^<>\s]+@[^<>\s]+)>/g)];
+    const last = named.at(-1);
+    const rest = last ? one.slice(last.index + last[0].length) : one;
+    return [...named.map(([, address]) => address), ...rest.split(/\s+/)];
+  });
+  return [...new Set(found.filter(Boolean))];
 }
 
 function listed(words) {
