@@ -1,5 +1,9 @@
 """Signing in and out: a token for one tab, that is never in a URL, and no text that is lost."""
 
+import asyncio
+
+from playwright.async_api import Route
+
 from tests.console.visitors import Crowd, Site
 from tests.support.tenant import Tenant
 
@@ -141,6 +145,24 @@ async def test_whoever_comes_next_finds_nothing_of_who_was_there(
     html = await visitor.page.content()
     assert "SECRETIVE" not in html
     assert "a thought of the owner" not in html
+
+
+async def test_what_a_former_token_is_told_late_signs_out_nobody_else(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant, "writer")
+    form = await visitor.add("half", "a thought")
+    held: asyncio.Future[Route] = asyncio.get_running_loop().create_future()
+    await visitor.page.route("**/vars", lambda route: held.set_result(route), times=1)
+    await form.get_by_role("button", name="Add variable").click()
+    route = await held
+    await visitor.button("Sign out").click()
+    await visitor.sign_in("reader")
+    async with visitor.page.expect_event("requestfinished"):
+        await route.fulfill(status=401, json={"errors": [{"status": "401"}]})
+    await visitor.page.reload()
+    await visitor.button("Sign out").wait_for()
 
 
 async def test_who_has_no_workspace_reads_what_to_do(sqlite_site: Site, crowd: Crowd) -> None:

@@ -1,6 +1,9 @@
 """Who has access to a workspace, and where a team has some: seen, given, changed, taken away."""
 
-from playwright.async_api import Locator, expect
+import asyncio
+from contextlib import suppress
+
+from playwright.async_api import Error, Locator, Route, expect
 
 from tests.console.visitors import Crowd, Site, Visitor
 from tests.support.tenant import Tenant, linkage_document, variable_document
@@ -106,6 +109,41 @@ async def test_what_cannot_be_given_is_told_at_the_field(sqlite_site: Site, crow
         await give(visitor, "Team", name)
         await expect(fault).to_contain_text(told)
         await expect(visitor.page.get_by_label("Team", exact=True)).to_have_value(name)
+
+
+async def test_a_name_is_typed_where_none_can_be_suggested(sqlite_site: Site, crowd: Crowd) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(sqlite_site, crowd, tenant, workspace="payments")
+
+    async def refuse(route: Route) -> None:
+        await route.fulfill(status=400, json={"errors": [{"detail": "Not now."}]})
+
+    await visitor.page.route("**/teams?q=*", refuse)
+    async with visitor.page.expect_response("**/teams?q=readers*"):
+        await visitor.page.get_by_label("Team", exact=True).fill("readers")
+    await give(visitor, "Team", "readers")
+    await expect(rows(visitor)).to_contain_text(["readers"])
+
+
+async def test_nothing_opens_over_the_form_that_one_signs_in_with(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(sqlite_site, crowd, tenant)
+    answered = asyncio.Event()
+
+    async def answer_late(route: Route) -> None:
+        await visitor.button("Sign out").click()
+        with suppress(Error):  # nobody waits for it any more
+            await route.fulfill(response=await route.fetch())
+        answered.set()
+
+    await visitor.page.route("**/access?*", answer_late, times=1)
+    await visitor.button("Remove the access of readers").click()
+    await answered.wait()
+    await visitor.sign_in("reader")
+    await visitor.page.get_by_role("heading", level=1, name="network").wait_for()
+    assert await visitor.page.get_by_role("dialog").count() == 0
 
 
 async def test_who_may_not_is_offered_nothing(sqlite_site: Site, crowd: Crowd) -> None:

@@ -117,7 +117,7 @@ class Grants {
   }
 
   async #remove(id, { team, workspace }, called) {
-    const text = await losses(workspace.data.id, team.data.id);
+    const text = await losses(workspace.data.id, team.data.id, this.signal);
     const title = this.side === "workspace" ? ["Take access away from ", name(called), "?"] : ["Take access to ", name(called), " away?"];
     if (!(await ask(title, text, "Take away", { kind: "danger" }))) return;
     await remove(`/team-workspaces/${id}`);
@@ -165,8 +165,8 @@ class Grants {
 }
 
 /** In words: who has no access any more once a team has none. */
-async function losses(workspaceId, teamId) {
-  const { items, next } = await readPage(`/workspaces/${workspaceId}/access`, 1);
+async function losses(workspaceId, teamId, signal) {
+  const { items, next } = await readPage(`/workspaces/${workspaceId}/access`, 1, { signal });
   if (next) return "Whoever has access through it alone loses it, at once.";
   const isAlone = ({ relationships: { teams: { data } } }) => data.length === 1 && data[0].id === teamId;
   const losing = items.filter(isAlone).map(({ attributes: { kind, name: called } }) =>

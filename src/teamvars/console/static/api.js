@@ -103,7 +103,8 @@ export async function unlessGone(sent) {
 
 async function request(method, path, options = {}) {
   const { body, ifMatch, ifNoneMatch, change, repeats, signal, token } = options;
-  const headers = { Accept: MEDIA_TYPE, Authorization: `Bearer ${token ?? session.token()}` };
+  const used = token ?? session.token();
+  const headers = { Accept: MEDIA_TYPE, Authorization: `Bearer ${used}` };
   if (body !== undefined) headers["Content-Type"] = MEDIA_TYPE;
   if (ifMatch) headers["If-Match"] = ifMatch;
   if (ifNoneMatch) headers["If-None-Match"] = ifNoneMatch;
@@ -112,8 +113,10 @@ async function request(method, path, options = {}) {
   let attempts = change || repeats || method === "GET" ? ATTEMPTS : 1;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await answered(await fetched(url, { method, headers, body, signal }), token);
+      return answered(await fetched(url, { method, headers, body, signal }));
     } catch (error) {
+      // Somebody else may have signed in since.
+      if (error.status === 401 && token === undefined && used === session.token()) session.end("refused");
       if (attempt === attempts || signal?.aborted || !mayRepeat(error)) throw error;
       if (change && error instanceof Refused && error.has("too_many_requests")) {
         // As many answers are kept for this user as may be. Without a key it is sent this once.
@@ -138,14 +141,13 @@ async function fetched(url, options) {
   }
 }
 
-function answered({ response, text }, token) {
+function answered({ response, text }) {
   if (response.ok || response.status === 304) {
     return { document: text ? JSON.parse(text) : null, etag: response.headers.get("ETag") };
   }
   const refused = new Refused(response.status, errorsOf(text));
   const seconds = Number(response.headers.get("Retry-After"));
   if (seconds) refused.retryAfter = Math.min(seconds * 1000, LONGEST_PAUSE_MS);
-  if (response.status === 401 && token === undefined) session.end("refused");
   throw refused;
 }
 

@@ -100,6 +100,7 @@ function askToSignIn(reason) {
   page.hidden = true;
   if (kept) dialogs.putAside();
   else {
+    leaving.abort(); // what it has asked for comes to nothing
     dialogs.endAll();
     page.replaceChildren();
   }

@@ -88,17 +88,24 @@ export function searchField(label, say) {
   return h("div", { class: "search" }, icon("search"), input);
 }
 
-/** A field for a name, and the list of names it suggests: those of `pathOf(words)`, or of all where there are no words. */
+/**
+ * A field for a name, and the list of names it suggests: those of `pathOf(words)`, or of all where there are no words.
+ * Where none come, the name is typed without.
+ */
 export function suggesting(pathOf, attributes = {}) {
   const names = h("datalist", { id: `names-${++made}` });
+  let timer = null;
   const suggest = async () => {
     const words = input.value.trim();
-    const { items } = await readPage(pathOf(words), 1);
+    const { items } = await readPage(pathOf(words), 1).catch(() => ({ items: [] }));
     if (words !== input.value.trim()) return;
     names.replaceChildren(...items.map((one) => h("option", { value: one.attributes.name })));
   };
   const input = h("input", { list: names.id, spellcheck: "false", autocapitalize: "none", maxlength: 90,
-    oninput: suggest, ...attributes });
+    oninput: () => {
+      clearTimeout(timer);
+      timer = setTimeout(suggest, WAIT_MS);
+    }, ...attributes });
   suggest();
   return { input, names };
 }
