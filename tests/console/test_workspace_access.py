@@ -142,7 +142,7 @@ async def test_nothing_opens_over_the_form_that_one_signs_in_with(
     await visitor.button("Remove the access of readers").click()
     await answered.wait()
     await visitor.sign_in("reader")
-    await visitor.page.get_by_role("heading", level=1, name="network").wait_for()
+    await visitor.page.get_by_role("heading", level=1, name=tenant.organization).wait_for()
     assert await visitor.page.get_by_role("dialog").count() == 0
 
 

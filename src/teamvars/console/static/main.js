@@ -96,13 +96,13 @@ function askToSignIn(reason) {
   const before = account;
   const kept = holdsTyped(main);
   account = null;
-  if (reason === "left" && !kept) history.replaceState(null, "", `${ROOT}/`); // whoever comes next may see another page
   page.hidden = true;
   if (kept) dialogs.putAside();
   else {
     leaving.abort(); // what it has asked for comes to nothing
     dialogs.endAll();
     page.replaceChildren();
+    if (reason === "left") history.replaceState(null, "", `${ROOT}/`); // whoever comes next may see another page
   }
   head();
   document.title = "Sign in · teamvars";
