@@ -1,7 +1,7 @@
 /** Fields of forms: a label, a hint and a control, and the API's errors where they belong. */
 
 import { Refused } from "./api.js";
-import { h, icon, shown } from "./dom.js";
+import { announce, h, icon, shown } from "./dom.js";
 
 let made = 0;
 
@@ -76,6 +76,36 @@ export function keepTyped(element, is) {
 /** Whether something typed would be lost with this part of the page. */
 export function holdsTyped(element) {
   return element.matches("[data-typed]") || element.querySelector("[data-typed]") !== null;
+}
+
+/** Where a form opens above a list, one at a time; what ends it leads back to what opened it. */
+export class FormPlace {
+  #opener = null;
+
+  constructor() {
+    this.element = h("div", { class: "place" });
+  }
+
+  /**
+   * Opens what `make(end)` returns, unless something is typed in the one that is open. `end(told)` ends it, if it is
+   * still there, and tells something in its place.
+   */
+  open(make) {
+    const isOpen = this.element.querySelector("form") !== null;
+    if (!isOpen) this.#opener = document.activeElement;
+    if (!isOpen || !holdsTyped(this.element)) this.element.replaceChildren(this.#made(make));
+    this.element.querySelector("textarea, input").focus();
+  }
+
+  #made(make) {
+    const element = make((told) => {
+      if (!element.isConnected) return; // another one is there by now
+      this.element.replaceChildren(...(told ? [h("p", { class: "notice" }, h("span", {}, told))] : []));
+      if (told) announce(this.element.textContent);
+      (this.#opener.isConnected ? this.#opener : document.querySelector("h1")).focus();
+    });
+    return element;
+  }
 }
 
 export function clearErrors(element) {

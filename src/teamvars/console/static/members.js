@@ -3,7 +3,7 @@
 import { Change, Refused, read, remove, send, unlessGone } from "./api.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, icon, name, time } from "./dom.js";
-import { choice } from "./fields.js";
+import { FormPlace, choice } from "./fields.js";
 import { organizationHead } from "./heads.js";
 import { inviteForm } from "./invite_form.js";
 import { PagedList, searchField } from "./paged_list.js";
@@ -28,7 +28,7 @@ class MembersPage {
   constructor(context, path, organization) {
     Object.assign(this, { context, path, status: "" });
     this.may = organization.attributes.permissions["can-manage-users"];
-    this.place = h("div", { class: "place", "aria-live": "polite" });
+    this.place = new FormPlace();
     this.noMail = h("p", { class: "notice", hidden: true }, h("span", {}, "This server sends no mail. Whoever has a token here accepts with ",
       h("code", {}, "teamvars login accept"), ". Somebody new needs a link: an operator prints it with ",
       h("code", {}, "teamvars invite resend"), "."));
@@ -37,7 +37,7 @@ class MembersPage {
       none: "Nobody has this in their name or address.", nothing: () => this.#nothing(), signal: context.signal,
     });
     this.element = h("section", {}, organizationHead(organization, "members"),
-      this.#toolbar(), this.place, this.noMail, this.list.element);
+      this.#toolbar(), this.place.element, this.noMail, this.list.element);
   }
 
   #pathOf(words) {
@@ -130,17 +130,8 @@ class MembersPage {
     this.element.querySelector("h1").focus();
   }
 
-  /** Opens the form above the list; one that is there already stays. */
   #invite() {
-    if (!this.place.querySelector("form")) {
-      const opener = document.activeElement;
-      this.place.replaceChildren(inviteForm({ path: this.path, changed: () => this.list.draw(),
-        done: (told) => {
-          this.place.replaceChildren(...(told ? [h("p", { class: "notice" }, told)] : []));
-          opener.focus();
-        } }));
-    }
-    this.place.querySelector("textarea").focus();
+    this.place.open((done) => inviteForm({ path: this.path, changed: () => this.list.draw(), done }));
   }
 
   /** Until when an invitation can be accepted, and what became of its message. */

@@ -5,6 +5,7 @@ import { Refused, readPage, send } from "./api.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, name } from "./dom.js";
+import { FormPlace } from "./fields.js";
 import { readTeam, teamHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { lastOwner, personOf } from "./people.js";
@@ -24,13 +25,13 @@ class TeamPage {
     this.may = attributes.permissions;
     this.isOwners = attributes.name.toLowerCase() === "owners";
     this.path = `/teams/${id}/relationships/organization-memberships`;
-    this.place = h("div", { class: "place" });
+    this.place = new FormPlace();
     this.list = new PagedList({
       path: (words) => `${this.path}?include=user&sort=username${words && `&q=${encodeURIComponent(words)}`}`,
       row: (one, included) => this.#row(personOf(one, included)), noun: "member",
       none: "No member has this in their name or address.", nothing: () => this.#nothing(), signal: context.signal,
     });
-    this.element = h("section", {}, teamHead(context, team, "members"), this.#toolbar(), this.place, this.list.element);
+    this.element = h("section", {}, teamHead(context, team, "members"), this.#toolbar(), this.place.element, this.list.element);
   }
 
   /** Shows who is in it now. */
@@ -45,9 +46,9 @@ class TeamPage {
       searchField("Filter by name or address", (words) => this.list.draw(words)),
       h("div", { class: "actions" },
         may["can-destroy"] && button("Delete team", () => this.#delete(), { picture: "remove" }),
-        may["can-update-visibility"] && button("Change team", () => this.#show(this.#teamForm()), { picture: "edit" }),
+        may["can-update-visibility"] && button("Change team", () => this.place.open((end) => this.#teamForm(end)), { picture: "edit" }),
         may["can-update-membership"]
-          && button("Add members", () => this.#show(this.#addForm()), { kind: "primary", picture: "add" })));
+          && button("Add members", () => this.place.open((end) => this.#addForm(end)), { kind: "primary", picture: "add" })));
   }
 
   #row(person) {
@@ -63,30 +64,18 @@ class TeamPage {
     return row;
   }
 
-  /** Opens a form above the list; one that is there already stays, with what is typed in it. */
-  #show(element) {
-    if (!this.place.querySelector("form")) this.opener = document.activeElement;
-    if (!this.place.querySelector("[data-typed]")) this.place.replaceChildren(element);
-    this.place.querySelector("textarea, input").focus();
+  /** What it is called, and what one may do, may be another once it is changed. */
+  #teamForm(end) {
+    const { context: { go }, team } = this;
+    return teamForm({ path: `/teams/${team.id}`, team, cancel: () => end(), done: () => go(location.pathname, { replace: true }) });
   }
 
-  #close() {
-    this.place.replaceChildren();
-    this.opener.focus();
-  }
-
-  #teamForm() {
-    const path = `/teams/${this.team.id}`;
-    return teamForm({ path, team: this.team, cancel: () => this.#close(), done: () => this.#again() });
-  }
-
-  #addForm() {
+  #addForm(end) {
     const { organization } = this.context;
-    return addMembersForm({ organization, team: this.team, path: this.path, cancel: () => this.#close(),
+    return addMembersForm({ organization, team: this.team, path: this.path, cancel: () => end(),
       done: async (told) => {
-        this.place.replaceChildren(h("p", { class: "notice" }, h("span", {}, told)));
-        announce(this.place.textContent);
-        await this.#drawAgain();
+        end(told);
+        await this.draw();
       } });
   }
 
@@ -120,12 +109,6 @@ class TeamPage {
       title: "Delete this team?", what: "name", word: this.team.attributes.name, path: `/teams/${this.team.id}`,
       text: "Its members stay in the organization. Its grants and its token go for good: ",
     }, () => go(`/app/${organization}/teams`));
-  }
-
-  /** What it is called, and what one may do, may be another by now. */
-  #again() {
-    this.place.replaceChildren();
-    return this.context.go(location.pathname, { replace: true });
   }
 
   #nothing() {

@@ -2,7 +2,7 @@
 
 import { Change, read, send } from "./api.js";
 import { button, count, h, name } from "./dom.js";
-import { choice, field, form, keepTyped, tick } from "./fields.js";
+import { FormPlace, choice, field, form, keepTyped, tick } from "./fields.js";
 import { badges, organizationHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 
@@ -20,24 +20,14 @@ export async function teamsPage({ organization, go, signal }) {
     none: "No team has this in its name.", nothing, signal,
   });
   const [found] = await Promise.all([read(base, { signal }), list.draw()]);
-  const place = h("div", { class: "place" });
-  let opener;
-  const cancel = () => {
-    place.replaceChildren();
-    opener.focus();
-  };
-  const add = () => {
-    opener ??= document.activeElement;
-    const element = teamForm({ path: `${base}/teams`, team: null, cancel,
-      done: ({ id }) => go(`/app/${organization}/teams/${id}`) });
-    if (!place.firstChild) place.replaceChildren(element);
-    place.querySelector("input").focus();
-  };
+  const place = new FormPlace();
+  const add = () => place.open((end) => teamForm({ path: `${base}/teams`, team: null, cancel: () => end(),
+    done: ({ id }) => go(`/app/${organization}/teams/${id}`) }));
   const may = found.document.data.attributes.permissions["can-create-team"];
   return h("section", {}, organizationHead(found.document.data, "teams"),
     h("div", { class: "toolbar" }, searchField("Filter by name", (words) => list.draw(words)),
       may && h("div", { class: "actions" }, button("New team", add, { kind: "primary", picture: "add" }))),
-    place, list.element);
+    place.element, list.element);
 }
 
 function row(organization, { id, attributes }) {

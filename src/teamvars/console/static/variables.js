@@ -4,7 +4,7 @@ import { categories, read } from "./api.js";
 import { copyDialog } from "./copy_dialog.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { announce, button, count, h, icon } from "./dom.js";
-import { choice } from "./fields.js";
+import { FormPlace, choice } from "./fields.js";
 import { workspaceHead } from "./heads.js";
 import { importDialog, watchDrops } from "./import_dialog.js";
 import { readOnly } from "./value_field.js";
@@ -36,7 +36,7 @@ class VariablesPage {
     this.owns = may["can-update"];
     this.table = new VariableTable({ may: this.may, sort: (order) => this.#sort(order),
       open: (id) => this.#open(id), remove: (id) => this.#remove(id) });
-    this.place = h("div", { class: "place" });
+    this.place = new FormPlace();
     this.nothing = h("div", {});
     this.summary = h("p", { class: "hint found", role: "status" });
     this.tabs = h("div", { class: "tabs-place" });
@@ -44,7 +44,7 @@ class VariablesPage {
       value: context.query.get("key") ?? "", spellcheck: "false", oninput: () => this.#draw() });
     this.element = h("section", {},
       workspaceHead(context, workspace, "variables"),
-      this.#toolbar(), this.place, this.summary, this.table.element, this.nothing);
+      this.#toolbar(), this.place.element, this.summary, this.table.element, this.nothing);
     if (this.may) watchDrops(this.element, context.signal, (file) => this.#import(file));
     document.addEventListener("visibilitychange", () => this.#refresh(), { signal: context.signal });
     this.#draw();
@@ -116,26 +116,20 @@ class VariablesPage {
   }
 
   #add() {
-    const existing = this.place.querySelector("form input");
-    if (existing) return existing.focus();
-    const opener = document.activeElement;
-    const element = this.#formOf(null, {
+    this.nothing.replaceChildren();
+    this.place.open((end) => h("div", { class: "card" }, h("h2", {}, "A new variable"), this.#formOf(null, {
       done: (resource) => {
-        this.place.replaceChildren();
+        end();
         this.list.put(resource);
         this.#draw();
         this.table.focus(resource.id);
         announce(`${resource.attributes.key} is added.`);
       },
       cancel: () => {
-        this.place.replaceChildren();
         this.#draw();
-        opener.focus();
+        end();
       },
-    });
-    this.nothing.replaceChildren();
-    this.place.replaceChildren(h("div", { class: "card" }, h("h2", {}, "A new variable"), element));
-    element.querySelector("input").focus();
+    })));
   }
 
   #open(id) {
