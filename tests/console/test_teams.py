@@ -256,6 +256,25 @@ async def test_a_connection_that_breaks_in_a_save_adds_once(
     assert await tenant.members() == {tenant.memberships["plain"]}
 
 
+async def test_a_late_answer_ends_no_form_that_was_opened_meanwhile(
+    sqlite_site: Site, crowd: Crowd
+) -> None:
+    tenant = await sqlite_site.tenant()
+    visitor = await visit(crowd, sqlite_site, tenant, team="crew")
+    named = visitor.page.get_by_label("Name", exact=True)
+
+    async def answer_late(route: Route) -> None:
+        await visitor.button("Cancel").click()
+        await visitor.button("Change team").click()
+        await named.fill("typed meanwhile")
+        await route.continue_()
+
+    await visitor.page.route(CHANGES, answer_late, times=1)
+    await add(visitor, username(tenant, "plain"))
+    await row(visitor, username(tenant, "plain")).wait_for()
+    await expect(named).to_have_value("typed meanwhile")
+
+
 async def test_a_team_of_many_is_shown_in_pages(sqlite_site: Site, crowd: Crowd) -> None:
     tenant = await sqlite_site.tenant()
     mark = tenant.organization
