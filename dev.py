@@ -35,7 +35,7 @@ CHECKS = (
     "ruff format --check",
     "mypy",
     "lint-imports --no-logo",
-    "pytest -n 2 --durations 10",
+    "pytest -n 2 --dist worksteal --durations 10",
 )
 
 
