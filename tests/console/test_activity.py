@@ -91,7 +91,10 @@ async def test_owners_see_what_has_changed_in_the_organization(site: Site, crowd
     await visitor.sign_in("owner")
     await page.get_by_role("link", name="Activity").click()
     rows = page.locator("ol.rows > li")
-    await rows.filter(has_text="made the team crew two").wait_for()
+    made = rows.filter(has_text="made the team crew two")
+    await made.get_by_role("link", name="crew two").click()
+    await page.get_by_role("heading", name="crew two").wait_for()
+    await page.go_back()
     await rows.filter(has_text="added region").filter(has_text="in payments").wait_for()
 
     await page.get_by_label("Workspace", exact=True).fill("payments")

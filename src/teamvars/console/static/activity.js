@@ -37,10 +37,11 @@ export async function organizationActivityPage(context) {
   const base = `/organizations/${encodeURIComponent(organization)}`;
   const found = (await read(base, { signal })).document.data;
   const events = new Events(context, `${base}/audit-events`, ["actor", "workspace", "key"], (one, people) => {
-    const { stream: { id, type }, "stream-name": called } = one;
+    const { action, stream: { id, type }, "stream-name": called, subject } = one;
     const here = called && { workspaces: `/app/${organization}/workspaces/${called}`, teams: `/app/${organization}/teams/${id}` }[type];
     const place = here ? h("a", { href: here }, name(called)) : type !== "organizations" && "what is gone";
-    return eventRow(one, people, here, place);
+    const team = action !== "team.delete" && subject.type === "teams" && `/app/${organization}/teams/${subject.id}`;
+    return eventRow(one, people, here || team, place);
   });
   await events.draw();
   return h("section", {}, organizationHead(found, "activity"), events.element);

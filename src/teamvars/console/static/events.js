@@ -33,7 +33,7 @@ const NOUNS = {
  * The row of a change.
  * @param {any} event its attributes
  * @param {Map<string, string>} people what those are called whom it was about, by id
- * @param {string | null} here the page of the workspace it is about, if there is one
+ * @param {string | null} here the page of the workspace or team it is about, if there is one
  * @param {unknown} place where it was, if the page is about more than one place
  */
 export function eventRow(event, people, here, place) {
@@ -65,8 +65,9 @@ function what({ action, details }, people, here) {
   }
   const words = PHRASES[action] ?? `${VERBS[verb] ?? verb} ${NOUNS[noun] ?? noun}`;
   const called = people.get(details.user);
-  return [words, called && [" of ", name(called)], typeof details.name === "string" && [" ", name(details.name)],
-    formerly(details)];
+  const named = typeof details.name === "string" && name(details.name);
+  return [words, called && [" of ", name(called)],
+    named && [" ", noun === "team" && here ? h("a", { href: here }, named) : named], formerly(details)];
 }
 
 /** The ids of those whom a change was about. */
