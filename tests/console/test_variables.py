@@ -136,10 +136,10 @@ async def test_every_error_stands_at_the_field_it_is_about(site: Site, crowd: Cr
 
 
 async def test_code_is_tried_shortly_after_the_last_key_and_one_at_a_time(
-    site: Site, crowd: Crowd
+    sqlite_site: Site, crowd: Crowd
 ) -> None:
-    tenant = await site.tenant()
-    visitor = await crowd.member(site, tenant, "writer")
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant, "writer")
     under_way, most, sent = 0, 0, []
 
     async def note(route: Route) -> None:
@@ -205,11 +205,11 @@ async def test_a_secret_is_written_and_replaced_and_never_read(site: Site, crowd
 
 @pytest.mark.parametrize("answer", ["lost", "none"])
 async def test_a_connection_that_breaks_says_so_and_what_was_sent_happens_once(
-    site: Site, crowd: Crowd, answer: str
+    sqlite_site: Site, crowd: Crowd, answer: str
 ) -> None:
     """Also where the change was made and its answer was lost."""
-    tenant = await site.tenant()
-    visitor = await crowd.member(site, tenant)
+    tenant = await sqlite_site.tenant()
+    visitor = await crowd.member(sqlite_site, tenant)
     keys = []
 
     async def fail(route: Route) -> None:
@@ -229,7 +229,7 @@ async def test_a_connection_that_breaks_says_so_and_what_was_sent_happens_once(
     await visitor.row("once").wait_for()
     await expect(visitor.page.locator("#connection")).to_be_empty()
     assert len(set(keys)) == 1
-    assert (await site.stored(tenant))["once"]["value"] == "typed by hand"
+    assert (await sqlite_site.stored(tenant))["once"]["value"] == "typed by hand"
     # The browser notes each request that broke.
     visitor.complaints.clear()
 
