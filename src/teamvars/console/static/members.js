@@ -29,8 +29,8 @@ class MembersPage {
     Object.assign(this, { context, path, status: "" });
     this.may = organization.attributes.permissions["can-manage-users"];
     this.place = new FormPlace();
-    this.noMail = h("p", { class: "notice", hidden: true }, h("span", {}, "This server sends no mail. Whoever has a token here accepts with ",
-      h("code", {}, "teamvars login accept"), ". Somebody new needs a link: an operator prints it with ",
+    this.noMail = h("p", { class: "notice", hidden: true }, h("span", {},
+      "This server sends no mail. Whoever has a token here signs in and accepts. Somebody new needs a link: an operator prints it with ",
       h("code", {}, "teamvars invite resend"), "."));
     this.list = new PagedList({
       path: (words) => this.#pathOf(words), row: (one, included) => this.#row(one, included), noun: "member",
