@@ -2,9 +2,9 @@
 
 import { Change, Refused, read, readPage, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
-import { announce, button, h, name } from "./dom.js";
+import { announce, button, h, listed, name } from "./dom.js";
 import { choice, field, form } from "./fields.js";
-import { readTeam, teamHead, workspaceHead } from "./heads.js";
+import { isOwners, readTeam, teamHead, workspaceHead } from "./heads.js";
 import { PagedList, suggesting } from "./paged_list.js";
 import { folded } from "./people.js";
 
@@ -53,12 +53,12 @@ export async function workspaceAccessPage(context) {
 
 function holder(organization, { attributes: { kind, name: called, access, through }, relationships }) {
   const ids = relationships.teams.data.map((one) => one.id);
-  const ways = through.map(({ team, access: level }, at) => [at > 0 && ", ",
+  const ways = through.map(({ team, access: level }, at) => [
     h("a", { href: `/app/${organization}/teams/${ids[at]}` }, name(team)), level !== access && ` (${LEVELS[level]})`]);
   return h("li", { class: "row" },
     h("span", { class: "name" }, name(called)),
     kind in KINDS && h("span", { class: "badge" }, KINDS[kind]),
-    kind === "user" && h("span", { class: "aside" }, "through ", ways),
+    kind === "user" && h("span", { class: "aside" }, "through ", listed(ways)),
     h("span", { class: "aside may" }, LEVELS[access]));
 }
 
@@ -66,7 +66,7 @@ function holder(organization, { attributes: { kind, name: called, access, throug
 export async function teamWorkspacesPage(context) {
   const team = await readTeam(context);
   const head = teamHead(context, team, "workspaces");
-  if (team.attributes.name === "owners") {
+  if (isOwners(team)) {
     return h("section", {}, head, h("p", { class: "notice" }, "Owners may do everything in every workspace, without a grant."));
   }
   const { organization, signal } = context;
@@ -173,6 +173,6 @@ async function losses(workspaceId, teamId, signal) {
     [kind === "team-token" && "the token of ", name(called)]);
   if (!losing.length) return "Nobody loses all access: whoever has some through it has another way.";
   const more = losing.length - MOST_NAMES;
-  return [losing.slice(0, MOST_NAMES).map((one, at) => [at > 0 && ", ", one]), more > 0 && ` and ${more} more`,
+  return [listed(losing.slice(0, MOST_NAMES)), more > 0 && ` and ${more} more`,
     losing.length === 1 ? " loses" : " lose", " access at once."].flat(Infinity).filter(Boolean);
 }

@@ -1,7 +1,7 @@
 /** Adds several people to a team at once, by what they are called: all of them, or none. */
 
 import { Change, Refused, send } from "./api.js";
-import { button, h, name, shown } from "./dom.js";
+import { button, h, listed, name, shown } from "./dom.js";
 import { clearErrors, field, form, keepTyped } from "./fields.js";
 import { folded, peopleOf } from "./people.js";
 
@@ -45,8 +45,8 @@ class Adding {
     this.#require(joining.map(({ those }) => reasonOf(those)), joining, present);
     if (joining.length) await this.#add(joining, present);
     keepTyped(this.element, false);
-    this.done([joining.length > 0 && ["Added: ", listed(joining), ". "],
-      present.length > 0 && ["In the team already: ", listed(present), "."]]);
+    this.done([joining.length > 0 && ["Added: ", namesOf(joining), ". "],
+      present.length > 0 && ["In the team already: ", namesOf(present), "."]]);
   }
 
   /** What the API says of one of them is told of that one. */
@@ -70,7 +70,7 @@ class Adding {
     const good = [...words.filter((one) => !isBad.has(one.from)), ...present];
     this.told.append(
       h("ul", {}, bad.map((one) => this.#told(one)),
-        present.length > 0 && h("li", { class: "hint" }, "In the team already: ", listed(present), ".")),
+        present.length > 0 && h("li", { class: "hint" }, "In the team already: ", namesOf(present), ".")),
       good.length > 0 && h("div", { class: "actions" }, button("Leave these out", () => this.#put(good))));
     throw refused(`Nobody is added yet: ${bad.length} of ${bad.length + good.length} cannot be.`);
   }
@@ -115,9 +115,8 @@ function indexOf({ source }) {
 }
 
 /** Whom they name, each once. */
-function listed(found) {
-  const names = [...new Set(found.map(({ those: [{ username }] }) => username))];
-  return names.map((one, at) => [at > 0 && ", ", name(one)]);
+function namesOf(found) {
+  return listed([...new Set(found.map(({ those: [{ username }] }) => username))].map(name));
 }
 
 /** Said at the field. */

@@ -101,6 +101,11 @@ export function count(number, noun) {
   return `${number.toLocaleString("en")} ${number === 1 ? noun : many}`;
 }
 
+/** "a, b, c", of parts that are text or elements. */
+export function listed(parts) {
+  return parts.map((one, at) => [at > 0 && ", ", one]);
+}
+
 /** A time, as people say it; exactly, where one points at it. */
 export function time(iso) {
   const at = new Date(iso);

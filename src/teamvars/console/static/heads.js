@@ -35,6 +35,11 @@ export async function readTeam({ organization, team, signal }) {
   return found;
 }
 
+/** Whether it is the team whose members may do everything. */
+export function isOwners({ attributes }) {
+  return attributes.name.toLowerCase() === "owners";
+}
+
 /** What is not so of every team. */
 export function badges(attributes) {
   const manages = attributes["organization-access"]["manage-membership"] && attributes.permissions["can-destroy"];

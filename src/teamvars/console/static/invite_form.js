@@ -1,7 +1,7 @@
 /** Invites several people at once, by e-mail address, and into teams. */
 
 import { Change, Refused, readPage, send } from "./api.js";
-import { announce, button, h, name } from "./dom.js";
+import { announce, button, h, listed, name } from "./dom.js";
 import { field, form, keepTyped, tick } from "./fields.js";
 import { searchField } from "./paged_list.js";
 
@@ -25,7 +25,7 @@ export function inviteForm({ path, changed, done }) {
       const { went, errors, failure } = await invite(words, teams.ids());
       const isLeft = (one) => !went.includes(one);
       input.value = words.filter(isLeft).join("\n");
-      const invited = went.length > 0 && h("span", {}, "Invited: ", listed(went), ".");
+      const invited = went.length > 0 && h("span", {}, "Invited: ", listed(went.map(name)), ".");
       told.replaceChildren(...(invited ? [h("p", { class: "notice" }, invited)] : []));
       if (failure?.status === 401) throw failure;
       if (went.length) await changed();
@@ -94,10 +94,6 @@ function addressesOf(text) {
     return [...named.map(([, address]) => address), ...rest.split(/\s+/)];
   });
   return [...new Set(found.filter(Boolean))];
-}
-
-function listed(words) {
-  return words.map((one, at) => [at > 0 && ", ", name(one)]);
 }
 
 /** Teams of the organization to tick; those that are ticked stay, whatever one looks for. */

@@ -2,7 +2,7 @@
 
 import { Change, Refused, read, remove, send, unlessGone } from "./api.js";
 import { ask } from "./dialogs.js";
-import { announce, button, h, icon, name, time } from "./dom.js";
+import { announce, button, h, icon, listed, name, time } from "./dom.js";
 import { FormPlace, choice } from "./fields.js";
 import { organizationHead } from "./heads.js";
 import { inviteForm } from "./invite_form.js";
@@ -74,9 +74,9 @@ class MembersPage {
 
   #teamsOf({ teamIds }, included) {
     const teams = included.filter((one) => one.type === "teams" && teamIds.includes(one.id));
-    const links = teams.slice(0, MOST_TEAMS).map(({ id, attributes }, at) => [at > 0 && ", ",
-      h("a", { href: `/app/${this.context.organization}/teams/${id}` }, name(attributes.name))]);
-    return [links, teams.length > MOST_TEAMS && `, and ${teams.length - MOST_TEAMS} more`];
+    const links = teams.slice(0, MOST_TEAMS).map(({ id, attributes }) =>
+      h("a", { href: `/app/${this.context.organization}/teams/${id}` }, name(attributes.name)));
+    return [listed(links), teams.length > MOST_TEAMS && `, and ${teams.length - MOST_TEAMS} more`];
   }
 
   #ofInvited({ membershipId, username }, state, invitation) {

@@ -79,12 +79,8 @@ export class PagedList {
 
 /** A field that says what is in it, shortly after the last key. */
 export function searchField(label, say) {
-  let timer = null;
   const input = h("input", { type: "search", placeholder: label, "aria-label": label, spellcheck: "false",
-    autocapitalize: "none", oninput: () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => say(input.value.trim()), WAIT_MS);
-    } });
+    autocapitalize: "none", oninput: afterLastKey(() => say(input.value.trim())) });
   return h("div", { class: "search" }, icon("search"), input);
 }
 
@@ -94,7 +90,6 @@ export function searchField(label, say) {
  */
 export function suggesting(pathOf, attributes = {}) {
   const names = h("datalist", { id: `names-${++made}` });
-  let timer = null;
   const suggest = async () => {
     const words = input.value.trim();
     const { items } = await readPage(pathOf(words), 1).catch(() => ({ items: [] }));
@@ -102,10 +97,15 @@ export function suggesting(pathOf, attributes = {}) {
     names.replaceChildren(...items.map((one) => h("option", { value: one.attributes.name })));
   };
   const input = h("input", { list: names.id, spellcheck: "false", autocapitalize: "none", maxlength: 90,
-    oninput: () => {
-      clearTimeout(timer);
-      timer = setTimeout(suggest, WAIT_MS);
-    }, ...attributes });
+    oninput: afterLastKey(suggest), ...attributes });
   suggest();
   return { input, names };
+}
+
+function afterLastKey(act) {
+  let timer = null;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(act, WAIT_MS);
+  };
 }

@@ -6,7 +6,7 @@ import { deleteDialog } from "./delete_dialog.js";
 import { ask } from "./dialogs.js";
 import { announce, button, h, name } from "./dom.js";
 import { FormPlace } from "./fields.js";
-import { readTeam, teamHead } from "./heads.js";
+import { isOwners, readTeam, teamHead } from "./heads.js";
 import { PagedList, searchField } from "./paged_list.js";
 import { lastOwner, personOf } from "./people.js";
 import { teamForm } from "./teams.js";
@@ -23,7 +23,7 @@ class TeamPage {
     this.context = context;
     this.team = team;
     this.may = attributes.permissions;
-    this.isOwners = attributes.name.toLowerCase() === "owners";
+    this.isOwners = isOwners(team);
     this.path = `/teams/${id}/relationships/organization-memberships`;
     this.place = new FormPlace();
     this.list = new PagedList({
@@ -95,10 +95,6 @@ class TeamPage {
     }
     announce(`${username} is removed.`);
     if (isSelf) return this.context.go(`/app/${organization}/teams`);
-    await this.#drawAgain();
-  }
-
-  async #drawAgain() {
     this.element.querySelector("h1").focus(); // what had the focus is gone
     await this.draw();
   }

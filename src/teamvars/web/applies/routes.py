@@ -66,7 +66,8 @@ class ApplyRoutes:
         await self._applies.admit(request.require_caller(), request.path("workspace_id"))
 
     def turn(self, request: Request) -> AbstractAsyncContextManager[None]:
-        """A turn: a short request may copy as much as there is."""
+        """A turn, in place of a slot: a short request may copy as much as there is."""
+        request.leave_slot()
         return self._turns.turn(request.require_caller())
 
     def turn_unless_short(self, request: Request) -> AbstractAsyncContextManager[None]:
@@ -79,9 +80,7 @@ class ApplyRoutes:
         draft = await requests.draft(request.document, workspace_id, self._dialect)
         # A short one that prunes may delete as much as there is.
         has_turn = not draft.prune or request.body_bytes > _SHORT_BYTES
-        if not has_turn:
-            request.leave_slot()
-        async with nullcontext() if has_turn else self._turns.turn(caller):
+        async with nullcontext() if has_turn else self.turn(request):
             work = self._applies.apply(caller, workspace_id, draft, wanted_versions(request))
             return await request.changed(work, self._applied)
 

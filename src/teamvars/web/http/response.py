@@ -24,7 +24,7 @@ class Response(msgspec.Struct, frozen=True):
     def size(self) -> int:
         """Bytes of the body."""
         if isinstance(self.body, Rendered):
-            return sum(map(len, self.body.pieces))
+            return self.body.size
         return len(self.body or b"")
 
     @classmethod
