@@ -46,6 +46,11 @@ async def row_locked_by_another(admin: Any, id_: str) -> AsyncIterator[None]:
         await transaction.rollback()
 
 
+def idle_connection(store: Any) -> Any:
+    """One that is not in use."""
+    return store._connections._idle[-1]
+
+
 def failing(times: int, sqlstate: str, runs: list[int]) -> Any:
     """What adds a thing, but makes the server report that error so many times first."""
 
@@ -269,13 +274,11 @@ async def test_after_a_crash_of_the_server_all_that_was_acknowledged_is_there() 
 
 
 async def test_the_kernel_is_told_to_give_up_a_server_that_falls_silent(store: Database) -> None:
-    pool: Any = store
-    async with pool._connections._pool.acquire() as connection:
-        connected = connection._transport.get_extra_info("socket")
-        assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-        assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
-        assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 2
-        assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
+    connected = idle_connection(store)._transport.get_extra_info("socket")
+    assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
+    assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 2
+    assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
 
 
 # Servers that cannot be used
@@ -498,9 +501,7 @@ async def test_behind_a_transaction_pooler_nothing_outlives_a_transaction(
         assert await database.write(adding("a")) == "a"
         assert await database.read(look) == (0, ["", "5s", "15s"])
         assert await database.write(look) == (0, ["", "5s", "15s"])
-        pool: Any = database
-        async with pool._connections._pool.acquire() as connection:
-            assert await connection.fetchval("SHOW lock_timeout") == "0"
+        assert await idle_connection(database).fetchval("SHOW lock_timeout") == "0"
     assert await store.read(ids) == ["a"]
 
 

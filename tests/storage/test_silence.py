@@ -8,11 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from asyncpg.pool import Pool
 
 from teamvars.domain.errors import Refusal
 from teamvars.storage import deadlines
-from teamvars.storage.connections import CONNECTIONS, Lane
+from teamvars.storage.connections import CONNECTIONS, Connections, Lane
 from teamvars.storage.database import Lookup, Statement, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from tests.storage.proxy import Way, way_to
@@ -166,18 +165,18 @@ async def test_a_connection_that_does_not_close_keeps_nobody_waiting(
     way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     releases = 0
-    release = Pool.release
+    release = Connections._release
 
-    async def released(pool: Any, connection: Any, **options: Any) -> None:
+    def released(pool: Connections, *used: Any) -> None:
         nonlocal releases
         releases += 1
         if releases == 1:  # another request has lost its connection to a server that falls silent
-            await pool.expire_connections()
+            pool._expire()
             way.freeze()
-        await release(pool, connection, **options)
+        release(pool, *used)
 
     async with serving(way.url) as database:
-        monkeypatch.setattr(Pool, "release", released)
+        monkeypatch.setattr(Connections, "_release", released)
         asked = [asyncio.ensure_future(database.query(find))]
         await asyncio.sleep(0.2)
         asked += [asyncio.ensure_future(database.query(find)) for _ in range(3)]

@@ -1,7 +1,9 @@
 """A pool of connections to PostgreSQL, divided by use, and the retries on another connection."""
 
 import asyncio
+import math
 import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from enum import Enum
@@ -14,13 +16,15 @@ from asyncpg.exceptions import ClientConfigurationError
 from teamvars.domain.errors import storage_unavailable
 from teamvars.storage.database import StorageMisconfigured, T
 from teamvars.storage.deadlines import Deadline
-from teamvars.storage.servers import KeepaliveConnection, Servers
+from teamvars.storage.servers import Servers
 
 _ATTEMPTS = 5
 _ACQUIRE_SECONDS = 5.0
 _CLOSE_SECONDS = 5.0
-_RELEASE_SECONDS = 1.0
-"""How long a connection that is given up may take to close; it is aborted then."""
+_LIFETIME_SECONDS = 1800.0
+"""After how long a connection is made anew: its process on the server keeps growing."""
+_IDLE_SECONDS = 300.0
+"""For how long connections that nobody needs are kept, at least."""
 RUN_AGAIN = (
     pg.SerializationError,
     pg.DeadlockDetectedError,
@@ -53,7 +57,7 @@ UNUSABLE = (*_LOST, *_BUSY_OR_BROKEN)
 DRIVER = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 Connection = Any
-"""A pooled asyncpg connection; the driver's own types are partial."""
+"""An asyncpg connection; the driver's own types are partial."""
 
 
 class Lane(Enum):
@@ -78,31 +82,33 @@ CONNECTIONS: Mapping[Lane, int] = {
 
 
 class Connections:
-    """A pool that connects on demand, and so again after the server was unavailable."""
+    """A pool that connects on demand, and so again after the server was unavailable.
+
+    The driver's own spends a proxy, a task and a turn of the event loop on each use: see
+    docs/decisions/022.
+    """
 
     def __init__(self, servers: Servers, **options: Any) -> None:
         """`options` are the driver's, of each connection."""
         self._servers = servers
         self._options = options
         self._free = {lane: asyncio.Semaphore(number) for lane, number in CONNECTIONS.items()}
-        self._pool: Any = None
+        self._good_until: dict[Connection, float] = {}
+        """Every connection, and the monotonic time from which it is replaced."""
+        self._idle: list[Connection] = []
+        """Those that are not in use. The last one is used next: the first may not be needed."""
+        self._least_idle = 0
+        """How many of them have not been needed since `_sweep`."""
+        self._sweeping: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
         """Makes the first connection. Refuses when that fails, and can be used all the same.
 
         Raises StorageMisconfigured when the URL has a parameter that makes no sense.
         """
-        self._pool = await asyncpg.create_pool(
-            connect=self._servers.connect,
-            min_size=0,
-            max_size=sum(CONNECTIONS.values()),
-            connection_class=KeepaliveConnection,
-            max_cached_statement_lifetime=0,
-            reset=_no_reset,
-            **self._options,
-        )
         try:
-            await self._pool.release(await self._pool.acquire(timeout=self._acquire_seconds))
+            async with asyncio.timeout(self._acquire_seconds):
+                self._idle.append(await self._connect())
         except ClientConfigurationError as error:
             raise _misconfigured(error) from None
         except UNUSABLE as error:
@@ -110,11 +116,17 @@ class Connections:
 
     async def close(self) -> None:
         """Closes all connections, by force those whose server does not respond in time."""
-        try:
+        with suppress(*UNUSABLE):
             async with asyncio.timeout(_CLOSE_SECONDS):
-                await self._pool.close()
-        except TimeoutError:
-            self._pool.terminate()
+                for lane, number in CONNECTIONS.items():
+                    for _ in range(number):
+                        await self._free[lane].acquire()
+                for connection in self._idle:
+                    await connection.close()
+        for connection in list(self._good_until):
+            self._drop(connection)
+        if self._sweeping is not None:
+            self._sweeping.cancel()
 
     async def attempt(
         self, lane: Lane, run: Callable[[Connection], Awaitable[T]], deadline: Deadline
@@ -130,15 +142,18 @@ class Connections:
                 connection = await self._acquire(lane, deadline)
                 try:
                     return await run(connection)
+                except asyncio.CancelledError:
+                    connection.terminate()  # its statement may still be running
+                    raise
                 finally:
-                    await self._release(lane, connection)
+                    self._release(lane, connection)
             except RUN_AGAIN as error:
                 failure: Exception = error
             except _BUSY_OR_BROKEN as error:  # before _LOST: TimeoutError is an OSError
                 raise storage_unavailable() from error
             except _LOST as error:
                 # The other connections were to the same server, and are lost as well.
-                await self._pool.expire_connections()
+                self._expire()
                 failure = error
             pause = random.uniform(0, 0.02 * 2**attempt)  # noqa: S311 - jitter
             if attempt == _ATTEMPTS or deadline.left < pause:
@@ -148,22 +163,61 @@ class Connections:
 
     async def _acquire(self, lane: Lane, deadline: Deadline) -> Connection:
         """A connection of the lane. Raises TimeoutError when none becomes free in time."""
+        free = self._free[lane]
+        if not free.locked():
+            await free.acquire()  # which does not suspend, and so needs no time-out
+            if (connection := self._take_idle()) is not None:
+                return connection
+            free.release()
         async with asyncio.timeout(min(self._acquire_seconds, deadline.left)):
-            await self._free[lane].acquire()
+            await free.acquire()
             try:
-                # Not with the pool's own timeout, which runs a task for each.
-                return await self._pool.acquire()
+                return self._take_idle() or await self._connect()
             except BaseException:
-                self._free[lane].release()
+                free.release()
                 raise
 
-    async def _release(self, lane: Lane, connection: Connection) -> None:
-        try:
-            # The transaction has ended: an error on release must not replace its outcome.
-            with suppress(*UNUSABLE, asyncpg.InterfaceError):
-                await self._pool.release(connection, timeout=_RELEASE_SECONDS)
-        finally:
-            self._free[lane].release()
+    def _release(self, lane: Lane, connection: Connection) -> None:
+        if connection.is_closed() or time.monotonic() > self._good_until[connection]:
+            self._drop(connection)
+        else:
+            self._idle.append(connection)
+        self._free[lane].release()
+
+    def _take_idle(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            self._least_idle = min(self._least_idle, len(self._idle))
+            if not connection.is_closed():
+                return connection
+            self._drop(connection)
+        return None
+
+    async def _connect(self) -> Connection:
+        connection = await self._servers.connect(**self._options)
+        self._good_until[connection] = time.monotonic() + _LIFETIME_SECONDS
+        if self._sweeping is None:
+            self._sweep()
+        return connection
+
+    def _drop(self, connection: Connection) -> None:
+        """Gives a connection up, without a word to a server that may not respond."""
+        self._good_until.pop(connection, None)
+        connection.terminate()
+
+    def _expire(self) -> None:
+        """Replaces all connections, those in use once they are released."""
+        self._good_until = dict.fromkeys(self._good_until, -math.inf)
+        while self._idle:
+            self._drop(self._idle.pop())
+
+    def _sweep(self) -> None:
+        """Gives up what nobody has needed for `_IDLE_SECONDS`, now and every so often."""
+        for connection in self._idle[: self._least_idle]:
+            self._drop(connection)
+        del self._idle[: self._least_idle]
+        self._least_idle = len(self._idle)
+        self._sweeping = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._sweep)
 
     @property
     def _acquire_seconds(self) -> float:
@@ -175,7 +229,3 @@ def _misconfigured(error: ClientConfigurationError) -> StorageMisconfigured:
     text = str(error).partition("\n")[0]
     told = text if text.startswith("`") else "a parameter after '?' makes no sense to the driver"
     return StorageMisconfigured(f"TEAMVARS_DATABASE_URL: {told}.")
-
-
-async def _no_reset(_: Connection) -> None:
-    """In the place of the pool's reset, a round trip: there is no session state to reset."""

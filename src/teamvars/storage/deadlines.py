@@ -8,6 +8,7 @@ synchronous standby as success.
 
 import asyncio
 import math
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,7 +20,7 @@ COMMIT_SECONDS = 5.0
 
 
 class Deadline(msgspec.Struct, frozen=True):
-    """A time of the event loop's clock (`math.inf`: none), and the seconds of one statement.
+    """A time of the monotonic clock (`math.inf`: none), and the seconds of one statement.
 
     It covers everything before a COMMIT: waits for connections and locks, statements, and retries.
     """
@@ -30,12 +31,12 @@ class Deadline(msgspec.Struct, frozen=True):
     @classmethod
     def after(cls, seconds: float) -> "Deadline":
         """The deadline so many seconds from now."""
-        return cls(asyncio.get_running_loop().time() + seconds, seconds)
+        return cls(time.monotonic() + seconds, seconds)
 
     @property
     def left(self) -> float:
         """The seconds that remain."""
-        return self.at - asyncio.get_running_loop().time()
+        return self.at - time.monotonic()
 
     @property
     def is_nearly_over(self) -> bool:

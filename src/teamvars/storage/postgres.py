@@ -4,7 +4,7 @@ import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -303,18 +303,10 @@ def _explained(error: Exception, connection: Connection) -> Exception:
     asyncpg raises InterfaceError both for a closed connection and for wrong use. An internal error
     on an open one comes of a server that is about to close it: nothing can be sent any more.
     """
-    if isinstance(error, asyncpg.InternalClientError) and not _is_closed(connection):
+    if isinstance(error, asyncpg.InternalClientError) and not connection.is_closed():
         connection.terminate()
     lost = ConnectionResetError("the connection was closed")
-    return lost if _is_closed(connection) else error
-
-
-def _is_closed(connection: Connection) -> bool:
-    try:
-        closed: bool = connection.is_closed()
-    except asyncpg.InterfaceError:  # the proxy was released to the pool
-        return True
-    return closed
+    return lost if connection.is_closed() else error
 
 
 async def _execute(connection: Connection, sql: str) -> str:
@@ -348,7 +340,7 @@ async def _write(connection: Connection, body: Body[T], begin: str, deadline: De
 
 
 async def _roll_back(connection: Connection) -> None:
-    if not _is_closed(connection):
+    if not connection.is_closed():
         await _execute(connection, "ROLLBACK")
 
 
@@ -373,8 +365,7 @@ async def _commit(connection: Connection) -> None:
     except (*UNUSABLE, asyncio.CancelledError) as error:
         raise outcome_unknown() from error
     finally:
-        with suppress(asyncpg.InterfaceError):  # of a connection that is closed
-            connection.remove_log_listener(listen)
+        connection.remove_log_listener(listen)
     if warnings:
         raise outcome_unknown()
     if tag != "COMMIT":  # PostgreSQL answers COMMIT with ROLLBACK in an aborted transaction

@@ -57,13 +57,20 @@ class Servers:
         """How many seconds trying all of them may take beyond those of one."""
         return CONNECT_SECONDS * (len(self._dsns) - 1)
 
-    async def connect(self, *_: Any, **options: Any) -> KeepaliveConnection:
-        """A connection, for the pool. Raises an error of the driver when no server accepts."""
+    async def connect(self, **options: Any) -> KeepaliveConnection:
+        """A connection. Raises an error of the driver when no server accepts.
+
+        `options` are the driver's.
+        """
         errors: list[Exception] = []
         for dsn in list(self._dsns):
             try:
                 connection: KeepaliveConnection = await asyncpg.connect(
-                    dsn, timeout=CONNECT_SECONDS, **options
+                    dsn,
+                    timeout=CONNECT_SECONDS,
+                    connection_class=KeepaliveConnection,
+                    max_cached_statement_lifetime=0,
+                    **options,
                 )
             except _TRY_NEXT as error:
                 errors.append(error)

@@ -1,0 +1,141 @@
+"""The connections to PostgreSQL: which of them are kept, and for how long."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from teamvars.domain.errors import Refusal
+from teamvars.storage import connections
+from teamvars.storage.connections import CONNECTIONS, Lane
+from teamvars.storage.database import Database, Transaction
+from tests.storage.stores import opened, words
+
+ALL = sum(CONNECTIONS.values())
+
+
+@pytest.fixture
+async def store(postgres_url: str) -> AsyncIterator[Database]:
+    async with opened(postgres_url) as database:
+        yield database
+
+
+async def served_by(tx: Transaction) -> int:
+    """The server's process that runs it."""
+    row = await tx.fetch_one("SELECT pg_backend_pid()")
+    assert row is not None
+    return int(row[0])
+
+
+async def slowly(tx: Transaction) -> int:
+    await tx.execute("SELECT CAST(pg_sleep(0.3) AS TEXT)")
+    return await served_by(tx)
+
+
+async def open_on(admin: Any) -> set[int]:
+    """The processes of all connections but the one that asks."""
+    rows = await admin.fetch(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() "
+        "AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    )
+    return {row["pid"] for row in rows}
+
+
+async def until_open(admin: Any, number: int) -> set[int]:
+    deadline = time.monotonic() + 5
+    while len(found := await open_on(admin)) != number:
+        assert time.monotonic() < deadline, f"{len(found)} connections are open"
+        await asyncio.sleep(0.02)
+    return found
+
+
+async def test_what_runs_in_turn_runs_on_one_connection(store: Database, admin: Any) -> None:
+    served = {await run(served_by) for run in (store.read, store.write, store.query) * 3}
+    assert await open_on(admin) == served
+    assert len(served) == 1
+
+
+async def test_no_more_connect_than_all_lanes_have(store: Database, admin: Any) -> None:
+    running = [run(slowly) for run in (store.read, store.write, store.query) for _ in range(8)]
+    served = set(await asyncio.gather(*running))
+    assert await open_on(admin) == served
+    # A batch has a lane as well.
+    assert len(served) == ALL - CONNECTIONS[Lane.BATCH]
+
+
+async def test_connections_that_nobody_needs_are_given_up_and_made_again(
+    postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_IDLE_SECONDS", 0.2)
+    async with opened(postgres_url) as database:
+        needed = CONNECTIONS[Lane.READS]
+        await asyncio.gather(*(database.read(slowly) for _ in range(needed)))
+        assert len(await open_on(admin)) == needed
+        # One is needed all the time, and stays.
+        used = {await database.read(slowly) for _ in range(4)}
+        assert await until_open(admin, 1) == used
+        await until_open(admin, 0)
+        assert await database.read(served_by) not in used
+
+
+async def test_old_connections_are_replaced(
+    postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_LIFETIME_SECONDS", 0.2)
+    async with opened(postgres_url) as database:
+        first = await database.read(served_by)
+        await asyncio.sleep(0.2)
+        assert await database.read(served_by) == first  # it is replaced once it is released
+        second = await database.read(served_by)
+        assert second != first
+        assert await until_open(admin, 1) == {second}
+
+
+async def test_nobody_notices_that_an_idle_connection_was_closed(
+    store: Database, admin: Any
+) -> None:
+    await asyncio.gather(*(store.read(slowly) for _ in range(CONNECTIONS[Lane.READS])))
+    for pid in await open_on(admin):
+        await admin.fetchval("SELECT pg_terminate_backend($1)", pid)
+    await until_open(admin, 0)
+    await asyncio.sleep(0.05)  # for the word of it to arrive
+    assert await store.read(served_by) in await open_on(admin)
+
+
+async def test_a_reader_that_is_cancelled_takes_its_connection_along(
+    store: Database, admin: Any
+) -> None:
+    for run in (store.read, store.query):
+        task = asyncio.ensure_future(run(slowly))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        begun = time.monotonic()
+        assert await run(served_by) in await until_open(admin, 1)
+        assert time.monotonic() - begun < 5
+
+
+async def test_whoever_finds_no_connection_in_time_is_refused(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_ACQUIRE_SECONDS", 0.1)
+    going = [asyncio.ensure_future(store.read(slowly)) for _ in range(CONNECTIONS[Lane.READS])]
+    await asyncio.sleep(0.05)
+    with pytest.raises(Refusal) as refusal:
+        await store.read(served_by)
+    assert words(refusal.value) == ["storage_unavailable"]
+    await asyncio.gather(*going)
+    assert await store.read(served_by)
+
+
+async def test_closing_waits_for_what_is_running_and_leaves_nothing_open(
+    postgres_url: str, admin: Any
+) -> None:
+    async with opened(postgres_url) as database:
+        going = asyncio.gather(*(database.read(slowly) for _ in range(2)))
+        await asyncio.sleep(0.1)
+    assert len(set(await going)) == 2
+    assert await until_open(admin, 0) == set()
