@@ -41,6 +41,8 @@
 --     #24; #10
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 --     #24; #25
+-- POST /workspaces/{id}/vars, into several workspaces at the same time
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #26; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #24; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #7; #9; #11; COMMIT
 
@@ -102,6 +104,7 @@ ORDER BY key, category;
 -- POST /workspaces/{id}/vars
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
+-- POST /workspaces/{id}/vars, into several workspaces at the same time
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT lookup.number, caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -743,3 +746,29 @@ FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS BYTEA[]))
 JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
 LEFT JOIN variables ON variables.workspace_id = streams.id
 ORDER BY number, key, category;
+
+
+-- #26
+-- POST /workspaces/{id}/vars, into several workspaces at the same time
+WITH calls (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17, of_18, of_19, of_20, of_21, of_22, of_23, of_24, of_25, of_26, of_27, of_28, of_29, of_30, of_31, of_32, of_33, of_34) AS (
+SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]), CAST($12 AS TEXT[]), CAST($13 AS BIGINT[]), CAST($14 AS BIGINT[]), CAST($15 AS TEXT[]), CAST($16 AS TEXT[]), CAST($17 AS TEXT[]), CAST($18 AS TEXT[]), CAST($19 AS TEXT[]), CAST($20 AS TEXT[]), CAST($21 AS TEXT[]), CAST($22 AS TEXT[]), CAST($23 AS TEXT[]), CAST($24 AS BYTEA[]), CAST($25 AS BIGINT[]), CAST($26 AS TEXT[]), CAST($27 AS BYTEA[]), CAST($28 AS TEXT[]), CAST($29 AS TEXT[]), CAST($30 AS BIGINT[]), CAST($31 AS BYTEA[]), CAST($32 AS BYTEA[]), CAST($33 AS BIGINT[]), CAST($34 AS BIGINT[]))
+), part_0 AS (
+INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
+    category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
+SELECT found.* FROM calls CROSS JOIN LATERAL (
+SELECT calls.of_1, its.workspace_id, organization_id, name_folded, calls.of_3, calls.of_4, calls.of_5, calls.of_6, calls.of_7, calls.of_8, calls.of_9, calls.of_10, calls.of_11
+FROM (SELECT CAST(calls.of_2 AS TEXT) AS workspace_id) AS its
+LEFT JOIN workspaces ON workspaces.id = its.workspace_id
+) AS found
+), part_1 AS (
+INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
+    action, subject_type, subject_id, details, key_id, previous, version, address, link,
+    organization_id)
+SELECT found.* FROM calls CROSS JOIN LATERAL (
+VALUES (calls.of_12, calls.of_13, calls.of_14, calls.of_15, calls.of_16, calls.of_17, calls.of_18, calls.of_19, calls.of_20, calls.of_21, calls.of_22, calls.of_23, calls.of_24, calls.of_25, calls.of_26, calls.of_27, calls.of_28)
+) AS found
+)
+UPDATE streams
+SET sequence = calls.of_30, link = calls.of_31, head = calls.of_32, variables = calls.of_33, value_bytes = calls.of_34
+FROM calls
+WHERE id = calls.of_29;

@@ -145,6 +145,11 @@ async def use_at_once(routes: Routes, url: str) -> None:
     paths = path, routes.tenant.vars_path("payments")
     async with routes.use("GET /workspaces/{id}/vars, of several workspaces at the same time"):
         await asyncio.gather(*(routes.call("owner", "GET", each) for each in paths))
+    for each in paths:  # from here on the caller is known to write there
+        await routes.call("owner", "POST", each, variable_document(key="fifth"))
+    async with routes.use("POST /workspaces/{id}/vars, into several workspaces at the same time"):
+        document = variable_document(key="at_once")
+        await asyncio.gather(*(routes.call("owner", "POST", each, document) for each in paths))
     workspace = routes.tenant.workspaces["network"]
     admin = await asyncpg.connect(url)
     async with routes.use("PATCH /workspaces/{id}/vars/{id}, the stream is locked by another"):

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from enum import StrEnum
 from string import ascii_letters
 from typing import Any
 
@@ -123,6 +124,42 @@ async def test_of_one_subject_no_more_than_a_few_are_in_a_batch(store: Database)
     assert len(set(first)) == 1
     assert last not in first
     assert await store.read(notes) == {"s0": letters}
+
+
+class Kind(StrEnum):
+    ODD = "odd"
+
+
+async def test_what_is_written_together_keeps_its_own_values(store: Database) -> None:
+    async def make(tx: Transaction) -> None:
+        columns = "id {text}, kind {text}, at BIGINT NOT NULL, seal {bytes} NOT NULL"
+        await tx.script(f"CREATE TABLE kinds ({columns})")
+
+    def writing_row(row: tuple[str, object, int, bytes]) -> Body[str]:
+        async def body(tx: Transaction) -> str:
+            locked = await tx.look_up(LOCK, row[0])
+            assert locked is not None
+            insert = "INSERT INTO kinds (id, kind, at, seal) VALUES ($1, $2, $3, $4)"
+            delete = Statement("DELETE FROM things WHERE id = $1", (f"gone with {row[0]}",))
+            await tx.execute_all(Statement(insert, row), delete)
+            return str(locked[1])
+
+        return body
+
+    async def rows(tx: Transaction) -> list[tuple[object, ...]]:
+        return [tuple(row) for row in await tx.fetch("SELECT * FROM kinds ORDER BY id")]
+
+    await store.migrate(make)
+    for subject in SUBJECTS[1:]:
+        await store.write(adding(f"gone with {subject}"))
+    given = [
+        (subject, Kind.ODD if number % 2 else None, 2**62 + number, bytes([number]))
+        for number, subject in enumerate(SUBJECTS)
+    ]
+    transactions = await asyncio.gather(*(store.change(row[0], writing_row(row)) for row in given))
+    assert len(set(transactions)) == 1
+    assert await store.read(rows) == given
+    assert await store.read(ids) == SUBJECTS
 
 
 async def test_a_taken_id_is_refused_to_one_and_the_others_are_done_once(store: Database) -> None:

@@ -35,7 +35,9 @@ class BatchTransaction(Transaction, Protocol):
     """A transaction that runs statements for many functions at once."""
 
     async def for_each(self, sqls: tuple[str, ...], args: Sequence[Sequence[object]]) -> None:
-        """As `execute_all`, once for each sequence of the parameters of all statements."""
+        """As `execute_all`, once for each sequence of the parameters of all statements. No two of
+        these change the same row.
+        """
         ...
 
 
