@@ -25,6 +25,8 @@ _LIFETIME_SECONDS = 1800.0
 """After how long a connection is made anew: its process on the server keeps growing."""
 _IDLE_SECONDS = 300.0
 """For how long connections that nobody needs are kept, at least."""
+_GOODBYE_SECONDS = 1.0
+"""How long a connection that is given up may take to close; it is aborted then."""
 RUN_AGAIN = (
     pg.SerializationError,
     pg.DeadlockDetectedError,
@@ -100,6 +102,7 @@ class Connections:
         self._least_idle = 0
         """How many of them have not been needed since `_sweep`."""
         self._sweeping: asyncio.TimerHandle | None = None
+        self._goodbyes: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Makes the first connection. Refuses when that fails, and can be used all the same.
@@ -115,16 +118,16 @@ class Connections:
             raise storage_unavailable() from error
 
     async def close(self) -> None:
-        """Closes all connections, by force those whose server does not respond in time."""
-        with suppress(*UNUSABLE):
+        """Closes all connections, once they are released, or by force if that takes long."""
+        with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 for lane, number in CONNECTIONS.items():
                     for _ in range(number):
                         await self._free[lane].acquire()
-                for connection in self._idle:
-                    await connection.close()
         for connection in list(self._good_until):
-            self._drop(connection)
+            self._give_up(connection)
+        if self._goodbyes:
+            await asyncio.wait(self._goodbyes)
         if self._sweeping is not None:
             self._sweeping.cancel()
 
@@ -178,10 +181,11 @@ class Connections:
                 raise
 
     def _release(self, lane: Lane, connection: Connection) -> None:
-        if connection.is_closed() or time.monotonic() > self._good_until[connection]:
-            self._drop(connection)
-        else:
+        good_until = self._good_until.get(connection, -math.inf)
+        if time.monotonic() < good_until and not connection.is_closed():
             self._idle.append(connection)
+        else:
+            self._give_up(connection)
         self._free[lane].release()
 
     def _take_idle(self) -> Connection | None:
@@ -190,7 +194,7 @@ class Connections:
             self._least_idle = min(self._least_idle, len(self._idle))
             if not connection.is_closed():
                 return connection
-            self._drop(connection)
+            self._give_up(connection)
         return None
 
     async def _connect(self) -> Connection:
@@ -200,21 +204,26 @@ class Connections:
             self._sweep()
         return connection
 
-    def _drop(self, connection: Connection) -> None:
-        """Gives a connection up, without a word to a server that may not respond."""
+    def _give_up(self, connection: Connection) -> None:
+        """Closes a connection in the background: its server may not respond."""
         self._good_until.pop(connection, None)
-        connection.terminate()
+        if connection.is_closed():
+            connection.terminate()  # frees what it holds
+            return
+        goodbye = asyncio.ensure_future(_close(connection))
+        self._goodbyes.add(goodbye)
+        goodbye.add_done_callback(self._goodbyes.discard)
 
     def _expire(self) -> None:
         """Replaces all connections, those in use once they are released."""
         self._good_until = dict.fromkeys(self._good_until, -math.inf)
         while self._idle:
-            self._drop(self._idle.pop())
+            self._give_up(self._idle.pop())
 
     def _sweep(self) -> None:
         """Gives up what nobody has needed for `_IDLE_SECONDS`, now and every so often."""
         for connection in self._idle[: self._least_idle]:
-            self._drop(connection)
+            self._give_up(connection)
         del self._idle[: self._least_idle]
         self._least_idle = len(self._idle)
         self._sweeping = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._sweep)
@@ -222,6 +231,11 @@ class Connections:
     @property
     def _acquire_seconds(self) -> float:
         return _ACQUIRE_SECONDS + self._servers.further_seconds
+
+
+async def _close(connection: Connection) -> None:
+    with suppress(*UNUSABLE, *DRIVER):  # it is aborted then
+        await connection.close(timeout=_GOODBYE_SECONDS)
 
 
 def _misconfigured(error: ClientConfigurationError) -> StorageMisconfigured:
