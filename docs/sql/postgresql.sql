@@ -8,9 +8,9 @@
 -- GET /workspaces/{id}/vars, rendered before
 --     #1
 -- POST /workspaces/{id}/vars, the first change of the caller there
---     #1; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #4; COMMIT
+--     #1; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #4; COMMIT
 -- POST /workspaces/{id}/vars
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #4; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #4; COMMIT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #5; #6; #7; #4; #8; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
@@ -18,9 +18,9 @@
 -- GET /workspaces/{id}/vars/{id}
 --     #1; #9
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #10; #11; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #10; #11; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #10; #12; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #10; #12; COMMIT
 -- GET /organizations/{name}/vars, an owner
 --     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #14; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
@@ -28,13 +28,13 @@
 -- GET /organizations/{name}/vars, one workspace
 --     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #17; #15; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #18; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #19; #20; #21; COMMIT
+--     #18; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #19; #20; #21; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #19; #20; #22; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #19; #20; #22; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #19; #23; #21; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #19; #23; #21; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #19; #23; #22; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #19; #23; #22; COMMIT
 -- GET /workspaces/{id}/vars, several callers at the same time
 --     #24; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
@@ -42,9 +42,9 @@
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 --     #24; #25
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #26; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #26; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #3; #24; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #7; #9; #11; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #24; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #7; #9; #11; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single

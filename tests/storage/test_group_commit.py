@@ -126,6 +126,17 @@ async def test_of_one_subject_no_more_than_a_few_are_in_a_batch(store: Database)
     assert await store.read(notes) == {"s0": letters}
 
 
+async def test_a_batch_is_planned_once_however_many_share_it(store: Any) -> None:
+    for number in range(2, len(SUBJECTS) + 1):
+        bodies = {each: appending(each, new=f"{each}-{number}") for each in SUBJECTS[:number]}
+        await asyncio.gather(*(store.change(each, body) for each, body in bodies.items()))
+    plans = await store._connections._idle[-1].fetch(
+        "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE $1",
+        "%FROM unnest%",
+    )
+    assert [tuple(each) for each in plans] == [(len(SUBJECTS) - 1, 0)] * 2
+
+
 class Kind(StrEnum):
     ODD = "odd"
 

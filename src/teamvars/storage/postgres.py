@@ -2,11 +2,9 @@
 
 import asyncio
 import math
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -16,6 +14,7 @@ from asyncpg import exceptions as pg
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import outcome_unknown, storage_unavailable
 from teamvars.storage.authorities import require_authority
+from teamvars.storage.combined import array_type, for_all, in_one
 from teamvars.storage.connections import (
     DRIVER,
     RUN_AGAIN,
@@ -51,11 +50,12 @@ FRAGMENTS = Fragments(
     # function alone is estimated at a hundred rows, and then whole tables are scanned.
     each=r"= ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(\1 AS jsonb))))",
 )
-_PARAMETER = re.compile(r"\$(\d+)")
-_INSERT = re.compile(r"\s*(INSERT INTO \w+ \([^)]+\))\s+(.+?)\s*", re.DOTALL)
-_ARRAYS = {str: "TEXT[]", int: "BIGINT[]", bytes: "BYTEA[]"}
+_ROWS_AT_ONCE = 32
+"""Of a long change: with the longest values, what the event loop copies in a few milliseconds."""
 _MIGRATION_LOCK = 7_833_462_115
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+# One plan for all keys: else another may be made each time, for how many they happen to be.
+_BATCH = f"{_WRITE}; SET LOCAL plan_cache_mode = force_generic_plan"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _TIMEOUTS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "15s"}
 # Every statement looks up keys. For a batch of them the planner would else scan whole tables.
@@ -85,10 +85,11 @@ class PostgresTransaction(Transaction):
     async def execute_all(self, *statements: Statement) -> None:
         sqls = tuple(statement.sql for statement in statements)
         args = [arg for statement in statements for arg in statement.args]
-        await self.fetch(_in_one(sqls), *args)
+        await self.fetch(in_one(sqls), *args)
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        await self._run(self._connection.executemany, FRAGMENTS.render(sql), rows)
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            await self.for_each((sql,), rows[start : start + _ROWS_AT_ONCE])
 
     async def try_lock(self, name: bytes) -> bool:
         number = int.from_bytes(name[:8], "big", signed=True)
@@ -98,10 +99,10 @@ class PostgresTransaction(Transaction):
 
     async def for_each(self, sqls: tuple[str, ...], args: Sequence[Sequence[object]]) -> None:
         if len(args) == 1:
-            await self.fetch(_in_one(sqls), *args[0])
+            await self.fetch(in_one(sqls), *args[0])
             return
         columns = tuple(zip(*args, strict=True))
-        await self.fetch(_for_all(sqls, tuple(map(_array_type, columns))), *columns)
+        await self.fetch(for_all(sqls, tuple(map(array_type, columns))), *columns)
 
     async def _run(self, call: Callable[..., Awaitable[Any]], *args: object) -> Any:
         try:
@@ -250,7 +251,7 @@ class PostgresDatabase(Database):
         return await self._write(Lane.WRITES if isolated else Lane.BATCH, body, deadline)
 
     async def _write(self, lane: Lane, body: Body[T], deadline: Deadline) -> T:
-        begin = _WRITE + self._timeouts
+        begin = (_BATCH if lane is Lane.BATCH else _WRITE) + self._timeouts
         attempt = self._connections.attempt(
             lane, lambda connection: _write(connection, body, begin, deadline), deadline
         )
@@ -282,66 +283,6 @@ async def _engine(tx: Transaction) -> Engine:
     names = ("fsync", "full_page_writes", "synchronous_commit")
     unsafe = (f"{name} off" for name, value in zip(names, settings, strict=True) if value == "off")
     return Engine("PostgreSQL", divmod(int(number), 10000), tuple(unsafe), clock)
-
-
-@cache
-def _in_one(sqls: tuple[str, ...]) -> str:
-    """Several statements as one, with the parameters of all, renumbered in their order."""
-    return _with([], _numbered(sqls, "$"))
-
-
-@cache
-def _for_all(sqls: tuple[str, ...], types: tuple[str, ...]) -> str:
-    """As `_in_one`, for many calls: each parameter is an array of that type, with an element for
-    each call.
-
-    A fifth of what a create costs PostgreSQL is to get its statement ready to run, the constraints
-    above all, which is done once for all (docs/decisions/022).
-    """
-    names = ", ".join(f"of_{n}" for n in range(1, len(types) + 1))
-    arrays = ", ".join(f"CAST(${n} AS {type_})" for n, type_ in enumerate(types, start=1))
-    calls = f"calls ({names}) AS (\nSELECT * FROM unnest({arrays})\n)"
-    return _with([calls], [_for_calls(sql) for sql in _numbered(sqls, "calls.of_")])
-
-
-def _numbered(sqls: tuple[str, ...], mark: str) -> list[str]:
-    """The statements with the numbers of all parameters in their order, behind the mark."""
-    numbered = []
-    before = 0
-    for sql in sqls:
-        parameters = [int(found) for found in _PARAMETER.findall(sql)]
-        numbered.append(
-            _PARAMETER.sub(lambda found, n=before: f"{mark}{int(found[1]) + n}", sql)  # type: ignore[misc]
-        )
-        before += max(parameters, default=0)
-    return numbered
-
-
-def _for_calls(sql: str) -> str:
-    """A statement for each row of `calls`, whose columns it names."""
-    if insert := _INSERT.fullmatch(sql):
-        return (
-            f"{insert[1]}\nSELECT found.* FROM calls CROSS JOIN LATERAL (\n{insert[2]}\n) AS found"
-        )
-    join = "USING" if sql.lstrip().startswith("DELETE") else "FROM"
-    return sql.replace("WHERE", f"{join} calls\nWHERE", 1)
-
-
-def _with(parts: list[str], sqls: list[str]) -> str:
-    """The statements as one. All but the last are data-modifying common table expressions.
-
-    All have the same snapshot, and so none sees the effects of another (PostgreSQL, WITH Queries,
-    7.8.4).
-    """
-    *first, last = (sql.strip() for sql in sqls)
-    parts = [*parts, *(f"part_{n} AS (\n{sql}\n)" for n, sql in enumerate(first))]
-    return f"WITH {', '.join(parts)}\n{last}" if parts else last
-
-
-def _array_type(values: Sequence[object]) -> str:
-    """The type of a parameter's values, as an array. A column that may be NULL is a text."""
-    known = next((value for value in values if value is not None), "")
-    return next(name for type_, name in _ARRAYS.items() if isinstance(known, type_))
 
 
 def _explained(error: Exception, connection: Connection) -> Exception:
