@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
 
@@ -93,6 +94,26 @@ def powerless() -> Iterator[None]:
 
 
 # Writes that share a commit
+
+
+async def test_between_long_reads_others_have_the_event_loop(store: Database) -> None:
+    counting = (
+        "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers "
+        "WHERE n < 20000) SELECT max(n) FROM numbers"
+    )
+    order: list[str] = []
+
+    async def long(tx: Transaction) -> None:
+        await tx.fetch(counting)
+        order.append("read")
+
+    async def others() -> None:
+        while order.count("read") < 8:
+            order.append("others")
+            await asyncio.sleep(0)
+
+    await asyncio.gather(others(), *(store.read(long) for _ in range(8)))
+    assert ("read", "read") not in pairwise(order)
 
 
 async def test_writes_at_the_same_time_are_all_done_each_with_its_own_answer(

@@ -48,6 +48,7 @@ def _for_calls(sql: str) -> str:
         return (
             f"{insert[1]}\nSELECT found.* FROM calls CROSS JOIN LATERAL (\n{insert[2]}\n) AS found"
         )
+    # Its own condition comes first: what is set comes from parameters and columns.
     join = "USING" if sql.lstrip().startswith("DELETE") else "FROM"
     return sql.replace("WHERE", f"{join} calls\nWHERE", 1)
 

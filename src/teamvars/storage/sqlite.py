@@ -38,6 +38,8 @@ _POLL_SECONDS = 0.002
 _WORTH_A_TRANSACTION = 3
 _TURN_SECONDS = 0.001
 """How long statements run before the event loop has another turn, unless one alone takes longer."""
+_SHORT_READ_SECONDS = _TURN_SECONDS / 4
+"""Of longer reads, such as pages of a search, an iteration of the event loop has one."""
 _NO_DEADLINE = nullcontext()
 
 
@@ -171,6 +173,7 @@ class SqliteDatabase(Database):
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         self._writer = SqliteConnection(path)
         self._reader = SqliteConnection(path)
+        self._reading = asyncio.Lock()
         self._queries = _Queries(self._reader, Prefetcher(path))
         # Writes run also when their caller was cancelled in the queue: a client that has
         # disconnected may have relied on that.
@@ -197,7 +200,7 @@ class SqliteDatabase(Database):
         return _NO_DEADLINE  # nothing takes longer than LOCK_WAIT_SECONDS and an fsync
 
     async def read(self, body: Body[T]) -> T:
-        return await _retry_while_busy(lambda: self._read_once(body))
+        return await _retry_while_busy(lambda: self._read_in_turn(body))
 
     def query(self, body: Body[T]) -> Coroutine[Any, Any, T]:
         return body(self._queries)
@@ -207,7 +210,16 @@ class SqliteDatabase(Database):
         self._writer.connection()
         self._reader.connection()
 
-    async def _read_once(self, body: Body[T]) -> T:
+    async def _read_in_turn(self, body: Body[T]) -> T:
+        async with self._reading:
+            begun = time.monotonic()
+            try:
+                return self._read_once(body)
+            finally:
+                if time.monotonic() - begun > _SHORT_READ_SECONDS:
+                    await asyncio.sleep(0)
+
+    def _read_once(self, body: Body[T]) -> T:
         connection = self._reader.connection()
         try:
             connection.execute("BEGIN")
