@@ -118,6 +118,29 @@ async def test_a_reader_that_is_cancelled_takes_its_connection_along(
         assert time.monotonic() - begun < 5
 
 
+async def test_a_connection_in_a_transaction_is_for_nobody_else(store: Any, admin: Any) -> None:
+    async def beginning(connection: Any) -> int:
+        await connection.execute("BEGIN")
+        return int(await connection.fetchval("SELECT pg_backend_pid()"))
+
+    began = await store._connections.attempt(Lane.READS, beginning, store.deadline())
+    assert await store.query(served_by) != began
+    assert began not in await until_open(admin, 1)
+
+
+async def test_after_a_lost_server_new_connections_are_kept(
+    postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_IDLE_SECONDS", 0.5)
+    async with opened(postgres_url) as database:
+        node: Any = database
+        await asyncio.sleep(0.6)  # none has been needed since it was looked at
+        node._connections._expire()
+        used = await database.read(served_by)
+        await asyncio.sleep(0.6)
+        assert await open_on(admin) == {used}
+
+
 async def test_whoever_finds_no_connection_in_time_is_refused(
     store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

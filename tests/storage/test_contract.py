@@ -127,6 +127,21 @@ async def list_(database: Database) -> list[Variable]:
     return await database.read(body)
 
 
+async def test_what_is_run_for_many_rows_is_run_in_their_order(database: Database) -> None:
+    rows = [("a", "first"), ("b", "only"), ("a", "second")]
+
+    async def body(tx: Transaction) -> None:
+        insert = "INSERT INTO things (id, note) VALUES ($1, $2)"
+        await tx.execute_many(insert, [(id_, "") for id_ in "abc"])
+        await tx.execute_many("UPDATE things SET note = $2 WHERE id = $1", rows)
+
+    async def notes(tx: Transaction) -> list[tuple[object, ...]]:
+        return [tuple(row) for row in await tx.fetch("SELECT id, note FROM things ORDER BY id")]
+
+    await database.write(body)
+    assert await database.read(notes) == [("a", "second"), ("b", "only"), ("c", "")]
+
+
 async def test_list_membership_finds_exactly_the_strings_of_the_list(database: Database) -> None:
     async def chosen(tx: Transaction) -> list[str]:
         rows = await tx.fetch("SELECT id FROM things WHERE id IN {each $1}", json.dumps(wanted))

@@ -29,6 +29,11 @@ def for_all(sqls: tuple[str, ...], types: tuple[str, ...]) -> str:
     return _with([calls], [_for_calls(sql) for sql in _numbered(sqls, "calls.of_")])
 
 
+def is_insert(sql: str) -> bool:
+    """Whether it adds rows, so that what is added at once does not depend on an order."""
+    return _INSERT.fullmatch(sql) is not None
+
+
 def _numbered(sqls: tuple[str, ...], mark: str) -> list[str]:
     """The statements with the numbers of all parameters in their order, behind the mark."""
     numbered = []
@@ -67,4 +72,7 @@ def _with(parts: list[str], sqls: list[str]) -> str:
 def array_type(values: Sequence[object]) -> str:
     """The type of a parameter's values, as an array. A column that may be NULL is a text."""
     known = next((value for value in values if value is not None), "")
-    return next(name for type_, name in _ARRAYS.items() if isinstance(known, type_))
+    for type_, name in _ARRAYS.items():
+        if isinstance(known, type_):
+            return name
+    raise TypeError(type(known).__name__)

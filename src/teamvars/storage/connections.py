@@ -181,8 +181,8 @@ class Connections:
                 raise
 
     def _release(self, lane: Lane, connection: Connection) -> None:
-        good_until = self._good_until.get(connection, -math.inf)
-        if time.monotonic() < good_until and not connection.is_closed():
+        is_good = time.monotonic() < self._good_until.get(connection, -math.inf)
+        if is_good and not connection.is_closed() and not connection.is_in_transaction():
             self._idle.append(connection)
         else:
             self._give_up(connection)
@@ -217,6 +217,7 @@ class Connections:
     def _expire(self) -> None:
         """Replaces all connections, those in use once they are released."""
         self._good_until = dict.fromkeys(self._good_until, -math.inf)
+        self._least_idle = 0
         while self._idle:
             self._give_up(self._idle.pop())
 

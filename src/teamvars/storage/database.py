@@ -120,8 +120,7 @@ class Transaction(Protocol):
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Runs a statement for each row of parameters, in order, in few round trips.
 
-        No two of them change the same row of the table, and a parameter that is None in all of them
-        is for a column of texts.
+        A parameter of an INSERT that is None in all of them is for a column of texts.
         """
         for row in rows:
             await self.execute(sql, *row)

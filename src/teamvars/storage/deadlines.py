@@ -54,7 +54,7 @@ class Deadline(msgspec.Struct, frozen=True):
         if self.at == math.inf:
             yield
             return
-        timer = asyncio.get_running_loop().call_at(self.at, connection.terminate)
+        timer = asyncio.get_running_loop().call_later(self.left, connection.terminate)
         try:
             yield
         finally:

@@ -14,7 +14,7 @@ from asyncpg import exceptions as pg
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import outcome_unknown, storage_unavailable
 from teamvars.storage.authorities import require_authority
-from teamvars.storage.combined import array_type, for_all, in_one
+from teamvars.storage.combined import array_type, for_all, in_one, is_insert
 from teamvars.storage.connections import (
     DRIVER,
     RUN_AGAIN,
@@ -51,7 +51,7 @@ FRAGMENTS = Fragments(
     each=r"= ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(\1 AS jsonb))))",
 )
 _ROWS_AT_ONCE = 32
-"""Of a long change: with the longest values, what the event loop copies in a few milliseconds."""
+"""That go into one statement: of the longest values the event loop copies so many in some 10 ms."""
 _MIGRATION_LOCK = 7_833_462_115
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 # One plan for all keys: else another may be made each time, for how many they happen to be.
@@ -88,8 +88,10 @@ class PostgresTransaction(Transaction):
         await self.fetch(in_one(sqls), *args)
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            await self.for_each((sql,), rows[start : start + _ROWS_AT_ONCE])
+        if is_insert(sql):
+            await self.for_each((sql,), rows)
+        else:  # two of them may change the same row, and the order counts
+            await self._run(self._connection.executemany, FRAGMENTS.render(sql), rows)
 
     async def try_lock(self, name: bytes) -> bool:
         number = int.from_bytes(name[:8], "big", signed=True)
@@ -98,11 +100,13 @@ class PostgresTransaction(Transaction):
         return row is not None and bool(row[0])
 
     async def for_each(self, sqls: tuple[str, ...], args: Sequence[Sequence[object]]) -> None:
-        if len(args) == 1:
-            await self.fetch(in_one(sqls), *args[0])
-            return
-        columns = tuple(zip(*args, strict=True))
-        await self.fetch(for_all(sqls, tuple(map(array_type, columns))), *columns)
+        for start in range(0, len(args), _ROWS_AT_ONCE):
+            some = args[start : start + _ROWS_AT_ONCE]
+            if len(some) == 1:
+                await self.fetch(in_one(sqls), *some[0])
+                continue
+            columns = tuple(zip(*some, strict=True))
+            await self.fetch(for_all(sqls, tuple(map(array_type, columns))), *columns)
 
     async def _run(self, call: Callable[..., Awaitable[Any]], *args: object) -> Any:
         try:
