@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Event
@@ -15,6 +16,10 @@ from tests.support.deployment import Deployment, open_deployment
 from tests.support.postgres import LocalPostgres, Postgres
 from tests.support.served_deployment import ServedDeployment, serve_deployment
 from tests.support.tenant import Tenant, build_tenant
+
+# A busy host makes any example take as long; what speed is promised, the benchmark measures.
+settings.register_profile("without deadlines", settings(), deadline=None)
+settings.load_profile("without deadlines")
 
 # An administrator's URL: tests then use that server instead of starting one.
 POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
