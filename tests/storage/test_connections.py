@@ -34,6 +34,10 @@ async def slowly(tx: Transaction) -> int:
     return await served_by(tx)
 
 
+async def endlessly(tx: Transaction) -> None:
+    await tx.execute("SELECT CAST(pg_sleep(20) AS TEXT)")
+
+
 async def open_on(admin: Any) -> set[int]:
     """The processes of all connections but the one that asks."""
     rows = await admin.fetch(
@@ -66,31 +70,40 @@ async def test_no_more_connect_than_all_lanes_have(store: Database, admin: Any) 
 
 
 async def test_connections_that_nobody_needs_are_given_up_and_made_again(
+    store: Any, admin: Any
+) -> None:
+    needed = CONNECTIONS[Lane.READS]
+    await asyncio.gather(*(store.read(slowly) for _ in range(needed)))
+    store._connections._sweep()
+    assert len(await open_on(admin)) == needed
+    # One is needed again, and stays.
+    used = {await store.read(served_by) for _ in range(4)}
+    store._connections._sweep()
+    assert await until_open(admin, 1) == used
+    store._connections._sweep()
+    await until_open(admin, 0)
+    assert await store.read(served_by) not in used
+
+
+async def test_they_are_looked_at_every_so_often(
     postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "_IDLE_SECONDS", 0.2)
-    async with opened(postgres_url) as database:
-        needed = CONNECTIONS[Lane.READS]
-        await asyncio.gather(*(database.read(slowly) for _ in range(needed)))
-        assert len(await open_on(admin)) == needed
-        # One is needed all the time, and stays.
-        used = {await database.read(slowly) for _ in range(4)}
-        assert await until_open(admin, 1) == used
+    monkeypatch.setattr(connections, "_IDLE_SECONDS", 0.05)
+    async with opened(postgres_url):
         await until_open(admin, 0)
-        assert await database.read(served_by) not in used
 
 
 async def test_old_connections_are_replaced(
     postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "_LIFETIME_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "_LIFETIME_SECONDS", 0.0)
     async with opened(postgres_url) as database:
+        made = await open_on(admin)
         first = await database.read(served_by)
-        await asyncio.sleep(0.2)
-        assert await database.read(served_by) == first  # it is replaced once it is released
+        assert made == {first}  # it is replaced once it is released
         second = await database.read(served_by)
         assert second != first
-        assert await until_open(admin, 1) == {second}
+        await until_open(admin, 0)
 
 
 async def test_nobody_notices_that_an_idle_connection_was_closed(
@@ -108,7 +121,7 @@ async def test_a_reader_that_is_cancelled_takes_its_connection_along(
     store: Database, admin: Any
 ) -> None:
     for run in (store.read, store.query):
-        task = asyncio.ensure_future(run(slowly))
+        task = asyncio.ensure_future(run(endlessly))
         await asyncio.sleep(0.1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -128,28 +141,30 @@ async def test_a_connection_in_a_transaction_is_for_nobody_else(store: Any, admi
     assert began not in await until_open(admin, 1)
 
 
-async def test_after_a_lost_server_new_connections_are_kept(
-    postgres_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "_IDLE_SECONDS", 0.5)
-    async with opened(postgres_url) as database:
-        node: Any = database
-        await asyncio.sleep(0.6)  # none has been needed since it was looked at
-        node._connections._expire()
-        used = await database.read(served_by)
-        await asyncio.sleep(0.6)
-        assert await open_on(admin) == {used}
+async def test_after_a_lost_server_new_connections_are_kept(store: Any, admin: Any) -> None:
+    store._connections._sweep()  # from here on one has not been needed
+    store._connections._expire()
+    used = await store.read(served_by)
+    store._connections._sweep()
+    assert await until_open(admin, 1) == {used}
 
 
 async def test_whoever_finds_no_connection_in_time_is_refused(
     store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "_ACQUIRE_SECONDS", 0.1)
-    going = [asyncio.ensure_future(store.read(slowly)) for _ in range(CONNECTIONS[Lane.READS])]
-    await asyncio.sleep(0.05)
+    all_read, go_on = asyncio.Barrier(CONNECTIONS[Lane.READS] + 1), asyncio.Event()
+
+    async def holding(_: Transaction) -> None:
+        await all_read.wait()
+        await go_on.wait()
+
+    going = [asyncio.ensure_future(store.read(holding)) for _ in range(CONNECTIONS[Lane.READS])]
+    await all_read.wait()
     with pytest.raises(Refusal) as refusal:
         await store.read(served_by)
     assert words(refusal.value) == ["storage_unavailable"]
+    go_on.set()
     await asyncio.gather(*going)
     assert await store.read(served_by)
 

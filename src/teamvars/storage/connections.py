@@ -146,7 +146,9 @@ class Connections:
                 try:
                     return await run(connection)
                 except asyncio.CancelledError:
-                    connection.terminate()  # its statement may still be running
+                    # Its statement may be running: the driver asks the server to end it, which
+                    # nobody waits for, and then closes the connection.
+                    self._good_until[connection] = -math.inf
                     raise
                 finally:
                     self._release(lane, connection)
