@@ -107,6 +107,7 @@ def lock(arguments: Sequence[str]) -> int:
     bootstrap()
     # Fixed: the default heading repeats the command line, and with it this machine's paths.
     options = "--quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url"
+    options += " --no-emit-package teamvars-cli"  # a part of these sources
     heading_line = ["--custom-compile-command", "python3 dev.py lock"]
     for name, sources in SOURCES.items():
         target = f"requirements/{name}.txt"
@@ -118,6 +119,7 @@ def lock(arguments: Sequence[str]) -> int:
 # In order: the later ones are built on the earlier.
 SOURCES = {
     "uv": ["requirements/uv.in"],
+    "client": ["packages/teamvars-cli/pyproject.toml", "requirements/client.in"],
     "runtime": ["pyproject.toml", "requirements/runtime.in"],
     # What the service runs with counts, whatever a tool would rather have.
     "dev": ["requirements/dev.in", "--override", "requirements/runtime.txt"],
@@ -141,6 +143,10 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
         "generated requests against a real server, for minutes; arguments go to pytest",
         partial(run, "dev", "pytest -m long tests/web/test_fuzz.py"),
     ),
+    "mutants": (
+        "take guards out of the code and list what no test notices; PATH…, --since REV",
+        partial(run, "dev", "python -m tests.mutants"),
+    ),
     "figures": ("measure what the core promises", partial(run, "dev", "python -m bench.core")),
     "hcl": ("measure what parsing values costs", partial(run, "runtime", "python -m bench.hcl")),
     "screenshots": (
@@ -158,6 +164,10 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
     "session": (
         "record docs/session.svg: commands on a terminal, against a service",
         partial(run, "dev", "python -m bench.session"),
+    ),
+    "release": (
+        "make this checkout a release: X [--checked]; see CONTRIBUTING.md",
+        partial(run, "dev", "python -m tools.release"),
     ),
     "lock": ("write requirements/*.txt anew; --upgrade for the latest versions", lock),
 }
@@ -205,7 +215,8 @@ def identity() -> str:
 
 def fingerprint(name: str) -> str:
     """A hash of every file that decides what an installation of `name` consists of."""
-    files = [ROOT / "pyproject.toml", *(ROOT / f"requirements/{part}.txt" for part in ("uv", name))]
+    ours = (ROOT / "pyproject.toml", ROOT / "src/teamvars/versions.py")
+    files = [*ours, *(ROOT / f"requirements/{part}.txt" for part in ("uv", name))]
     return name + " " + hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 

@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import time
+import timeit
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,12 +20,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import psutil
 import structlog
 import uvloop
 
 from bench import dataset, lists
 from bench.dataset import Size
+from teamvars.domain.audit import Stream
+from teamvars.security import keyring
+from teamvars.security.chain import Chain
 from teamvars.storage.database import Body, Database, T, Transaction
 from tests.support.commands import Host
 from tests.support.deployment import open_deployment
@@ -90,8 +95,10 @@ def measured(effort: Effort) -> Iterator[Figure]:
             for figure in asyncio.run(statements(store)):
                 yield replace(figure, what=f"{engine}: {figure.what}")
         yield from rendering(Path(folder) / "lists", effort)
+        check, seconds, megabytes = (4, 1.5, 120) if effort.bars else (None, None, None)
+        checked = check_microseconds(effort.requests)
+        yield Figure("to check a locked stream", checked, "µs of the processor", check)
         host = prepared(Path(folder))
-        seconds, megabytes = (1.5, 120) if effort.bars else (None, None)
         started = start_seconds(host, effort.starts)
         yield Figure("serve: from start to the first answer", started, "s", seconds)
         size = worker_mebibytes(host, effort.requests)
@@ -195,6 +202,20 @@ def rendering(folder: Path, effort: Effort) -> Iterator[Figure]:
             taken = uvloop.run(lists.rendering_microseconds(host, url, made, effort.requests // 10))
             unit = "µs of the processor"
             yield Figure(f"{engine}: to render a list of 20", taken, unit)
+
+
+# The trail
+
+
+def check_microseconds(times: int) -> float:
+    """What it takes to check the head of a locked stream.
+
+    The best of several rounds: whatever else the machine does can only add to it.
+    """
+    chain = Chain(keyring.generate())
+    row = Stream(*msgspec.structs.astuple(chain.open("ws-FJH8Z2kQ6vXb7TcN", "org-1")))
+    timer = timeit.Timer(lambda: chain.check(row), timer=time.process_time)
+    return round(min(timer.repeat(20, times)) / times * 1e6, 2)
 
 
 # Start and memory

@@ -17,7 +17,7 @@ from teamvars.domain.grants import AccessType
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Status
 from teamvars.domain.teams import OWNERS
-from teamvars.security import keyring
+from teamvars.security import keyring, marks
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
 from teamvars.storage.database import Transaction
@@ -95,6 +95,8 @@ async def copy(host: Host, server: Postgres, database: str) -> Host:
     """Puts the same dataset into a new database; returns the host as it is with that one."""
     server.create_database(database)
     with_postgres = host.having(database_url=server.url(database))
+    # Its keyring is for two stores from here on.
+    marks.path_of(host.data / "keyring.json").unlink(missing_ok=True)
     with_postgres.succeed("migrate", "up")
     await transfer.copy(host.data / "teamvars.db", server.url(database))
     return with_postgres

@@ -19,7 +19,8 @@ from bench.references import running
 from bench.subjects import Served
 from bench.works import CREATE, LIST, Work
 from bench.wrk import NUMBER, Request
-from tests.support.server import START_SECONDS, free_port
+from tests.support.patience import HANGS
+from tests.support.server import free_port
 
 # The multiplier matters to elections alone: with the default one, the first takes five seconds.
 _CONFIG = """
@@ -72,7 +73,7 @@ def openbao(folder: Path, dataset: Dataset) -> Iterator[Served]:
 
 def _prepared(url: str, values: dict[str, str]) -> str:
     """Makes it ready and returns a client's token. What it raises names no key and no token."""
-    with httpx.Client(base_url=url, timeout=START_SECONDS, trust_env=False) as client:
+    with httpx.Client(base_url=url, timeout=HANGS, trust_env=False) as client:
         shares = {"secret_shares": 1, "secret_threshold": 1}
         made = client.put("/v1/sys/init", json=shares).raise_for_status().json()
         client.put("/v1/sys/unseal", json={"key": made["keys"][0]}).raise_for_status()
@@ -90,7 +91,7 @@ def _prepared(url: str, values: dict[str, str]) -> str:
 
 
 def _send_until_taken(client: httpx.Client, method: str, path: str, body: object = None) -> None:
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + HANGS
     while (answer := client.request(method, path, json=body)).is_error:
         if time.monotonic() > deadline:
             answer.raise_for_status()

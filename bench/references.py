@@ -23,7 +23,8 @@ from teamvars.security.tokens import hash_token
 from teamvars.storage import access
 from teamvars.storage.database import Row, Transaction
 from teamvars.storage.postgres import FRAGMENTS
-from tests.support.server import START_SECONDS, end_group, free_port
+from tests.support.patience import HANGS
+from tests.support.server import end_group, free_port
 
 NGINX, HTTP_ALONE, GRANIAN_ALONE = "nginx", "HTTP alone", "granian alone"
 COMMITS, SELECT, INSERT = "raw commits", "pgbench SELECT", "pgbench INSERT"
@@ -185,7 +186,7 @@ def running(command: list[str], port: int, log: Path) -> Iterator[int]:
             start_new_session=True,
         )
     try:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + HANGS
         while not _listens(port):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{command[0]} does not start:\n{log.read_text()}")

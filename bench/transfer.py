@@ -8,6 +8,7 @@ import asyncpg
 
 from teamvars import wiring
 from teamvars.domain.access import Caller, WrappedKey
+from teamvars.domain.audit import HeldStream
 from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.tokens import Token
 from teamvars.domain.variables import Category, Variable, value_size
@@ -46,7 +47,7 @@ class Bulk:
 
     async def add_tokens(self, organization_id: str, count: int) -> None:
         """So many tokens of the organization, which nobody will ever show."""
-        stream = (await streams.lock(self._tx, [organization_id]))[organization_id]
+        stream = await self._locked(organization_id)
         for _ in range(count):
             token = Token(new_id("at"), "organization", organization_id, self._now, None, None)
             await tokens.insert(self._tx, token, hash_token(new_token(token.owner_kind)))
@@ -55,8 +56,13 @@ class Bulk:
             entry, stream = self._chain.extend(stream, event)
             await streams.append(self._tx, entry, stream)
 
+    async def _locked(self, stream_id: str) -> HeldStream:
+        found = self._chain.check((await streams.lock(self._tx, [stream_id]))[stream_id])
+        assert isinstance(found, HeldStream)
+        return found
+
     async def _fill(self, workspace_id: str, count: int, data_key: DataKey) -> str:
-        stream = (await streams.lock(self._tx, [workspace_id]))[workspace_id]
+        stream = await self._locked(workspace_id)
         first = ""
         for n in range(count):
             variable = _variable(workspace_id, n, self._now)

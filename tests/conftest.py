@@ -1,11 +1,12 @@
 """What every test may ask for."""
 
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator, Mapping
 from uuid import uuid4
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Event
@@ -16,9 +17,15 @@ from tests.support.deployment import Deployment, open_deployment
 from tests.support.postgres import LocalPostgres, Postgres
 from tests.support.served_deployment import ServedDeployment, serve_deployment
 from tests.support.tenant import Tenant, build_tenant
+from tests.support.unhurried import unhurried
 
 # A busy host makes any example take as long; what speed is promised, the benchmark measures.
-settings.register_profile("without deadlines", settings(), deadline=None)
+settings.register_profile(
+    "without deadlines",
+    settings(),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("without deadlines")
 
 # An administrator's URL: tests then use that server instead of starting one.
@@ -27,6 +34,8 @@ POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start one server for all workers of pytest-xdist, which inherit the environment."""
+    # Who starts the check in the background has it ignore Ctrl-C, and with it all it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("numprocesses", None) and POSTGRES_URL not in os.environ:
         server = LocalPostgres()
         config.add_cleanup(server.stop)
@@ -55,6 +64,13 @@ def forgiven_failures() -> Iterator[None]:
     """All tests come from one address, and many try tokens that nobody has."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(failures, "MOST_FAILURES", 1_000_000)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def without_haste() -> Iterator[None]:
+    """Who tests a time limit sets it, to one that is soon over."""
+    with unhurried():
         yield
 
 

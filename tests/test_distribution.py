@@ -8,9 +8,7 @@ import sys
 import tarfile
 import time
 import zipfile
-from contextlib import suppress
 from email.parser import BytesParser
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +17,23 @@ import pytest
 import yaml
 
 from teamvars import __version__
+from teamvars.cli.commands import CLIENT
 from tests.support.commands import Host
+from tests.support.environments import locked_environment
+from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment
-from tests.support.server import START_SECONDS, end_group, free_port, is_ready
+from tests.support.server import end_group, free_port, is_ready
+from tools.release import DISTRIBUTIONS
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 SOURCES = ROOT / "src"
+NAMES = ("teamvars_cli", "teamvars")
 NAME = f"teamvars-{__version__}"
 
 
-def run(*command: object, folder: Path) -> None:
-    """A command that must end well; it finds no setting in its environment."""
+def run(*command: object, folder: Path) -> str:
+    """What a command says that must end well; it finds no setting in its environment."""
     done = subprocess.run(
         [*map(str, command)],
         cwd=folder,
@@ -40,28 +43,54 @@ def run(*command: object, folder: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the source distribution, and the wheel that was built from it."""
+    """The folder with both source distributions, and the wheels that were built from them."""
     folder = tmp_path_factory.mktemp("built")
     build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
-    run(*build, ROOT, folder=ROOT)
+    for project in DISTRIBUTIONS:
+        run(*build, ROOT / project, folder=ROOT)
     return folder
 
 
-def test_the_wheel_has_every_file_of_the_package_and_the_license(built: Path) -> None:
-    with zipfile.ZipFile(built / f"{NAME}-py3-none-any.whl") as wheel:
-        names = set(wheel.namelist())
-        metadata = BytesParser().parsebytes(wheel.read(f"{NAME}.dist-info/METADATA"))
-        license_ = wheel.read(f"{NAME}.dist-info/licenses/LICENSE")
+def wheel(built: Path, name: str = "teamvars") -> Path:
+    """The wheel of a distribution."""
+    return built / f"{name}-{__version__}-py3-none-any.whl"
+
+
+def install(python: Path, *wheels: Path) -> None:
+    """Installs wheels, and nothing that they ask for."""
+    uv = (BIN / "uv", "pip", "install", "--offline", "--no-deps", "--python", python)
+    run(*uv, *wheels, folder=python.parent)
+
+
+def test_the_wheels_share_no_file_and_together_have_every_one(built: Path) -> None:
+    contents = []
+    for name in NAMES:
+        with zipfile.ZipFile(wheel(built, name)) as opened:
+            names = set(opened.namelist())
+            info = f"{name}-{__version__}.dist-info"
+            metadata = BytesParser().parsebytes(opened.read(f"{info}/METADATA"))
+            license_ = opened.read(f"{info}/licenses/LICENSE")
+        assert {one.partition("/")[0] for one in names} == {"teamvars", info}
+        assert metadata["Version"] == __version__
+        assert metadata["License-Expression"] == "Apache-2.0"
+        assert metadata["Author"] == "The teamvars authors"
+        assert license_ == (ROOT / "LICENSE").read_bytes()
+        contents.append({one for one in names if one.startswith("teamvars/")})
+    client, server = contents
     ours = {path for path in SOURCES.rglob("*") if path.is_file() and path.suffix != ".pyc"}
-    assert {str(path.relative_to(SOURCES)) for path in ours} <= names
-    assert {name.partition("/")[0] for name in names} == {"teamvars", f"{NAME}.dist-info"}
-    assert metadata["License-Expression"] == "Apache-2.0"
-    assert metadata["Author"] == "The teamvars authors"
-    assert license_ == (ROOT / "LICENSE").read_bytes()
+    assert client.isdisjoint(server)
+    assert {str(path.relative_to(SOURCES)) for path in ours} <= client | server
+
+
+def test_the_server_asks_for_the_client_of_its_own_version(built: Path) -> None:
+    with zipfile.ZipFile(wheel(built)) as opened:
+        metadata = BytesParser().parsebytes(opened.read(f"{NAME}.dist-info/METADATA"))
+    assert f"teamvars-cli=={__version__}" in metadata.get_all("Requires-Dist", [])
 
 
 def test_the_source_distribution_has_the_documents_and_no_test_and_no_store(built: Path) -> None:
@@ -71,19 +100,44 @@ def test_the_source_distribution_has_the_documents_and_no_test_and_no_store(buil
     assert not [name for name in names if name.startswith(("tests", "bench", ".venv"))]
 
 
+def test_the_client_alone_needs_nothing_of_the_server(
+    built: Path, tmp_path: Path, served: ServedDeployment
+) -> None:
+    python = locked_environment(tmp_path, "client")
+    install(python, wheel(built, "teamvars_cli"))
+    packages = {path.name for path in python.parent.parent.glob("lib/python3*/site-packages/*")}
+    assert packages.isdisjoint({"granian", "asyncpg", "apsw", "uvloop"})
+
+    def teamvars(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [python.with_name("teamvars"), *words],
+            cwd=tmp_path,
+            env=Host(tmp_path).environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert teamvars("--version").stdout == f"teamvars {__version__}\n"
+    asked = teamvars("version", "--address", served.server.url)
+    assert asked.returncode == 0, asked.stderr
+    assert "serve" not in teamvars("--help").stdout
+    for absent in (("serve", "--port", "1"), ("migrate", "up"), ("token", "--help")):
+        refused = teamvars(*absent)
+        assert refused.returncode == 1
+        assert "install teamvars there" in refused.stderr
+    for words, *_ in CLIENT[::6]:
+        assert teamvars(*words.split(), "--help").returncode == 0, words
+
+
 def test_the_wheel_serves_with_nothing_beside_it_but_what_is_locked(
     built: Path, tmp_path: Path
 ) -> None:
-    environment = tmp_path / "environment"
-    run(sys.executable, "-m", "venv", "--without-pip", environment, folder=tmp_path)
-    python = environment / "bin" / "python"
-    (packages,) = environment.glob("lib/python3*/site-packages")
-    lend_locked(packages)
-    wheel = built / f"{NAME}-py3-none-any.whl"
-    install = (BIN / "uv", "pip", "install", "--offline", "--no-deps", "--python", python)
-    run(*install, wheel, folder=tmp_path)
+    python = locked_environment(tmp_path)
+    install(python, wheel(built, "teamvars_cli"), wheel(built))
 
-    teamvars = environment / "bin" / "teamvars"
+    teamvars = python.with_name("teamvars")
+    assert run(teamvars, "--version", folder=tmp_path) == f"teamvars {__version__}\n"
     run(teamvars, "init", folder=tmp_path)
     url = f"http://127.0.0.1:{(port := free_port())}"
     with (tmp_path / "log").open("w") as log:
@@ -97,30 +151,15 @@ def test_the_wheel_serves_with_nothing_beside_it_but_what_is_locked(
             start_new_session=True,
         )
     try:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + HANGS
         while not is_ready(url, True):
             assert server.poll() is None, (tmp_path / "log").read_text()
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        assert httpx.get(url).json()["version"] == __version__
-        assert httpx.get(f"{url}/api/v2/workspaces/ws-1/vars").status_code == 401
+        assert httpx.get(url, timeout=HANGS).json()["version"] == __version__
+        assert httpx.get(f"{url}/api/v2/workspaces/ws-1/vars", timeout=HANGS).status_code == 401
     finally:
         end_group(server)
-
-
-def lend_locked(packages: Path) -> None:
-    """Links what requirements/runtime.txt names into an environment, and nothing else of ours."""
-    text = (ROOT / "requirements" / "runtime.txt").read_text()
-    for name in re.findall(r"^([\w.-]+)==", text, re.MULTILINE):
-        with suppress(PackageNotFoundError):  # of another system
-            lend(distribution(name), packages)
-
-
-def lend(there: Distribution, packages: Path) -> None:
-    """Links one package into an environment."""
-    for top in {Path(str(file)).parts[0] for file in there.files or ()} - {".."}:
-        if not (link := packages / top).exists():
-            link.symlink_to(str(there.locate_file(top)))
 
 
 # The container
@@ -153,6 +192,38 @@ def test_the_image_runs_as_nobody_special_from_hashed_packages_alone() -> None:
     installs = [line for line in lines if "pip install" in line]
     assert all("--require-hashes" in line or "--no-deps" in line for line in installs)
     assert not [line for line in lines[last:] if "pip install" in line]
+
+
+def test_both_stages_begin_with_the_same_bytes() -> None:
+    lines = containerfile()
+    (base,) = (line for line in lines if line.startswith("ARG PYTHON="))
+    assert re.fullmatch(r"ARG PYTHON=docker\.io/library/python:[\w.-]+@sha256:[0-9a-f]{64}", base)
+    stages = [line for line in lines if line.startswith("FROM")]
+    assert stages == ["FROM ${PYTHON} AS build", "FROM ${PYTHON}"]
+
+
+def test_what_runs_has_neither_pip_nor_a_compiler(tmp_path: Path) -> None:
+    lines = containerfile()
+    last = max(at for at, line in enumerate(lines) if line.startswith("FROM"))
+    (made,) = (line for line in lines[:last] if " -m venv " in line)
+    assert "--without-pip" in made
+    assert not re.search(r"\bapt(-get)?\b|\bgcc\b", "".join(lines))
+    # As Python's images have it.
+    library, programs = tmp_path / "usr/local/lib/python3.11", tmp_path / "usr/local/bin"
+    packages = library / "site-packages"
+    for folder in (library / "ensurepip", library / "json", packages / "pip", programs):
+        folder.mkdir(parents=True)
+    for program in ("pip", "pip3", "pip3.11", "wheel", "python3"):
+        (programs / program).touch()
+    (removing,) = (line for line in lines[last:] if line.startswith("RUN rm "))
+    run(
+        "/bin/sh",
+        "-c",
+        removing[4:].replace("/usr/local", f"{tmp_path}/usr/local"),
+        folder=tmp_path,
+    )
+    left = {path.name for path in (*library.iterdir(), *packages.iterdir(), *programs.iterdir())}
+    assert left == {"json", "site-packages", "python3"}
 
 
 def test_everything_the_image_is_made_of_is_there_and_is_sent_to_the_engine() -> None:

@@ -19,6 +19,7 @@ from teamvars.domain import (
     invitations,
     names,
     repeats,
+    secret_names,
     team_members,
     tokens,
     variable_search,
@@ -226,6 +227,12 @@ def test_every_code_the_contract_names_exists() -> None:
     named = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", CONTRACT.read_text()))
     assert named <= {code.word for code in Code}
     assert len(named) > 10
+
+
+@pytest.mark.parametrize("document", [CONTRACT, ROOT / "docs/cli.md"], ids=lambda path: path.name)
+def test_the_names_that_say_a_secret_are_all_told(document: Path) -> None:
+    told = re.findall(r"`(\*[A-Z_]+\*)`", document.read_text())
+    assert tuple(told) == secret_names.SECRET_NAMES
 
 
 def test_the_limits_of_the_contract_are_those_of_the_code() -> None:

@@ -8,19 +8,19 @@
 -- GET /workspaces/{id}/vars, rendered before
 --     #1
 -- POST /workspaces/{id}/vars, the first change of the caller there
---     #1; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #4; COMMIT
+--     #1; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #4; COMMIT
 -- POST /workspaces/{id}/vars
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #4; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #4; COMMIT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #5; #6; #7; #4; #8; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N; #5; #6; #7; #4; #8; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #5; #6; #7; #4; ROLLBACK
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N; #5; #6; #7; #4; ROLLBACK; #1; #9
 -- GET /workspaces/{id}/vars/{id}
 --     #1; #9
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #10; #11; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #10; #11; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #10; #12; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #10; #12; COMMIT
 -- GET /organizations/{name}/vars, an owner
 --     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #13; #14; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
@@ -28,37 +28,39 @@
 -- GET /organizations/{name}/vars, one workspace
 --     BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; #17; #15; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #18; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #19; #20; #21; COMMIT
+--     #18; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #19; #20; #21; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #19; #20; #22; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #19; #20; #22; #23; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #19; #23; #21; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #19; #24; #21; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #19; #23; #22; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #19; #24; #22; #23; COMMIT
 -- GET /workspaces/{id}/vars, several callers at the same time
---     #24; #2
+--     #25; #2
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
---     #24; #10
+--     #25; #10
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
---     #24; #25
+--     #25; #26
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #26; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #27; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; #3; #24; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; #7; #9; #11; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #25; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N; #7; #9; #11; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
 -- GET /workspaces/{id}/vars
 -- GET /workspaces/{id}/vars, rendered before
 -- POST /workspaces/{id}/vars, the first change of the caller there
+-- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     CASE
         WHEN caller.organization_id = organizations.id THEN 3
         WHEN caller.user_id IS NOT NULL THEN coalesce((
@@ -95,7 +97,7 @@ SELECT variables.id, key, description, category, hcl, sensitive, version_id, cre
     CASE WHEN sensitive = 0 THEN sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
-WHERE streams.id = $1 AND streams.head = $2
+WHERE streams.id = $1 AND CAST(streams.head AS BYTEA) = $2
 ORDER BY key, category;
 
 
@@ -111,10 +113,11 @@ SELECT lookup.number, caller.id AS token_id, caller.user_id,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     2 AS level,
-    unlocked.sequence AS unlocked_sequence
+    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
 FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
     WITH ORDINALITY AS lookup (hash, now, workspace_id, number)
 CROSS JOIN tokens AS caller
@@ -201,10 +204,11 @@ SELECT caller.id AS token_id, caller.user_id,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     2 AS level,
-    unlocked.sequence AS unlocked_sequence
+    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
 FROM tokens AS caller
 JOIN workspaces ON workspaces.id = $3
 JOIN organizations ON organizations.id = workspaces.organization_id
@@ -250,6 +254,7 @@ RETURNING name;
 
 
 -- #9: variables.py, _GET.single
+-- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at,
@@ -516,8 +521,9 @@ SELECT caller.id AS token_id, caller.user_id,
         )
     END AS rights,
     teams.manage_membership, teams.members_manage_token,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes
 FROM tokens AS caller
 LEFT JOIN teams ON teams.id = $3
 LEFT JOIN organizations ON organizations.id = teams.organization_id
@@ -577,9 +583,10 @@ SELECT caller.id AS token_id, caller.user_id,
         )
     END AS rights,
     teams.manage_membership, teams.members_manage_token,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes,
-    unlocked.sequence AS unlocked_sequence
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
+    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
 FROM tokens AS caller
 JOIN teams ON teams.id = lookup.of_3
 JOIN organizations ON organizations.id = teams.organization_id
@@ -662,7 +669,18 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #22
+-- #22: streams.py, _LAST_NUMBER.batched
+-- DELETE /teams/{id}/relationships/users
+-- DELETE /teams/{id}/relationships/organization-memberships
+SELECT lookup.number, found.*
+FROM unnest(CAST($1 AS TEXT[]))
+    WITH ORDINALITY AS lookup (of_1, number)
+CROSS JOIN LATERAL (
+SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = lookup.of_1 AND sequence <= 9223372036854775807
+) AS found;
+
+
+-- #23
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 WITH part_0 AS (
@@ -678,7 +696,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #23
+-- #24
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -694,7 +712,7 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 ) AS found;
 
 
--- #24: access_statements.py, READ_WORKSPACE.batched
+-- #25: access_statements.py, READ_WORKSPACE.batched
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
@@ -704,8 +722,9 @@ SELECT lookup.number, caller.id AS token_id, caller.user_id,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     CASE
         WHEN caller.organization_id = organizations.id THEN 3
         WHEN caller.user_id IS NOT NULL THEN coalesce((
@@ -737,7 +756,7 @@ WHERE caller.hash = lookup.hash
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #25: variables.py, _LIST.batched
+-- #26: variables.py, _LIST.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
 SELECT lookup.number, variables.id, key, description, category, hcl, sensitive, version_id,
     created_at, CASE WHEN sensitive = 0 THEN sealed_value END
@@ -748,7 +767,7 @@ LEFT JOIN variables ON variables.workspace_id = streams.id
 ORDER BY number, key, category;
 
 
--- #26
+-- #27
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
 WITH calls (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17, of_18, of_19, of_20, of_21, of_22, of_23, of_24, of_25, of_26, of_27, of_28, of_29, of_30, of_31, of_32, of_33, of_34) AS (
 SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]), CAST($12 AS TEXT[]), CAST($13 AS BIGINT[]), CAST($14 AS BIGINT[]), CAST($15 AS TEXT[]), CAST($16 AS TEXT[]), CAST($17 AS TEXT[]), CAST($18 AS TEXT[]), CAST($19 AS TEXT[]), CAST($20 AS TEXT[]), CAST($21 AS TEXT[]), CAST($22 AS TEXT[]), CAST($23 AS TEXT[]), CAST($24 AS BYTEA[]), CAST($25 AS BIGINT[]), CAST($26 AS TEXT[]), CAST($27 AS BYTEA[]), CAST($28 AS TEXT[]), CAST($29 AS TEXT[]), CAST($30 AS BIGINT[]), CAST($31 AS BYTEA[]), CAST($32 AS BYTEA[]), CAST($33 AS BIGINT[]), CAST($34 AS BIGINT[]))

@@ -8,47 +8,49 @@
 -- GET /workspaces/{id}/vars, rendered before
 --     #1
 -- POST /workspaces/{id}/vars, the first change of the caller there
---     #1; BEGIN IMMEDIATE; #3; #4; #5; #6; COMMIT
+--     #1; BEGIN IMMEDIATE; #3; #4; #5; #6; #7; COMMIT
 -- POST /workspaces/{id}/vars
---     BEGIN IMMEDIATE; #3; #4; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; #5; #6; #7; COMMIT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN IMMEDIATE; SAVEPOINT member; #7; #3; #4; #5; #6; #8; RELEASE member; COMMIT
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #8; #4; #5; #6; #7; #9; RELEASE member; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN IMMEDIATE; SAVEPOINT member; #7; #3; #4; ROLLBACK TO member; RELEASE member; COMMIT
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #8; #4; #5; ROLLBACK TO member; RELEASE member; COMMIT; #1; #10
 -- GET /workspaces/{id}/vars/{id}
---     #1; #9
+--     #1; #10
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #3; #9; #10; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; #10; #11; #6; #7; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #3; #9; #11; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #4; #10; #12; #6; #7; COMMIT
 -- GET /organizations/{name}/vars, an owner
---     BEGIN; #12; #13; ROLLBACK
+--     BEGIN; #13; #14; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     BEGIN; #12; #14; #15; ROLLBACK
+--     BEGIN; #13; #15; #16; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN; #16; #14; ROLLBACK
+--     BEGIN; #17; #15; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #17; BEGIN IMMEDIATE; #18; #19; #20; #5; #6; COMMIT
+--     #18; BEGIN IMMEDIATE; #3; #19; #20; #21; #6; #7; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN IMMEDIATE; #18; #19; #21; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #19; #20; #22; #23; #6; #7; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #18; #22; #20; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #19; #24; #21; #6; #7; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #18; #22; #21; #5; #6; COMMIT
+--     BEGIN IMMEDIATE; #3; #19; #24; #22; #23; #6; #7; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
 -- GET /workspaces/{id}/vars
 -- GET /workspaces/{id}/vars, rendered before
 -- POST /workspaces/{id}/vars, the first change of the caller there
+-- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
+    CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     CASE
         WHEN caller.organization_id = organizations.id THEN 3
         WHEN caller.user_id IS NOT NULL THEN coalesce((
@@ -84,11 +86,25 @@ SELECT variables.id, key, description, category, hcl, sensitive, version_id, cre
     CASE WHEN sensitive = 0 THEN sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
-WHERE streams.id = ?1 AND streams.head = ?2
+WHERE streams.id = ?1 AND CAST(streams.head AS BLOB) = ?2
 ORDER BY key, category;
 
 
--- #3: access_statements.py, LOCK_WORKSPACE.single
+-- #3
+-- POST /workspaces/{id}/vars, the first change of the caller there
+-- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
+-- POST /workspaces/{id}/vars, sent again with it
+-- PATCH /workspaces/{id}/vars/{id}
+-- DELETE /workspaces/{id}/vars/{id}
+-- POST /teams/{id}/relationships/users
+-- DELETE /teams/{id}/relationships/users
+-- POST /teams/{id}/relationships/organization-memberships
+-- DELETE /teams/{id}/relationships/organization-memberships
+SELECT 1 FROM schema_migrations WHERE admits > N;
+
+
+-- #4: access_statements.py, LOCK_WORKSPACE.single
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -100,10 +116,11 @@ SELECT caller.id AS token_id, caller.user_id,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
     data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
+    CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     2 AS level,
-    unlocked.sequence AS unlocked_sequence
+    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
 FROM tokens AS caller
 JOIN workspaces ON workspaces.id = ?3
 JOIN organizations ON organizations.id = workspaces.organization_id
@@ -134,7 +151,7 @@ WHERE caller.hash = ?1
     END >= 2;
 
 
--- #4: variables.py, _INSERT
+-- #5: variables.py, _INSERT
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -146,7 +163,7 @@ FROM (SELECT CAST(?2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id;
 
 
--- #5: streams.py, _INSERT_ENTRY
+-- #6: streams.py, _INSERT_ENTRY
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -162,7 +179,7 @@ INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);
 
 
--- #6: streams.py, _MOVE
+-- #7: streams.py, _MOVE
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -177,7 +194,7 @@ SET sequence = ?2, link = ?3, head = ?4, variables = ?5, value_bytes = ?6
 WHERE id = ?1;
 
 
--- #7: idempotency_records.py, FIND
+-- #8: idempotency_records.py, FIND
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT held.records, held.bytes,
@@ -193,7 +210,7 @@ LEFT JOIN idempotency_records AS found
     ON found.name IN (SELECT value FROM json_each(?1)) AND found.expires_at > ?3;
 
 
--- #8: idempotency_records.py, INSERT
+-- #9: idempotency_records.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, bytes, expires_at, answer)
@@ -206,7 +223,8 @@ WHERE idempotency_records.expires_at <= ?8
 RETURNING name;
 
 
--- #9: variables.py, _GET.single
+-- #10: variables.py, _GET.single
+-- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
@@ -216,7 +234,7 @@ FROM variables
 WHERE id = ?1 AND workspace_id = ?2;
 
 
--- #10: variables.py, _UPDATE
+-- #11: variables.py, _UPDATE
 -- PATCH /workspaces/{id}/vars/{id}
 UPDATE variables
 SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
@@ -224,12 +242,12 @@ SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?
 WHERE id = ?1;
 
 
--- #11: variables.py, _DELETE
+-- #12: variables.py, _DELETE
 -- DELETE /workspaces/{id}/vars/{id}
 DELETE FROM variables WHERE id = ?1;
 
 
--- #12: search_access.py, READ_SEARCH
+-- #13: search_access.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -280,7 +298,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #13: variable_search.py, _PAGE_OF_ALL
+-- #14: variable_search.py, _PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -312,7 +330,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #14: variable_search.py, _PAGE_OF_FEW
+-- #15: variable_search.py, _PAGE_OF_FEW
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -342,12 +360,12 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #15: variable_search.py, _SEALED
+-- #16: variable_search.py, _SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value FROM variables WHERE id IN (SELECT value FROM json_each(?1));
 
 
--- #16: search_access.py, READ_SEARCH_OF_WORKSPACE
+-- #17: search_access.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller
@@ -399,7 +417,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = ?4;
 
 
--- #17: access_statements.py, READ_TEAM.single
+-- #18: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
@@ -442,8 +460,9 @@ SELECT caller.id AS token_id, caller.user_id,
         )
     END AS rights,
     teams.manage_membership, teams.members_manage_token,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
+    CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes
 FROM tokens AS caller
 LEFT JOIN teams ON teams.id = ?3
 LEFT JOIN organizations ON organizations.id = teams.organization_id
@@ -453,7 +472,7 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #18: access_statements.py, LOCK_TEAM.single
+-- #19: access_statements.py, LOCK_TEAM.single
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
@@ -499,9 +518,10 @@ SELECT caller.id AS token_id, caller.user_id,
         )
     END AS rights,
     teams.manage_membership, teams.members_manage_token,
-    streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes,
-    unlocked.sequence AS unlocked_sequence
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
+    CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
+    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
 FROM tokens AS caller
 JOIN teams ON teams.id = ?3
 JOIN organizations ON organizations.id = teams.organization_id
@@ -547,7 +567,7 @@ WHERE caller.hash = ?1
     END >= 16;
 
 
--- #19
+-- #20
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
@@ -558,7 +578,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3));
 
 
--- #20
+-- #21
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 INSERT INTO team_members (team_id, membership_id, organization_id)
@@ -567,13 +587,19 @@ FROM memberships
 WHERE memberships.id IN (SELECT value FROM json_each(?2));
 
 
--- #21
+-- #22: streams.py, _LAST_NUMBER.single
+-- DELETE /teams/{id}/relationships/users
+-- DELETE /teams/{id}/relationships/organization-memberships
+SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = ?1 AND sequence <= 9223372036854775807;
+
+
+-- #23
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 DELETE FROM team_members WHERE team_id = ?1 AND membership_id IN (SELECT value FROM json_each(?2));
 
 
--- #22
+-- #24
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT memberships.id AS linked_id, memberships.id, memberships.status,

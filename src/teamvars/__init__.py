@@ -1,3 +1,5 @@
 """teamvars: the variables of workspaces and the members of teams, behind a JSON:API."""
 
-__version__ = "0.1.0"
+from teamvars.versions import version
+
+__version__ = version()

@@ -4,6 +4,7 @@ import asyncio
 import atexit
 import logging
 import os
+import random
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from typing import BinaryIO
 
 import msgspec
 import structlog
+from msgspec import UNSET, UnsetType
 from structlog.typing import EventDict
 
 from teamvars.origins import origin
@@ -63,6 +65,9 @@ _COLORS = {
 _LEVELS = {name.lower(): number for name, number in logging.getLevelNamesMapping().items()}
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_FAILED = 400
+
 _TRACE = "Traceback (most recent call last)"
 
 
@@ -72,7 +77,11 @@ def _now() -> datetime:
 
 
 class RequestLine(msgspec.Struct):
-    """What is logged of one request, as collectors see it. `ms` is how long it took."""
+    """What is logged of one request, as collectors see it. `ms` is how long it took.
+
+    What is unset is left out: `errors` are the codes of what was refused, and the rest says whose
+    token it was and what the request was about, as far as that was found out.
+    """
 
     request_id: str
     client: str | None
@@ -81,9 +90,22 @@ class RequestLine(msgspec.Struct):
     route: str | None
     status: int
     ms: float
+    token_id: str | UnsetType | None = UNSET
+    organization_id: str | UnsetType = UNSET
+    organization: str | UnsetType = UNSET
+    workspace_id: str | UnsetType = UNSET
+    workspace: str | UnsetType = UNSET
+    team_id: str | UnsetType = UNSET
+    team: str | UnsetType = UNSET
+    errors: tuple[str, ...] | UnsetType = UNSET
     event: str = "request"
     level: str = "info"
     timestamp: datetime = msgspec.field(default_factory=_now)
+
+    @property
+    def is_successful_read(self) -> bool:
+        """Whether nothing was changed and nothing went wrong."""
+        return self.status < _FAILED and self.method in _READS
 
 
 Line = EventDict | RequestLine
@@ -99,14 +121,24 @@ class RequestLog:
         self.write: Callable[[RequestLine], None] = lambda _: None
 
     def configure(
-        self, lines: "_Lines", render: Callable[[RequestLine], bytes], level: LogLevel
+        self,
+        lines: "_Lines",
+        render: Callable[[RequestLine], bytes],
+        level: LogLevel,
+        sample: float,
     ) -> None:
-        """From now on they go where structlog's go, if their level is written."""
+        """From now on they go where structlog's go, if their level is written; `sample` is how many
+        of the successful reads do, from 0 to 1.
+        """
         least = _LEVELS[level]
 
         def write(line: RequestLine) -> None:
-            if _LEVELS[line.level] >= least:
-                lines.msg(render(line))
+            if _LEVELS[line.level] < least:
+                return
+            # By chance: not even who chooses the ids of requests says which of them are left out.
+            if sample < 1 and line.is_successful_read and random.random() >= sample:  # noqa: S311
+                return
+            lines.msg(render(line))
 
         self.write = write
 
@@ -114,8 +146,11 @@ class RequestLog:
 REQUESTS = RequestLog()
 
 
-def configure(log_format: LogFormat, level: LogLevel = LogLevel.INFO) -> None:
-    """Sets up structlog for this process, and Python's own logging to write through it."""
+def configure(log_format: LogFormat, level: LogLevel = LogLevel.INFO, sample: float = 1) -> None:
+    """Sets up structlog for this process, and Python's own logging to write through it.
+
+    Of successful reads that share of 1 is logged which `sample` says.
+    """
     render: Callable[[Line], bytes] = _ENCODER.encode
     if log_format.decided is LogFormat.CONSOLE:
         has_colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
@@ -132,7 +167,7 @@ def configure(log_format: LogFormat, level: LogLevel = LogLevel.INFO) -> None:
         logger_factory=lines,
         cache_logger_on_first_use=True,
     )
-    REQUESTS.configure(lines, render, level)
+    REQUESTS.configure(lines, render, level, sample)
     # Libraries log warnings and errors alone, whatever our own level is.
     theirs = max(logging.WARNING, _LEVELS[level])
     logging.basicConfig(level=theirs, handlers=[_Relay()], force=True)
@@ -234,6 +269,8 @@ class _Console:
         text = f"{at}{self._heads[event.pop('level')]}{_printable(said)}{self._end}"
         key, equals = self._key, self._equals
         for name, value in event.items():
+            if value is UNSET:
+                continue
             text += f"{key}{name}{equals}{_word(value)}"
         return text.encode(errors="backslashreplace")
 

@@ -65,6 +65,7 @@ class Settings(BaseSettings):
     console: bool = True
     log_format: LogFormat = LogFormat.AUTO
     log_level: LogLevel = LogLevel.INFO
+    log_sample: float = Field(1, ge=0, le=1, allow_inf_nan=False)
     max_variables: int = Field(5000, ge=0)
     cache_mib: int = Field(CACHE_MIB, ge=1, le=4096)
     statement_seconds: float = Field(10, gt=0, allow_inf_nan=False)

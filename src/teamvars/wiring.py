@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -25,7 +24,7 @@ from teamvars.services.accesses import Accesses
 from teamvars.services.accounts import Accounts
 from teamvars.services.applies.applies import Applies
 from teamvars.services.applies.copies import Copies
-from teamvars.services.applies.plans import Tools
+from teamvars.services.applies.planning import Tools
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.directory.invitations import Inviting
@@ -51,6 +50,7 @@ from teamvars.services.variable_search import Searches
 from teamvars.services.variables import Rules, Variables
 from teamvars.services.workspaces import Workspaces
 from teamvars.settings import CACHE_MIB, Settings
+from teamvars.storage import clocks
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
 from teamvars.storage.outages import WatchedDatabase
@@ -122,9 +122,8 @@ class Services(msgspec.Struct, frozen=True):
     audit: Audit
 
 
-def clock() -> int:
-    """Now, in µs UTC."""
-    return time.time_ns() // 1000
+clock = clocks.of_host
+"""For what is no node's and nobody's: commands that only look."""
 
 
 class Setup(msgspec.Struct, frozen=True):
@@ -148,6 +147,7 @@ def services(
     """The services, each with what it needs."""
     sealer, chain, code = Sealer(keys), Chain(keys), CodeChecker()
     cursors = Cursors(keys)
+    clock = database.now
     plain, database = database, OnceDatabase(database, RecordKeys(keys), clock)
     rules = Rules(quota, code, setup.cache_mib * 1024 * 1024)
     tools = Tools(sealer, chain, clock, quota)
@@ -287,7 +287,7 @@ def setup_of(config: Settings) -> Setup:
 def worker() -> ASGIApp:
     """What each worker process of the server runs; it reads the settings from the environment."""
     config = settings.load()
-    logs.configure(config.log_format, config.log_level)
+    logs.configure(config.log_format, config.log_level, config.log_sample)
     try:
         return asgi(config, keyring.load(config.keyring_path))
     except KeyringError as error:  # was there when the server started

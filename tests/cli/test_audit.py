@@ -154,5 +154,7 @@ def test_what_is_of_another_type_than_its_column_hides_no_other(host: Host) -> N
         touched = [line["touched"] for line in lines if "touched" in line]
         assert {"details": "fffe"} in touched
         assert {"link": "text"} in touched
-    assert host.run("audit", "head").code == 1
+    heads = host.run("audit", "head")
+    assert heads.code == 1
+    assert "stream system does not hold" in heads.err
     assert host.run("audit", "verify").code == 3

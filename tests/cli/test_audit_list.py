@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
 from tests.support.commands import SCRIPT
+from tests.support.patience import HANGS
 from tests.support.tenant import JSON_API, variable_document
 
 OPERATOR = getpass.getuser()
@@ -198,7 +199,7 @@ def on_a_terminal(served_host: ServedHost, *words: str) -> str:
     except OSError:  # nobody has the other end any more
         pass
     os.close(ours)
-    assert process.wait(20) == 0
+    assert process.wait(HANGS) == 0
     return shown.decode().replace("\r\n", "\n")
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
 from tests.support.commands import Done
+from tests.support.patience import HANGS, wait_until
 
 
 def lines(done: Done) -> list[dict[str, Any]]:
@@ -112,7 +112,18 @@ def test_heads_kept_elsewhere_hold_as_the_trail_grows_and_show_a_rollback(
     assert served_host.host.run("audit", "verify", "--heads", kept).code == 3
 
 
-@pytest.mark.parametrize("text", ["{", "{}", "[]", '{"stream":"a","sequence":"x","link":"00"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "{}",
+        "[]",
+        '{"stream":"a","sequence":"x","link":"00"}',
+        '{"stream":"a","sequence":9223372036854775808,"link":"00"}',
+        '{"stream":"\\ud800","sequence":1,"link":"00"}',
+        '{"stream":[],"sequence":1,"link":"00"}',
+    ],
+)
 def test_a_file_of_other_things_than_heads_is_a_usage_error(
     served_host: ServedHost, tmp_path: Path, text: str
 ) -> None:
@@ -144,16 +155,13 @@ def test_an_export_that_follows_tells_of_what_happens_later_and_ends_well(
         made = change(served_host, "followed")
         wait_for(out, made["id"])
         following.send_signal(signal.SIGINT)
-        assert following.wait(10) == 0
+        assert following.wait(HANGS) == 0
     assert out.read_text().count(made["id"]) == 1
     assert re.fullmatch(r"Store: .*\n", err.read_text())
 
 
 def wait_for(path: Path, text: str) -> None:
-    deadline = time.monotonic() + 15
-    while text not in path.read_text():
-        assert time.monotonic() < deadline, path.read_text()
-        time.sleep(0.1)
+    wait_until(lambda: text in path.read_text(), path.read_text)
 
 
 def test_an_entry_that_somebody_recomputed_without_the_keyring_is_named(

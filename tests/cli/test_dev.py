@@ -17,9 +17,8 @@ import pytest
 
 from teamvars.security.tokens import is_token
 from tests.support.commands import Host
+from tests.support.patience import HANGS
 from tests.support.server import end_group, free_port
-
-SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def started(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> Ite
     out, err = folder / "out", folder / "err"
     with out.open("w") as to_out, err.open("w") as to_err:
         process = host.start("dev", "--port", port, *options, out=to_out, err=to_err)
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + HANGS
     while not out.read_text().endswith(("'\n\n", "any 1\n\n")):
         assert process.poll() is None, err.read_text()
         assert time.monotonic() < deadline, err.read_text()
@@ -96,7 +95,7 @@ def test_the_printed_lines_work_and_ctrl_c_leaves_nothing(dev: Dev, tmp_path: Pa
 
     assert len(list(dev.temporary.iterdir())) == 1
     dev.process.send_signal(signal.SIGINT)
-    assert dev.process.wait(15) == 0
+    assert dev.process.wait(HANGS) == 0
     assert list(dev.temporary.iterdir()) == []
     assert not (tmp_path / "real").exists()
     assert "Traceback" not in dev.err.read_text()
@@ -106,7 +105,7 @@ def test_the_printed_lines_work_and_ctrl_c_leaves_nothing(dev: Dev, tmp_path: Pa
 def test_the_first_line_leads_to_the_console(dev: Dev) -> None:
     first = dev.out.read_text().strip().partition("\n")[0]
     (address,) = re.findall(r"http\S+", first)
-    assert httpx.get(address).headers["Content-Type"].startswith("text/html")
+    assert httpx.get(address, timeout=HANGS).headers["Content-Type"].startswith("text/html")
 
 
 def test_the_printed_terraform_lines_are_a_configuration_that_terraform_takes(
@@ -199,10 +198,10 @@ def _tokens_differ_in_what_they_may(dev: Dev) -> None:
 
 
 def test_dev_leaves_nothing_after_sigterm_with_a_connection_open(dev: Dev) -> None:
-    with httpx.Client(base_url=dev.url) as client:
+    with httpx.Client(base_url=dev.url, timeout=HANGS) as client:
         client.get("/healthz")
         dev.process.terminate()
-        assert dev.process.wait(15) == 0
+        assert dev.process.wait(HANGS) == 0
     assert list(dev.temporary.iterdir()) == []
 
 
@@ -225,7 +224,7 @@ def test_ctrl_c_while_dev_is_still_starting_leaves_nothing(
         assert process.poll() is None
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)
-    assert process.wait(15) in (0, 1, 130)
+    assert process.wait(HANGS) in (0, 1, 130)
     assert list(temporary.iterdir()) == []
     assert "Traceback" not in (tmp_path / "err").read_text()
     end_group(process)

@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from teamvars.cli.operator.directory_file import FileFaults, read
+from teamvars.domain.former_names import Origin
 from tests.cli.conftest import DIRECTORY, ServedHost
-from tests.support.commands import Done
+from tests.support.commands import Done, Host
+from tests.support.server import Server
 
 JSON_API = {"Content-Type": "application/vnd.api+json"}
 
@@ -324,3 +326,71 @@ def test_a_team_in_the_file_sees_the_variables_at_once(served_host: ServedHost) 
     assert httpx.get(url, headers=headers).status_code == 404
     assert apply(served_host, DIRECTORY).code == 0
     assert httpx.get(url, headers=headers).status_code == 200
+
+
+def test_a_file_says_what_something_was_called_or_that_it_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text(
+        "organizations:\n"
+        "  - name: acme\n"
+        "    former-name: Old\n"
+        "    workspaces:\n"
+        "      - plain\n"
+        "      - {name: network, former-name: net}\n"
+        "      - {name: fresh, new: true}\n"
+        "    teams: [{name: crew, former-name: Old crew}, {name: gang, new: true}]\n"
+    )
+    (entry,) = read(path).organizations
+    assert entry.origin == Origin("Old")
+    assert entry.workspaces == ("plain", "network", "fresh")
+    assert entry.origins == {
+        "plain": Origin(),
+        "network": Origin("net"),
+        "fresh": Origin(new=True),
+    }
+    assert entry.workspace_at["network"] == f"{path}:6"
+    assert [team.origin for team in entry.teams] == [Origin("Old crew"), Origin(new=True)]
+
+
+@pytest.mark.parametrize(
+    ("organization", "fault"),
+    [
+        ("{name: a, former-name: b, new: true}", "1: what has a 'former-name' is not 'new'"),
+        ("{name: a, former-name: b c}", "1: a name has 1 to 90"),
+        ("{name: a, new: maybe}", "1: this must be true or false"),
+        ("{name: a, workspaces: [{former-name: b}]}", "1: 'name' is missing"),
+        ("{name: a, workspaces: [{name: b, old: c}]}", "1: unknown key 'old'"),
+        ("{name: a, teams: [{name: b, former-name: Owners}]}", "1: owners keeps its name"),
+        ("{name: a, teams: [{name: owners, former-name: b}]}", "1: owners keeps its name"),
+    ],
+)
+def test_what_cannot_be_said_of_a_former_name_is_a_fault(
+    tmp_path: Path, organization: str, fault: str
+) -> None:
+    (told,) = faults_of(tmp_path, f"organizations: [{organization}]")
+    assert told.startswith(fault)
+
+
+def test_what_was_renamed_over_http_is_not_made_again_by_its_unchanged_file(
+    empty_host: Host,
+) -> None:
+    empty_host.succeed("init")
+    (empty_host.folder / "directory.yaml").write_text(DIRECTORY)
+    empty_host.succeed("directory", "apply", "directory.yaml")
+    token = empty_host.succeed("token", "create", "--user", "alice").out.strip()
+    with Server(empty_host) as server, server.client(token) as client:
+        document = {"data": {"type": "organizations", "attributes": {"name": "acme-corp"}}}
+        path = "/api/v2/organizations/acme"
+        assert client.patch(path, json=document, headers=JSON_API).status_code == 200
+        assert "called acme-corp now" in client.get(path).text
+    before = empty_host.succeed("directory", "export").out
+    for options in ((), ("--dry-run",), ("--prune",), ("--json",)):
+        done = empty_host.run("directory", "apply", "directory.yaml", *options)
+        assert (done.code, done.out) == (7, "")
+        assert "directory.yaml:7: Organization acme is called acme-corp now: write that" in done.err
+    assert empty_host.succeed("directory", "export").out == before
+    back = DIRECTORY.replace("name: acme", "name: acme\n    former-name: acme-corp")
+    done = empty_host.succeed("directory", "apply", "-", "--json", given=back)
+    assert done.json["changes"] == ["rename organization acme-corp to acme"]
+    assert empty_host.succeed("directory", "apply", "-", given=back).out == ""
+    assert "streams hold" in empty_host.succeed("audit", "verify").err

@@ -10,6 +10,7 @@ from teamvars.domain.diagnosis import (
     Engine,
     Severity,
     address_findings,
+    disk_finding,
     engine_findings,
 )
 from tests.cli.conftest import DIRECTORY, ServedHost
@@ -42,7 +43,7 @@ def findings(host: Host, code: int) -> list[tuple[str, str, str]]:
 
 def test_a_sound_installation_has_no_findings_and_exits_with_0(ready: Host) -> None:
     assert findings(ready, 0) == []
-    assert {"permissions", "engine", "keyring", "schema"} <= {
+    assert {"permissions", "engine", "disk", "keyring", "schema"} <= {
         one["subject"] for one in ready.run("doctor", "--json").json
     }
 
@@ -103,6 +104,7 @@ def test_a_store_that_is_not_there_is_told_with_the_setting_to_check(host: Host)
 def test_a_store_without_its_schema_is_told_with_the_command(ready: Host) -> None:
     (ready.data / "teamvars.db").unlink()
     (ready.data / "teamvars.db").touch(mode=0o600)
+    (ready.data / "keyring.json.store").unlink()
     ((severity, _, text),) = findings(ready, 1)
     assert severity == PROBLEM
     assert "Run: teamvars migrate up" in text
@@ -155,6 +157,20 @@ def test_it_changes_nothing(served_host: ServedHost) -> None:
     before = served_host.host.succeed("audit", "head").out
     served_host.host.run("doctor")
     assert served_host.host.succeed("audit", "head").out == before
+
+
+@pytest.mark.parametrize(
+    ("free", "severity", "text"),
+    [
+        (36_864, PROBLEM, "Only 0 MiB are free on the disk of the database, and changes fail"),
+        (64 * 1024 * 1024 - 1, PROBLEM, "Only 63 MiB are free"),
+        (64 * 1024 * 1024, OK, "the one of the database has room"),
+    ],
+)
+def test_a_disk_without_room_for_changes_is_a_problem(free: int, severity: str, text: str) -> None:
+    found = disk_finding(free)
+    assert (found.severity, found.subject) == (severity, "disk")
+    assert found.text.startswith(text)
 
 
 VERSIONS = [

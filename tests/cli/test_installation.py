@@ -3,7 +3,9 @@
 import os
 import stat
 import sys
+import time
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -11,7 +13,8 @@ from teamvars.security import keyring
 from tests.cli.conftest import ServedHost
 from tests.cli.store import execute
 from tests.support.commands import Done, Host
-from tests.support.server import Server, free_port
+from tests.support.postgres import LocalPostgres, Postgres
+from tests.support.server import Server, free_port, is_ready
 
 
 def mode(path: Path) -> int:
@@ -97,11 +100,34 @@ def test_serve_asks_for_each_step_that_is_missing(empty_host: Host) -> None:
     refused = serve(empty_host)
     assert (refused.code, "teamvars init" in refused.err) == (1, True)
 
-    execute(empty_host, "INSERT INTO schema_migrations VALUES (999, 'later', 'x')")
+    later = "INSERT INTO schema_migrations (number, name, checksum) VALUES (999, 'later', 'x')"
+    execute(empty_host, later)
+    assert empty_host.succeed("migrate", "up").out == ""
+    assert empty_host.succeed("migrate", "check").out == ""
+    execute(empty_host, "UPDATE schema_migrations SET admits = 999 WHERE number = 999")
     for words in (("serve",), ("init",), ("migrate", "up"), ("migrate", "check")):
         refused = empty_host.run(*words)
         assert refused.code == 1
-        assert "newer teamvars" in refused.err
+        assert "admits no release that knows fewer than 999 migrations" in refused.err
+
+
+def test_migrations_that_were_stopped_are_told_and_do_not_keep_a_node_from_serving(
+    served_host: ServedHost,
+) -> None:
+    host = served_host.host
+    stopped = "UPDATE schema_migrations SET remaining = 1, position = '[\"x\"]' WHERE number = 14"
+    execute(host, stopped)
+    try:
+        assert host.succeed("migrate", "status").out == "unfinished 014 upgrades\n"
+        (told,) = host.succeed("migrate", "status", "--json").json
+        assert told == {"number": 14, "name": "upgrades", "state": "unfinished", "admits": 1}
+        checked = host.run("migrate", "check")
+        assert (checked.code, "not finished. Run: teamvars migrate up" in checked.err) == (3, True)
+        assert "a migration is not finished" in host.run("doctor").out
+        with served_host.server.client() as client:
+            assert client.get("/readyz").status_code == 200
+    finally:
+        execute(host, "UPDATE schema_migrations SET remaining = 0, position = NULL")
 
 
 def test_serve_refuses_a_keyring_that_is_not_the_stores(served_host: ServedHost) -> None:
@@ -249,3 +275,48 @@ def test_keys_status_names_the_keys_and_what_they_wrap(served_host: ServedHost) 
     assert lines[0].endswith("active  data keys: 1")
     held = (served_host.host.data / "keyring.json").read_text()
     assert all(line.split()[1] in held for line in lines)
+
+
+def test_serve_waits_for_a_postgres_that_is_not_there_yet_and_says_so_once(
+    tmp_path: Path,
+) -> None:
+    with LocalPostgres(durable=True) as late:
+        wait_and_serve(tmp_path, late)
+
+
+def wait_and_serve(tmp_path: Path, durable: LocalPostgres) -> None:
+    """Starts the server while the database is away, and ends with it at work."""
+    durable.create_database("late")
+    host = Host(tmp_path, {"DATABASE_URL": durable.url("late")})
+    host.succeed("init")
+    durable.kill()
+    server = Server(host, "--log-format", "json")
+    waiter = Thread(target=server.start)
+    waiter.start()
+    log = tmp_path / f"serve-{server.port}.log"
+    while not log.exists() or "waiting for PostgreSQL" not in log.read_text():
+        time.sleep(0.05)
+    durable.start()
+    waiter.join()
+    try:
+        assert is_ready(server.url)
+        told = [line["event"] for line in server.log_lines()]
+        assert told.count("waiting for PostgreSQL") == 1
+        assert told.index("waiting for PostgreSQL") < told.index("serving")
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [("", "InvalidCatalogNameError"), ("?sslmode=require", "rejected SSL upgrade")],
+)
+def test_serve_waits_for_nothing_that_no_wait_mends(
+    host: Host, postgres: Postgres, query: str, said: str
+) -> None:
+    host.succeed("init")
+    url = f"{postgres.url('nowhere').partition('?')[0]}{query}"
+    done = serve(host.having(database_url=url))
+    assert done.code == 1
+    assert said in done.err
+    assert "waiting" not in done.err

@@ -1,28 +1,41 @@
 """What `serve` makes of granian: its supervisor's patience, its sockets, and the version it is."""
 
+import asyncio
 import hashlib
 import inspect
+import multiprocessing
+import os
+import signal
 import socket
 import sys
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import granian
 import pytest
+from granian import _signals
 from granian.server.common import AbstractServer, AbstractWorker
 from granian.server.mp import MPServer, WorkerProcess
+from structlog.testing import capture_logs
 
-from teamvars.cli.operator import server
+from teamvars.cli.operator import last_answers, server
+from teamvars.cli.operator.last_answers import LastAnswers, Message
 from teamvars.cli.operator.server import FIRST_PAUSE, LONGEST_PAUSE, MOST_FAILED_STARTS, Place
 
 _OVERRIDDEN = (
     AbstractServer._init_shared_socket,
     AbstractServer._respawn_workers,
     AbstractServer._serve_loop,
+    AbstractServer._stop_workers,
     AbstractServer.shutdown,
     AbstractWorker._watcher,
     MPServer._drop_shared_socket,
     MPServer._init_shared_socket,
     MPServer._spawn_worker,
     WorkerProcess.wrap_target,
+    _signals.set_loop_signals,
 )
 
 
@@ -31,7 +44,7 @@ def test_granian_is_the_one_whose_methods_are_overridden() -> None:
     text = "".join(inspect.getsource(method) for method in _OVERRIDDEN)
     assert granian.__version__ == "2.8.7"
     assert hashlib.sha256(text.encode()).hexdigest() == (
-        "0643ea9ffcc16f00352f47d82d7df69ad8994e27482f128838ae5cbafc5ad66c"
+        "65f220645dfc89c9544967f61acf520591eb9ef8ce31d4122bba8a2e1d37041e"
     )
 
 
@@ -78,3 +91,77 @@ def test_a_connection_is_given_up_when_its_peer_reads_nothing_for_half_a_minute(
             unread = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
             assert unread == 30_000
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+class Worker(SimpleNamespace):
+    """A worker as the supervisor knows one, in a process of its own."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        inner = multiprocessing.get_context("fork").Process(target=work)
+        inner.start()
+        super().__init__(idx=0, inner=inner, terminate=inner.terminate, kill=inner.kill)
+
+
+def never() -> None:
+    """Work that SIGTERM does not end."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(3600)
+
+
+def test_a_worker_that_has_ended_is_not_killed_though_another_thread_was_told_so() -> None:
+    """Its process then counts as alive for as long as that thread has no turn; here, for ever."""
+    worker: Any = Worker(lambda: time.sleep(3600))
+    worker.inner.terminate()
+    os.waitpid(worker.inner.pid, 0)
+    assert worker.inner.is_alive()
+    worker.terminate = worker.kill = lambda: None
+    with capture_logs() as lines:
+        server.stop([worker], 3600)
+    assert lines == []
+
+
+def test_a_worker_that_does_not_end_is_killed_and_the_log_says_so() -> None:
+    worker: Any = Worker(never)
+    with capture_logs() as lines:
+        server.stop([worker], 0)
+    worker.inner.join()
+    assert [line["event"] for line in lines] == ["a worker has not ended in time and is killed"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a loop heeds no signals there")
+async def test_after_sigterm_answers_end_their_connections_and_only_then_the_server_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[str] = []
+    stopped = asyncio.Event()
+
+    async def application(_: Message, __: object, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"A", b"b")]})
+        await send({"type": "http.response.body", "body": b"whole"})
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            order.append("close" if (b"Connection", b"close") in message["headers"] else "kept")
+
+    def stop() -> None:
+        order.append("stop")
+        stopped.set()
+
+    async def serve_one() -> None:
+        await serving({"type": "http"}, None, send)
+
+    loop = asyncio.get_running_loop()
+    serving: Any = LastAnswers(application)
+    monkeypatch.setattr(last_answers, "SECONDS", 0.05)
+    monkeypatch.setattr(last_answers, "WorkerSignal", lambda: SimpleNamespace(set=stop))
+    serving.heed_signals(loop)
+    await serve_one()
+    os.kill(os.getpid(), signal.SIGTERM)
+    while not serving._is_ending:  # noqa: ASYNC110 - of a signal
+        await asyncio.sleep(0)
+    await serve_one()
+    os.kill(os.getpid(), signal.SIGTERM)  # once more: the first has said it
+    await stopped.wait()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.remove_signal_handler(number)
+    assert order == ["kept", "close", "stop"]

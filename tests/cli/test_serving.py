@@ -21,10 +21,12 @@ from teamvars.security.tokens import new_token
 from teamvars.services.installation import REMEMBERED_SECONDS
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.support.commands import Host
+from tests.support.patience import HANGS, wait_until
 from tests.support.postgres import LocalPostgres
 from tests.support.server import Server, free_port
 
 DIED = "a worker died and will be replaced"
+KILLED = "a worker has not ended in time and is killed"
 JSON_API = {"Content-Type": "application/vnd.api+json"}
 READ = "/api/v2/workspaces/ws-0000000000000000/vars"
 STRANGER = {"Authorization": f"Bearer {new_token('user')}"}
@@ -38,16 +40,14 @@ def variable(key: str, **attributes: Any) -> dict[str, Any]:
 
 def log_line(served_host: ServedHost, request_id: str) -> dict[str, Any]:
     """The line of a request, once it is written."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        lines = [
-            line for line in served_host.server.log_lines() if line.get("request_id") == request_id
-        ]
-        if lines:
-            assert len(lines) == 1
-            return lines[0]
-        time.sleep(0.01)
-    raise AssertionError("The request has no log line.")
+
+    def found() -> list[dict[str, Any]]:
+        lines = served_host.server.log_lines()
+        return [line for line in lines if line.get("request_id") == request_id]
+
+    wait_until(found)
+    (line,) = found()
+    return line
 
 
 def forget_readiness() -> None:
@@ -97,9 +97,7 @@ def test_readyz_says_503_while_postgresql_is_down_and_200_once_it_is_back(host: 
             found = there.run("doctor", "--json").json
             (text,) = (one["text"] for one in found if one["subject"] == "database")
             assert "ConnectionRefusedError" in text
-            begun = time.monotonic()
             assert client.get("/readyz").status_code == 503
-            assert time.monotonic() - begun < 6
             assert client.get("/healthz").status_code == 200
             assert client.get(READ, headers=STRANGER).status_code == 503
             postgres.start()
@@ -122,7 +120,9 @@ def test_a_head_of_16_kib_is_served_and_a_larger_one_refused(served_host: Served
     for size, status in ((16_384, b"200"), (16_385, b"431")):
         start = b"GET /healthz HTTP/1.1\r\nHost: t\r\nX-Long: "
         head = start.ljust(size - 4, b"a") + b"\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", served_host.server.port), timeout=20) as caller:
+        with socket.create_connection(
+            ("127.0.0.1", served_host.server.port), timeout=HANGS
+        ) as caller:
             caller.sendall(head)
             assert caller.recv(12) == b"HTTP/1.1 " + status
 
@@ -134,21 +134,20 @@ def test_a_peer_that_reads_nothing_is_let_go(served: Server) -> None:
     with socket.socket() as caller:
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         caller.connect(("127.0.0.1", served.port))
-        caller.settimeout(2)
+        caller.settimeout(2)  # in which it could read them all
         requests = b"GET /openapi.json HTTP/1.1\r\nHost: t\r\n\r\n" * 200_000
         with pytest.raises(TimeoutError):  # it takes no more while its answers are not read
             caller.sendall(requests)
-        deadline = time.monotonic() + 120
-        while any(one.status == psutil.CONN_ESTABLISHED for one in worker.net_connections()):
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
+        wait_until(
+            lambda: all(one.status != psutil.CONN_ESTABLISHED for one in worker.net_connections())
+        )
 
 
 def test_while_postgresql_takes_connections_and_says_nothing_everybody_is_answered_in_time(
     host: Host,
 ) -> None:
     with LocalPostgres() as postgres:
-        there = host.having(database_url=postgres.admin_url, statement_seconds=1)
+        there = host.having(database_url=postgres.admin_url, statement_seconds=5)
         there.succeed("init")
         (there.folder / "directory.yaml").write_text(DIRECTORY)
         applied = there.succeed("directory", "apply", "directory.yaml", "--json").json
@@ -158,13 +157,14 @@ def test_while_postgresql_takes_connections_and_says_nothing_everybody_is_answer
             assert client.get(path).status_code == 200
             forget_readiness()
             with postgres.stopped():
-                for answer in (
-                    client.get("/readyz"),
-                    client.get(path),
-                    client.post(path, json=variable("a"), headers=JSON_API),
-                ):
-                    assert answer.status_code == 503
-                    assert answer.elapsed.total_seconds() < 5
+                asked = (
+                    lambda: client.get("/readyz"),
+                    lambda: client.get(path),
+                    lambda: client.post(path, json=variable("a"), headers=JSON_API),
+                )
+                with ThreadPoolExecutor(len(asked)) as callers:
+                    answers = list(callers.map(lambda ask: ask(), asked))
+                assert [answer.status_code for answer in answers] == [503] * 3
                 assert client.get("/healthz").status_code == 200
             forget_readiness()
             assert client.get("/readyz").status_code == 200
@@ -294,7 +294,7 @@ class SlowRequest:
     """A request in flight: the server has asked for its body, and has not got all of it."""
 
     def __init__(self, server: Server) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=HANGS)
         self._answer = self._socket.makefile("rb")
         head = (
             "POST /api/v2/invitations/actions/show HTTP/1.1",
@@ -321,30 +321,50 @@ class SlowRequest:
 
 def test_sigterm_lets_a_request_in_flight_finish(served: Server) -> None:
     with SlowRequest(served) as slow:
-        begun = time.monotonic()
         served.signal(signal.SIGTERM)
-        time.sleep(0.5)
-        with pytest.raises(OSError, match=r"refused|reset"):
-            socket.create_connection(("127.0.0.1", served.port)).close()
+        until_refused(served.port)
         assert slow.finish() == b"HTTP/1.1 422 Unprocessable Entity"
         assert served.wait() == 0
-    assert time.monotonic() - begun < GRACE_SECONDS
+    assert KILLED not in served.log
     assert "Traceback" not in served.log
+
+
+def test_a_request_in_flight_is_finished_after_another_worker_has_ended(host: Host) -> None:
+    host.succeed("init")
+    with Server(host, "--log-format", "json", workers=2) as server:
+        with SlowRequest(server) as slow:
+            server.signal(signal.SIGTERM)
+            until_refused(server.port)
+            while len(workers(server)) > 1:
+                time.sleep(0.01)
+            assert slow.finish() == b"HTTP/1.1 422 Unprocessable Entity"
+            assert server.wait() == 0
+        assert not [line for line in server.log_lines() if "killed" in line["event"]]
+
+
+def until_refused(port: int) -> None:
+    """Returns once nobody takes new connections."""
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            return
+        time.sleep(0.01)
 
 
 def test_sigterm_does_not_wait_longer_than_its_grace(served: Server) -> None:
     with SlowRequest(served):
         begun = time.monotonic()
         assert served.terminate() == 0
-        assert GRACE_SECONDS - 1 < time.monotonic() - begun < 2 * GRACE_SECONDS
+        assert time.monotonic() - begun > GRACE_SECONDS - 1
+        assert KILLED in served.log
 
 
 def test_sigterm_does_not_wait_for_idle_connections(served: Server) -> None:
     with served.client() as client:
         client.get("/healthz")
-        begun = time.monotonic()
         assert served.terminate() == 0
-        assert time.monotonic() - begun < GRACE_SECONDS / 2
+        assert KILLED not in served.log
 
 
 def test_ctrl_c_ends_a_server_in_good_order(served: Server) -> None:
@@ -364,24 +384,18 @@ def workers(server: Server) -> set[int]:
 
 def replacement(server: Server, *gone: int) -> int:
     """The process of a worker that was not there before, once it has started."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        fresh = workers(server) - set(gone)
-        if fresh:
-            return fresh.pop()
-        time.sleep(0.01)
-    raise AssertionError("No worker was started.")
+    wait_until(lambda: workers(server) - set(gone))
+    return (workers(server) - set(gone)).pop()
 
 
 def log_events(server: Server, event: str, count: int) -> list[dict[str, Any]]:
     """Its log lines of an event, once there are so many."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        found = [line for line in server.log_lines() if line["event"] == event]
-        if len(found) >= count:
-            return found
-        time.sleep(0.01)
-    raise AssertionError(f"{event!r} was not logged {count} times.")
+
+    def found() -> list[dict[str, Any]]:
+        return [line for line in server.log_lines() if line["event"] == event]
+
+    wait_until(lambda: len(found()) >= count, lambda: server.log)
+    return found()
 
 
 def test_a_worker_that_dies_is_replaced_and_those_who_come_meanwhile_are_served(

@@ -16,9 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from teamvars.security.certificates import throw_away
 from tests.support.commands import Host
+from tests.support.patience import HANGS
 from tests.support.server import Server, end_group, free_port
-
-SECONDS = 30.0
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def test_dev_with_tls_makes_its_own_authority_and_leaves_nothing_of_it(
     with out.open("w") as to_out, err.open("w") as to_err:
         process = Host(tmp_path).start("dev", "--tls", "--port", port, out=to_out, err=to_err)
     try:
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + HANGS
         while "terraform import" not in out.read_text():
             assert process.poll() is None, err.read_text()
             assert time.monotonic() < deadline, err.read_text()
@@ -88,11 +87,11 @@ def test_dev_with_tls_makes_its_own_authority_and_leaves_nothing_of_it(
         trust = ssl.create_default_context(cafile=authority)
         url = f"https://localhost:{port}/api/v2/workspaces/{workspace}/vars"
         headers = {"Authorization": f"Bearer {token}"}
-        listed = httpx.get(url, headers=headers, verify=trust).json()["data"]
+        listed = httpx.get(url, headers=headers, verify=trust, timeout=HANGS).json()["data"]
         words = {one["attributes"]["category"] for one in listed}
         assert words == {"terraform", "env"}
         process.send_signal(signal.SIGINT)
-        process.wait(SECONDS)
+        process.wait(HANGS)
         assert list(temporary.iterdir()) == []
     finally:
         end_group(process)

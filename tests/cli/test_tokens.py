@@ -51,6 +51,19 @@ def test_a_token_is_shown_once_works_at_once_and_ends_at_once(served_host: Serve
     assert (again.code, again.out) == (5, "")
 
 
+def test_a_token_ends_after_90_days_and_one_of_a_team_or_organization_after_730(
+    served_host: ServedHost,
+) -> None:
+    owners = (("--user", "alice"), ("--team", "acme/platform"), ("--organization", "acme"))
+    made = [served_host.host.succeed("token", "create", *owner, "--json").json for owner in owners]
+    rows = {row["id"]: row for row in served_host.host.succeed("token", "list", "--json").json}
+    lives = [
+        datetime.fromisoformat(row["expires"]) - datetime.fromisoformat(row["created"])
+        for row in (rows[one["id"]] for one in made)
+    ]
+    assert [life.days for life in lives] == [90, 730, 730]
+
+
 @pytest.mark.parametrize(
     ("options", "prefix", "answer"),
     [

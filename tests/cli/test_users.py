@@ -198,7 +198,8 @@ def test_a_users_token_expires_after_90_days_unless_never_is_said(firm: Firm) ->
         for words, days in (
             (("--user", firm.leaver), 90),
             (("--user", firm.leaver, "--expires", "never"), None),
-            (("--organization", firm.name), None),
+            (("--organization", firm.name), 730),
+            (("--organization", firm.name, "--expires", "never"), None),
         )
     }
     rows = {row["id"]: row for row in host.succeed("token", "list", "--json").json}
@@ -213,7 +214,11 @@ def test_doctor_names_tokens_that_somebody_should_look_at(firm: Firm) -> None:
     host = firm.served_host.host
     ids = [
         host.succeed("token", "create", *words, "--json").json["id"]
-        for words in (("--organization", firm.name), ("--user", "carol"), ("--user", firm.leaver))
+        for words in (
+            ("--organization", firm.name, "--expires", "never"),
+            ("--user", "carol"),
+            ("--user", firm.leaver),
+        )
     ]
     execute(host, f"UPDATE tokens SET created_at = 1 WHERE id = '{ids[2]}'")
     mark = uuid4().hex[:8]

@@ -56,11 +56,12 @@ def test_go_tfe_passes_its_own_tests(go: str, hosted: Hosted, tmp_path: Path) ->
         "TFE_TOKEN": hosted.root,
     }
     done = subprocess.run(
-        [go, "test", "-count=1", "-v", "-run", TESTS, LIBRARY],
+        # What today's `go vet` thinks of the library is for its authors.
+        [go, "test", "-vet=off", "-count=1", "-v", "-run", TESTS, LIBRARY],
         env=environment,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -17,13 +17,13 @@ import pytest
 
 from teamvars.security.certificates import throw_away
 from tests.support.commands import Host
+from tests.support.patience import HANGS
 from tests.support.postgres import Postgres
 from tests.support.server import Server
 from tests.support.tenant import JSON_API
 
 REQUIRED = "TEAMVARS_TEST_TERRAFORM"
 
-SECONDS = 10.0
 
 DIRECTORY = """\
 users:
@@ -108,7 +108,7 @@ class SecureServer:
         mark = uuid4().hex
         with self.server.client() as client:
             client.get("/healthz", headers={"X-Request-Id": mark})
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + HANGS
         while mark not in self.server.log:  # lines are written after the answers are sent
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -181,7 +181,7 @@ class Project:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANGS,
             check=False,
         )
 
@@ -249,7 +249,7 @@ def test_the_console_opens_in_a_workspace_of_ours(project: Project, secure: Secu
         input='upper("open")\n',
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS,
         check=False,
     )
     assert evaluated.stdout.strip() == '"OPEN"', evaluated.stderr

@@ -18,6 +18,7 @@ from teamvars.hcl.characters import normal
 from teamvars.variable_files import Format, ParsedFile, parse
 from teamvars.variable_files.writing import Writing, write
 from tests.clients.test_terraform import terraform
+from tests.support.patience import HANGS
 from tests.variable_files.hostile import HOSTILE_VALUES, variable
 
 __all__ = ["terraform"]
@@ -75,7 +76,7 @@ def read_by_terraform(program: str, file: Path, names: list[str]) -> Any:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANGS,
         check=False,
     )
     if done.returncode:

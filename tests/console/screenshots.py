@@ -15,7 +15,8 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from tests.console.visitors import Theme
 from tests.support.commands import Host
-from tests.support.server import START_SECONDS, end_group, free_port
+from tests.support.patience import HANGS
+from tests.support.server import end_group, free_port
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -53,7 +54,7 @@ async def main() -> None:
 
 def printed(out: Path) -> str:
     """What the server prints, once it is ready."""
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + HANGS
     while "Paste these" not in (text := out.read_text()) and time.monotonic() < deadline:
         time.sleep(0.1)
     return text

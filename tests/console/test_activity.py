@@ -63,7 +63,7 @@ async def test_older_changes_and_those_of_one_key(site: Site, crowd: Crowd) -> N
     await expect(rows).to_have_count(1)
     await page.get_by_label("Key", exact=True).fill("nothing")
     await visitor.button("Show").click()
-    await page.get_by_text("No such changes").wait_for()
+    await page.get_by_text("No such changes").first.wait_for()
 
 
 async def test_a_variable_leads_to_its_changes(sqlite_site: Site, crowd: Crowd) -> None:

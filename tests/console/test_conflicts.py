@@ -50,7 +50,7 @@ async def test_a_variable_that_somebody_has_deleted_meanwhile(site: Site, crowd:
     await form.get_by_role("button", name="Save").click()
     await visitor.page.get_by_role("heading", name="Somebody has deleted this variable").wait_for()
     await visitor.button("Leave it").click()
-    await visitor.page.get_by_text("No variables yet").wait_for()
+    await visitor.page.get_by_text("No variables yet").first.wait_for()
 
 
 async def test_a_secret_in_conflict_shows_neither_value(sqlite_site: Site, crowd: Crowd) -> None:
@@ -81,5 +81,5 @@ async def test_deleting_what_somebody_has_changed_meanwhile_deletes_nothing(
     await visitor.button("Delete region").click()
     await visitor.page.get_by_label("Type the key to confirm").fill("region")
     await visitor.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    await visitor.page.get_by_text("Somebody has changed it meanwhile").wait_for()
+    await visitor.page.get_by_text("Somebody has changed it meanwhile").first.wait_for()
     assert "region" in await site.stored(tenant)

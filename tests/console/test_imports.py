@@ -177,5 +177,5 @@ async def test_an_owner_copies_all_and_others_what_can_be_read(site: Site, crowd
     await writer.button("Copy from …").click()
     await writer.page.get_by_label("From workspace").fill("payments")
     await writer.button("Preview").click()
-    await writer.page.get_by_text("1 sensitive variable stays behind").wait_for()
+    await writer.page.get_by_text("1 sensitive variable stays behind").first.wait_for()
     assert await outcomes(writer.page) == {"LEVEL": "same", "LEVEL_2": "new"}

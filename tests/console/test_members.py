@@ -87,7 +87,7 @@ async def test_several_are_invited_at_once_and_each_bad_one_is_marked(
     assert (found[first], found[second]) == (("invited", ["crew"]),) * 2
     await expect(row(visitor, second)).to_contain_text("ends in 7 days")
     await expect(row(visitor, second).get_by_role("link")).to_have_text(["crew"])
-    await visitor.page.get_by_text("This server sends no mail.").wait_for()
+    await visitor.page.get_by_text("This server sends no mail.").first.wait_for()
 
     third = address("third", tenant)
     await field.fill(third)
@@ -153,7 +153,7 @@ async def test_whom_a_mail_program_lists_is_invited_and_nobody_is_left_out(
     visitor = await visit(sqlite_site, crowd, tenant)
     form, _ = await type_addresses(visitor, f"Dave D <{dave}> Erin <{erin}> {frank}")
     await form.get_by_role("button", name="Invite").click()
-    await visitor.page.get_by_text(f"Invited: {dave}, {erin}, {frank}.").wait_for()
+    await visitor.page.get_by_text(f"Invited: {dave}, {erin}, {frank}.").first.wait_for()
     assert {dave, erin, frank} < (await members(tenant)).keys()
 
 
@@ -205,12 +205,14 @@ async def test_an_invitation_is_renewed_and_taken_back(sqlite_site: Site, crowd:
     visitor = await visit(sqlite_site, crowd, tenant)
     page = visitor.page
     await page.get_by_role("radio", name="Invited").check()
-    await page.get_by_text("4 invitations").wait_for()
+    await page.get_by_text("4 invitations").first.wait_for()
     await row(visitor, HOSTILE).wait_for()
     assert await page.locator("main img").count() == 0
     await expect(row(visitor, "invited_writer-")).to_contain_text("no link yet")
     await visitor.button(f"Renew the invitation of {email}").click()
-    await page.get_by_text(f"The invitation of {email} is good for seven days again.").wait_for()
+    await page.get_by_text(
+        f"The invitation of {email} is good for seven days again."
+    ).first.wait_for()
     await expect(row(visitor, email)).to_contain_text("renewed, not sent, ends in 7 days")
     await visitor.button(f"Revoke the invitation of {email}").click()
     await page.get_by_role("dialog").get_by_role("button", name="Revoke", exact=True).click()
@@ -282,7 +284,7 @@ async def test_people_are_found_by_name_and_address(sqlite_site: Site, crowd: Cr
     await visitor.page.go_back()
     await visitor.page.get_by_role("heading", level=1, name=tenant.organization).wait_for()
     await visitor.page.get_by_label("Filter by name or address").fill("nobody-at-all")
-    await visitor.page.get_by_text("Nobody has this in their name or address.").wait_for()
+    await visitor.page.get_by_text("Nobody has this in their name or address.").first.wait_for()
 
 
 async def test_who_may_not_is_offered_nothing(sqlite_site: Site, crowd: Crowd) -> None:

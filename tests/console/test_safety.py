@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import Error, Page
 
 from tests.console.visitors import Crowd, Site
+from tests.support.tenant import Tenant
 
 IMAGE = "<img src=x onerror=alert(1)>"
 TURNING = "abc\u202etxt.exe"
@@ -131,3 +132,55 @@ async def test_a_secret_is_in_nothing_once_its_form_is_sent(
     assert "readable-canary" in held
     assert "secret-canary" not in held
     assert "canary" not in site.served.server.log
+
+
+@pytest.mark.parametrize("way", ["signs out", "idles", "idles without a token"])
+async def test_whoever_leaves_leaves_nothing_in_the_document_its_history_or_storage(
+    sqlite_site: Site, crowd: Crowd, way: str
+) -> None:
+    site, tenant = sqlite_site, await sqlite_site.tenant()
+    await site.make(tenant, "open", "shown-canary")
+    await site.make(tenant, "old", "x", sensitive=True)
+    visitor = await crowd.visitor(site, tenant)
+    page = visitor.page
+    await page.clock.install()
+    await visitor.go("/")
+    await visitor.sign_in("writer")
+    await visitor.open()
+    form = await visitor.edit("old")
+    await form.get_by_role("button", name="Replace value").click()
+    await form.get_by_label("New value").fill("typed-canary")
+    await page.get_by_label("Filter variables").fill("filter-canary")
+    await page.get_by_label("Filter variables").fill("")
+    before = await page.evaluate(SHOWN)
+    assert "shown-canary" in before
+    assert "typed-canary" in before
+
+    if way == "signs out":
+        await visitor.button("Sign out").click()
+        await page.get_by_text("You are signed out.").first.wait_for()
+    else:
+        if way == "idles without a token":
+            await revoke(tenant, "writer")
+            await form.get_by_role("button", name="Save").click()
+            await page.get_by_text("What you typed is still there").first.wait_for()
+        await page.clock.fast_forward(31 * 60_000)
+        await page.get_by_text("You were signed out after 30 minutes").first.wait_for()
+    await holds_nothing(page, "canary", tenant.tokens["writer"])
+    await page.go_back()
+    await page.get_by_label("Token").wait_for()
+    await holds_nothing(page, "canary", tenant.tokens["writer"])
+
+
+async def holds_nothing(page: Page, *secrets: str) -> None:
+    """Neither the document has any of it, nor what outlives it, nor the memory of its scripts."""
+    for held in (await page.evaluate(SHOWN), await page.evaluate(KEPT), await heap(page)):
+        assert not [secret for secret in secrets if secret in held]
+
+
+async def revoke(tenant: Tenant, who: str) -> None:
+    """Ends that person's token."""
+    mine = f"/users/{tenant.users[who]}/authentication-tokens"
+    (token,) = (await tenant.call(who, "GET", mine)).json()["data"]
+    gone = await tenant.call(who, "DELETE", f"/authentication-tokens/{token['id']}")
+    assert gone.status_code == 204

@@ -72,7 +72,7 @@ async def test_an_owner_makes_changes_and_deletes_a_team(site: Site, crowd: Crow
     await page.get_by_label("Manages members").check()
     await visitor.button("Create team").click()
     await page.get_by_role("heading", name="night shift").wait_for()
-    await page.get_by_text("Nobody is in this team yet").wait_for()
+    await page.get_by_text("Nobody is in this team yet").first.wait_for()
     await expect(page.locator(".workspace-head .badge")).to_have_text(["secret", "manages members"])
     trail = page.get_by_role("navigation", name="Where you are")
     await expect(trail.get_by_role("link")).to_have_text([tenant.organization, "night shift"])
@@ -94,7 +94,7 @@ async def test_an_owner_makes_changes_and_deletes_a_team(site: Site, crowd: Crow
     await expect(dialog.get_by_role("button", name="Delete")).to_be_disabled()
     await dialog.get_by_label("Type the name to confirm").fill("day shift")
     await dialog.get_by_role("button", name="Delete").click()
-    await page.get_by_text("6 teams you can see").wait_for()
+    await page.get_by_text("6 teams you can see").first.wait_for()
 
 
 async def test_several_are_added_at_once_and_all_or_none(site: Site, crowd: Crowd) -> None:
@@ -289,7 +289,7 @@ async def test_a_team_of_many_is_shown_in_pages(sqlite_site: Site, crowd: Crowd)
     visitor = await visit(crowd, sqlite_site, tenant, team="crew")
     rows = visitor.page.locator("ul.rows > li")
     await expect(rows).to_have_count(100)
-    await visitor.page.get_by_text("120 members").wait_for()
+    await visitor.page.get_by_text("120 members").first.wait_for()
     await visitor.button("Show more").click()
     await expect(rows).to_have_count(120)
     last = await rows.last.locator("bdi").first.inner_text()
@@ -311,7 +311,7 @@ async def test_the_keyboard_is_enough_to_add_somebody(sqlite_site: Site, crowd: 
     await keyboard.type(f"{username(tenant, 'plain')} nobody")
     await tab_to(page, "Add to the team")
     await keyboard.press("Enter")
-    await page.get_by_text("1 of 2 cannot be").wait_for()
+    await page.get_by_text("1 of 2 cannot be").first.wait_for()
     await tab_to(page, "nobody")
     await keyboard.press("Enter")
     await keyboard.press("Delete")
@@ -323,7 +323,7 @@ async def test_the_keyboard_is_enough_to_add_somebody(sqlite_site: Site, crowd: 
     await page.get_by_role("dialog").wait_for()
     await tab_to(page, "Remove")
     await keyboard.press("Enter")
-    await page.get_by_text("Nobody is in this team yet").wait_for()
+    await page.get_by_text("Nobody is in this team yet").first.wait_for()
 
 
 async def test_what_is_typed_is_not_left_unasked(sqlite_site: Site, crowd: Crowd) -> None:

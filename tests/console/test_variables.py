@@ -1,5 +1,6 @@
 """The variables of a workspace: found, added, edited and deleted in their place."""
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -21,7 +22,7 @@ async def test_a_variable_is_added_edited_and_deleted_in_its_place(
     tenant = await site.tenant()
     visitor = await crowd.member(site, tenant, "writer")
     page = visitor.page
-    await page.get_by_text("No variables yet").wait_for()
+    await page.get_by_text("No variables yet").first.wait_for()
 
     form = await visitor.add("motd", "first line\n  second line")
     await form.get_by_role("radio", name="env").check()
@@ -48,7 +49,7 @@ async def test_a_variable_is_added_edited_and_deleted_in_its_place(
     await expect(sure).to_be_disabled()
     await page.get_by_label("Type the key to confirm").fill("motd")
     await sure.click()
-    await page.get_by_text("No variables yet").wait_for()
+    await page.get_by_text("No variables yet").first.wait_for()
     assert await site.stored(tenant) == {}
 
 
@@ -92,7 +93,7 @@ async def test_filter_tabs_and_order_find_a_variable(site: Site, crowd: Crowd) -
     for text, found in (("WHERE it", ["a_key"]), ("key [1", ["c_key"]), ("10.0", [])):
         await page.get_by_label("Filter variables").fill(text)
         assert await keys() == found
-    await page.get_by_text("Nothing has all of these words").wait_for()
+    await page.get_by_text("Nothing has all of these words").first.wait_for()
     await visitor.button("Show all").click()
     assert len(await keys()) == 3
 
@@ -102,7 +103,7 @@ async def test_who_may_only_read_is_offered_nothing_else(site: Site, crowd: Crow
     await site.make(tenant, "motd", "first line\nsecond line")
     await site.make(tenant, "psk", "unseen", sensitive=True)
     visitor = await crowd.member(site, tenant, "reader")
-    await visitor.page.get_by_text("read only").wait_for()
+    await visitor.page.get_by_text("read only").first.wait_for()
     for name in ("Add variable", "Import", "Copy from …", "Edit motd", "Delete motd"):
         assert await visitor.button(name).count() == 0
     await visitor.button("Show motd").click()
@@ -111,7 +112,7 @@ async def test_who_may_only_read_is_offered_nothing_else(site: Site, crowd: Crow
     await expect(shown).not_to_be_editable()
     await visitor.button("Close").click()
     await visitor.button("Show psk").click()
-    await visitor.page.get_by_text("nobody reads it back").wait_for()
+    await visitor.page.get_by_text("nobody reads it back").first.wait_for()
 
 
 async def test_every_error_stands_at_the_field_it_is_about(site: Site, crowd: Crowd) -> None:
@@ -141,21 +142,24 @@ async def test_code_is_tried_shortly_after_the_last_key_and_one_at_a_time(
     tenant = await sqlite_site.tenant()
     visitor = await crowd.member(sqlite_site, tenant, "writer")
     under_way, most, sent = 0, 0, []
+    asked, typed = asyncio.Event(), asyncio.Event()
 
     async def note(route: Route) -> None:
         nonlocal under_way, most
         under_way, most = under_way + 1, max(most, under_way + 1)
         sent.append(attributes_of(route.request)["value"])
-        await visitor.page.wait_for_timeout(700)  # longer than it takes to type on
+        asked.set()
+        await typed.wait()
         await route.continue_()
         under_way -= 1
 
     await visitor.page.route("**/actions/check-value", note)
     form = await visitor.add("zones", "")
     await form.get_by_text("HCL", exact=True).click()
-    await form.get_by_label("Value").press_sequentially('["a",\n"b"\n', delay=20)
-    await visitor.page.wait_for_timeout(500)
-    await form.get_by_label("Value").press_sequentially('"c"]', delay=20)
+    await form.get_by_label("Value").fill('["a",\n"b"\n')
+    await asked.wait()
+    await form.get_by_label("Value").press_sequentially('"c"]')
+    typed.set()
     await form.get_by_text("Line 3, column 1").wait_for()
     assert await form.locator(".editor.marked").count() == 1
     assert (

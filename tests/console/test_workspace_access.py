@@ -44,7 +44,7 @@ async def test_a_team_is_given_access_which_is_changed_and_taken_away(
     mark = tenant.organization.removeprefix("org-")
     visitor = await visit(site, crowd, tenant, workspace="payments")
     page = visitor.page
-    await page.get_by_text("No team has access yet").wait_for()
+    await page.get_by_text("No team has access yet").first.wait_for()
     await give(visitor, "Team", "READERS")
     await expect(rows(visitor)).to_contain_text(["readers"])
     reader = rows(visitor, 1).filter(has_text=f"reader-{mark}")
@@ -62,7 +62,7 @@ async def test_a_team_is_given_access_which_is_changed_and_taken_away(
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text(f"reader-{mark} loses access at once.")
     await dialog.get_by_role("button", name="Take away").click()
-    await page.get_by_text("No team has access yet").wait_for()
+    await page.get_by_text("No team has access yet").first.wait_for()
     await reader.wait_for(state="detached")
     assert await statuses(tenant, "reader") == 404
 
@@ -169,19 +169,19 @@ async def test_a_team_is_given_workspaces(sqlite_site: Site, crowd: Crowd) -> No
     await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['crew']}/workspaces")
     await visitor.sign_in("organization-token")
     page = visitor.page
-    await page.get_by_text("No workspace yet").wait_for()
+    await page.get_by_text("No workspace yet").first.wait_for()
     await give(visitor, "Workspace", "pay*")
-    await page.get_by_text("There is no workspace of this name.").wait_for()
+    await page.get_by_text("There is no workspace of this name.").first.wait_for()
     await give(visitor, "Workspace", "payments", "read and write")
     await rows(visitor).get_by_role("link", name="payments").wait_for()
     await visitor.button("Remove the access of payments").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("Nobody loses all access")
     await dialog.get_by_role("button", name="Take away").click()
-    await page.get_by_text("No workspace yet").wait_for()
+    await page.get_by_text("No workspace yet").first.wait_for()
 
     await visitor.go(f"/{tenant.organization}/teams/{tenant.teams['owners']}/workspaces")
-    await page.get_by_text("Owners may do everything in every workspace").wait_for()
+    await page.get_by_text("Owners may do everything in every workspace").first.wait_for()
     assert await page.get_by_role("main").get_by_role("button").count() == 0
 
 
@@ -196,7 +196,7 @@ async def test_two_change_the_same_grant(sqlite_site: Site, crowd: Crowd) -> Non
         await expect(rows(visitor)).to_have_count(1)
     await second.button("Remove the access of writers").click()
     await second.page.get_by_role("dialog").get_by_role("button", name="Take away").click()
-    await second.page.get_by_text("No team has access yet").wait_for()
+    await second.page.get_by_text("No team has access yet").first.wait_for()
     await first.button("Change writers to read").click()
     await first.page.get_by_role("dialog").get_by_text("does not exist").wait_for()
-    await first.page.get_by_text("No team has access yet").wait_for(state="attached")
+    await first.page.get_by_text("No team has access yet").first.wait_for(state="attached")

@@ -23,7 +23,7 @@ async def test_of_many_workspaces_a_page_is_shown_and_any_is_found(
     await visitor.sign_in("owner")
     rows = visitor.page.locator("main ul.rows > li")
     await expect(rows).to_have_count(100)
-    await visitor.page.get_by_text("102 workspaces you can see").wait_for()
+    await visitor.page.get_by_text("102 workspaces you can see").first.wait_for()
     await visitor.button("Show more").click()
     await expect(rows).to_have_count(102)
 
@@ -31,7 +31,7 @@ async def test_of_many_workspaces_a_page_is_shown_and_any_is_found(
     await visitor.page.get_by_role("main").get_by_text("10 workspaces found").wait_for()
     await expect(rows).to_have_count(10)
     await visitor.page.get_by_label("Filter by name").fill("nowhere")
-    await visitor.page.get_by_text("No workspace has this in its name").wait_for()
+    await visitor.page.get_by_text("No workspace has this in its name").first.wait_for()
 
 
 async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: Crowd) -> None:
@@ -55,4 +55,4 @@ async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: 
         assert await visitor.row("OTHER").count() == 0
         await visitor.page.go_back()
         await search.fill("nothing*")
-        await visitor.page.get_by_text("No key that you can see begins so.").wait_for()
+        await visitor.page.get_by_text("No key that you can see begins so.").first.wait_for()

@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page
 
+from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import Tenant, build_tenant
 
-SECONDS = 10.0
 Theme = Literal["light", "dark"]
 
 
@@ -119,7 +119,7 @@ class Crowd:
         context = await self._browser.new_context(
             color_scheme=theme, reduced_motion="reduce", viewport={"width": width, "height": 900}
         )
-        context.set_default_timeout(SECONDS * 1000)
+        context.set_default_timeout(HANGS * 1000)
         visitor = Visitor(site, tenant, context, await context.new_page())
         visitor.watch(visitor.page)
         self._visitors.append(visitor)

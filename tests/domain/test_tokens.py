@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from teamvars.domain.times import LATEST, microseconds, moment
-from teamvars.domain.tokens import TokenDraft, can_expire
+from teamvars.domain.tokens import LIFETIME, TokenDraft, can_expire
 from teamvars.web.http.formats import timestamp
 
 
@@ -25,11 +25,19 @@ from teamvars.web.http.formats import timestamp
 )
 def test_a_token_expires_at_a_time_that_can_be_written(expired_at: str, allowed: bool) -> None:
     draft = TokenDraft(expired_at=expired_at)
-    assert [fault.pointer for fault in draft.all_faults(0)] == (
+    assert [fault.pointer for fault in draft.all_faults(0, None)] == (
         [] if allowed else ["/data/attributes/expired-at"]
     )
     if allowed:
-        assert can_expire(draft.expires_at(), 0)
+        assert can_expire(draft.expires_at(0, None), 0)
+
+
+@pytest.mark.parametrize(
+    ("latest", "ends"), [(None, LIFETIME), (LIFETIME + 1, LIFETIME), (7, 7), (LATEST, LIFETIME)]
+)
+def test_a_token_that_says_no_end_has_one(latest: int | None, ends: int) -> None:
+    assert TokenDraft().expires_at(0, latest) == ends
+    assert TokenDraft().all_faults(0, latest) == []
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

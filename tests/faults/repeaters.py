@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import httpx
 
+from tests.support.patience import HANGS
 from tests.support.tenant import JSON_API
 
 CLIENTS = 12
@@ -64,7 +65,7 @@ class Repeaters:
 
     async def work_until(self, retries: int) -> None:
         """Makes tokens until so many requests were sent again; then ends what was begun."""
-        async with httpx.AsyncClient(timeout=30) as client, asyncio.TaskGroup() as group:
+        async with httpx.AsyncClient(timeout=HANGS) as client, asyncio.TaskGroup() as group:
             for team, token in self._callers:
                 group.create_task(self._work(client, team, token, retries))
 
@@ -89,7 +90,7 @@ class Repeaters:
         if self._keys:
             headers["Idempotency-Key"] = change.name
         # Some clients hang up, before or after the change is made.
-        patience = random.uniform(0.001, 0.05) if random.random() < 0.2 else 30
+        patience = random.uniform(0.001, 0.05) if random.random() < 0.2 else HANGS
         try:
             async with asyncio.timeout(patience):
                 answer = await client.post(url, json=_DOCUMENT, headers=headers)

@@ -15,6 +15,7 @@ import pytest
 from tests.faults.forgetful import ForgetfulHost
 from tests.faults.server_under_load import ServerUnderLoad, server_under_load
 from tests.support.commands import Host
+from tests.support.patience import HANGS
 from tests.support.tenant import JSON_API, variable_document
 
 TOGETHER = 6
@@ -63,7 +64,7 @@ def injected(hit: ServerUnderLoad, fault: str) -> Iterator[None]:
 async def create(hit: ServerUnderLoad, *keys: str) -> Told:
     """Creates variables at the same time."""
     headers = {"Authorization": f"Bearer {hit.token}", "Content-Type": JSON_API}
-    async with httpx.AsyncClient(base_url=hit.server.url, headers=headers, timeout=30) as client:
+    async with httpx.AsyncClient(base_url=hit.server.url, headers=headers, timeout=HANGS) as client:
         answers = await asyncio.gather(
             *(client.post(hit.path, json=variable_document(key=key)) for key in keys)
         )
@@ -86,7 +87,7 @@ def read(hit: ServerUnderLoad) -> set[str] | None:
 
 async def until_read(hit: ServerUnderLoad) -> set[str]:
     """The keys that are there, as soon as reads are answered."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANGS):
         while True:
             if (there := read(hit)) is not None:
                 return there

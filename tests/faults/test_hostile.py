@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,14 +19,15 @@ import pytest
 from tests.faults.hostile.assault import FIGURES, GLANCE, assault
 from tests.faults.hostile.attack import Attack
 from tests.faults.hostile.attacks import ATTACKS, neighbours
-from tests.faults.hostile.finding import MOST_REFUSAL_BYTES, Finding
+from tests.faults.hostile.finding import MOST_REFUSAL_BYTES, Finding, Limits
 from tests.faults.hostile.target import Target, target
 from tests.faults.hostile.watch import forget_peak, peak_mib, workers_of
 from tests.faults.hostile.wire import UNANSWERED, Answer
 from tests.faults.server_under_load import on_postgres, server_under_load
 from tests.faults.unfair import UnfairHost
 from tests.support.commands import Host
-from tests.support.server import START_SECONDS, is_ready
+from tests.support.patience import wait_until
+from tests.support.server import is_ready
 
 PAUSE = 2.0
 ENGINES = ("sqlite", "postgres")
@@ -106,10 +106,7 @@ def test_a_server_whose_workers_are_killed_twice_within_seconds_goes_on(tmp_path
 
 def until(reached: Callable[[], bool]) -> None:
     """Returns once it is so."""
-    deadline = time.monotonic() + START_SECONDS
-    while not reached():
-        assert time.monotonic() < deadline, "The server does not come back."
-        time.sleep(0.02)
+    wait_until(reached)
 
 
 # Controls
@@ -147,7 +144,7 @@ async def kill(attacked: Target, seconds: float) -> list[Answer]:
 @pytest.mark.parametrize("attacked", ["sqlite"], indirect=True)
 async def test_harm_is_found_out(attacked: Target) -> None:
     control = Attack("a control", stop, frozenset({200, 400}), frozenset({200}))
-    stopped = await assault(attacked, control, GLANCE)
+    stopped = await assault(attacked, control, replace(GLANCE, limits=Limits(1, 0, 0, PAUSE / 2)))
     assert stopped.faults == (
         "1 x not answered",
         "1 x 500",

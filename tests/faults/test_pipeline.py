@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.server_under_load import on_postgres
 from tests.support.commands import Host
+from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment, serve_deployment
 from tests.support.tenant import Tenant, build_tenant
 from tests.test_documents import ROOT
@@ -64,7 +65,7 @@ async def run_and_kill(served: ServedDeployment, rounds: int, folder: Path) -> i
         cut += begun.poll() is None
         served.server.kill()
         served.server.start()
-        out, err = begun.communicate(timeout=60)
+        out, err = begun.communicate(timeout=HANGS)
         assert begun.returncode == 0, out + err
         found = await tenant.variables()
         assert {v["attributes"]["key"]: v["attributes"]["value"] for v in found} == wanted

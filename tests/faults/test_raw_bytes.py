@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import resource
 import socket
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,19 +11,13 @@ import httpx
 import pytest
 
 from teamvars.web.http.budgets import MAX_BODY_BYTES
-from teamvars.web.http.request import BODY_SECONDS, DRAIN_SECONDS
+from tests.support.patience import HANGS, wait_until
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant
 
 CLOSED = 0
 """In the place of a status: the connection ends without an answer."""
 
-HANGS = 5.0
-"""Seconds after which silence is a hang, where no time-out is what is tested."""
-
-HEADER_SECONDS = 10.0
-BLOCKED = HEADER_SECONDS / 2
-"""Seconds: whoever waits for connections that say nothing, waits longer; a busy host does not."""
 DOCUMENT = b'{"data":{"type":"vars","attributes":{"key":"raw","description":"","category":"env"}}}'
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -234,48 +227,48 @@ def test_a_hundred_requests_in_one_piece_get_a_hundred_answers(wire: Wire) -> No
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
 def test_a_body_cut_short_is_refused_and_changes_nothing(wire: Wire, method: str) -> None:
     path = wire.vars if method == "POST" else wire.variable
-    before = httpx.get(wire.served.server.url + wire.vars, headers=authorization(wire)).content
+    before = httpx.get(
+        wire.served.server.url + wire.vars, headers=authorization(wire), timeout=HANGS
+    ).content
     by_length = wire.request(method, path, "Content-Length: 500", body=DOCUMENT)
     by_chunks = wire.chunked(method, path, b"500\r\n" + DOCUMENT)
     for sent in (by_length, by_chunks, by_length[: len(by_length) // 3]):
         (status,) = wire.statuses(sent, cut=True)
         assert status in (400, CLOSED)
-    after = httpx.get(wire.served.server.url + wire.vars, headers=authorization(wire)).content
+    after = httpx.get(
+        wire.served.server.url + wire.vars, headers=authorization(wire), timeout=HANGS
+    ).content
     assert after == before
     assert wire.is_well()
 
 
 async def test_who_sends_slowly_is_cut_off_and_keeps_nobody_waiting(wire: Wire) -> None:
-    """The time-outs are the server's own, so this takes as long as the longest of them."""
+    """The time-outs are the server's own, so this takes as long as the longest of them. Were there
+    none, it would not end: a byte goes out every second for ever.
+    """
     slow_body = wire.request("POST", wire.vars, "Content-Length: 60")
     unwanted = wire.request("POST", wire.vars, "Content-Length: 60", who="nobody's")
-    longest = BODY_SECONDS + DRAIN_SECONDS
-    limits = [
-        (b"", CLOSED, HEADER_SECONDS),  # says nothing
-        (b"GET /healthz HTTP/1.1\r\nX-Slow: ", CLOSED, HEADER_SECONDS),
-        (slow_body, 408, longest),
-        (unwanted, 401, DRAIN_SECONDS),
-    ]
-    slow = [asyncio.create_task(trickled(wire, sent)) for sent, _, _ in limits for _ in range(20)]
-    waits = []
-    async with httpx.AsyncClient(headers=authorization(wire)) as client:
+    ends = [
+        (b"", CLOSED),  # says nothing
+        (b"GET /healthz HTTP/1.1\r\nX-Slow: ", CLOSED),
+        (slow_body, 408),
+        (unwanted, 401),
+    ] * 20
+    slow = [asyncio.create_task(trickled(wire, sent)) for sent, _ in ends]
+    answered_beside = 0
+    async with httpx.AsyncClient(headers=authorization(wire), timeout=HANGS) as client:
         while not all(task.done() for task in slow):
-            begun = time.monotonic()
             answer = await client.get(wire.served.server.url + wire.vars)
             assert answer.status_code == 200
-            waits.append(time.monotonic() - begun)
+            answered_beside += not all(task.done() for task in slow)
             await asyncio.sleep(0.1)
-    expected = [limit for limit in limits for _ in range(20)]
-    for task, (_, status, seconds) in zip(slow, expected, strict=True):
-        assert task.result()[0] == status
-        assert task.result()[1] < seconds + HANGS
-    assert sorted(waits)[len(waits) * 99 // 100] < BLOCKED
+    assert [task.result() for task in slow] == [status for _, status in ends]
+    assert answered_beside
     assert wire.is_well()
 
 
-async def trickled(wire: Wire, sent: bytes) -> tuple[int, float]:
-    """The status got by sending this and then, for ever, a byte a second; and after how long."""
-    begun = time.monotonic()
+async def trickled(wire: Wire, sent: bytes) -> int:
+    """The status got by sending this and then, for ever, a byte a second."""
     reader, writer = await asyncio.open_connection("127.0.0.1", wire.served.server.port)
     writer.write(sent)
     answered = asyncio.create_task(reader.read(12))
@@ -288,7 +281,7 @@ async def trickled(wire: Wire, sent: bytes) -> tuple[int, float]:
         line = answered.result()
     except ConnectionError:
         line = b""
-    return (int(line[9:12]) if line else CLOSED), time.monotonic() - begun
+    return int(line[9:12]) if line else CLOSED
 
 
 def authorization(wire: Wire) -> dict[str, str]:
@@ -313,11 +306,26 @@ async def test_ten_thousand_silent_connections_keep_nobody_waiting(
 
 
 def serve_beside_silence(wire: Wire, count: int) -> None:
-    with contextlib.ExitStack() as silence:
-        for _ in range(count):
-            silence.enter_context(wire.connect())
-        for _ in range(20):
-            begun = time.monotonic()
-            assert wire.statuses(wire.request("GET", wire.vars)) == [200]
-            assert time.monotonic() - begun < BLOCKED
+    """On a busy host the server may have let them go by the time it answers: then once more."""
+    wait_until(lambda: is_served_beside_silence(wire, count))
     assert wire.is_well()
+
+
+def is_served_beside_silence(wire: Wire, count: int) -> bool:
+    """Whether all of those connections were still there after some answers."""
+    with contextlib.ExitStack() as connected:
+        silent = [connected.enter_context(wire.connect()) for _ in range(count)]
+        for _ in range(20):
+            assert wire.statuses(wire.request("GET", wire.vars)) == [200]
+        return is_open(silent[0])
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Whether the other end still holds a connection on which it has nothing to say."""
+    connection.setblocking(False)
+    try:
+        return bool(connection.recv(1))
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False

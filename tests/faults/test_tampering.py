@@ -4,6 +4,7 @@ The commands run as an operator runs them, on a copy of a store that a real serv
 """
 
 import random
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from teamvars.storage.engines import database_for
 from tests.faults.server_under_load import server_under_load
 from tests.support.commands import Host
 from tests.support.postgres import Postgres
+from tests.support.server import Server
 from tests.support.tenant import JSON_API, variable_document
 
 ENTRIES = 12
@@ -49,6 +51,7 @@ class Filled:
 
     host: Host
     stream: str
+    token: str
     postgres: Postgres | None
 
     def copy(self, folder: Path) -> Host:
@@ -74,7 +77,7 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         for n in range(ENTRIES):
             _create(client, hit.path, f"key-{n}")
         server.terminate()
-    return Filled(hit.server.host, hit.path.split("/")[4], postgres)
+    return Filled(hit.server.host, hit.path.split("/")[4], hit.token, postgres)
 
 
 def _create(client: httpx.Client, path: str, key: str) -> None:
@@ -161,3 +164,49 @@ async def test_a_store_that_was_tampered_with_is_found_out_at_the_first_broken_e
         found = host.run("audit", "verify")
         assert found.code == 3, f"{how} at {at}"
         assert f"{filled.stream} entry {at}:" in found.out, f"{how} at {at}: {found.out}"
+
+
+def wiped(stream: str, _: int) -> list[Statement]:
+    """All entries are gone, and the stream's row says that there never was one."""
+    link = f"UPDATE streams SET link = (SELECT previous {_IN_STREAM} = $2), sequence = 0"  # noqa: S608 - constants
+    return [
+        (f"{link} WHERE id = $1", (stream, 1)),
+        (f"DELETE {_IN_STREAM} > 0", (stream,)),
+    ]
+
+
+@pytest.mark.parametrize("how", [cut_off, wiped])
+async def test_no_change_makes_a_cut_trail_whole_and_an_operator_may_accept_it(
+    filled: Filled, tmp_path: Path, how: Callable[[str, int], list[Statement]]
+) -> None:
+    host = filled.copy(tmp_path)
+    path = f"/api/v2/workspaces/{filled.stream}"
+    await tamper(host, how(filled.stream, ENTRIES - 2))
+    told = f"trail: Streams that were altered outside of the service (1): {filled.stream}"
+    assert told in host.run("doctor").out
+    with Server(host) as server, server.client(filled.token) as client:
+        client.headers["Content-Type"] = JSON_API
+        for method, place, document in (
+            ("POST", f"{path}/vars", variable_document(key="after")),
+            ("DELETE", path, None),
+        ):
+            answer = client.request(method, place, json=document)
+            assert answer.status_code == 503, answer.text
+            assert answer.json()["errors"][0]["code"] == "trail_altered"
+            assert answer.json()["errors"][0]["meta"] == {"stream": filled.stream}
+            assert "Retry-After" not in answer.headers
+        found = host.run("audit", "verify")
+        assert found.code == 3
+        digest = re.findall(f"^{filled.stream} found: ([0-9a-f]{{64}})$", found.out, re.M)[0]
+        asked = "audit", "accept", filled.stream, "--reason", "three entries are gone", "--found"
+        assert host.run(*asked, "0" * 64).code == 6
+        accepted = host.run(*asked, digest)
+        assert accepted.code == 0, accepted.err
+        assert host.run("audit", "verify").code == 3
+        _create(client, f"{path}/vars", "after")
+        place = accepted.out.strip()
+        assert host.run("audit", "verify", "--accepted", place).code == 0
+        content = host.run("doctor").out
+        assert "ok       trail:" in content
+        assert "ok       rows:" in content
+    assert server.log.count("the audit trail was altered") == 1

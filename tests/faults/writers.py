@@ -9,6 +9,7 @@ from uuid import uuid4
 import httpx
 
 from tests.faults.journal import Write
+from tests.support.patience import HANGS
 from tests.support.tenant import JSON_API, variable_document
 
 WRITERS = 8
@@ -31,7 +32,7 @@ class Writers:
         """They begin, and end with the block, each with the answer to its last request."""
         self._going_on = True
         async with (
-            httpx.AsyncClient(base_url=self._url, timeout=30) as client,
+            httpx.AsyncClient(base_url=self._url, timeout=HANGS) as client,
             asyncio.TaskGroup() as group,
         ):
             for _ in range(WRITERS):
@@ -62,7 +63,7 @@ class Writers:
         await self._until(lambda: self.refused >= wanted)
 
     async def _until(self, reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(60), self._progress:
+        async with asyncio.timeout(HANGS), self._progress:
             await self._progress.wait_for(reached)
 
     async def _write(self, client: httpx.AsyncClient) -> None:

@@ -1,4 +1,6 @@
-"""Every hostile source is parsed or refused in 1 s, evaluated or refused in 2 s, in 100 MiB."""
+"""Every hostile source is evaluated or refused at some times the cost of a harmless one that is as
+long, in 100 MiB.
+"""
 
 import gc
 import subprocess
@@ -14,6 +16,8 @@ from teamvars.hcl import HclError, evaluate, parse
 from teamvars.hcl.expression import Expression
 
 FULL = 262_144
+TIMES_AS_MUCH = 60
+"""Three times what the worst takes; what grew with the square would take thousands."""
 
 
 def nested(opening: str, closing: str, count: int, middle: str) -> str:
@@ -122,21 +126,30 @@ def small_heap() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.fixture(scope="module")
+def harmless() -> float:
+    """The seconds that a source as long as may be takes which means no harm."""
+    return min(seconds("[" + '"some text", ' * (FULL // 13 - 1) + "]") for _ in range(3))
+
+
+def seconds(source: str) -> float:
+    """The processor's own time: what the machine does for others is not this package's doing."""
+    begun = time.process_time()
+    evaluated(expression_of(source))
+    return time.process_time() - begun
+
+
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_source_is_read_in_a_second_and_evaluated_in_two(name: str) -> None:
-    # The processor's own time: what the machine does for others is not this package's doing.
-    start = time.process_time()
-    expression = expression_of(HOSTILE[name])
-    parsed = time.process_time()
-    evaluated(expression)
-    assert parsed - start < 1
-    assert time.process_time() - parsed < 2
+def test_a_hostile_source_costs_no_more_than_some_times_a_harmless_one(
+    name: str, harmless: float
+) -> None:
+    assert seconds(HOSTILE[name]) < TIMES_AS_MUCH * harmless
 
 
 def test_hostile_sources_fit_in_100_mib() -> None:
     here = Path(__file__).resolve().parent
     command = [sys.executable, "-c", MEASURED, str(here), str(here.parents[1] / "src")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
     assert int(done.stdout) < 100 * 1024  # kibibytes
 
 

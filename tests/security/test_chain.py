@@ -1,14 +1,27 @@
 """The audit chain: whoever alters it without the keyring is found out, and where."""
 
+import ast
 import random
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from teamvars.domain.audit import AuditEntry, Stream
+import teamvars
+from teamvars.domain.audit import (
+    Actor,
+    AlteredStream,
+    AuditEntry,
+    Event,
+    HeldStream,
+    Stream,
+)
+from teamvars.domain.audit_acceptances import Acceptance
+from teamvars.domain.audit_actions import ACCEPT
 from teamvars.security import keyring
-from teamvars.security.chain import GENESIS, Chain
+from teamvars.security.chain import GENESIS, Chain, digest_of, number_above, row_digest
 from teamvars.security.keyring import Keyring, KeySet
 from tests.security.samples import as_version_1, event
 
@@ -18,7 +31,7 @@ CHAIN = Chain(KEYS)
 FIELDS = AuditEntry._fields[:-1]  # the last is not authenticated
 
 
-def history(chain: Chain = CHAIN, stream_id: str = "ws-1") -> tuple[list[AuditEntry], Stream]:
+def history(chain: Chain = CHAIN, stream_id: str = "ws-1") -> tuple[list[AuditEntry], HeldStream]:
     """A stream's entries, and the stream after them."""
     stream, entries = chain.open(stream_id, "org-1"), []
     for number in range(1, LENGTH + 1):
@@ -135,6 +148,79 @@ def test_all_entries_of_another_stream_do_not_pass_for_this_ones() -> None:
     assert broken_at(renamed, (stream.sequence, stream.link)) == 1
 
 
+def branch(name: str, length: int = 3) -> tuple[list[AuditEntry], HeldStream]:
+    """One of two authentic histories of one stream, which differ from the first entry on."""
+    stream, entries = CHAIN.open("ws-1", "org-1"), []
+    for number in range(1, length + 1):
+        entry, stream = CHAIN.extend(stream, replace(event(number), request_id=f"{name}{number}"))
+        entries.append(entry)
+    return entries, stream
+
+
+A, A_END = branch("A")
+B, B_END = branch("B")
+SHORT, SHORT_END = branch("A", 2)
+OTHER = history(stream_id="ws-2")[0]
+ALL = {**{f"A{n}": A[n - 1] for n in (1, 2, 3)}, **{f"B{n}": B[n - 1] for n in (1, 2, 3)}}
+ALL |= {f"O{n}": OTHER[n - 1] for n in (1, 2, 3)}
+WAYS = {
+    "the first branch": ("A1 A2 A3", None),
+    "the other branch": ("B1 B2 B3", None),
+    "spliced and back": ("A1 B2 A3", 2),
+    "spliced at the start": ("B1 A2 A3", 2),
+    "spliced at the end": ("A1 A2 B3", 3),
+    "spliced, two of the other": ("A1 B2 B3", 2),
+    "reordered at the start": ("A2 A1 A3", 1),
+    "reordered at the end": ("A1 A3 A2", 2),
+    "turned around": ("A3 A2 A1", 1),
+    "the first twice": ("A1 A1 A2 A3", 2),
+    "one in the middle twice": ("A1 A2 A2 A3", 3),
+    "the last twice": ("A1 A2 A3 A3", 4),
+    "a number of both": ("A1 A2 B2 A3", 3),
+    "a gap at the start": ("A2 A3", 1),
+    "a gap": ("A1 A3", 2),
+    "the last is missing": ("A1 A2", 3),
+    "the last alone": ("A3", 1),
+    "nothing": ("", 1),
+    "one of another stream": ("A1 O2 A3", 2),
+    "the end of another stream": ("A1 A2 O3", 3),
+    "one of another stream after the end": ("A1 A2 A3 O3", 4),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_authentic_entries_hold_in_the_one_order_in_which_they_were_written(way: str) -> None:
+    names, expected = WAYS[way]
+    entries = [ALL[name] for name in names.split()]
+    end = B_END if way == "the other branch" else A_END
+    assert broken_at(entries, (end.sequence, end.link)) == expected
+
+
+@pytest.mark.parametrize("way", [way for way, (_, at) in WAYS.items() if at is not None])
+def test_no_end_that_could_be_said_of_them_makes_them_hold(way: str) -> None:
+    entries = [ALL[name] for name in WAYS[way][0].split()]
+    ends = [*(one for n in (1, 2, 3) for one in ((n, ALL[f"A{n}"].link), (n, ALL[f"B{n}"].link)))]
+    ends += [(len(entries), entry.link) for entry in entries] + [(0, GENESIS)]
+    whole = {"the last is missing": (2, A[1].link), "nothing": (0, GENESIS)}  # the head tells
+    for end in ends:
+        assert (broken_at(entries, end) is None) == (whole.get(way) == end), end
+    for end in whole.values():
+        assert not CHAIN.head_holds(replace(A_END, sequence=end[0], link=end[1]))
+
+
+def test_the_right_link_with_another_number_is_no_end() -> None:
+    for number in (0, 2, 4):
+        assert broken_at(A, (number, A[-1].link)) == 4
+
+
+def test_a_splice_is_found_at_its_first_entry_with_the_head_of_either_branch() -> None:
+    for end in (A_END, B_END):
+        assert broken_at([A[0], B[1], A[2]], (end.sequence, end.link)) == 2
+        assert broken_at([A[0], B[1], B[2]], (end.sequence, end.link)) == 2
+    assert not CHAIN.head_holds(replace(A_END, head=B_END.head))
+    assert not CHAIN.head_holds(replace(SHORT_END, head=A_END.head))
+
+
 @pytest.mark.parametrize("kept", range(LENGTH))
 def test_a_cut_off_end_is_found_also_when_the_streams_row_was_moved_back(kept: int) -> None:
     left = ENTRIES[:kept]
@@ -212,3 +298,139 @@ def test_an_entry_passes_for_no_other_version_and_with_no_other_address(
     altered[place] = before._replace(version=version, address=address)
     expected = None if altered[place] == before else place + 1
     assert broken_at(altered, end) == expected
+
+
+TAKEN = Event(
+    Actor("user", "user-1"), "req-1", "token.revoke", *("authentication-tokens", "at-1"), {}, 1
+)
+
+
+def altered(stream: HeldStream, **columns: Any) -> AlteredStream:
+    checked = CHAIN.check(replace(stream, **columns))
+    assert isinstance(checked, AlteredStream)
+    return checked
+
+
+def test_a_stream_that_was_not_touched_is_held_once_it_is_checked() -> None:
+    assert CHAIN.check(Stream(*msgspec.structs.astuple(STREAM))) == STREAM
+
+
+@pytest.mark.parametrize("name", ["id", "sequence", "link", "head"])
+def test_an_altered_row_is_no_held_stream(name: str) -> None:
+    altered(STREAM, **{name: other_value(getattr(STREAM, name))})
+
+
+@pytest.mark.parametrize("name", ["sequence", "link", "head"])
+@pytest.mark.parametrize("value", ["text", 1.5, None, b""], ids=repr)
+def test_a_row_with_what_was_never_written_is_altered_and_no_error(name: str, value: Any) -> None:
+    altered(STREAM, **{name: value})
+
+
+@pytest.mark.parametrize(("row", "last"), [(3, 6), (6, 6), (9, 6), (0, None), (0, 6), (3, 3)])
+def test_what_is_taken_away_stands_above_all_there_is_and_the_break_stays(
+    row: int, last: int | None
+) -> None:
+    entry, after = CHAIN.carry(altered(STREAM, sequence=row, head=b"?"), last, TAKEN)
+    assert entry.sequence == after.sequence == max(row, last or 0) + 1
+    assert CHAIN.holds(entry)
+    assert not CHAIN.head_holds(after)
+    assert isinstance(CHAIN.check(after), AlteredStream)
+    assert after.head not in (STREAM.head, b"?")
+
+
+def test_what_is_taken_away_twice_moves_the_head_twice_and_never_makes_it_hold() -> None:
+    cut = altered(STREAM, sequence=3, link=ENTRIES[2].link)
+    first, after = CHAIN.carry(cut, 3, TAKEN)
+    second, last = CHAIN.carry(after, 4, TAKEN)
+    assert len({cut.head, after.head, last.head}) == 3
+    assert broken_at([*ENTRIES[:3], first, second], (5, second.link)) is None  # but for the head
+    assert not CHAIN.head_holds(last)
+
+
+def test_where_no_number_is_left_above_nobody_foresees_the_one_that_is_taken() -> None:
+    full = altered(STREAM, sequence=2**63 - 1)
+    numbers = {CHAIN.carry(full, 6, TAKEN)[0].sequence for _ in range(3)}
+    assert len(numbers) == 3
+    assert all(2**62 <= number < 2**63 - 1 for number in numbers)
+    assert number_above(full, 6) is None
+
+
+def accepted_after(entries: list[AuditEntry], row: Stream) -> tuple[AuditEntry, HeldStream]:
+    """An acceptance of these entries and that row, and the stream that goes on from it."""
+    digest = digest_of(row_digest(row), entries)
+    number = number_above(row, entries[-1].sequence if entries else None)
+    assert number is not None
+    made = Acceptance("ws-1", number, digest.hex(), row_digest(row).hex(), "why")
+    what = Event(Actor.operator("root"), "req-1", ACCEPT, "streams", "ws-1", made.details(), 1)
+    return CHAIN.accept(row, number, what, digest)
+
+
+CUT = replace(STREAM, sequence=3, link=ENTRIES[2].link)
+LEFT = [ENTRIES[0], *ENTRIES[2:]]
+
+
+@pytest.mark.parametrize("left", [ENTRIES[:3], LEFT, [], ENTRIES], ids=["cut", "gap", "-", "all"])
+def test_a_stream_goes_on_from_what_was_accepted(left: list[AuditEntry]) -> None:
+    entry, accepted = accepted_after(left, CUT)
+    following, after = CHAIN.extend(accepted, event(9))
+    assert broken_at([*left, entry, following], (after.sequence, after.link)) is None
+    assert CHAIN.head_holds(after)
+
+
+@pytest.mark.parametrize("place", range(len(LEFT)))
+@pytest.mark.parametrize("name", [*FIELDS, "deleted", "added", "swapped"])
+def test_whatever_was_accepted_may_never_change_again(name: str, place: int) -> None:
+    entry, _ = accepted_after(LEFT, CUT)
+    found = [*LEFT]
+    if name == "deleted":
+        del found[place]
+    elif name == "added":
+        found.insert(place, ENTRIES[1])
+    elif name == "swapped":
+        found[place], found[place - 1] = found[place - 1], found[place]
+    else:
+        found[place] = found[place]._replace(**{name: other_value(getattr(found[place], name))})
+    assert broken_at([*found, entry], (entry.sequence, entry.link)) == entry.sequence
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_entry_of_an_acceptance_is_authentic_or_none(name: str) -> None:
+    entry, accepted = accepted_after(LEFT, CUT)
+    edited = entry._replace(**{name: other_value(getattr(entry, name))})
+    assert broken_at([*LEFT, edited], (accepted.sequence, accepted.link)) is not None
+
+
+def test_a_second_acceptance_covers_the_first() -> None:
+    first, after = accepted_after(LEFT, CUT)
+    entry, last = CHAIN.extend(after, event(9))
+    cut = [*LEFT, first]
+    second, end = accepted_after(cut, replace(last, head=b"?"))
+    assert broken_at([*cut, second], (end.sequence, end.link)) is None
+    assert broken_at([*LEFT, second], (end.sequence, end.link)) == second.sequence
+    assert broken_at([*cut, entry, second], (end.sequence, end.link)) == second.sequence
+
+
+def test_an_acceptance_of_another_stream_is_none_of_this_one() -> None:
+    foreign, _ = accepted_after(LEFT, CUT)
+    renamed = foreign._replace(stream_id="ws-1", subject_id="ws-1", sequence=3)
+    assert broken_at([*ENTRIES[:2], renamed], (3, renamed.link)) == 3
+    assert CHAIN.acceptances("ws-2", [foreign]) == []
+
+
+def test_the_version_of_a_list_does_not_show_the_head_and_is_the_same_on_every_node() -> None:
+    version = CHAIN.version_of(STREAM)
+    assert version == Chain(KEYS).version_of(STREAM)
+    assert STREAM.head.hex() not in version
+    assert version != CHAIN.version_of(replace(STREAM, head=bytes(32)))
+    assert version != Chain(keyring.generate()).version_of(STREAM)
+
+
+def test_nobody_but_the_chain_says_of_a_stream_that_it_was_checked() -> None:
+    """Types prove that all else comes by `Chain.check`, as long as nothing else makes them."""
+    made_in = set()
+    for path in Path(teamvars.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Name) and called.id in ("HeldStream", "AlteredStream"):
+                made_in.add(path.name)
+    assert made_in == {"chain.py"}

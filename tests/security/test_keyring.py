@@ -4,6 +4,9 @@ import base64
 import json
 import os
 import resource
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,17 @@ import pytest
 
 from teamvars.security import keyring
 from teamvars.security.keyring import KeyringError
+
+# The system ends it once the file has ten bytes.
+KILLED_WHILE_WRITING = """
+import resource, signal, sys
+from pathlib import Path
+from teamvars.security import keyring
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+keyring.save_new(keyring.generate(), Path(sys.argv[1]))
+"""
 
 
 @pytest.fixture
@@ -63,6 +77,15 @@ def test_a_file_that_could_not_be_written_whole_is_not_left_behind(path: Path) -
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not path.exists()
     keyring.save_new(keyring.generate(), path)
+
+
+def test_who_is_killed_while_it_is_written_leaves_no_part_of_it(path: Path) -> None:
+    """Else `init` would find a damaged keyring for ever, of which there is no copy."""
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(path)], check=False)
+    assert killed.returncode == -signal.SIGXFSZ
+    assert not path.exists()
+    keyring.save_new(keyring.generate(), path)
+    keyring.load(path)
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o604, 0o660, 0o666, 0o644])

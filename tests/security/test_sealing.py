@@ -91,6 +91,37 @@ def test_a_value_does_not_open_once_it_was_continued() -> None:
         KEY.open(SEALED + b"\0", VARIABLE)
 
 
+LINK = "ou-1", b"hash of the link"
+SEALED_SECRET = KEY.seal_secret(CANARY, *LINK)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [("ou-2", LINK[1]), (LINK[0], b"hash of another")],
+    ids=["another membership", "another link"],
+)
+def test_the_secret_of_an_invitation_does_not_open_anywhere_else(place: tuple[str, bytes]) -> None:
+    assert KEY.open_secret(SEALED_SECRET, *LINK) == CANARY
+    with pytest.raises(SealBroken):
+        KEY.open_secret(SEALED_SECRET, *place)
+
+
+def test_the_secret_of_an_invitation_is_its_organizations_and_its_key_versions() -> None:
+    master = b"k" * 32
+    sealed = DataKey(master, "org-1", 1).seal_secret(CANARY, *LINK)
+    assert DataKey(master, "org-1", 1).open_secret(sealed, *LINK) == CANARY
+    for organization, version in (("org-2", 1), ("org-1", 2)):
+        with pytest.raises(SealBroken):
+            DataKey(master, organization, version).open_secret(sealed, *LINK)
+
+
+def test_neither_a_value_opens_as_a_secret_nor_a_secret_as_a_value() -> None:
+    with pytest.raises(SealBroken):
+        KEY.open(SEALED_SECRET, VARIABLE)
+    with pytest.raises(SealBroken):
+        KEY.open_secret(SEALED, *LINK)
+
+
 def test_the_same_value_is_sealed_differently_each_time() -> None:
     assert len({KEY.seal(CANARY, VARIABLE) for _ in range(1000)}) == 1000
 

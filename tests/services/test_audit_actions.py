@@ -4,7 +4,8 @@ from collections import defaultdict
 
 from teamvars import wiring
 from teamvars.domain.access import Caller
-from teamvars.domain.applies import ApplyDraft, CopyDraft, OnConflict
+from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft, OnConflict
+from teamvars.domain.audit_acceptances import Acceptance
 from teamvars.domain.audit_actions import ACTIONS
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.grants import AccessType
@@ -18,6 +19,7 @@ from teamvars.security.tokens import hash_token
 from teamvars.services.accounts import Disabling
 from teamvars.services.operator_invitations import Asked
 from teamvars.storage.database import Transaction
+from tests.services.altered_trails import execute
 from tests.services.calls import AS_WRITTEN, Calls, caller
 from tests.services.test_audit import all_kinds_of_changes
 from tests.support.deployment import open_deployment, operator, secret_of
@@ -84,7 +86,7 @@ async def use_contents(calls: Calls) -> None:
     for value in ("1", "2"):
         wanted = VariableDraft(key="copied", category=Category.ENV, value=value)
         await services.applies.apply(
-            owner, tenant.workspaces["payments"], ApplyDraft([wanted]), ANY_VERSION
+            owner, tenant.workspaces["payments"], ApplyDraft([ItemDraft(wanted)]), ANY_VERSION
         )
         copy = CopyDraft(tenant.workspaces["payments"], on_conflict=OnConflict.REPLACE)
         await services.copies.copy(*place, copy)
@@ -103,12 +105,23 @@ async def use_organizations(calls: Calls) -> None:
     await calls.services.organizations.delete(admin, f"new-{name}", force=True)
 
 
+async def use_trails(calls: Calls) -> None:
+    """One altered, and accepted."""
+    stream = calls.tenant.workspaces["network"]
+    touch = "UPDATE streams SET head = link WHERE id = $1"
+    await execute(calls.services.database, stream, touch)
+    _, (found,) = await calls.services.audit.verify()
+    wanted = Acceptance(stream, 0, found.found or "", "", "why")
+    await calls.services.audit.accept(operator(), wanted)
+
+
 async def test_every_action_is_written_with_all_its_details(own_calls: Calls) -> None:
     await all_kinds_of_changes(own_calls)
     await use_users(own_calls)
     await use_invitations(own_calls)
     await use_contents(own_calls)
     await use_organizations(own_calls)
+    await use_trails(own_calls)
     found: dict[str, set[str]] = defaultdict(set)
     for entry in await own_calls.services.audit.newest(10_000):
         details = entry.read_details()

@@ -10,6 +10,7 @@ from teamvars.services import audit
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls
 from tests.services.test_audit import all_kinds_of_changes
+from tests.support.patience import until
 
 
 async def whose(tx: Transaction) -> list[tuple[Any, ...]]:
@@ -117,13 +118,12 @@ async def test_housekeeping_finds_it(own_calls: Calls, monkeypatch: pytest.Monke
     await services.database.write(as_an_older_release_writes)
     monkeypatch.setattr(wiring, "HOUSEKEEPING_SECONDS", 0.01)
     chores = asyncio.create_task(wiring._keep_house(services))
-    for _ in range(500):
-        await asyncio.sleep(0.02)
+
+    async def is_filled_in() -> bool:
         found = await services.database.read(whose)
-        if [one for one in found if one[0] != "ws-gone"] == written:
-            break
-    else:
-        pytest.fail("nothing was filled in")
+        return [one for one in found if one[0] != "ws-gone"] == written
+
+    await until(is_filled_in)
     chores.cancel()
 
 

@@ -18,6 +18,7 @@ from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import Examination, Job, TooComplex, examined
 from teamvars.services.code.process import Limits
 from teamvars.services.fair_lock import WAITERS_LIMIT, FairLock
+from tests.support.patience import HANGS
 from tests.support.processes import children, command, environment, is_there, niceness
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -158,7 +159,8 @@ async def test_code_that_has_two_processes_killed_is_too_complex(code: CodeCheck
         for pid in process_ids():
             if niceness(pid) > 0:  # it has confined itself, and has the code soon after
                 await asyncio.sleep(0.2)
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
                 await asyncio.sleep(0.05)
     with pytest.raises(TooComplex):
         await found
@@ -283,7 +285,7 @@ async def test_one_at_a_time_holds_the_lock_and_nobody_is_overtaken_twice() -> N
         if chance.random() < 0.3:
             task.cancel()
     await until_waiting()
-    async with asyncio.timeout(5), lock.held_by("last"):
+    async with asyncio.timeout(HANGS), lock.held_by("last"):
         pass
     for place, (what, who) in enumerate(order):
         if what == "has":
@@ -334,5 +336,5 @@ async def test_who_waits_longer_than_they_may_is_refused_and_forgotten() -> None
         with pytest.raises(Refusal, match="busy"):
             async with lock.held_by("a", seconds=0.01):
                 raise AssertionError("it was held")
-    async with asyncio.timeout(5), lock.held_by("a"):
+    async with asyncio.timeout(HANGS), lock.held_by("a"):
         pass

@@ -30,6 +30,7 @@ from tests.storage.stores import fresh_postgres
 from tests.support.commands import Host
 from tests.support.deployment import open_deployment, operator
 from tests.support.observed_transaction import ObservedTransaction
+from tests.support.patience import until
 from tests.support.postgres import Postgres
 from tests.support.tenant import build_tenant
 
@@ -225,8 +226,9 @@ def _yaml(directory: Directory) -> str:
 
 async def _until_somebody_waits(read: Any) -> None:
     async def waiting(tx: Transaction) -> Sequence[object]:
-        return await tx.fetch("SELECT 1 FROM pg_locks WHERE NOT granted")
+        return await tx.fetch(
+            "SELECT 1 FROM pg_stat_activity "
+            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
 
-    async with asyncio.timeout(30):
-        while not await read(waiting):  # noqa: ASYNC110 - the server knows
-            await asyncio.sleep(0.01)
+    await until(lambda: read(waiting))

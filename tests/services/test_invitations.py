@@ -25,6 +25,7 @@ from teamvars.storage.database import Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller, caller_with, dump, refusal_of
 from tests.support.deployment import open_deployment, operator, secret_of
 from tests.support.mailbox import Mailbox, open_mailbox, plain_text, secret_in
+from tests.support.patience import until
 from tests.support.tenant import Tenant
 
 
@@ -574,12 +575,12 @@ async def test_housekeeping_ends_what_has_expired(
     made, _ = await link(calls, address())
     await age(calls, made)
     house = asyncio.create_task(wiring._keep_house(calls.services))
-    looks = 0
-    while await find(calls, made.id) is not None and looks < 2000:
-        looks += 1
-        await asyncio.sleep(0.01)
+
+    async def is_gone() -> bool:
+        return await find(calls, made.id) is None
+
+    await until(is_gone)
     house.cancel()
-    assert await find(calls, made.id) is None
 
 
 async def a_week_goes_by_for_users(calls: Calls) -> None:

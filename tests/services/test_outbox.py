@@ -21,6 +21,7 @@ from teamvars.services import outbox
 from teamvars.storage import memberships
 from teamvars.storage.database import Transaction
 from tests.faults.canaries import finds
+from tests.services.altered_trails import Place
 from tests.services.calls import Calls, caller, dump
 from tests.support.deployment import open_deployment
 from tests.support.mailbox import (
@@ -33,8 +34,9 @@ from tests.support.mailbox import (
     open_mailbox,
     secret_in,
 )
+from tests.support.patience import HANGS
 from tests.support.server import free_port
-from tests.support.tenant import Tenant
+from tests.support.tenant import Tenant, build_tenant
 
 
 @asynccontextmanager
@@ -167,9 +169,9 @@ async def test_a_server_that_takes_for_ever_is_given_up_for_now(
     mailing: Calls, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(smtp, "SEND_SECONDS", 0.3)
-    mailbox.silence = 5
+    mailbox.silence = 2 * HANGS
     made = await invite(mailing)
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(HANGS):
         assert await mailing.services.outbox.send_next()
     assert await delivery(mailing, made) is Delivery.WAITING
 
@@ -179,14 +181,13 @@ async def test_a_server_that_does_not_say_goodbye_has_said_enough(
     mailing: Calls, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
     """Else whoever is invited would have the same message again and again for a week."""
-    monkeypatch.setattr(smtp, "SEND_SECONDS", 1)
     monkeypatch.setattr(smtp, "QUIT_SECONDS", 0.1)
-    mailbox.parting = 5
+    mailbox.parting = 2 * HANGS
     mailbox.says["RCPT"] = answer
     if answer.startswith("250"):
         mailbox.says.clear()
     made = await invite(mailing)
-    async with asyncio.timeout(4):
+    async with asyncio.timeout(HANGS):
         assert await mailing.services.outbox.send_next()
     went = Delivery.FAILED if mailbox.says else Delivery.SENT
     assert await delivery(mailing, made) is went
@@ -248,18 +249,19 @@ async def test_two_nodes_send_a_message_once(
 async def test_what_is_revoked_or_renewed_while_it_is_sent_stays_so(
     mailing: Calls, mailbox: Mailbox
 ) -> None:
-    mailbox.silence = 0.3
     owner = caller(mailing.tenant, "owner")
     revoked = await invite(mailing)
-    sending = asyncio.create_task(mailing.services.outbox.send_next())
-    await asyncio.sleep(0.1)
-    await mailing.services.memberships.revoke(owner, revoked.id)
+    with mailbox.held():
+        sending = asyncio.create_task(mailing.services.outbox.send_next())
+        await mailbox.met.acquire()
+        await mailing.services.memberships.revoke(owner, revoked.id)
     assert await sending
     assert await delivery(mailing, revoked) is None
     renewed = await invite(mailing)
-    sending = asyncio.create_task(mailing.services.outbox.send_next())
-    await asyncio.sleep(0.1)
-    await mailing.services.invitations.resend(owner, renewed.id)
+    with mailbox.held():
+        sending = asyncio.create_task(mailing.services.outbox.send_next())
+        await mailbox.met.acquire()
+        await mailing.services.invitations.resend(owner, renewed.id)
     assert await sending
     assert await delivery(mailing, renewed) is Delivery.WAITING
     assert await mailing.services.outbox.send_next()
@@ -301,7 +303,10 @@ async def test_a_message_goes_out_at_once_and_those_of_other_processes_soon(
 async def test_it_ends_also_where_a_cancellation_is_lost(
     mailing: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    sending = asyncio.Event()
+
     async def send(_: Mailer, __: Letter) -> None:
+        sending.set()
         try:
             await asyncio.sleep(3600)
         except asyncio.CancelledError:
@@ -310,9 +315,9 @@ async def test_it_ends_also_where_a_cancellation_is_lost(
     monkeypatch.setattr(Mailer, "send", send)
     made = await invite(mailing)
     running = asyncio.create_task(mailing.services.outbox.run())
-    await asyncio.sleep(0.1)
+    await sending.wait()
     running.cancel()
-    done, _ = await asyncio.wait([running], timeout=10)
+    done, _ = await asyncio.wait([running], timeout=HANGS)
     assert done
     assert await delivery(mailing, made) is Delivery.WAITING
 
@@ -373,3 +378,38 @@ async def test_no_secret_and_no_address_is_in_a_log(
     told = "".join(capfd.readouterr())
     assert "was not sent" in told
     assert not finds(f"{told}{server!r}".encode(), email, password)
+
+
+async def test_what_waits_for_an_altered_trail_keeps_no_message_of_another_organization(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    made = [await invite(mailing), await invite(mailing)]
+    other = Calls(await build_tenant(mailing.node), mailing.node)
+    await invite(other)
+    database, stream = mailing.services.database, made[0].organization_id
+    place = await Place.of(database, stream)
+    await invite(mailing)
+    whole = await Place.of(database, stream)
+    await place.put_back(database, stream)  # with a head of its own, and an entry above
+    await wait_over(mailing)
+    assert await mailing.services.outbox.send_next()
+    assert not await mailing.services.outbox.send_next()
+    assert len(mailbox.messages) == 1
+    assert await delivery(mailing, made[0]) is Delivery.WAITING
+    await whole.put_back(database, stream)
+
+
+async def test_a_message_waits_while_the_trail_of_its_organization_does_not_hold(
+    mailing: Calls, mailbox: Mailbox
+) -> None:
+    made = await invite(mailing)
+    database, stream = mailing.services.database, made.organization_id
+    place = await Place.of(database, stream)
+    await execute(mailing, "UPDATE streams SET head = link WHERE id = $1", stream)
+    assert not await mailing.services.outbox.send_next()
+    assert mailbox.messages == []
+    assert await delivery(mailing, made) is Delivery.WAITING
+    await place.put_back(database, stream)
+    await execute(mailing, "UPDATE invitations SET due_at = 0 WHERE due_at IS NOT NULL")
+    assert await mailing.services.outbox.send_next()
+    assert await delivery(mailing, made) is Delivery.SENT

@@ -11,6 +11,8 @@ from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.security.keyring import Keyring
 from teamvars.services import installation
 from teamvars.services.installation import Installation, NotReady, Readiness
+from teamvars.storage.database import Transaction
+from tests.services.calls import Calls
 from tests.support.deployment import Deployment
 
 
@@ -101,3 +103,25 @@ async def test_each_reason_why_it_cannot_be_served_is_logged_once(
         (can, None),
         (cannot, "keyring"),
     ]
+
+
+async def test_a_node_whose_data_keys_do_not_open_is_not_ready_until_they_do(
+    own_calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "REMEMBERED_SECONDS", 0)
+    statuses = []
+    for statement in (
+        "CREATE TABLE kept AS SELECT * FROM data_keys",
+        "UPDATE data_keys SET wrapped = substr(wrapped, 1, 20)",
+        "DELETE FROM data_keys",
+        "INSERT INTO data_keys SELECT * FROM kept",
+    ):
+
+        async def body(tx: Transaction, sql: str = statement) -> None:
+            await tx.execute(sql)
+
+        await own_calls.services.database.write(body)
+        await asyncio.sleep(0.001)
+        answer = await own_calls.node.client.get("http://teamvars.test/readyz")
+        statuses.append(answer.status_code)
+    assert statuses == [200, 503, 503, 200]

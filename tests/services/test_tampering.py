@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars import wiring
-from teamvars.domain.audit import Break
+from teamvars.domain.audit import Break, HeldStream
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.memberships import Status
 from teamvars.security.chain import Chain
@@ -275,16 +275,18 @@ async def write_as_0_1_0(calls: Calls, stream_id: str, many: int) -> None:
 
     async def body(tx: Transaction) -> None:
         (stream,) = (await streams.lock(tx, [stream_id])).values()
+        held = Chain(keys).check(stream)
+        assert isinstance(held, HeldStream)
         for number in range(many):
-            entry, after = Chain(keys).extend(stream, event(number))
+            entry, after = Chain(keys).extend(held, event(number))
             old = as_version_1(entry, keys.audit)
             head = length_prefixed("stream head", stream_id, after.sequence, old.link)
             mac = hmac.digest(keys.audit.keys[old.key_id], head, "sha256")
-            stream = replace(after, link=old.link, head=mac)
+            held = replace(after, link=old.link, head=mac)
             row = (*old[:13], old.link)
             places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
             await tx.execute(f"INSERT INTO audit_entries ({OLD_COLUMNS}) VALUES ({places})", *row)
-        await streams.append_all(tx, [], [stream])
+        await streams.append_all(tx, [], [held])
 
     await calls.services.database.write(body)
 

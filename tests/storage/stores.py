@@ -6,8 +6,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from teamvars.domain.errors import Refusal
+from teamvars.services.upgrades import upgrade
 from teamvars.storage.database import Body, Database, Transaction
 from teamvars.storage.engines import database_for
+from teamvars.storage.migrations import Migration
 from tests.support.postgres import Postgres
 
 
@@ -34,10 +36,16 @@ async def opened(url: str) -> AsyncIterator[Database]:
         yield database
 
 
+async def bring_up(database: Database, *, contract: bool = False) -> list[Migration]:
+    """Does all migrations that are missing, and returns them."""
+    return await upgrade(database, lambda _: None, contract=contract)
+
+
 async def make_things(database: Database) -> None:
-    """A table of notes by id."""
+    """A table of notes by id, in a store that admits every node."""
 
     async def body(tx: Transaction) -> None:
+        await tx.script("CREATE TABLE schema_migrations (admits BIGINT NOT NULL)")
         await tx.script("CREATE TABLE things (id {text} PRIMARY KEY, note {text} NOT NULL)")
 
     await database.migrate(body)

@@ -15,7 +15,6 @@ from teamvars.domain.teams import Team, Visibility
 from teamvars.domain.users import User
 from teamvars.domain.variables import Category, Variable
 from teamvars.storage import (
-    migrations,
     organizations,
     streams,
     teams,
@@ -24,7 +23,7 @@ from teamvars.storage import (
 )
 from teamvars.storage.database import Database, MissingReference, Taken, Transaction
 from teamvars.storage.variables import StoredVariable
-from tests.storage.stores import adding, opened, words
+from tests.storage.stores import adding, bring_up, opened, words
 from tests.support.deployment import Deployment
 
 # What both engines store: neither NUL nor half a character.
@@ -83,7 +82,7 @@ async def schema(empty_url: str) -> AsyncIterator[Database]:
             await tx.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", *row.values())  # noqa: S608
 
     async with opened(empty_url) as database:
-        await database.migrate(migrations.apply_pending)
+        await bring_up(database)
         await database.write(body)
         yield database
 

@@ -1,12 +1,15 @@
 """`write_in_turns`: long transactions that others run beside, on both engines."""
 
 import asyncio
+import threading
+from pathlib import Path
 
 import pytest
 
 from teamvars.storage.database import Database, Taken, Transaction
-from tests.storage.stores import adding, ids
-from tests.support.turns import turns_of_others
+from teamvars.storage.sqlite import SqliteDatabase
+from tests.storage.stores import adding, fresh_sqlite, ids, make_things, opened
+from tests.support.patience import HANGS, until
 
 ADD = "INSERT INTO things (id, note) VALUES ($1, '')"
 
@@ -69,44 +72,48 @@ async def test_what_fails_undoes_all_of_it_and_the_next_goes_on(database: Databa
 
 
 async def test_a_caller_that_is_cancelled_does_not_interrupt_it(database: Database) -> None:
-    inside = asyncio.Event()
+    inside, go_on = asyncio.Event(), asyncio.Event()
 
     async def body(tx: Transaction) -> None:
         inside.set()
-        await asyncio.sleep(0.02)
+        await go_on.wait()
         await tx.execute(ADD, "kept")
+
+    async def both_are_there() -> bool:
+        return await database.read(ids) == ["after", "kept"]
 
     writing = asyncio.create_task(database.write_in_turns(body))
     await inside.wait()
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await writing
+    go_on.set()
     await database.write(adding("after"))
-    for _ in range(100):
-        if len(await database.read(ids)) == 2:
-            break
-        await asyncio.sleep(0.01)
-    assert await database.read(ids) == ["after", "kept"]
+    await until(both_are_there)
 
 
 class Undone(Exception):
     """What the function raises."""
 
 
-async def test_others_go_on_while_a_long_statement_runs(database: Database) -> None:
-    many = (
-        "INSERT INTO things (id, note) WITH RECURSIVE numbers (n) AS "
-        "(SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $1) "
-        "SELECT CAST(n AS TEXT), '' FROM numbers"
-    )
+async def test_others_go_on_while_a_long_statement_runs(tmp_path: Path) -> None:
+    went_on = threading.Event()
 
-    async def body(tx: Transaction) -> int:
-        _, turns = await turns_of_others(tx.execute_long(many, 50_000))
-        await tx.execute("DELETE FROM things WHERE id <> '50000'")
-        return turns
+    def others_went_on(*_: object) -> str:
+        return str(went_on.wait(HANGS))
 
-    assert await database.write_in_turns(body) > 10
-    assert await database.read(ids) == ["50000"]
+    async def body(tx: Transaction) -> None:
+        asyncio.get_running_loop().call_soon(went_on.set)
+        await tx.execute_long("INSERT INTO things (id, note) SELECT 'long', others_went_on()")
+
+    async with opened(fresh_sqlite(tmp_path)) as store:
+        assert isinstance(store, SqliteDatabase)
+        await make_things(store)
+        writer = store._writer.connection()
+        writer.create_scalar_function("others_went_on", others_went_on, 0)
+        await store.write_in_turns(body)
+        rows = await store.read(lambda tx: tx.fetch("SELECT note FROM things"))
+    assert [note for (note,) in rows] == ["True"]
 
 
 async def test_what_a_long_statement_breaks_is_told_and_undone(database: Database) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from teamvars.domain.names import fold
-from teamvars.storage import migrations, users
+from teamvars.storage import lineage, migrations, schemas, users
 from teamvars.storage.database import (
     Body,
     Database,
@@ -16,8 +16,9 @@ from teamvars.storage.database import (
     Taken,
     Transaction,
 )
-from teamvars.storage.migrations import Migration, SchemaMismatch
-from tests.storage.stores import opened, words
+from teamvars.storage.migrations import Migration
+from teamvars.storage.schemas import SchemaMismatch
+from tests.storage.stores import bring_up, opened, words
 
 
 @pytest.fixture
@@ -27,44 +28,33 @@ async def empty(empty_url: str) -> AsyncIterator[Database]:
 
 
 async def pending(database: Database) -> list[Migration]:
-    return migrations.check(await database.read(migrations.applied))
+    there = await database.read(schemas.schema)
+    schemas.check(there)
+    return schemas.missing(there)
 
 
 async def test_an_empty_store_lacks_every_migration(empty: Database) -> None:
-    assert await empty.read(migrations.applied) == {}
-    assert await pending(empty) == migrations.known()
+    assert await empty.read(schemas.schema) == {}
+    assert await pending(empty) == list(migrations.known())
 
 
 async def test_migrating_applies_what_is_missing_and_a_second_time_nothing(
     empty: Database,
 ) -> None:
-    assert await empty.migrate(migrations.apply_pending) == migrations.known()
-    before = await empty.read(migrations.applied)
-    assert await empty.migrate(migrations.apply_pending) == []
-    assert await empty.read(migrations.applied) == before
+    assert await bring_up(empty) == list(migrations.known())
+    before = await empty.read(schemas.schema)
+    assert await bring_up(empty) == []
+    assert await empty.read(schemas.schema) == before
     assert await pending(empty) == []
 
 
 async def test_nodes_that_migrate_at_once_apply_each_migration_once(empty_url: str) -> None:
     async with opened(empty_url) as one, opened(empty_url) as other:
         nodes = (one, other, one, other)
-        applied = await asyncio.gather(*(node.migrate(migrations.apply_pending) for node in nodes))
-        assert sorted(applied, key=len) == [[], [], [], migrations.known()]
+        applied = await asyncio.gather(*(bring_up(node) for node in nodes))
+        done = [migration for each in applied for migration in each]
+        assert sorted(done, key=lambda one: one.number) == list(migrations.known())
         assert await pending(one) == await pending(other) == []
-
-
-async def test_a_schema_of_a_newer_release_is_refused_and_left_alone(empty: Database) -> None:
-    async def from_the_future(tx: Transaction) -> None:
-        await tx.execute(
-            "INSERT INTO schema_migrations (number, name, checksum) VALUES (9999, 'x', 'y')"
-        )
-
-    await empty.migrate(migrations.apply_pending)
-    await empty.write(from_the_future)
-    with pytest.raises(SchemaMismatch, match="newer"):
-        await pending(empty)
-    with pytest.raises(SchemaMismatch, match="newer"):
-        await empty.migrate(migrations.apply_pending)
 
 
 async def test_a_migration_that_is_not_the_one_of_this_release_is_refused(
@@ -73,12 +63,12 @@ async def test_a_migration_that_is_not_the_one_of_this_release_is_refused(
     async def alter(tx: Transaction) -> None:
         await tx.execute("UPDATE schema_migrations SET checksum = 'another' WHERE number = 1")
 
-    await empty.migrate(migrations.apply_pending)
+    await bring_up(empty)
     await empty.write(alter)
     with pytest.raises(SchemaMismatch, match="Migration 1 "):
         await pending(empty)
     with pytest.raises(SchemaMismatch, match="Migration 1 "):
-        await empty.migrate(migrations.apply_pending)
+        await bring_up(empty)
 
 
 async def test_whoever_was_only_invited_before_is_a_placeholder_and_nobody_else(
@@ -128,9 +118,9 @@ async def test_whoever_was_only_invited_before_is_a_placeholder_and_nobody_else(
 
     with monkeypatch.context() as released:
         released.setattr(migrations, "known", lambda: [first])
-        await empty.migrate(migrations.apply_pending)
-    await empty.write(before)
-    await empty.migrate(migrations.apply_pending)
+        await bring_up(empty)
+    await empty.migrate(before)
+    await bring_up(empty)
     assert await empty.read(after) == (["invited"], [f"{name}@B" for name in sorted(ids)])
 
 
@@ -188,10 +178,10 @@ async def test_every_variable_stays_as_it_was_and_gets_its_place_in_the_organiza
     with monkeypatch.context() as released:
         first = migrations.known()[:8]
         released.setattr(migrations, "known", lambda: first)
-        await empty.migrate(migrations.apply_pending)
-    await empty.write(before)
+        await bring_up(empty)
+    await empty.migrate(before)
     kept = await empty.read(rows)
-    await empty.migrate(migrations.apply_pending)
+    await bring_up(empty)
     assert await empty.read(rows) == kept
     assert await empty.read(places) == [("org-1", "zoo"), ("org-1", "ant")] * 3
     with pytest.raises(Taken):
@@ -204,6 +194,76 @@ async def test_every_variable_stays_as_it_was_and_gets_its_place_in_the_organiza
     assert await empty.read(places) == [("org-1", "ant")] * 3
 
 
+async def test_answers_that_may_show_a_value_are_kept_no_longer(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def before(tx: Transaction) -> None:
+        for name, size in (("token", 90), ("variable", 500)):
+            await tx.execute(
+                "INSERT INTO idempotency_records "
+                "(name, principal, key_id, fingerprint, bytes, expires_at, answer) "
+                "VALUES ($1, 'user-1', 'mk', $2, $3, 1, $4)",
+                name,
+                b"",
+                size,
+                bytes(size),
+            )
+
+    async def names(tx: Transaction) -> list[object]:
+        return [row[0] for row in await tx.fetch("SELECT name FROM idempotency_records")]
+
+    with monkeypatch.context() as older:
+        first = migrations.known()[:11]
+        older.setattr(migrations, "known", lambda: first)
+        await bring_up(empty)
+    await empty.migrate(before)
+    await bring_up(empty)
+    assert await empty.read(names) == ["token"]
+
+
+async def test_a_store_and_every_older_copy_of_it_get_one_lineage(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def before(tx: Transaction) -> None:
+        for id_, at in (("mk-later", 1764000000000001), ("mk-b", 17), ("ak-c", 17)):
+            await tx.execute("INSERT INTO keyring_keys VALUES ($1, 'master', $2, $3)", id_, b"", at)
+
+    number = next(one.number for one in migrations.known() if one.name == "lineage")
+    with monkeypatch.context() as older:
+        first = migrations.known()[: number - 1]
+        older.setattr(migrations, "known", lambda: first)
+        await bring_up(empty)
+    assert await empty.read(lineage.find) is None
+    await empty.migrate(before)
+    await bring_up(empty)
+    assert await empty.read(lineage.find) == "store-c-17"
+    await empty.write(lambda tx: lineage.begin(tx, "store-other"))
+    assert await empty.read(lineage.find) == "store-c-17"
+    with pytest.raises(Taken):
+        await empty.write(running("INSERT INTO lineage (id) VALUES ('store-other')"))
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "DROP TABLE schema_migrations",
+        "DELETE FROM schema_migrations",
+        "DELETE FROM schema_migrations WHERE number > 3",
+        "DELETE FROM schema_migrations WHERE number > 7",
+    ],
+)
+async def test_a_part_of_a_store_is_told_from_an_empty_one(empty: Database, cut: str) -> None:
+    await bring_up(empty)
+    await empty.write(running(cut))
+    left = await empty.read(schemas.schema)
+    with pytest.raises(SchemaMismatch, match="holds a part of a store"):
+        await bring_up(empty)
+    assert await empty.read(schemas.schema) == left
+    if not left:
+        with pytest.raises(SchemaMismatch, match="holds a part of a store"):
+            await empty.read(schemas.require_whole)
+
+
 async def test_a_migration_that_fails_half_way_leaves_nothing_behind(empty: Database) -> None:
     async def in_the_way(tx: Transaction) -> None:
         await tx.script("CREATE TABLE variables (id BIGINT)")
@@ -212,9 +272,9 @@ async def test_a_migration_that_fails_half_way_leaves_nothing_behind(empty: Data
         return await tx.fetch("SELECT id FROM keyring_keys")
 
     await empty.migrate(in_the_way)
-    with pytest.raises(Exception, match="already exists"):
-        await empty.migrate(migrations.apply_pending)
-    assert await empty.read(migrations.applied) == {}
+    with pytest.raises(SchemaMismatch, match="holds a part of a store"):
+        await bring_up(empty)
+    assert await empty.read(schemas.schema) == {}
     with pytest.raises(MissingTable):
         await empty.read(keys)
 
@@ -238,6 +298,25 @@ def test_migrations_are_numbered_without_a_gap_and_named() -> None:
     assert len({migration.checksum for migration in known}) == len(known)
 
 
+LAST_BEFORE_THE_FORM = 11
+RELEASED = (1, 16)
+"""The number of each release: 0.1.0, 0.2.0."""
+
+
+def test_a_migration_says_whom_it_admits_and_what_it_means_to_who_does_not_know_it() -> None:
+    for migration in migrations.known()[LAST_BEFORE_THE_FORM:]:
+        kind = "contract" if migration.is_contract else "expand"
+        assert migration.sql.startswith(f"-- {kind}, admits {migration.admits}: "), migration.name
+        before = max(number for number in RELEASED if number < migration.number)
+        assert migration.admits <= (migration.number if migration.is_contract else before)
+
+
+def test_what_a_release_needs_is_a_script_and_what_it_takes_away_is_one_that_comes_last() -> None:
+    for migration in migrations.known():
+        scripts = [at for at, step in enumerate(migration.steps) if isinstance(step, str)]
+        assert scripts == [len(migration.steps) - 1 if migration.is_contract else 0]
+
+
 def test_fragments_take_the_place_of_their_markers_and_of_nothing_else() -> None:
     fragments = Fragments(text="T", bytes_="B", lock=r"L(\1)", each=r"E(\1)")
     sql = "a {text} b {bytes} c {lock streams} d IN {each $12} e {} {unknown} $1"
@@ -245,12 +324,11 @@ def test_fragments_take_the_place_of_their_markers_and_of_nothing_else() -> None
 
 
 async def test_addresses_that_were_told_apart_before_still_are_and_are_found_by_the_new_rule(
-    empty: Database,
+    empty: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     emails = ["Plain@Example.com", "Straße@Example.com", "ÉLAN@example.com", "ABCXYZ@x.y", None]
 
     async def as_in_0_1_0(tx: Transaction) -> None:
-        await tx.script(migrations.known()[0].sql)
         for number, email in enumerate(emails):
             folded = None if email is None else email.casefold()
             await tx.execute(
@@ -261,14 +339,17 @@ async def test_addresses_that_were_told_apart_before_still_are_and_are_found_by_
                 folded,
             )
 
-    async def migrate(tx: Transaction) -> list[str | None]:
-        for migration in migrations.known()[1:]:
-            await tx.script(migration.sql)
+    async def folded(tx: Transaction) -> list[str | None]:
         rows = await tx.fetch("SELECT email_folded FROM users ORDER BY id")
         return [row[0] for row in rows]
 
+    with monkeypatch.context() as released:
+        first = migrations.known()[:1]
+        released.setattr(migrations, "known", lambda: first)
+        await bring_up(empty)
     await empty.migrate(as_in_0_1_0)
-    found = await empty.migrate(migrate)
+    await bring_up(empty)
+    found = await empty.read(folded)
     assert found == [None if email is None else fold(email) for email in emails]
     assert found[1] == "straße@example.com"
     assert await empty.read(lambda tx: users.find_all_by_email(tx, ["STRAßE@example.com"]))

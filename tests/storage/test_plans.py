@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -514,3 +514,83 @@ async def test_members_are_found_by_the_index_of_their_names(large: Large) -> No
         assert len(plans) == 2
         for plan, column in itertools.product(plans, columns):
             assert re.search(rf"users_{column}_key|found .*\({column}=", plan)
+
+
+RENAMES = 3_000
+_RENAMED = """
+WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $1)
+INSERT INTO audit_entries (stream_id, organization_id, sequence, at, actor_kind, actor_id,
+    request_id, action, subject_type, subject_id, details, key_id, previous, link)
+SELECT $2, $2, 100000 * CAST($6 AS BIGINT) + n, n, 'user', 'u', 'r', $3, $4, $5,
+    '{"name":"b","from":"once-' || n || '"}', 'k', $7, $7
+FROM numbers
+"""
+
+
+async def _add_renames(tx: Transaction, workspace_id: str) -> None:
+    found = await tx.fetch_one("SELECT organization_id FROM workspaces WHERE id = $1", workspace_id)
+    assert found is not None
+    kinds = (
+        ("organization.update", "organizations", found[0]),
+        ("workspace.rename", "workspaces", workspace_id),
+    )
+    for number, kind in enumerate(kinds, start=1):
+        await tx.execute(_RENAMED, RENAMES, found[0], *kind, number, b"x")
+
+
+async def _most_rows(large: Large, statement: Statement) -> int:
+    """How many rows a part of the statement goes through, at most."""
+
+    async def body(tx: Transaction) -> list[Row]:
+        explain = "EXPLAIN (ANALYZE, FORMAT JSON) "
+        return list(await tx.fetch(explain + statement.sql, *statement.args))
+
+    (found,) = await large.tenant.deployment.services.database.write(body)
+    waiting, most = [json.loads(found[0])[0]["Plan"]], 0
+    while waiting:
+        node = waiting.pop()
+        waiting += node.get("Plans", ())
+        left_out = node.get("Rows Removed by Filter", 0)
+        most = max(most, (node["Actual Rows"] + left_out) * node["Actual Loops"])
+    return int(most)
+
+
+async def test_what_was_renamed_is_a_bounded_range_of_an_index_and_the_same_whoever_asks(
+    large: Large,
+) -> None:
+    """However often an owner has renamed it: a flood of 404s is to stay cheap."""
+    tenant, seen = large.tenant, large.watched.seen
+    database = tenant.deployment.services.database
+    await database.write(lambda tx: _add_renames(tx, tenant.workspaces["network"]))
+    is_sqlite = tenant.deployment.config.url.startswith("sqlite")
+    if not is_sqlite:
+        await database.write(lambda tx: tx.script("ANALYZE"))
+    last = f"once-{RENAMES}"
+    inside = f"/organizations/{tenant.organization}/workspaces"
+    for paths in (
+        [f"/organizations/{name}" for name in ("never-there", tenant.other_organization, last)],
+        [f"{inside}/{name}" for name in ("never-there", "payments", last)],
+    ):
+        asked: dict[tuple[str, str], Mapping[str, Statement]] = {}
+        for who, path in itertools.product(("plain", "outsider"), paths):
+            seen.clear()
+            answer = await tenant.call(who, "GET", path)
+            if answer.status_code == 404:
+                asked[who, path] = dict(seen)
+        assert len(asked) >= 5
+        assert len({frozenset(statements) for statements in asked.values()}) == 1
+        for statement in asked["plain", paths[0]].values():
+            if "audit_entries" in statement.sql:
+                assert "audit_entries_renames" in await _plan(large, statement)
+                assert is_sqlite or await _most_rows(large, statement) <= 200
+
+
+async def _plan(large: Large, statement: Statement) -> str:
+    is_sqlite = large.tenant.deployment.config.url.startswith("sqlite")
+
+    async def body(tx: Transaction) -> str:
+        explain = "EXPLAIN QUERY PLAN " if is_sqlite else "EXPLAIN "
+        rows = await tx.fetch(explain + statement.sql, *statement.args)
+        return "\n".join(str(row[-1]) for row in rows)
+
+    return await large.tenant.deployment.services.database.write(body)

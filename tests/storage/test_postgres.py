@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,12 +11,13 @@ from uuid import uuid4
 import pytest
 
 from teamvars.domain.errors import Refusal
-from teamvars.storage import connections, migrations, postgres, servers
+from teamvars.storage import connections, postgres, servers
 from teamvars.storage.connections import CONNECTIONS, Lane
 from teamvars.storage.database import Body, Database, Lookup, Taken, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from tests.storage.proxy import way_to
-from tests.storage.stores import adding, ids, make_things, opened, words
+from tests.storage.stores import adding, bring_up, ids, make_things, opened, words
+from tests.support import patience
 from tests.support.postgres import LocalPostgres
 
 SLOW_COMMIT = """
@@ -65,13 +65,9 @@ def failing(times: int, sqlstate: str, runs: list[int]) -> Any:
 
 async def until(admin: Any, condition: str) -> Any:
     """Waits for a server process of which the condition holds; its id."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND "
-        if (pid := await admin.fetchval(query + condition)) is not None:
-            return pid
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"no process came to {condition}")
+    query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND "
+    await patience.until(lambda: admin.fetchval(query + condition))
+    return await admin.fetchval(query + condition)
 
 
 # Running again
@@ -507,7 +503,7 @@ async def test_behind_a_transaction_pooler_nothing_outlives_a_transaction(
 
 async def test_every_text_column_sorts_by_code_points(postgres_url: str, admin: Any) -> None:
     async with opened(postgres_url) as database:
-        await database.migrate(migrations.apply_pending)
+        await bring_up(database)
     columns = await admin.fetch(
         "SELECT table_name, column_name, data_type, collation_name FROM information_schema.columns "
         "WHERE table_schema = 'public'"

@@ -552,6 +552,25 @@ async def test_after_the_file_was_replaced_the_new_one_is_written(
         assert await other.read(ids) == ["restored", "written after"]
 
 
+async def test_text_that_cannot_be_decoded_keeps_nobody_from_what_is_committed_later(
+    store: Database, path: Path
+) -> None:
+    async def notes(tx: Transaction) -> list[str]:
+        return [row[0] for row in await tx.fetch("SELECT note FROM things ORDER BY id")]
+
+    await store.write(adding("first"))
+    other = apsw.Connection(str(path))
+    other.execute("UPDATE things SET note = CAST(x'ff41' AS TEXT)")
+    refused = []
+    for ask in (store.query, store.read, store.query):
+        with pytest.raises(UnicodeDecodeError) as error:
+            await ask(notes)
+        refused.append(error)  # whose frames hold what they held
+    other.execute("UPDATE things SET note = 'mended'")
+    other.close()
+    assert await store.query(notes) == await store.read(notes) == ["mended"]
+
+
 @pytest.mark.parametrize("content", [b"", b"this is no database " * 1000])
 async def test_a_file_that_holds_no_schema_or_no_database_is_refused_until_it_does(
     store: Database, path: Path, content: bytes

@@ -13,6 +13,7 @@ import pytest
 from teamvars.storage import sqlite_prefetch
 from teamvars.storage.database import Database, Transaction
 from tests.storage.stores import fresh_sqlite, make_things, opened, words
+from tests.support.patience import HANGS
 
 PAGES = 5
 NOTE = "n" * 4096 * PAGES
@@ -44,7 +45,7 @@ class SlowDisk(apsw.VFS):
                 raise apsw.IOError
         elif threading.current_thread().name.startswith("sqlite-prefetch"):
             self.reads_of_prefetches += 1
-            assert self.go.wait(30)
+            assert self.go.wait(HANGS)
 
 
 class _File(apsw.VFSFile):
@@ -62,6 +63,8 @@ class _File(apsw.VFSFile):
 async def disk(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlowDisk]:
     disk = SlowDisk()
     monkeypatch.setattr(sqlite_prefetch, "_blocks_read", lambda: disk.slow_reads)
+    for name in ("_AGAIN_SECONDS", "_WANTED_SECONDS"):
+        monkeypatch.setattr(sqlite_prefetch, name, HANGS)
     yield disk
     disk.unregister()
 

@@ -15,6 +15,7 @@ from teamvars.storage.sqlite import SqliteDatabase
 from tests.faults.forgetful import ForgetfulDatabase
 from tests.storage.failing_disk import FailingDisk, Fault, failing_disk
 from tests.storage.stores import adding, ids, make_things, words
+from tests.support.patience import HANGS
 
 FIRST, ALL = range(1, 2), range(1, 1_000_000)
 LOST = Fault("sync", apsw.IOError, FIRST)
@@ -87,7 +88,7 @@ def lies(answered: dict[str, str], there: list[str]) -> list[str]:
 
 async def until_read(store: Database) -> list[str]:
     """The ids of all things, as soon as reads are answered."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS):
         while True:
             try:
                 return await store.read(ids)
@@ -97,7 +98,7 @@ async def until_read(store: Database) -> list[str]:
 
 async def until_refused(store: Database) -> None:
     """Returns as soon as reads are refused."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS):
         while True:
             try:
                 await store.read(ids)
@@ -244,7 +245,7 @@ async def test_a_store_can_be_closed_and_opened_again_before_a_commit_is_settled
     disk.fail(BROKEN)
     assert await add(store, "a", "b") == {"a": "outcome_unknown", "b": "outcome_unknown"}
     disk.mend()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS):
         await store.close()
     again = SqliteDatabase(path)
     await again.open()

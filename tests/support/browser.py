@@ -10,9 +10,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
 from tests.support import packages
+from tests.support.patience import HANGS
 
 SETTING = "TEAMVARS_TEST_BROWSER"
 PACKAGE = "chromium"
@@ -29,11 +30,14 @@ async def open_browser() -> AsyncIterator[Browser]:
     if shutil.which(PACKAGE) is None:
         packages.install(PACKAGE)
     program = shutil.which(PACKAGE) or pytest.fail(MISSING)
+    expect.set_options(timeout=HANGS * 1000)
     async with async_playwright() as playwright:
         # Its own sandbox refuses to run as root, and it sees no page but ours. A GPU that is not
         # there it would imitate, which takes a tenth of the time.
         browser = await playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+            executable_path=program,
+            args=["--no-sandbox", "--disable-gpu"],
+            timeout=HANGS * 1000,
         )
         yield browser
         await browser.close()

@@ -9,6 +9,7 @@ import json
 import os
 import pkgutil
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn, Self, TypedDict
+
+from tests.support.patience import HANGS
 
 SCRIPT = str(Path(sys.executable).with_name("teamvars"))
 
@@ -136,7 +139,8 @@ def _serve_requests() -> None:
 
 
 def _become(request: _Request) -> NoReturn:
-    """Turns this process into the command."""
+    """Turns this process into the command. One that does not end is ended by a signal."""
+    signal.alarm(int(HANGS))
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.support.commands import SCRIPT, Host
-
-SECONDS = 20.0
+from tests.support.patience import HANGS
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Terminal:
 
     def expect(self, pattern: str) -> str:
         """Waits until what it shows from here on has the pattern; returns what was shown to it."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + HANGS
         while (found := re.search(pattern, self.seen[self._read :], re.DOTALL)) is None:
             assert self._more(deadline), f"{pattern!r} is not in {self.seen!r}"
         text = self.seen[self._read : self._read + found.end()]
@@ -85,7 +84,7 @@ class Terminal:
 
     def wait(self) -> int:
         """Its exit code, once it has ended; -N when a signal has, as one does in the end."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + HANGS
         while self._more(deadline):
             pass
         if time.monotonic() >= deadline:  # it may wait for an answer that nobody will type

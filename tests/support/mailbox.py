@@ -3,8 +3,8 @@
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -13,11 +13,11 @@ from typing import Any
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from teamvars.mail.smtp import Server
+from tests.support.patience import HANGS
 
 SENDER, PUBLIC_URL = "vars@example.com", "http://127.0.0.1:8080"
 USER, PASSWORD = "postman", "p@ss/word"
 _LINK = re.compile(r"(http\S+/invitations)#(tvi_[0-9A-Za-z]{49})")
-PATIENCE_SECONDS = 20.0
 
 
 @dataclass
@@ -33,7 +33,11 @@ class Mailbox:
     """How long it takes before it says anything to a message."""
     parting: float = 0.0
     """How long it takes before it says goodbye."""
+    met: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
+    """Released by each message that comes while it is held."""
     _came: asyncio.Event = field(default_factory=asyncio.Event)
+    _flows: asyncio.Event = field(default_factory=asyncio.Event)
+    _holds: bool = False
     on_message: Callable[[], object] = lambda: None
     """Called once a message is taken, before that is said."""
 
@@ -44,11 +48,22 @@ class Mailbox:
 
     async def next(self, number: int = 1) -> EmailMessage:
         """That message, the first being 1, once it has come."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(HANGS):
             while len(self.messages) < number:
                 self._came.clear()
                 await self._came.wait()
         return self.messages[number - 1]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Meanwhile it says nothing to a message."""
+        self._holds = True
+        self._flows.clear()
+        try:
+            yield
+        finally:
+            self._holds = False
+            self._flows.set()
 
     async def handle_RCPT(  # noqa: N802 - the server's own name
         self, _: SMTP, __: Session, envelope: Envelope, address: str, ___: list[str]
@@ -66,6 +81,9 @@ class Mailbox:
         self, _: SMTP, __: Session, envelope: Envelope
     ) -> str:
         await asyncio.sleep(self.silence)
+        if self._holds:
+            self.met.release()
+            await self._flows.wait()
         if "DATA" in self.says:
             return self.says["DATA"]
         assert isinstance(envelope.content, bytes)

@@ -17,6 +17,6 @@ def install(*packages: str) -> None:
             [program, "--quiet", "-o", wait, *words],
             env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
             capture_output=True,
-            timeout=600,
+            timeout=1800,
             check=False,
         )

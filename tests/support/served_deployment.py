@@ -11,6 +11,7 @@ from teamvars.security import keyring
 from teamvars.storage.engines import database_for
 from tests.support.commands import Host
 from tests.support.deployment import Deployment
+from tests.support.patience import HANGS
 from tests.support.server import Server
 
 
@@ -33,6 +34,6 @@ async def serve_deployment(host: Host, *options: object) -> AsyncIterator[Served
     )
     async with database_for(config.url) as database:
         with Server(host, *options) as server:
-            async with httpx.AsyncClient(base_url=f"{server.url}/api/v2", timeout=30) as client:
+            async with httpx.AsyncClient(base_url=f"{server.url}/api/v2", timeout=HANGS) as client:
                 services = wiring.services(database, keys, config.quota)
                 yield ServedDeployment(config, keys, services, client, host, server)

@@ -14,9 +14,7 @@ from typing import Any, Self
 import httpx
 
 from tests.support.commands import Host
-
-START_SECONDS = 30.0
-STOP_SECONDS = 20.0
+from tests.support.patience import HANGS
 
 
 class Server:
@@ -51,7 +49,7 @@ class Server:
         """Starts it, or starts it again, and returns once it is ready."""
         with self._log.open("a") as log:
             self._process = self.host.start(*self._words, out=log, err=log)
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + HANGS
         while not is_ready(self.url, self.trust):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"teamvars serve does not start:\n{self.log}")
@@ -65,7 +63,7 @@ class Server:
     def wait(self) -> int:
         """Its exit code, once it has ended."""
         assert self._process is not None
-        return self._process.wait(STOP_SECONDS)
+        return self._process.wait(HANGS)
 
     def terminate(self) -> int:
         """Ends it in good order and returns its exit code."""
@@ -95,14 +93,14 @@ class Server:
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
         """An HTTP client for it."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        options = {"timeout": 30, "verify": self.trust, **options}
+        options = {"timeout": HANGS, "verify": self.trust, **options}
         return httpx.Client(base_url=self.url, headers=headers, **options)
 
 
 def is_ready(url: str, trust: ssl.SSLContext | bool = True) -> bool:
     """Whether a server there can do its work."""
     try:
-        return httpx.get(f"{url}/readyz", timeout=10, verify=trust).status_code == 200
+        return httpx.get(f"{url}/readyz", timeout=HANGS, verify=trust).status_code == 200
     except httpx.TransportError:
         return False
 

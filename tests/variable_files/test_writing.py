@@ -1,9 +1,10 @@
-"""What is written is read again by what it is written for: bash, python-dotenv and our readers."""
+"""What is written is read again by what it is written for: python-dotenv and our readers.
+
+What shells read is in test_shells.py.
+"""
 
 import io
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import dotenv
@@ -35,30 +36,6 @@ def why_not(form: Writing, *variables: Variable) -> str:
     found = write(form, variables)
     assert written(form) == found.text
     return " ".join(f"{one.key}: {one.detail}" for one in found.unwritten)
-
-
-def told_by_bash(file: Path, script: str, names: list[str]) -> dict[str, str]:
-    """What bash has under these names after the script, which may name the file as `$1`."""
-    quoted = " ".join(f'"{name}=${{{name}}}"' for name in names)
-    done = subprocess.run(
-        ["/usr/bin/env", "bash", "-c", f"{script}\nprintf '%s\\0' {quoted}", "bash", str(file)],
-        env={"PATH": os.environ["PATH"]},
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stderr == b""
-    told = done.stdout.decode().split("\0")[:-1]
-    return dict(entry.split("=", 1) for entry in told)
-
-
-@pytest.mark.parametrize("script", ['source "$1"', 'eval "$(cat "$1")"'])
-def test_bash_reads_shell_and_carries_nothing_out(tmp_path: Path, script: str) -> None:
-    values = {f"V{number}": value for number, value in enumerate(HOSTILE_VALUES)}
-    file = tmp_path / "x.sh"
-    text = written(Writing.SHELL, *(variable(key, value) for key, value in values.items()))
-    file.write_bytes(text.encode())
-    assert told_by_bash(file, script, list(values)) == values
 
 
 def test_a_variable_of_the_tool_is_called_as_the_tool_looks_for_it(tmp_path: Path) -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from teamvars.security.tokens import new_token
 from teamvars.web.http import budgets
+from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, variable_document
 
 LARGE = 2 * 1024 * 1024
-SOON, LATER = 5.0, 0.3
+SOON, LATER = HANGS, 0.3
 UNKNOWN = {401, 429}
 """What a stranger is told, and one of many from one address."""
 

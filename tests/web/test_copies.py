@@ -8,7 +8,7 @@ import httpx
 from teamvars.domain.applies import MAX_ITEMS
 from teamvars.domain.variables import Category
 from teamvars.pace import Pace
-from teamvars.services.applies.plans import by_name, opened
+from teamvars.services.applies.lookups import by_name, opened
 from teamvars.storage import access, streams
 from teamvars.storage.database import Transaction
 from teamvars.web.applies import copies
@@ -35,6 +35,7 @@ async def copy(
     target: str = "network",
     on_conflict: str | None = None,
     dry_run: bool = False,
+    versioned: bool = False,
 ) -> httpx.Response:
     """A copy of these variables, or of all."""
     attributes: dict[str, Any] = {"keys": list(keys)} if keys else {}
@@ -46,8 +47,9 @@ async def copy(
         "attributes": attributes,
         "relationships": {"source": {"data": linkage}},
     }
-    path = f"/workspaces/{tenant.workspaces[target]}/actions/copy"
-    return await tenant.call(who, "POST", path, {"data": data, "meta": {"dry-run": dry_run}})
+    path = f"/workspaces/{tenant.workspaces.get(target, target)}/actions/copy"
+    meta = {"dry-run": dry_run, **({"versioned": True} if versioned else {})}
+    return await tenant.call(who, "POST", path, {"data": data, "meta": meta})
 
 
 async def fill(tenant: Tenant, workspace: str = "payments", **values: str) -> None:
@@ -62,11 +64,16 @@ async def fill(tenant: Tenant, workspace: str = "payments", **values: str) -> No
 
 async def let_writers_write(tenant: Tenant, workspace: str) -> None:
     """Gives the writers' team a grant on another workspace."""
+    await let(tenant, "writers", "write", workspace)
+
+
+async def let(tenant: Tenant, team: str, level: str, workspace: str) -> None:
+    """Gives a team access to another workspace."""
     relationships = {
-        "team": {"data": {"type": "teams", "id": tenant.teams["writers"]}},
+        "team": {"data": {"type": "teams", "id": tenant.teams[team]}},
         "workspace": {"data": {"type": "workspaces", "id": tenant.workspaces[workspace]}},
     }
-    data = {"type": "team-workspaces", "attributes": {"access": "write"}}
+    data = {"type": "team-workspaces", "attributes": {"access": level}}
     document = {"data": {**data, "relationships": relationships}}
     assert (await tenant.call("owner", "POST", "/team-workspaces", document)).status_code == 201
 
@@ -244,6 +251,47 @@ async def test_a_source_that_is_not_seen_is_as_one_that_is_not_there(tenant: Ten
         assert (error["status"], error["code"]) == ("404", "not_found")
         assert error["source"] == {"pointer": SOURCE}
     assert len({answer.json()["errors"][0]["detail"] for answer in answers}) == 1
+
+
+async def test_who_may_read_both_workspaces_copies_nothing(tenant: Tenant) -> None:
+    await fill(tenant, a="1")
+    await let(tenant, "readers", "read", "payments")
+    for dry_run in (True, False):
+        answer = await copy(tenant, who="reader", dry_run=dry_run)
+        assert faults(answer) == [("403", "forbidden", None)]
+    assert await listed(tenant) == {}
+
+
+async def test_nothing_leaves_an_organization_even_by_who_owns_two(tenant: Tenant) -> None:
+    await join_other_organization(tenant, "owner")
+    seen = await tenant.call("owner", "GET", f"/workspaces/{tenant.other_workspace}/vars")
+    assert seen.status_code == 200, "the source is one that the caller may read"
+    await fill(tenant, "network", a="1")
+    directions = [
+        (tenant.other_workspace, "payments"),
+        ("network", tenant.other_workspace),
+    ]
+    unknown = await copy(tenant, source="ws-1111111111111111")
+    for source, target in directions:
+        for dry_run in (True, False):
+            answer = await copy(tenant, source=source, target=target, dry_run=dry_run)
+            assert (answer.status_code, faults(answer)) == (unknown.status_code, faults(unknown))
+
+
+async def join_other_organization(tenant: Tenant, who: str) -> None:
+    """Makes somebody an owner of the other organization as well."""
+    services, invited = tenant.deployment.services, tenant.users[who]
+    email = (await services.accounts.show(invited)).user.email
+    data = {
+        "type": "organization-memberships",
+        "attributes": {"email": email},
+        "relationships": {"teams": {"data": [{"type": "teams", "id": tenant.other_team}]}},
+    }
+    path = f"/organizations/{tenant.other_organization}/organization-memberships"
+    made = await tenant.call("outsider", "POST", path, {"data": data})
+    assert made.status_code == 201, made.text
+    accept = f"/organization-memberships/{made.json()['data']['id']}/actions/accept"
+    assert (await tenant.call(who, "POST", accept)).status_code == 200
 
 
 async def test_what_is_wrong_with_a_copy_is_told_at_its_place(tenant: Tenant) -> None:

@@ -23,6 +23,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import Tenant
 
@@ -111,7 +112,7 @@ async def fuzzer(served: ServedDeployment, served_tenant: Tenant) -> Fuzzer:
 
 
 def operations(served: ServedDeployment) -> list[Any]:
-    document = requests.get(f"{served.server.url}/openapi.json", timeout=10).json()
+    document = requests.get(f"{served.server.url}/openapi.json", timeout=HANGS).json()
     found: Iterable[Any] = schemathesis.openapi.from_dict(document).get_all_operations()
     return [one.ok() for one in found]
 
@@ -145,7 +146,7 @@ def test_a_server_that_breaks_its_document_is_found_out(
     served: ServedDeployment, fuzzer: Fuzzer
 ) -> None:
     """The control: the same requests against a document that promises something else."""
-    document = requests.get(f"{served.server.url}/openapi.json", timeout=10).json()
+    document = requests.get(f"{served.server.url}/openapi.json", timeout=HANGS).json()
     document["components"]["schemas"]["LinkageDocument"]["required"] = ["data", "more"]
     path = "/api/v2/teams/{team_id}/relationships/users"
     operation = schemathesis.openapi.from_dict(document)[path]["GET"]

@@ -16,6 +16,7 @@ from playwright.async_api import Browser, Page, Route
 from tests.support.browser import open_browser
 from tests.support.commands import Host
 from tests.support.mailbox import SENDER, Mailbox, open_mailbox, secret_in
+from tests.support.patience import HANGS
 from tests.support.server import Server
 
 DIRECTORY = """\
@@ -128,7 +129,9 @@ async def test_a_link_that_was_used_says_whom_to_ask(server: Server, page: Page)
     where = link(server, f"dan-{uuid4().hex}@example.com")
     body = {"data": {"type": "invitations", "attributes": {"secret": where.partition("#")[2]}}}
     headers = {"Content-Type": "application/vnd.api+json"}
-    async with httpx.AsyncClient(base_url=f"{server.url}/api/v2/invitations/actions") as client:
+    async with httpx.AsyncClient(
+        base_url=f"{server.url}/api/v2/invitations/actions", timeout=HANGS
+    ) as client:
         used = await client.post("accept", json=body, headers=headers)
     assert used.status_code == 201
     for dead in (where, f"{server.url}/invitations", f"{server.url}/invitations#<b>x</b>"):

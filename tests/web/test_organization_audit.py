@@ -72,7 +72,7 @@ async def test_changes_at_the_same_time_are_each_shown_once_and_to_their_organiz
 async def stopped_clock(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenant]:
     """The same tenant in the same store, served where it is always now."""
     deployment, now = tenant.deployment, wiring.clock()
-    monkeypatch.setattr(wiring, "clock", lambda: now)
+    monkeypatch.setattr(deployment.services.database, "now", lambda: now)
     config, keys = deployment.config, deployment.keys
     services = wiring.services(deployment.services.database, keys, config.quota)
     application = Application(

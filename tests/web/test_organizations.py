@@ -1,6 +1,9 @@
 """Organizations over HTTP: who has them, what a name may be, and what goes when one goes."""
 
 import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -12,10 +15,10 @@ from teamvars.domain.audit import AuditEntry, AuditFilter
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
+from teamvars.storage.sqlite import SqliteDatabase
 from tests.services.calls import caller
 from tests.support.deployment import Deployment, operator
 from tests.support.tenant import Tenant, faults, variable_document
-from tests.support.turns import turns_of_others
 from tests.web.dialects import terraform
 from tests.web.test_applies import apply, item
 
@@ -321,16 +324,38 @@ async def test_racing_renames_to_one_name_have_one_winner(tenant: Tenant) -> Non
     assert await tenant.deployment.audit_holds()
 
 
-async def test_others_go_on_while_a_large_organization_is_deleted(tenant: Tenant) -> None:
+# On PostgreSQL rows go in a process of the server.
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True, scope="session")
+async def test_others_go_on_while_the_rows_of_an_organization_are_deleted(tenant: Tenant) -> None:
     for name in tenant.workspaces:
-        made = [item(f"k{n}", "env") for n in range(2_000)]
+        made = [item(f"k{n}", "env") for n in range(20)]
         assert (await apply(tenant, *made, who="owner", workspace=name)).is_success
     services = tenant.deployment.services
-    deleting = services.organizations.delete(
-        caller(tenant, "owner"), tenant.organization, force=True
+    assert isinstance(services.database, SqliteDatabase)
+    with threads_that_delete("variables", services.database) as threads:
+        await services.organizations.delete(
+            caller(tenant, "owner"), tenant.organization, force=True
+        )
+    assert len(threads) == 20 * len(tenant.workspaces)
+    assert threading.get_ident() not in threads
+
+
+@contextmanager
+def threads_that_delete(table: str, database: SqliteDatabase) -> Iterator[list[int]]:
+    """The thread of each row that is deleted meanwhile."""
+    writer, threads = database._writer.connection(), list[int]()
+
+    def noted(*_: object) -> None:
+        threads.append(threading.get_ident())
+
+    writer.create_scalar_function("noted", noted, 0)
+    writer.execute(
+        f"CREATE TEMP TRIGGER noting BEFORE DELETE ON main.{table} BEGIN SELECT noted(); END"
     )
-    _, turns = await turns_of_others(deleting)
-    assert turns > 100
+    try:
+        yield threads
+    finally:
+        writer.execute("DROP TRIGGER noting")
 
 
 async def test_an_organization_with_variables_is_deleted_only_when_that_is_forced(

@@ -62,7 +62,9 @@ async def shared(deployment: Deployment) -> Tenant:
 
 
 def path_to(tenant: Tenant, template: str) -> str:
-    """A path of the template at which something is."""
+    """A path of the template at which something is, or its address if it is not below the API's."""
+    if not template.startswith("/api/v2"):
+        return BASE.removesuffix("/api/v2") + template
     return template.removeprefix("/api/v2").format(
         organization=tenant.organization,
         workspace="network",

@@ -7,7 +7,7 @@ import pytest
 
 from teamvars import wiring
 from teamvars.security.tokens import new_token
-from teamvars.web.http import rate_limits
+from teamvars.web.http import admission, rate_limits
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.rate_limits import BURST_SECONDS, Allowance, RateLimits
@@ -73,8 +73,11 @@ def test_buckets_are_each_principals_own_and_the_least_used_are_forgotten(
 
 
 @pytest.fixture
-async def limited(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
-    """The deployment of the tenant with a limit."""
+async def limited(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[httpx.AsyncClient]:
+    """The deployment of the tenant with a limit, where no bucket fills while the test runs."""
+    monkeypatch.setattr(admission, "RateLimits", lambda limit: RateLimits(limit, Clock()))
     deployment = tenant.deployment
     routes = wiring.routes(deployment.services, deployment.keys)
     addresses = ClientAddresses(deployment.config.trusted_proxies)

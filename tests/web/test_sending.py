@@ -14,6 +14,7 @@ from teamvars.web.http.request import Request
 from teamvars.web.http.response import PIECE_BYTES, Response
 from teamvars.web.http.sending import Sender
 from teamvars.web.http.time_limits import TimeLimits
+from tests.support.patience import HANGS
 
 PIECES = (b"a" * (2 * PIECE_BYTES + 1), b"b" * PIECE_BYTES)
 SCOPE = {"method": "GET", "path": "/", "query_string": b"", "headers": []}
@@ -98,7 +99,9 @@ async def test_only_very_long_answers_wait_for_one_another_unless_there_are_many
 
     monkeypatch.setattr(sending, "UNPACED_RESPONSES", 6)
     waiting = several(sending.PACED_BYTES + 1)
-    assert await asyncio.wait_for(asyncio.gather(*several(sending.PACED_BYTES)), 30) == [True] * 3
+    assert (
+        await asyncio.wait_for(asyncio.gather(*several(sending.PACED_BYTES)), HANGS) == [True] * 3
+    )
     waiting += several(sending.PACED_BYTES + 1)
     await asyncio.sleep(0)
     waiting += several(sending.PACED_BYTES)

@@ -1,12 +1,14 @@
 """PostgreSQL takes connections and says nothing: who waits for a slot meanwhile is told in time."""
 
 import asyncio
+from typing import Any
 
 import httpx
 import pytest
 
 from teamvars import wiring
 from teamvars.security.tokens import new_token
+from teamvars.storage.connections import Connections, Lane
 from teamvars.storage.postgres import PostgresDatabase
 from teamvars.web.http import fair_slots
 from teamvars.web.http.addresses import ClientAddresses
@@ -15,17 +17,29 @@ from teamvars.web.http.fair_slots import LONE_SLOTS
 from tests.storage.proxy import way_to
 from tests.storage.stores import fresh_postgres
 from tests.support.deployment import BASE, open_deployment
+from tests.support.patience import HANGS
 from tests.support.postgres import Postgres
 
 SECONDS = 1.0
-HANGS = 20.0
-"""Seconds after which nobody is answered any more, on a busy host too."""
 TURNS = 30
 """As many times the requests that have a slot."""
 
 
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[Lane]:
+    """The lane of each transaction that is tried, as they come."""
+    seen, attempt = list[Lane](), Connections.attempt
+
+    async def counted(pool: Connections, lane: Lane, *rest: Any) -> object:
+        seen.append(lane)
+        return await attempt(pool, lane, *rest)
+
+    monkeypatch.setattr(Connections, "attempt", counted)
+    return seen
+
+
 async def test_who_waits_while_storage_is_silent_waits_no_longer_than_who_has_a_slot(
-    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch, attempts: list[Lane]
 ) -> None:
     monkeypatch.setattr(fair_slots, "WAIT_SECONDS", 2 * HANGS)
     with fresh_postgres(postgres) as url:
@@ -42,9 +56,12 @@ async def test_who_waits_while_storage_is_silent_waits_no_longer_than_who_has_a_
                 headers = {"Authorization": f"Bearer {new_token('user')}"}
                 assert (await client.get("/organizations", headers=headers)).status_code == 401
                 way.freeze()
+                attempts.clear()
                 requests = [
                     client.get("/organizations", headers=headers) for _ in range(TURNS * LONE_SLOTS)
                 ]
                 answers = await asyncio.wait_for(asyncio.gather(*requests), HANGS)
             assert {answer.status_code for answer in answers} == {503}
+            # Whose time was over when they got a slot did not wait once more.
+            assert len(attempts) < len(requests) / 2
             await services.code.close()

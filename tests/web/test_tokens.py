@@ -3,8 +3,10 @@
 # ruff: noqa: S608 - what is put together here is done behind the service's back
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from teamvars.domain.tokens import MAX_LIVE_TOKENS
@@ -122,13 +124,64 @@ async def test_a_token_may_have_an_end(tenant: Tenant) -> None:
     document = token_document("authentication-token", **{"expired-at": "2999-01-02T03:04:05Z"})
     new = await made(tenant, "owner", team_path(tenant), document)
     assert new["attributes"]["expired-at"] == "2999-01-02T03:04:05.000Z"
-    empty = await made(
-        tenant,
-        "owner",
-        team_path(tenant),
-        {"data": {"type": "authentication-tokens", "attributes": {"expired-at": None}}},
-    )
-    assert empty["attributes"]["expired-at"] is None
+
+
+async def shown_end(tenant: Tenant, token: dict[str, Any]) -> str:
+    """When a token ends, as everybody is shown who looks at it later."""
+    answer = await tenant.call("plain", "GET", f"/authentication-tokens/{token['id']}")
+    end: str = answer.json()["data"]["attributes"]["expired-at"]
+    assert end == token["attributes"]["expired-at"]
+    return end
+
+
+@pytest.mark.parametrize(
+    "document",
+    [None, {"data": {"type": "authentication-tokens", "attributes": {"expired-at": None}}}],
+    ids=str,
+)
+async def test_a_token_without_an_end_ends_after_24_months(tenant: Tenant, document: Any) -> None:
+    for who, path in (
+        ("owner", organization_path(tenant)),
+        ("owner", team_path(tenant)),
+        ("plain", user_path(tenant)),
+    ):
+        attributes = (await made(tenant, who, path, document))["attributes"]
+        begins, ends = (
+            datetime.fromisoformat(attributes[name]) for name in ("created-at", "expired-at")
+        )
+        assert ends - begins == timedelta(days=730)
+
+
+async def test_a_users_token_ends_no_later_than_the_one_it_is_made_with(tenant: Tenant) -> None:
+    own = await made(tenant, "plain", user_path(tenant), ending("2099-01-02T03:04:05Z"))
+    headers = {"Authorization": f"Bearer {own['attributes']['token']}"}
+
+    async def make(document: Any = None) -> httpx.Response:
+        return await tenant.call(None, "POST", user_path(tenant), document, headers)
+
+    later = await make(ending("2099-01-02T03:04:06Z"))
+    assert faults(later) == [("422", "invalid_value", "/data/attributes/expired-at")]
+    assert "2099-01-02T03:04:05Z" in later.json()["errors"][0]["detail"]
+    for end in ("2099-01-02T03:04:05Z", "2098-01-02T03:04:05Z"):
+        token = (await make(ending(end))).json()["data"]
+        assert await shown_end(tenant, token) == end.replace("Z", ".000Z")
+    soon = (datetime.now(UTC) + timedelta(days=7)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    short = (await make(ending(soon))).json()["data"]["attributes"]["token"]
+    headers["Authorization"] = f"Bearer {short}"
+    grandchild = (await make()).json()["data"]
+    assert await shown_end(tenant, grandchild) == soon.replace("Z", ".000Z")
+    assert (await make(ending("2098-01-02T03:04:05Z"))).status_code == 422
+    # What a team or an organization has outlives the people who made it.
+    owner = await made(tenant, "owner", user_path(tenant, "owner"), ending(soon))
+    headers["Authorization"] = f"Bearer {owner['attributes']['token']}"
+    path = team_path(tenant)
+    team = await tenant.call(None, "POST", path, ending("2098-01-02T03:04:05Z"), headers)
+    assert team.json()["data"]["attributes"]["expired-at"] == "2098-01-02T03:04:05.000Z"
+
+
+def ending(at: str) -> dict[str, Any]:
+    """A document for a token with that end."""
+    return token_document(**{"expired-at": at})
 
 
 @pytest.mark.parametrize("kind", ["audit-trails", "organization", "AUDIT-TRAILS", " "])

@@ -438,7 +438,7 @@ async def test_a_value_is_kept_byte_for_byte(shared: Tenant, value: str) -> None
 @settings(
     max_examples=60,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 async def test_any_text_is_kept_as_value_and_description(shared: Tenant, text: str) -> None:
     made = await shared.make_variable(uuid4().hex, value=text, description=text)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -9,13 +10,16 @@ import typer
 
 from teamvars import __version__
 from teamvars.cli.commands import CLIENT, GROUPS, OPERATOR
+from teamvars.cli.exits import NOT_STARTED, USAGE, epilog
 from teamvars.cli.failures import Failure
 from teamvars.cli.flags import Flags
-from teamvars.cli.lazy import Room, add, named
+from teamvars.cli.lazy import AbsentCommand, Room, add, named
 from teamvars.cli.texts import Group
 from teamvars.origins import origin
 
 _COMPLETE = "_TEAMVARS_COMPLETE"
+_HAS_SERVER = find_spec("teamvars.cli.operator") is not None
+"""Whether there is more than the client, which is a distribution of its own."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -26,11 +30,18 @@ def _print_version(wanted: bool) -> None:
 
 def _root(
     context: typer.Context,
-    data_dir: Annotated[Path | None, typer.Option(help="The data directory.")] = None,
-    database_url: Annotated[
-        str | None, typer.Option(help="sqlite:///path or postgresql://…, without a password.")
+    data_dir: Annotated[
+        Path | None, typer.Option(hidden=not _HAS_SERVER, help="The data directory.")
     ] = None,
-    keyring: Annotated[Path | None, typer.Option(help="The file with the master keys.")] = None,
+    database_url: Annotated[
+        str | None,
+        typer.Option(
+            hidden=not _HAS_SERVER, help="sqlite:///path or postgresql://…, without a password."
+        ),
+    ] = None,
+    keyring: Annotated[
+        Path | None, typer.Option(hidden=not _HAS_SERVER, help="The file with the master keys.")
+    ] = None,
     _: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Which release."),
@@ -46,6 +57,7 @@ def _program() -> typer.core.TyperGroup:
         name="teamvars",
         help="The variables of workspaces and the members of teams, behind a JSON:API.",
         cls=Group,
+        epilog=epilog(),
         no_args_is_help=True,
         add_completion=False,
     )
@@ -53,18 +65,26 @@ def _program() -> typer.core.TyperGroup:
     program = typer.main.get_group(typed)
     client = Room("teamvars.cli.client", "With a service", GROUPS)
     operator = Room("teamvars.cli.operator", "On the service's host", GROUPS)
-    for room, commands in ((client, CLIENT), (operator, OPERATOR)):
-        for words, place, summary in commands:
-            add(program, room, words, place, summary)
+    for words, place, summary in CLIENT:
+        add(program, client, words, place, summary)
+    for words, place, summary in OPERATOR:
+        if _HAS_SERVER:
+            add(program, operator, words, place, summary)
+        else:
+            name = words.partition(" ")[0]
+            program.commands[name] = AbsentCommand(name)
     return program
 
 
-def _is_text(word: str) -> bool:
+def _text(word: str) -> str:
+    """An argument as UTF-8, where the locale knows no such letters. Raises UnicodeDecodeError."""
     try:
         word.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        # Python lets what the locale does not know through as lone surrogates, which no store
+        # takes and nothing can print.
+        return os.fsencode(word).decode()
+    return word
 
 
 def _open_what_is_closed() -> None:
@@ -83,10 +103,11 @@ app = _program()
 def main() -> None:
     """The entry point."""
     _open_what_is_closed()
-    # Python lets such bytes through as lone surrogates, which no store takes and nothing can print.
-    if any(not _is_text(word) for word in sys.argv[1:]):
+    try:
+        sys.argv[1:] = [_text(word) for word in sys.argv[1:]]
+    except UnicodeDecodeError:
         typer.echo("teamvars: An argument is not UTF-8.", err=True)
-        sys.exit(2)
+        sys.exit(NOT_STARTED if sys.argv[1] == "run" else USAGE)
     if _COMPLETE in os.environ:  # a shell asks for words
         named("teamvars.cli.client.completion:register")()
     try:

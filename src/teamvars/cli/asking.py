@@ -5,8 +5,9 @@ import sys
 
 import typer
 
+from teamvars.cli.exits import USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import USAGE, note
+from teamvars.cli.output import note
 from teamvars.domain.names import escaped
 
 _MOST_OF_STDIN = 16 * 1024 * 1024
@@ -23,8 +24,13 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not is_terminal():
         raise Failure("Nobody is at a terminal to say yes. Give --yes to do it.", USAGE)
-    if _answer(f"{question} [y/N] ").lower() not in ("y", "yes"):
+    if not agrees(f"{question} [y/N] "):
         raise Failure("Nothing was changed.")
+
+
+def agrees(question: str) -> bool:
+    """Whether the person at the terminal says y."""
+    return _answer(question).lower() in ("y", "yes")
 
 
 def ask(question: str, instead: str) -> str:
@@ -44,6 +50,8 @@ def secret(question: str, most_bytes: int = _MOST_OF_STDIN) -> str:
             return getpass.getpass(escaped(question), stream=sys.stderr)
         except EOFError:
             raise Failure("Nothing was given.", USAGE) from None
+        except UnicodeDecodeError:
+            raise _not_of_the_locale() from None
     given = sys.stdin.buffer.read(most_bytes + 1)
     if len(given) > most_bytes:
         raise Failure(f"Standard input has more than {most_bytes} bytes.", USAGE)
@@ -73,4 +81,15 @@ def choose(kind: str, names: list[str], option: str) -> str:
 
 def _answer(question: str) -> str:
     typer.echo(escaped(question), nl=False, err=True)
-    return sys.stdin.readline().strip()
+    try:
+        return sys.stdin.readline().strip()
+    except UnicodeDecodeError:
+        raise _not_of_the_locale() from None
+
+
+def _not_of_the_locale() -> Failure:
+    return Failure(
+        f"What was typed has letters that the locale does not know ({sys.stdin.encoding}). "
+        "Set LC_ALL to one with UTF-8, such as C.UTF-8.",
+        USAGE,
+    )

@@ -16,12 +16,24 @@ GROUPS = {
 }
 OPERATOR = (
     ("dev", "dev:dev", "Try it: a server with sample data that is gone after Ctrl-C."),
-    ("init", "installation:init", "Make the data directory, the keyring and the schema."),
+    (
+        "init",
+        "installation:init",
+        "Make the data directory, the keyring, the schema and the keyring's mark.",
+    ),
     ("serve", "serve:serve", "Serve the API until SIGTERM."),
     ("doctor", "doctor:doctor", "Look at everything, change nothing."),
     ("migrate up", "installation:up", "Apply the migrations that are missing."),
-    ("migrate status", "installation:status", "List the migrations that are missing."),
-    ("migrate check", "installation:check", "Exit with 3 when migrations are missing."),
+    (
+        "migrate status",
+        "installation:status",
+        "List the migrations that are missing, not finished, or wait.",
+    ),
+    (
+        "migrate check",
+        "installation:check",
+        "Exit with 3 when migrations are missing or not finished.",
+    ),
     ("directory apply", "directory:apply", "Make the directory what the file says."),
     (
         "directory export",
@@ -43,8 +55,9 @@ OPERATOR = (
     ("access", "access:access", "Show who may read and write the variables of a workspace."),
     ("keys status", "keys:status", "List the keys, and which are active."),
     ("audit list", "audit:list_", "Show the newest entries."),
-    ("audit verify", "audit:verify", "Prove that nobody has touched the trail."),
-    ("audit head", "audit:head", "Print where each stream stands."),
+    ("audit verify", "audit_proofs:verify", "Prove that nobody has touched the trail."),
+    ("audit accept", "audit_proofs:accept", "Let a stream that does not hold go on."),
+    ("audit head", "audit_proofs:head", "Print where each stream stands."),
     ("audit export", "audit:export", "Print all entries, one JSON object a line."),
 )
 """Each command's words, its function in a module of `cli/operator`, and a summary of its help."""
@@ -55,7 +68,7 @@ CLIENT = (
     ("vars set", "setting:set_", "Set variables: make them, or give them another value."),
     ("vars unset", "setting:unset", "Delete variables, all or none."),
     ("vars edit", "editing:edit", "Edit a value in your own editor."),
-    ("vars diff", "importing:diff", "Show what an apply of the file would change."),
+    ("vars diff", "comparing:diff", "Show what an apply of the file would change."),
     ("vars import", "importing:import_", "Add and update what a file says."),
     ("vars apply", "importing:apply", "Make variables what a file says."),
     ("vars export", "exporting:export", "Print variables as a file."),
@@ -86,6 +99,7 @@ CLIENT = (
         "completion:completion",
         "Print what makes a shell complete commands, options and names.",
     ),
+    ("manual", "manual:manual", "Print the manual page: all commands with their options."),
     ("version", "version:version", "Show the versions of this command and of the service."),
 )
 """The same of `cli/client`. No noun is in both: whoever types one knows what it opens."""

@@ -2,8 +2,8 @@
 
 import re
 
+from teamvars.cli.exits import USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import USAGE
 
 NEVER = "never"
 

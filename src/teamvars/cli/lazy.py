@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from teamvars.cli.failures import Failure
 from teamvars.cli.texts import Command, Group
 
 
@@ -32,6 +33,20 @@ class LazyCommand(TyperCommand):
     def load(self) -> Any:
         """The command itself."""
         return _command(self.name, self._place)
+
+
+class AbsentCommand(TyperCommand):
+    """Stands for a command of the server where only the client is installed, and says so."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, hidden=True)
+
+    def make_context(self, info_name: str | None, args: list[str], *_: Any, **__: Any) -> Any:
+        """Fails, whatever comes behind it."""
+        raise Failure(
+            f"'teamvars {self.name}' is a command of the service's host. This is the client alone "
+            "(teamvars-cli): install teamvars there."
+        )
 
 
 class LazyGroup(Group):
@@ -69,7 +84,8 @@ def _command(name: str | None, place: str) -> Any:
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     app = typer.Typer(add_completion=False)
     help_ = "\n\n".join(" ".join(one.split()) for one in paragraphs)
-    app.command(name, cls=Command, help=help_)(function)
+    kind = getattr(function, "command_class", Command)
+    app.command(name, cls=kind, help=help_)(function)
     return typer.main.get_command(app)
 
 

@@ -1,4 +1,4 @@
-"""How every command speaks: exit codes, what goes to stdout, what to stderr, and how it ends."""
+"""How every command speaks: what goes to stdout, what to stderr, and how it ends."""
 
 import json
 import os
@@ -10,12 +10,9 @@ from typing import NoReturn, TextIO
 import msgspec
 import typer
 
+from teamvars.cli.exits import CLOSED_PIPE, ERROR
 from teamvars.cli.failures import Failure
 from teamvars.domain.names import escaped
-
-ERROR, USAGE, DIFFERENCES, UNAUTHENTICATED, NOT_FOUND, CONFLICT, INVALID = range(1, 8)
-CLOSED_PIPE = 128 + 13
-"""What a shell makes of a program that SIGPIPE has ended."""
 
 
 def fail(text: str, code: int = ERROR) -> NoReturn:

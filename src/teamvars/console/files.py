@@ -12,6 +12,8 @@ _FOLDER = Path(__file__).parent / "static"
 _SHELL = "shell.html"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _DIGEST_CHARACTERS = 16
+_RARE = {"damaged_values.js"}
+"""Modules that a page asks for when it needs them."""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -44,15 +46,15 @@ def load(path: str) -> Files:
     base = f"{path}/{edition}"
     # All at once: else a module is asked for only when the one that imports it is there.
     modules = "\n".join(
-        f'<link rel="modulepreload" href="{base}/{name}">' for name in sources if _is_module(name)
+        f'<link rel="modulepreload" href="{base}/{name}">' for name in sources if _is_needed(name)
     )
     shell = template.substitute(base=base, modules=modules).encode()
     assets = {name: _file(_TYPES[Path(name).suffix], text) for name, text in sources.items()}
     return Files(edition, _file("text/html", shell), assets)
 
 
-def _is_module(name: str) -> bool:
-    return name.endswith(".js")
+def _is_needed(name: str) -> bool:
+    return name.endswith(".js") and name not in _RARE
 
 
 def _file(media_type: str, content: bytes) -> File:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from enum import Enum, IntEnum
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from teamvars.domain.audit import Actor, Event, Stream
 from teamvars.domain.audit_actions import ACTIONS
@@ -44,9 +45,23 @@ _REFUSALS = {
 }
 
 
+class Place(msgspec.Struct, frozen=True):
+    """What a request is about, for its line in the log: an organization, or a workspace or team in
+    it, whose names are read with the caller's rights.
+    """
+
+    organization_id: str
+    organization: str
+    workspace_id: str | UnsetType = UNSET
+    workspace: str | UnsetType = UNSET
+    team_id: str | UnsetType = UNSET
+    team: str | UnsetType = UNSET
+
+
 class Caller(msgspec.Struct):
     """The sender of one request. `actor` is None until an access check has authenticated it, and
-    `organization_id` until one has shown the caller something of that organization.
+    `organization_id` until one has shown the caller something of that organization. `place` is what
+    the last of them has found, whether the caller may see it or not.
 
     Only the hash of the token is kept, so no `repr` or log can show the token itself. `address` is
     the client's, for the audit trail.
@@ -57,6 +72,7 @@ class Caller(msgspec.Struct):
     actor: Actor | None = None
     address: str | None = None
     organization_id: str | None = None
+    place: Place | None = None
 
     @property
     def user_id(self) -> str | None:

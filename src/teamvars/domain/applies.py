@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
+from msgspec import UNSET
 
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Code, Fault
+from teamvars.domain.preconditions import Expected, is_met, stale
 from teamvars.domain.variables import Category, VariableDraft
 
 MAX_ITEMS = 5_000
@@ -29,13 +31,36 @@ class Outcome(StrEnum):
     DELETED = "deleted"
 
 
+class ItemDraft(Discreet, frozen=True, gc=False):
+    """What a variable should be or, where it `goes`, what should not be there.
+
+    `at` points to the item.
+    """
+
+    draft: VariableDraft
+    expected: Expected = UNSET
+    goes: bool = False
+    at: str = ""
+
+    @property
+    def name(self) -> tuple[str | None, Category | None]:
+        """The key and the category, None where they are at fault."""
+        return self.draft.key, self.draft.category
+
+    def staleness(self, version_id: str | None) -> list[Fault]:
+        """A fault, unless what is there is as expected; None where nothing is."""
+        if is_met(self.expected, version_id):
+            return []
+        return [stale(self.expected, f"{self.at}/meta/version-id")]
+
+
 class ApplyDraft(Discreet, frozen=True):
     """What a workspace should become: each of `items`, and with `prune` nothing else.
 
     Each item has the faults of its own; `faults` are those of the rest of the document.
     """
 
-    items: Sequence[VariableDraft] = ()
+    items: Sequence[ItemDraft] = ()
     prune: bool = False
     dry_run: bool = False
     faults: tuple[Fault, ...] = ()
@@ -49,14 +74,38 @@ class OnConflict(StrEnum):
     REPLACE = "replace"
 
 
-class CopyDraft(msgspec.Struct, frozen=True):
-    """Which variables of which workspace are copied; None in the place of names: all of them.
+class Original(msgspec.Struct, frozen=True, gc=False):
+    """A variable of the source, and what is expected there and in the target.
 
-    A name is None where its item has faults of its own, or the name of an earlier one.
+    `at` points to it.
+    """
+
+    name: Name
+    at: str
+    expected: Expected = UNSET
+    target_expected: Expected = UNSET
+
+    def staleness(self, there: str | None, here: str | None) -> list[Fault]:
+        """A fault for each of the two that is not as expected: the versions of both workspaces."""
+        pairs = (
+            ("version-id", self.expected, there),
+            ("target-version-id", self.target_expected, here),
+        )
+        return [
+            stale(expected, f"{self.at}/{member}")
+            for member, expected, version_id in pairs
+            if not is_met(expected, version_id)
+        ]
+
+
+class CopyDraft(msgspec.Struct, frozen=True):
+    """Which variables of which workspace are copied; None in the place of originals: all of them.
+
+    Those are missing whose items have faults of their own, or the name of an earlier one.
     """
 
     source_id: str | None = None
-    names: Sequence[Name | None] | None = None
+    originals: Sequence[Original] | None = None
     on_conflict: OnConflict = OnConflict.REFUSE
     dry_run: bool = False
     faults: tuple[Fault, ...] = ()

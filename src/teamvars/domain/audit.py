@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from teamvars.domain.audit_actions import ACTIONS
 from teamvars.domain.times import moment
 from teamvars.domain.workspaces import Usage
 
@@ -28,6 +29,25 @@ class Stream(msgspec.Struct, frozen=True):
     link: bytes
     head: bytes
     usage: Usage = msgspec.field(default_factory=Usage)
+
+
+class HeldStream(Stream, frozen=True):
+    """A locked stream whose head is authentic: it may go on, and end.
+
+    `Chain` alone makes one, so whatever extends or ends a stream has had its head checked.
+    """
+
+
+class AlteredStream(Stream, frozen=True):
+    """A locked stream whose row or entries somebody has altered behind the service's back.
+
+    It takes no entry but of what only takes rights away, and such an entry carries the break: see
+    `Chain.carry`. `Chain` alone makes one.
+    """
+
+
+CheckedStream = HeldStream | AlteredStream
+"""A locked stream, once it is known whether it holds."""
 
 
 class Actor(msgspec.Struct, frozen=True):
@@ -63,6 +83,11 @@ class Event(msgspec.Struct, frozen=True):
     details: Mapping[str, object]
     at: int
     address: str | None = None
+
+    @property
+    def only_takes_away(self) -> bool:
+        """Whether it takes rights away and does nothing else, as its action says."""
+        return ACTIONS[self.action].only_takes_away(self.details)
 
 
 class AuditEntry(NamedTuple):
@@ -153,6 +178,7 @@ class AuditFilter(msgspec.Struct, frozen=True):
     organization_id: str | None = None
     stream_id: str | None = None
     action: str | None = None
+    request_id: str | None = None
     actor_kind: str | None = None
     actor_ids: Collection[str] | None = None
     subject_ids: Collection[str] | None = None
@@ -174,6 +200,7 @@ class AuditQuery(msgspec.Struct, frozen=True):
     stream: str | None = None
     actor: str | None = None
     action: str | None = None
+    request: str | None = None
     subject: str | None = None
     workspace: str | None = None
     team: str | None = None
@@ -206,8 +233,13 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Break(msgspec.Struct, frozen=True):
-    """The first place where a stream does not hold, and why."""
+    """The first place where a stream does not hold, and why.
+
+    `found` is the digest of all that is there of the stream, by which an operator accepts it; None
+    where that would mend nothing.
+    """
 
     stream_id: str
     sequence: int
     reason: str
+    found: str | None = None

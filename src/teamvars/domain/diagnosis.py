@@ -1,6 +1,6 @@
 """What `doctor` finds: facts about an installation, and what to do about each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -12,6 +12,8 @@ from teamvars.domain.tokens import Suspects
 CLOCK_TOLERANCE = 5_000_000
 """How far two clocks may be apart, in µs, before tokens expire at surprising times."""
 
+_LEAST_FREE = 64 * 1024 * 1024
+"""In bytes: a change of 16 MiB of values is written to the log and to the file, and others wait."""
 _SQLITE_SAFE_SINCE = (3, 51, 3)
 _POSTGRES_SUPPORTED_SINCE = 15
 _MANY_CALLERS = 3
@@ -71,6 +73,17 @@ def engine_findings(engine: Engine, now: int) -> list[Finding]:
         text = f"The database's clock and this host's are {seconds} s apart. Synchronise both."
         findings.append(Finding(Severity.PROBLEM, "clock", text))
     return findings
+
+
+def disk_finding(free: int) -> Finding:
+    """What so many free bytes are worth, on the disk of a database that is a file."""
+    if free >= _LEAST_FREE:
+        return Finding(Severity.OK, "disk", "the one of the database has room")
+    text = (
+        f"Only {free // (1024 * 1024)} MiB are free on the disk of the database, and changes fail "
+        "once it is full. Make room."
+    )
+    return Finding(Severity.PROBLEM, "disk", text)
 
 
 def census_findings(census: Census) -> list[Finding]:
@@ -147,6 +160,20 @@ def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -
         for suspects, what, mend in told
         if suspects.total
     ]
+
+
+def trail_findings(altered: Sequence[str], most: int) -> list[Finding]:
+    """The streams whose heads do not hold, of which so many are named."""
+    if not altered:
+        return [Finding(Severity.OK, "trail", "the head of every stream holds")]
+    more = f" and {len(altered) - most} more" if len(altered) > most else ""
+    text = (
+        f"Streams that were altered outside of the service ({len(altered)}): "
+        f"{', '.join(altered[:most])}{more}. What would change them is refused. Run "
+        "'teamvars audit verify', find out who did it, and then restore a backup or run "
+        "'teamvars audit accept'."
+    )
+    return [Finding(Severity.PROBLEM, "trail", text)]
 
 
 def address_findings(callers: Mapping[str, int]) -> list[Finding]:

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from teamvars.domain.former_names import Origin
 from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
 from teamvars.domain.teams import Visibility
@@ -41,10 +42,14 @@ class TeamEntry(msgspec.Struct, frozen=True):
     at: str = ""
     member_at: Mapping[str, str] = msgspec.field(default_factory=dict)
     workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
+    origin: Origin = Origin()
 
 
 class OrganizationEntry(msgspec.Struct, frozen=True):
-    """An organization the file names; `members` adds and changes status, and removes nobody."""
+    """An organization the file names; `members` adds and changes status, and removes nobody.
+
+    `origins` are of those of its workspaces of which the file says more than the name.
+    """
 
     name: str
     members: Mapping[str, Status] = msgspec.field(default_factory=dict)
@@ -52,6 +57,9 @@ class OrganizationEntry(msgspec.Struct, frozen=True):
     teams: tuple[TeamEntry, ...] = ()
     at: str = ""
     member_at: Mapping[str, str] = msgspec.field(default_factory=dict)
+    workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
+    origin: Origin = Origin()
+    origins: Mapping[str, Origin] = msgspec.field(default_factory=dict)
 
 
 class Directory(msgspec.Struct, frozen=True):

@@ -24,6 +24,8 @@ class Kind(Enum):
     INVALID = "invalid"
     TOO_MANY = "too many"
     UNAVAILABLE = "unavailable"
+    DAMAGED = "damaged"
+    ALTERED = "altered"
     BUG = "bug"
 
 
@@ -100,7 +102,10 @@ class Code(Enum):
     RATE_LIMITED = ("rate_limited", Kind.TOO_MANY, "Too many requests a second")
     BUSY = ("busy", Kind.UNAVAILABLE, "Busy")
     STORAGE_UNAVAILABLE = ("storage_unavailable", Kind.UNAVAILABLE, "Storage unavailable")
+    RELEASE_TOO_OLD = ("release_too_old", Kind.UNAVAILABLE, "Release too old for the database")
     OUTCOME_UNKNOWN = ("outcome_unknown", Kind.UNAVAILABLE, "Outcome unknown")
+    DAMAGED_VALUE = ("damaged_value", Kind.DAMAGED, "A stored value does not open")
+    TRAIL_ALTERED = ("trail_altered", Kind.ALTERED, "The audit trail was altered")
     INTERNAL_ERROR = ("internal_error", Kind.BUG, "Internal error")
 
     def __init__(self, word: str, kind: Kind, title: str) -> None:
@@ -201,9 +206,13 @@ def unauthenticated() -> Refusal:
     return Refusal(Fault(Code.UNAUTHENTICATED, "Send a valid token as 'Authorization: Bearer'."))
 
 
-def not_found() -> Refusal:
-    """One answer for what does not exist and for what the caller may not see (contract §3)."""
-    return Refusal(Fault(Code.NOT_FOUND, "It does not exist, or you may not see it."))
+def not_found(hint: str | None = None) -> Refusal:
+    """One answer for what does not exist and for what the caller may not see (contract §3).
+
+    The `hint` speaks of nothing but what the caller sees.
+    """
+    detail = "It does not exist, or you may not see it."
+    return Refusal(Fault(Code.NOT_FOUND, detail if hint is None else f"{detail} {hint}"))
 
 
 def there_is_no(thing: str) -> Refusal:
@@ -244,6 +253,17 @@ def storage_unavailable(cause: BaseException | None = None) -> Refusal:
     return refusal
 
 
+def release_too_old() -> Refusal:
+    """A later release has migrated the database, and admits no node of this one any more."""
+    return Refusal(
+        Fault(
+            Code.RELEASE_TOO_OLD,
+            "A later release has migrated the database, and this one is too old to change anything "
+            "in it. Nothing was changed; try again, for another node may do it.",
+        )
+    )
+
+
 def outcome_unknown() -> Refusal:
     """Storage failed, or the connection to it, while it committed."""
     return Refusal(
@@ -251,5 +271,21 @@ def outcome_unknown() -> Refusal:
             Code.OUTCOME_UNKNOWN,
             "Storage failed while the change was being committed. "
             "It may have happened: repeat it under its Idempotency-Key, or read before you do.",
+        )
+    )
+
+
+def trail_altered(stream_id: str) -> Refusal:
+    """The stream that the change would extend or end was altered behind the service's back.
+
+    Nothing was changed, and trying again helps nobody before an operator has looked at it.
+    """
+    return Refusal(
+        Fault(
+            Code.TRAIL_ALTERED,
+            f"The audit trail of {stream_id} was altered outside of the service, so nothing is "
+            "changed there. Reading goes on, and so does what only takes rights away. Tell the "
+            "operator: 'teamvars audit verify' says more.",
+            meta={"stream": stream_id},
         )
     )

@@ -1,6 +1,7 @@
 """What a request demands of the present state before it changes anything (RFC 9110, 13.1)."""
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from teamvars.domain.errors import Code, Fault, Refusal
 
@@ -24,3 +25,18 @@ class Versions(msgspec.Struct, frozen=True):
 
 
 ANY_VERSION = Versions(any_version=True)
+
+Expected = str | None | UnsetType
+"""The version a variable must be at. None: it must not exist. UNSET: nothing is expected."""
+
+
+def is_met(expected: Expected, version_id: str | None) -> bool:
+    """Whether what is there is as expected; `version_id` is None where nothing is."""
+    return expected is UNSET or expected == version_id
+
+
+def stale(expected: Expected, at: str) -> Fault:
+    """What is there is not at the version that the request expects at that pointer."""
+    made = "It exists by now. Read it." if expected is None else None
+    detail = made or "It has changed since that version, or is gone. Read it again."
+    return Fault(Code.PRECONDITION_FAILED, detail, pointer=at)

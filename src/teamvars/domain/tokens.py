@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TypeGuard
 
 import msgspec
 
@@ -14,6 +15,9 @@ MAX_LIVE_TOKENS = 100
 """Of one user, team or organization. One that has expired is not alive."""
 
 DAY = 86_400_000_000
+LIFETIME = 730 * DAY
+"""24 months, of a token that is made over HTTP without an end, and of a team's or organization's
+that an operator makes so; in µs."""
 UNUSED_AFTER = 90 * DAY
 """A token that nobody has used for so long is probably forgotten; in µs."""
 
@@ -90,28 +94,39 @@ class TokenDraft(msgspec.Struct, frozen=True):
     expired_at: str | None = None
     faults: tuple[Fault, ...] = ()
 
-    def expires_at(self) -> int | None:
-        """When it will expire, in µs UTC; None when it never will, or at no time at all."""
+    def expires_at(self, now: int, latest: int | None) -> int | None:
+        """When it will expire, in µs UTC; None: at no time at all.
+
+        `latest` is when the token ends that it is made with, where it may not outlive that. One
+        that says nothing ends then, after `LIFETIME` at the latest.
+        """
         if self.expired_at is None:
-            return None
+            return min(now + LIFETIME, LATEST if latest is None else latest)
         try:
             return microseconds(datetime.fromisoformat(self.expired_at))
         except ValueError:
             return None
 
-    def all_faults(self, now: int) -> list[Fault]:
+    def all_faults(self, now: int, latest: int | None) -> list[Fault]:
         """Those of the document, and every rule it breaks."""
         faults = list(self.faults)
         if len(self.description or "") > MAX_DESCRIPTION_CHARACTERS:
             detail = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
             faults.append(_fault("description", detail))
-        if self.expired_at is not None and not can_expire(self.expires_at(), now):
+        expires_at = self.expires_at(now, latest)
+        if not can_expire(expires_at, now):
             detail = f"This must be a time to come, as RFC 3339 has it, {EXPIRY_RULE}."
+            faults.append(_fault("expired-at", detail))
+        elif latest is not None and expires_at > latest:
+            detail = (
+                f"The token that you use ends at {moment(latest):%Y-%m-%dT%H:%M:%SZ}, and none "
+                "that you make with it ends later. Without an end it ends then."
+            )
             faults.append(_fault("expired-at", detail))
         return faults
 
 
-def can_expire(at: int | None, now: int) -> bool:
+def can_expire(at: int | None, now: int) -> TypeGuard[int]:
     """Whether a token may expire then (µs UTC): a time to come, and one that can be written."""
     return at is not None and now < at <= LATEST
 

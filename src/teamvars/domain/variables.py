@@ -220,6 +220,17 @@ def key_taken() -> Fault:
     )
 
 
+def damaged_value(variable: Variable, pointer: str | None = None) -> Fault:
+    """The stored value of a variable does not open. `pointer`: where a new one would stand."""
+    return Fault(
+        Code.DAMAGED_VALUE,
+        f"The stored value of {variable.key} is damaged and does not open. "
+        "Write a new value over it, or delete the variable.",
+        pointer=pointer,
+        meta={"id": variable.id, "key": variable.key},
+    )
+
+
 def value_size(value: str) -> int:
     """The bytes of a value as they count against the limits."""
     return len(value.encode())

@@ -119,8 +119,11 @@ class Usage(msgspec.Struct, frozen=True):
     value_bytes: int = 0
 
     def plus(self, variables: int, value_bytes: int) -> "Usage":
-        """The usage after a change; both numbers may be negative."""
-        return Usage(self.variables + variables, self.value_bytes + value_bytes)
+        """The usage after a change; both numbers may be negative.
+
+        It is never less than nothing, also where rows are there that were not counted.
+        """
+        return Usage(max(self.variables + variables, 0), max(self.value_bytes + value_bytes, 0))
 
 
 class Quota(msgspec.Struct, frozen=True):

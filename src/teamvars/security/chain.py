@@ -1,13 +1,24 @@
 """The audit chain: each entry's link authenticates the entry and the link before it."""
 
+import hashlib
 import hmac
-from collections.abc import Iterable
+import secrets
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
 
-from teamvars.domain.audit import AuditEntry, Break, Event, Stream
+from teamvars.domain.audit import (
+    AlteredStream,
+    AuditEntry,
+    Break,
+    CheckedStream,
+    Event,
+    HeldStream,
+    Stream,
+)
+from teamvars.domain.audit_actions import ACCEPT
 from teamvars.domain.workspaces import Usage
 from teamvars.security.encoding import length_prefixed
 from teamvars.security.keyring import Keyring
@@ -23,6 +34,9 @@ _FIELDS_OF_2 = AuditEntry._fields.index("link")
 
 _DETAILS = msgspec.json.Encoder(order="deterministic")
 
+_MOST = 2**63 - 1
+"""The largest number that a column holds."""
+
 
 class Chain:
     """Makes and checks links, HMAC-SHA-256 under the audit keys of the keyring."""
@@ -32,35 +46,70 @@ class Chain:
         # Copied for each use: a keyed start takes half as long as a key.
         self._macs = {key_id: HMAC(key, SHA256()) for key_id, key in keyring.audit.keys.items()}
 
-    def open(self, stream_id: str, organization_id: str) -> Stream:
+    def open(self, stream_id: str, organization_id: str) -> HeldStream:
         """A new stream of an organization, or of none, without a change."""
         head = self._head(self._active, stream_id, 0, GENESIS)
-        return Stream(stream_id, organization_id, 0, GENESIS, head)
+        return HeldStream(stream_id, organization_id, 0, GENESIS, head)
+
+    def check(self, stream: Stream) -> CheckedStream:
+        """The stream of a row that is locked, once its head was checked."""
+        place = stream.sequence, stream.link, stream.head
+        if self.head_holds(stream):
+            return HeldStream(stream.id, stream.organization_id, *place, stream.usage)
+        return AlteredStream(stream.id, stream.organization_id, *place, stream.usage)
 
     def extend(
-        self, stream: Stream, event: Event, usage: Usage | None = None
-    ) -> tuple[AuditEntry, Stream]:
+        self, stream: HeldStream, event: Event, usage: Usage | None = None
+    ) -> tuple[AuditEntry, HeldStream]:
         """The entry that continues the stream with this event, and the stream after it."""
-        entry = self._linked(stream, stream.sequence, stream.link, event)
+        entry = self._linked(stream, stream.sequence + 1, stream.link, event)
         return entry, self._after(stream, entry, usage)
 
     def extend_all(
-        self, stream: Stream, events: Iterable[Event], usage: Usage
-    ) -> tuple[list[AuditEntry], Stream]:
+        self, stream: HeldStream, events: Iterable[Event], usage: Usage | None
+    ) -> tuple[list[AuditEntry], HeldStream]:
         """As `extend`, with one event after another; nothing is appended where there is none."""
         entries: list[AuditEntry] = []
         sequence, link = stream.sequence, stream.link
         for event in events:
-            entry = self._linked(stream, sequence, link, event)
+            entry = self._linked(stream, sequence + 1, link, event)
             sequence, link = entry.sequence, entry.link
             entries.append(entry)
         return entries, self._after(stream, entries[-1], usage) if entries else stream
 
-    def _linked(self, stream: Stream, sequence: int, link: bytes, event: Event) -> AuditEntry:
-        """The entry of an event after the one with that number and link."""
+    def carry(
+        self, stream: CheckedStream, last: int | None, event: Event, usage: Usage | None = None
+    ) -> tuple[AuditEntry, AlteredStream]:
+        """An entry of an event that only takes rights away, in a stream that does not hold.
+
+        `last` is the largest number of the entries that are there: the entry stands above all of
+        them. The break stays: the new head is none, and none that was there before, so that nothing
+        kept under an earlier head passes for what the stream is now. Where somebody has left no
+        number above, it has one that nobody could foresee and so take.
+        """
+        link: object = stream.link  # in an altered row it need not even be bytes
+        previous = link if isinstance(link, bytes) else GENESIS
+        entry = self._linked(stream, number_above(stream, last) or _unforeseen(), previous, event)
+        place = entry.sequence, entry.link, secrets.token_bytes(len(GENESIS))
+        after = AlteredStream(stream.id, stream.organization_id, *place, usage or stream.usage)
+        return entry, after
+
+    def accept(
+        self, stream: Stream, number: int, event: Event, found: bytes
+    ) -> tuple[AuditEntry, HeldStream]:
+        """The entry with that number, above all there are, by which an operator accepts what was
+        found of a stream, and from which it goes on.
+
+        In the place of the link before it is the digest of what was found: see `first_break`.
+        """
+        entry = self._linked(stream, number, found, event)
+        return entry, self._after(stream, entry, None)
+
+    def _linked(self, stream: Stream, number: int, link: bytes, event: Event) -> AuditEntry:
+        """The entry of an event with that number, after the one with that link."""
         fields = (
             stream.id,
-            sequence + 1,
+            number,
             event.at,
             event.actor.kind,
             event.actor.id,
@@ -77,22 +126,29 @@ class Chain:
         )
         return AuditEntry(*fields, self._link(self._active, fields), stream.organization_id)
 
-    def _after(self, stream: Stream, entry: AuditEntry, usage: Usage | None) -> Stream:
+    def _after(self, stream: Stream, entry: AuditEntry, usage: Usage | None) -> HeldStream:
         """The stream once that entry is its last."""
         head = self._head(self._active, stream.id, entry.sequence, entry.link)
-        organization_id, usage = stream.organization_id, usage or stream.usage
-        return Stream(stream.id, organization_id, entry.sequence, entry.link, head, usage)
+        place = entry.sequence, entry.link, head
+        return HeldStream(stream.id, stream.organization_id, *place, usage or stream.usage)
 
     def first_break(
-        self, stream_id: str, entries: Iterable[AuditEntry], end: tuple[int, bytes]
+        self, stream_id: str, entries: Sequence[AuditEntry], end: tuple[int, bytes]
     ) -> Break | None:
         """The first place where the entries, in order, do not lead to `end`; None: they do.
 
         `end` is the sequence number and link the stream must have, as its row or, once it is
-        closed, its parent's record says.
+        closed, its parent's record says. What an operator has accepted last, with all before it, is
+        compared with the digest of what there was then.
         """
-        sequence, link = 0, GENESIS
-        for entry in entries:
+        sequence, link, rest = 0, GENESIS, entries
+        if accepted := self.acceptances(stream_id, entries):
+            entry = accepted[-1]
+            before = entries[: entries.index(entry)]
+            if digest_of(row_accepted(entry), before) != entry.previous:
+                return Break(stream_id, entry.sequence, "what was accepted here has changed since")
+            sequence, link, rest = entry.sequence, entry.link, entries[len(before) + 1 :]
+        for entry in rest:
             if entry.sequence != sequence + 1:
                 return Break(stream_id, sequence + 1, "the entry is missing")
             if entry.previous != link or not self.holds(entry):
@@ -102,12 +158,33 @@ class Chain:
             return Break(stream_id, sequence + 1, "the stream does not end where its head says")
         return None
 
+    def acceptances(self, stream_id: str, entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+        """The authentic ones of the entries by which an operator has accepted the stream."""
+        return [
+            entry
+            for entry in entries
+            if entry.action == ACCEPT
+            and entry.stream_id == entry.subject_id == stream_id
+            and self.holds(entry)
+        ]
+
+    def version_of(self, stream: Stream) -> str:
+        """What callers are shown in place of the head, as the version of what the stream is about.
+
+        The head itself would let whoever has seen it put the stream back to where it was then.
+        """
+        shown = length_prefixed("version of a list", stream.id, stream.head)
+        return self._mac(self._active, shown).hex()
+
     def head_holds(self, stream: Stream) -> bool:
         """Whether the stream's row was written by a holder of an audit key."""
-        return any(
-            _is(self._head(key_id, stream.id, stream.sequence, stream.link), stream.head)
-            for key_id in self._macs
-        )
+        try:
+            return any(
+                _is(self._head(key_id, stream.id, stream.sequence, stream.link), stream.head)
+                for key_id in self._macs
+            )
+        except TypeError:  # as in `holds`
+            return False
 
     def holds(self, entry: AuditEntry) -> bool:
         """Whether the entry was written by a holder of an audit key, and not altered since."""
@@ -135,3 +212,44 @@ class Chain:
 def _is(authentic: bytes, found: object) -> bool:
     """Whether the stored bytes are these; in an altered row they need not even be bytes."""
     return isinstance(found, bytes) and hmac.compare_digest(authentic, found)
+
+
+def row_digest(stream: Stream | None) -> bytes:
+    """Stands for the row of a stream; empty where there is none."""
+    if stream is None:
+        return b""
+    usage = stream.usage
+    row = stream.id, stream.sequence, stream.link, stream.head, usage.variables, usage.value_bytes
+    return hashlib.sha256(length_prefixed("stream row", *map(_plain, row))).digest()
+
+
+def digest_of(row: bytes, entries: Iterable[AuditEntry]) -> bytes:
+    """Stands for all that is there of a stream: its row, as `row_digest` has it, and its entries.
+
+    Whose an entry is follows from its stream, and may be filled in later: that is not in it.
+    """
+    digest = hashlib.sha256(length_prefixed("stream found", row))
+    for entry in entries:
+        digest.update(length_prefixed(*map(_plain, entry[: _FIELDS_OF_2 + 1])))
+    return digest.digest()
+
+
+def row_accepted(entry: AuditEntry) -> bytes:
+    """The `row_digest` of the row that an acceptance has found."""
+    return bytes.fromhex((entry.read_details() or {}).get("row", ""))
+
+
+def _plain(found: object) -> str | bytes | int | None:
+    """The value of a column, which need not be of its type in an altered row."""
+    return found if isinstance(found, str | bytes | int | None) else repr(found)
+
+
+def number_above(row: Stream | None, last: int | None) -> int | None:
+    """The number after that of a stream's row and the last of its entries; None: there is none."""
+    known: tuple[object, ...] = last, None if row is None else row.sequence
+    number = max((one for one in known if isinstance(one, int)), default=0) + 1
+    return number if number <= _MOST else None
+
+
+def _unforeseen() -> int:
+    return 2**62 + secrets.randbelow(2**62 - 1)

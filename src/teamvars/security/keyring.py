@@ -17,6 +17,7 @@ import msgspec
 
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.ids import new_id
+from teamvars.security import whole_files
 from teamvars.security.permissions import Purpose, by_mode
 
 KEY_BYTES = 32
@@ -58,23 +59,16 @@ def generate() -> Keyring:
 
 
 def save_new(keyring: Keyring, path: Path) -> None:
-    """Writes the file, durably and readable by its owner alone. Refuses to overwrite one."""
+    """Makes the file, whole or not at all, durably and readable by its owner alone. Refuses to
+    overwrite one.
+    """
     text = json.dumps(
         {"format": _FORMAT, **{p: _as_json(s) for p, s in _purposes(keyring)}}, indent=2
     )
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        whole_files.create(path, text + "\n")
     except FileExistsError:
         raise KeyringError(f"{path} exists already and is never overwritten.") from None
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(descriptor)
-    except BaseException:
-        path.unlink()  # or the next attempt would take it for one that was damaged
-        raise
-    _fsync_folder(path.parent)
 
 
 def load(path: Path) -> Keyring:
@@ -129,11 +123,3 @@ def _from_json(document: Mapping[str, object]) -> KeySet:
 
 def _check_label(purpose: str, key_id: str) -> bytes:
     return f"teamvars key check\n{purpose}\n{key_id}".encode()
-
-
-def _fsync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -28,6 +28,10 @@ class SealBroken(Exception):
     """A sealed value or key does not open where it stands: altered, moved, or another key's."""
 
 
+def _refuse(id_: str) -> str:
+    raise SealBroken(f"The value of {id_} does not open.") from None
+
+
 class DataKey:
     """An opened data key. It seals and opens the values of one organization."""
 
@@ -48,8 +52,13 @@ class DataKey:
         """The value. Raises SealBroken unless it was sealed to exactly this row and flag."""
         return self.opener(variable.workspace_id, variable.sensitive)(sealed, variable.id)
 
-    def opener(self, workspace_id: str, sensitive: bool) -> Opener:
-        """`open` for many variables of one workspace that have the same flag."""
+    def opener(
+        self, workspace_id: str, sensitive: bool, damaged: Callable[[str], str] = _refuse
+    ) -> Opener:
+        """`open` for many variables of one workspace that have the same flag.
+
+        `damaged` says what to take for the value of the variable of that id, which does not open.
+        """
         decrypt = self._cipher.decrypt
         workspace = self._workspace_places(workspace_id, sensitive)
 
@@ -57,8 +66,8 @@ class DataKey:
             nonce, ciphertext = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
             try:
                 return decrypt(nonce, ciphertext, workspace + text_field(id_)).decode()
-            except (InvalidTag, ValueError):
-                raise SealBroken(f"The value of {id_} does not open.") from None
+            except (InvalidTag, ValueError, TypeError):
+                return damaged(id_)
 
         return opened
 

@@ -1,15 +1,12 @@
 """The audit trail: showing it, handing it on, and proving that nobody has touched it."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Level, Permission
 from teamvars.domain.audit import (
-    NO_ORGANIZATION,
-    SYSTEM_STREAM,
     AuditEntry,
     AuditFilter,
     AuditQuery,
@@ -17,23 +14,22 @@ from teamvars.domain.audit import (
     Head,
     OrganizationAuditQuery,
     Position,
-    Stream,
 )
+from teamvars.domain.audit_acceptances import Acceptance
 from teamvars.domain.audit_names import AuditNames
-from teamvars.domain.names import is_safe
-from teamvars.domain.pages import Page
+from teamvars.domain.pages import Page, Paged
 from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
-from teamvars.services import Clock, audit_pages, cursors
+from teamvars.services import Clock, audit_acceptance, audit_pages, audit_verification, cursors
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
 from teamvars.services.audit_queries import resolved, resolved_within
-from teamvars.storage import access, audit_actors, audit_organizations, streams
+from teamvars.services.audit_verification import Place, vouched
+from teamvars.services.audit_visibility import seen_workspaces
+from teamvars.storage import access, access_by_name, audit_actors, audit_organizations, streams
 from teamvars.storage.database import Database, Transaction
 
 _FILLED_AT_ONCE = 200
 """How many entries one statement fills in: SQLite's run on the event loop."""
-_WALKED_AT_ONCE = 1000
-"""How many entries of several streams are read by one statement."""
 _OLDEST = Position(-(2**63), "", 0)
 
 
@@ -58,6 +54,7 @@ class Audit:
         async def body(tx: Transaction) -> AuditPage:
             granted = await access.workspace(tx, caller, self._clock(), workspace_id)
             granted.require(Permission.READ_VARIABLES)
+            is_owner = granted.level is Level.OWNER
             found, searched_from = (
                 (await audit_pages.newest(tx, granted.stream, page), None)
                 if key is None
@@ -67,9 +64,10 @@ class Audit:
                 tx,
                 granted.workspace.organization_id,
                 found.items,
-                sees_secret=granted.level is Level.OWNER,
+                sees_secret=is_owner,
             )
-            return AuditPage(found, actors, searched_from)
+            seen = None if is_owner else await self._seen(tx, caller, found)
+            return AuditPage(found, actors, searched_from, seen)
 
         return await (self._database.read if key is None else self._database.query)(body)
 
@@ -87,9 +85,15 @@ class Audit:
             actors = await audit_actors.find(
                 tx, organization_id, found.items, sees_secret=granted.is_owner
             )
-            return AuditPage(found, actors)
+            seen = None if granted.is_owner else await self._seen(tx, caller, found)
+            return AuditPage(found, actors, seen=seen)
 
         return await self._database.read(body)
+
+    async def _seen(
+        self, tx: Transaction, caller: Caller, found: Paged[AuditEntry]
+    ) -> Collection[str]:
+        return await seen_workspaces(tx, caller, self._clock(), found.items)
 
     async def of_organization(
         self,
@@ -106,7 +110,7 @@ class Audit:
         """
 
         async def body(tx: Transaction) -> OrganizationAuditPage:
-            granted = await access.organization(tx, caller, self._clock(), organization)
+            granted = await access_by_name.organization(tx, caller, self._clock(), organization)
             granted.require_owner()
             organization_id = granted.organization.id
             list_ = f"audit events of {organization_id}"
@@ -149,10 +153,16 @@ class Audit:
 
         return await self._database.read(body)
 
-    async def heads(self) -> list[Head]:
-        """Where every stream stands now, to be kept where nobody with the database can reach."""
+    async def heads(self) -> list[tuple[Head, bool]]:
+        """Where every stream stands now, to be kept where nobody with the database can reach.
+
+        With each, whether the service itself wrote that it stands there.
+        """
         live = await self._database.read(streams.every)
-        return [Head(stream.id, stream.sequence, stream.link) for stream in live]
+        return [
+            (Head(stream.id, stream.sequence, stream.link), self._chain.head_holds(stream))
+            for stream in live
+        ]
 
     async def export(self, known: dict[str, int]) -> AsyncIterator[AuditEntry]:
         """The entries after those `known` by stream, stream by stream; moves `known` along.
@@ -161,14 +171,16 @@ class Audit:
         through the entry that closed it.
         """
         heads = await self.heads()
-        waiting = [one.stream_id for one in heads if one.sequence != known.get(one.stream_id, 0)]
+        waiting = [
+            head.stream_id for head, _ in heads if head.sequence != known.get(head.stream_id, 0)
+        ]
         while waiting:
             stream_id = waiting.pop()
             while entries := await self._after(stream_id, known.get(stream_id, 0)):
                 for entry in entries:
                     known[stream_id] = entry.sequence
                     yield entry
-                    waiting += (id_ for id_, end in _vouched_for(entry).items() if end)
+                    waiting += (id_ for id_, end in vouched(entry).items() if end)
 
     async def _after(self, stream_id: str, sequence: int) -> Sequence[AuditEntry]:
         async def body(tx: Transaction) -> Sequence[AuditEntry]:
@@ -176,114 +188,33 @@ class Audit:
 
         return await self._database.read(body)
 
-    async def verify(self, kept: Iterable[Head] = ()) -> tuple[int, list[Break]]:
+    async def verify(
+        self, kept: Iterable[Head] = (), passed: Collection[Place] = ()
+    ) -> tuple[int, list[Break]]:
         """How many streams were checked, and the first break of each that does not hold.
 
         A stream must lead, link by link, to its head. What streams there must be follows from
         the system's: each entry that says one was opened or closed vouches for it, and for whose
         its entries are. Heads `kept` elsewhere must lie on the way: that shows a rollback of the
-        whole database.
+        whole database. What an operator has accepted is a break of its own, unless it is `passed`.
+        """
+        return await self._database.read(partial(self._verify, kept=kept, passed=passed))
+
+    async def accept(self, caller: Caller, wanted: Acceptance) -> Acceptance:
+        """Accepts what was found of a stream that does not hold: from then on it goes on, and what
+        there was is compared with its digest for ever. The system's stream records it as well, and
+        the one above where the stream has ended. Returns it with the number it got.
+
+        Refuses: another digest than that of what is there, a stream that holds or that there is
+        not, and one above it that does not hold itself.
         """
 
-        async def body(tx: Transaction) -> tuple[int, list[Break]]:
-            checked, breaks = await self._verify(tx)
-            return checked, [*breaks, *[found for head in kept if (found := await _lost(tx, head))]]
+        async def body(tx: Transaction) -> Acceptance:
+            return await audit_acceptance.accept(tx, self._chain, caller, wanted, self._clock())
 
-        return await self._database.read(body)
+        return await self._database.write(body)
 
-    async def _verify(self, tx: Transaction) -> tuple[int, list[Break]]:
-        live = {stream.id: stream for stream in await streams.every(tx)}
-        sizes = await streams.sizes(tx)
-        expected: dict[str, tuple[int, bytes] | None] = {SYSTEM_STREAM: None}
-        order = [SYSTEM_STREAM]
-        organizations = {SYSTEM_STREAM: NO_ORGANIZATION}
-        breaks: list[Break | None] = []
-        async for stream_id, entries in _walked(tx, order, sizes):
-            for entry in filter(self._chain.holds, entries):
-                vouched_for = _vouched_for(entry)
-                # One by one: the difference of the keys would go through all streams each time.
-                new = [id_ for id_ in vouched_for if id_ not in expected]
-                order += new
-                expected.update(vouched_for)
-                above = None if stream_id == SYSTEM_STREAM else stream_id
-                organizations.update({id_: above or id_ for id_ in new})
-            end = expected[stream_id]
-            breaks.append(
-                self._break(stream_id, live.get(stream_id), end, entries)
-                or _strayed(entries, organizations[stream_id])
-            )
-        strays = {*live, *sizes} - set(expected)
-        breaks += [Break(id_, 1, "no entry says that this stream was opened") for id_ in strays]
-        return len(order), [found for found in breaks if found is not None]
-
-    def _break(
-        self,
-        stream_id: str,
-        stream: Stream | None,
-        closed_at: tuple[int, bytes] | None,
-        entries: list[AuditEntry],
-    ) -> Break | None:
-        if closed_at is not None and stream is not None:
-            return Break(stream_id, closed_at[0] + 1, "the stream is there after its end")
-        if closed_at is not None:
-            return self._chain.first_break(stream_id, entries, closed_at)
-        if stream is None:
-            return Break(stream_id, 1, "the stream is missing")
-        found = self._chain.first_break(stream_id, entries, (stream.sequence, stream.link))
-        if found is None and not self._chain.head_holds(stream):
-            return Break(stream_id, stream.sequence + 1, "the stream's head was altered")
-        return found
-
-
-async def _walked(
-    tx: Transaction, order: Sequence[str], sizes: Mapping[str, int]
-) -> AsyncIterator[tuple[str, list[AuditEntry]]]:
-    """The streams in an order that may grow meanwhile, each with its entries.
-
-    Most are short: a statement for each took most of the time.
-    """
-    reached = 0
-    while reached < len(order):
-        portion: dict[str, list[AuditEntry]] = {}
-        room = _WALKED_AT_ONCE
-        while reached < len(order) and (not portion or room >= sizes.get(order[reached], 0)):
-            stream_id = order[reached]
-            portion[stream_id] = []
-            room -= sizes.get(stream_id, 0) + 1
-            reached += 1
-        for entry in await streams.entries(tx, list(portion)):
-            portion[entry.stream_id].append(entry)
-        for each in portion.items():
-            yield each
-
-
-def _strayed(entries: Iterable[AuditEntry], organization_id: str) -> Break | None:
-    """A break where an entry is another organization's than its stream; None: they are all its."""
-    for entry in entries:
-        if entry.organization_id not in (None, organization_id):
-            reason = "the entry's organization is not that of its stream"
-            return Break(entry.stream_id, entry.sequence, reason)
-    return None
-
-
-async def _lost(tx: Transaction, head: Head) -> Break | None:
-    """A break when the entry a kept head speaks of is not there any more."""
-    if head.sequence == 0:
-        return None
-    found = await streams.entries_between(tx, head.stream_id, head.sequence - 1, head.sequence)
-    if found and found[0].link == head.link:
-        return None
-    return Break(head.stream_id, head.sequence, "the entry of the kept head is gone: a rollback")
-
-
-def _vouched_for(entry: AuditEntry) -> Mapping[str, tuple[int, bytes] | None]:
-    """The streams an entry opens (None) or closes (where it ended); none once it was altered."""
-    details = entry.read_details() or {}
-    try:
-        opened: dict[Any, tuple[int, bytes] | None] = dict.fromkeys(details.get("opens", ()))
-        for closed in details.get("closes", ()):
-            opened[closed["stream"]] = (closed["sequence"], bytes.fromhex(closed["link"]))
-    except (ValueError, KeyError, TypeError):
-        return {}
-    # An altered entry may say anything, and not all of it is a parameter of a statement.
-    return opened if all(isinstance(id_, str) and is_safe(id_) for id_ in opened) else {}
+    async def _verify(
+        self, tx: Transaction, *, kept: Iterable[Head], passed: Collection[Place]
+    ) -> tuple[int, list[Break]]:
+        return await audit_verification.verify(tx, self._chain, kept, passed)

@@ -37,12 +37,14 @@ class OrganizationAuditPage(msgspec.Struct, frozen=True):
 class AuditPage(msgspec.Struct, frozen=True):
     """A page of changes, newest first, and what those who made them are called.
 
-    `searched_from` is the number of the oldest change that was searched; None: nothing was.
+    `searched_from` is the number of the oldest change that was searched; None: nothing was. `seen`
+    are the workspaces that their reader may be told of; None: all.
     """
 
     entries: Paged[AuditEntry]
     actors: ActorNames
     searched_from: int | None = None
+    seen: Collection[str] | None = None
 
 
 async def newest(tx: Transaction, stream: Stream, page: Page) -> Paged[AuditEntry]:

@@ -23,6 +23,7 @@ async def resolved(tx: Transaction, names: AuditNames, query: AuditQuery) -> Aud
     found = AuditFilter(
         stream_id=await resolver.stream(query.stream),
         action=await resolver.action(query.action),
+        request_id=await resolver.request(query.request),
         actor_kind=kind,
         actor_ids=actors,
         subject_ids=await resolver.subjects(query.subject),
@@ -82,6 +83,12 @@ class _Resolver:
         if action is not None:
             await self._require(AuditFilter(action=action), f"No entry has the action {action}.")
         return action
+
+    async def request(self, request: str | None) -> str | None:
+        if request is not None:
+            nothing = f"No entry is of the request {request}. What was refused has none."
+            await self._require(AuditFilter(request_id=request), nothing)
+        return request
 
     async def actors(self, actor: str | None) -> tuple[str | None, set[str] | None]:
         """The kind, where that is said, and the ids."""

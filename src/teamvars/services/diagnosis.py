@@ -1,5 +1,7 @@
 """What `doctor` asks of a store that is ready to be served."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 
 from teamvars.domain.diagnosis import (
@@ -11,21 +13,35 @@ from teamvars.domain.diagnosis import (
     engine_findings,
     mail_findings,
     token_findings,
+    trail_findings,
 )
+from teamvars.domain.losses import Losses, damage_findings, loss_findings
+from teamvars.security.chain import Chain
+from teamvars.security.sealing import DataKey, SealBroken, Sealer
 from teamvars.services import Clock
-from teamvars.storage import diagnosis, invitations, issued_tokens
+from teamvars.storage import (
+    data_keys,
+    diagnosis,
+    invitations,
+    issued_tokens,
+    losses,
+    sealed_values,
+    streams,
+)
 from teamvars.storage.database import Database, Transaction
+from teamvars.storage.sealed_values import SealedValue
 
 _NEWEST_CHANGES = 1000
 
 MOST_NAMED = 20
-"""How many tokens of a kind are named; of the others it is said how many they are."""
+"""How many tokens, or losses, of a kind are named; of the others it is said how many they are."""
 
 
 class Diagnosis:
     """Looks at everything and changes nothing."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
+        """`clock` is this host's."""
         self._database = database
         self._clock = clock
 
@@ -36,12 +52,44 @@ class Diagnosis:
     async def of_data(self) -> list[Finding]:
         """The clock by which entries were made, and the directory."""
         findings = []
-        ahead = await self._database.read(diagnosis.newest_entry_at) - self._clock()
+        ahead = await self._database.read(diagnosis.newest_entry_at) - self._database.now()
         if ahead > CLOCK_TOLERANCE:
             text = f"The newest audit entry is {ahead // 1_000_000} s in the future. Set the clock."
             findings.append(Finding(Severity.PROBLEM, "clock", text))
         findings += census_findings(await self._database.read(diagnosis.census))
         return findings + await self._database.read(self._of_tokens)
+
+    async def of_losses(self, sealer: Sealer) -> list[Finding]:
+        """Whether every row is there that a stream counts, on one snapshot, and every data key
+        opens.
+        """
+
+        async def body(tx: Transaction) -> list[Finding]:
+            return loss_findings(
+                usages=await losses.of_usages(tx, MOST_NAMED),
+                entries=await losses.of_entries(tx, MOST_NAMED),
+                streams=await losses.of_streams(tx, MOST_NAMED),
+                data_keys=await _unopened(tx, sealer),
+            )
+
+        return await self._database.read(body)
+
+    async def of_values(self, sealer: Sealer, *, every: bool) -> list[Finding]:
+        """Whether values open: all there are, or one of each data key that opens."""
+        tried = _Tried(sealer)
+        if every:
+            after = ""
+            while values := await self._database.read(partial(sealed_values.page, after=after)):
+                tried.add(values)
+                after = values[-1].variable_id
+        else:
+            tried.add(await self._database.read(sealed_values.one_of_each_key))
+        return damage_findings(tried.damaged, tried.opened, every=every)
+
+    async def of_trail(self, chain: Chain) -> list[Finding]:
+        """Whether the head of every stream holds; `audit verify` looks at the entries as well."""
+        heads = await self._database.read(streams.every)
+        return trail_findings([one.id for one in heads if not chain.head_holds(one)], MOST_NAMED)
 
     async def of_addresses(self) -> list[Finding]:
         """Whether a proxy that nobody trusts makes all callers one; for where none is trusted."""
@@ -50,14 +98,55 @@ class Diagnosis:
 
     async def of_mail(self, server: str | None) -> list[Finding]:
         """How mail goes out, which is not tried here, and the invitations that hang on it."""
-        now = self._clock()
+        now = self._database.now()
         counted = await self._database.read(lambda tx: invitations.count_by_delivery(tx, now))
         return mail_findings(server, counted)
 
     async def _of_tokens(self, tx: Transaction) -> list[Finding]:
-        now = self._clock()
+        now = self._database.now()
         return token_findings(
             await issued_tokens.unending(tx, now, MOST_NAMED),
             await issued_tokens.unattached(tx, now, MOST_NAMED),
             await issued_tokens.unused(tx, now, MOST_NAMED),
         )
+
+
+class _Tried:
+    """Which of some values do not open, and how many do. A key that does not is no news of them."""
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+        self._damaged: list[str] = []
+        self.opened = 0
+
+    @property
+    def damaged(self) -> Losses:
+        return Losses(self._damaged[:MOST_NAMED], len(self._damaged))
+
+    def add(self, values: Iterable[SealedValue]) -> None:
+        for value in values:
+            with suppress(SealBroken):
+                key = self._sealer.data_key(value.key)
+                if _opens(value, key):
+                    self.opened += 1
+                else:
+                    self._damaged.append(value.title)
+
+
+def _opens(value: SealedValue, key: DataKey) -> bool:
+    try:
+        key.opener(value.workspace_id, value.sensitive)(value.sealed, value.variable_id)
+    except SealBroken:
+        return False
+    return True
+
+
+async def _unopened(tx: Transaction, sealer: Sealer) -> Losses:
+    """The data keys that do not open, by organization."""
+    broken = []
+    for key in await data_keys.every(tx):
+        try:
+            sealer.data_key(key)
+        except SealBroken:
+            broken.append(f"the data key of {key.organization_id} does not open")
+    return Losses(broken[:MOST_NAMED], len(broken))

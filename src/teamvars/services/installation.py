@@ -2,18 +2,27 @@
 
 import asyncio
 import hmac
+import time
 from collections.abc import Mapping
 
+import msgspec
 import structlog
 
+from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM
+from teamvars.domain.ids import new_id
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
+from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.services import Clock
-from teamvars.storage import keyring_keys, migrations, streams
+from teamvars.services.upgrades import Tell, upgrade
+from teamvars.storage import data_keys, keyring_keys, lineage, schemas, streams
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.migrations import Migration, SchemaMismatch
+from teamvars.storage.migrations import Migration
+from teamvars.storage.schemas import Schema, SchemaMismatch
 
+CLOCK_APART = 30_000_000
+"""How far this host's clock may be from the store's, in µs, before `/readyz` says so."""
 REMEMBERED_SECONDS = 1.0
 """For how long a readiness result is cached."""
 
@@ -24,6 +33,16 @@ class NotReady(Exception):
     """The store cannot be served as it is; the text says which command mends it."""
 
 
+class Outstanding(msgspec.Struct, frozen=True):
+    """The migrations that this release needs and that are missing; those that have begun and not
+    ended, without which it can be served; and those that wait until no older node runs.
+    """
+
+    missing: list[Migration]
+    unfinished: list[Migration]
+    contracts: list[Migration]
+
+
 class Installation:
     """What an operator does to a store as a whole, and what `serve` asks before it starts."""
 
@@ -31,36 +50,49 @@ class Installation:
         self._database = database
         self._clock = clock
 
-    async def pending(self) -> list[Migration]:
-        """The migrations that are missing. Raises NotReady for a newer or altered schema."""
+    async def outstanding(self) -> Outstanding:
+        """What of the migrations is still to be done. Raises NotReady for a schema that does not
+        admit this node, was altered, or is a part of one.
+        """
+        there = await self._database.read(schemas.schema)
         try:
-            return migrations.check(await self._database.read(migrations.applied))
+            if not there:
+                await self._database.read(schemas.require_whole)
         except SchemaMismatch as error:
             raise NotReady(str(error)) from None
+        _require_admitted(there)
+        return Outstanding(
+            schemas.missing(there), schemas.unfinished(there), schemas.contracts(there)
+        )
 
-    async def migrate(self) -> list[Migration]:
-        """Applies what is missing and returns it; one node at a time. Raises NotReady."""
+    async def migrate(
+        self, tell: Tell = lambda _: None, *, contract: bool = False
+    ) -> list[Migration]:
+        """Does what is missing and returns what it has ended; see `upgrade`. Raises NotReady."""
         try:
-            return await self._database.migrate(migrations.apply_pending)
+            return await upgrade(self._database, tell, contract=contract)
         except SchemaMismatch as error:
             raise NotReady(str(error)) from None
 
     async def is_initialised(self) -> bool:
         """Whether the store knows a keyring, so that a new one must never be made for it."""
-        if not await self._database.read(migrations.applied):
+        if not await self._database.read(schemas.schema):
             return False
         return bool(await self._database.read(keyring_keys.find_all))
 
     async def initialise(self, keyring: Keyring) -> bool:
         """Notes the keyring in a store that has none and begins its history; False: was done.
 
-        Raises NotReady when the store has another one.
+        Raises NotReady when the store has another one, or does not admit this node.
         """
 
         async def body(tx: Transaction) -> bool:
+            _require_admitted(await schemas.schema(tx))
             noted = await keyring_keys.find_all(tx)
             if noted:
                 _require_fit(noted, keyring)
+            await lineage.begin(tx, new_id("store"))
+            if noted:
                 return False
             await keyring_keys.insert_all(tx, keyring.checks(), self._clock())
             await streams.insert(tx, Chain(keyring).open(SYSTEM_STREAM, NO_ORGANIZATION))
@@ -68,14 +100,52 @@ class Installation:
 
         return await self._database.migrate(body)
 
+    async def lineage(self) -> str | None:
+        """Which store this is; None before it is initialised."""
+        return await self._database.read(lineage.find)
+
     async def require_ready(self, keyring: Keyring) -> None:
-        """Raises NotReady for another schema than this release's, or another keyring."""
-        if await self.pending():
+        """Raises NotReady where the schema lacks what this release needs or does not admit it, and
+        for another keyring.
+        """
+        if (await self.outstanding()).missing:
             raise NotReady("The database lacks migrations. Run: teamvars migrate up")
         noted = await self._database.read(keyring_keys.find_all)
         if not noted:
             raise NotReady("The database knows no keyring yet. Run: teamvars init")
         _require_fit(noted, keyring)
+
+    async def require_data_key(self, sealer: Sealer, after: str) -> str:
+        """Opens the data key of the organization whose id comes next, from the first again after
+        the last, and returns that id. Raises NotReady when it does not open.
+        """
+
+        async def body(tx: Transaction) -> WrappedKey | None:
+            return await data_keys.find_next(tx, after) or await data_keys.find_next(tx, "")
+
+        key = await self._database.read(body)
+        if key is None:
+            return after
+        try:
+            sealer.data_key(key)
+        except SealBroken as broken:
+            raise NotReady(
+                f"{broken} Rows were altered or lost: 'teamvars doctor' names them. Restore a "
+                "backup that is whole."
+            ) from None
+        return key.organization_id
+
+    def clock_is_off(self, by_host: int) -> int:
+        """How many seconds this host's clock is ahead of the store's, or behind it when negative;
+        0 within `CLOCK_APART`.
+        """
+        off = by_host - self._database.now()
+        return round(off / 1_000_000) if abs(off) > CLOCK_APART else 0
+
+    @property
+    def takes_writes(self) -> bool:
+        """Whether there is no outage of writes that is known."""
+        return self._database.takes_writes
 
     async def key_uses(self) -> dict[str, int]:
         """How many data keys each master key wraps."""
@@ -83,7 +153,8 @@ class Installation:
 
 
 class Readiness:
-    """Whether the installation can be served.
+    """Whether the installation can be served: each check also opens another organization's data
+    key, or again the one that did not open.
 
     Single-flight, and the result is cached for `REMEMBERED_SECONDS`: however many ask, the store
     sees at most one check a second.
@@ -94,17 +165,29 @@ class Readiness:
     def __init__(self, installation: Installation, keyring: Keyring) -> None:
         self._installation = installation
         self._keyring = keyring
+        self._sealer = Sealer(keyring)  # which remembers the keys that it has opened
+        self._opened = ""
         self._asking: asyncio.Task[None] | None = None
         self._answered_at = 0.0
         self._logged: str | None = None
 
     async def require(self) -> None:
-        """Raises what `Installation.require_ready` raised, a second ago at most."""
+        """Raises what `Installation` raised, a second ago at most."""
         if self._asking is None or self._is_old(self._asking):
             self._asking = asyncio.ensure_future(self._ask())
             self._asking.add_done_callback(_retrieve)
         # Cancelling one caller must not cancel the check that others wait for.
         await asyncio.shield(self._asking)
+
+    @property
+    def clock_is_off(self) -> int:
+        """As `Installation.clock_is_off`, by the clock of this host."""
+        return self._installation.clock_is_off(time.time_ns() // 1000)
+
+    @property
+    def takes_writes(self) -> bool:
+        """As `Installation.takes_writes`."""
+        return self._installation.takes_writes
 
     def _is_old(self, asking: "asyncio.Task[None]") -> bool:
         now = asyncio.get_running_loop().time()
@@ -113,6 +196,7 @@ class Readiness:
     async def _ask(self) -> None:
         try:
             await self._installation.require_ready(self._keyring)
+            self._opened = await self._installation.require_data_key(self._sealer, self._opened)
             self._note(None)
         except NotReady as error:
             self._note(str(error))
@@ -134,6 +218,13 @@ def _retrieve(asking: "asyncio.Task[None]") -> None:
     """Retrieves the exception, which asyncio would log if all callers were cancelled."""
     if not asking.cancelled():
         asking.exception()
+
+
+def _require_admitted(there: Schema) -> None:
+    try:
+        schemas.check(there)
+    except SchemaMismatch as error:
+        raise NotReady(str(error)) from None
 
 
 def _require_fit(noted: Mapping[str, tuple[str, bytes]], keyring: Keyring) -> None:

@@ -21,7 +21,7 @@ from teamvars.services.directory import users as user_changes
 from teamvars.services.directory.invitations import Inviting
 from teamvars.services.directory.ledger import Ledger
 from teamvars.services.memberships import MembershipPage, granted, page_of
-from teamvars.storage import access, memberships, teams, users
+from teamvars.storage import access_by_name, memberships, teams, users
 from teamvars.storage.database import Body, Database, Transaction
 
 Found = tuple[Organization, Sequence[Team]]
@@ -64,7 +64,7 @@ class Invitations:
             ledger = Ledger(tx, caller, self._chain, self._clock())
 
             async def look() -> Found:
-                seen = await access.organization(tx, caller, ledger.now, organization)
+                seen = await access_by_name.organization(tx, caller, ledger.now, organization)
                 seen.require_owner()
                 return seen.organization, await _own_teams(tx, seen.organization, draft)
 

@@ -15,7 +15,7 @@ from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.directory import memberships as membership_changes
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import access, memberships, teams
+from teamvars.storage import access, access_by_name, memberships, teams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.memberships import Within
 
@@ -45,7 +45,7 @@ class Memberships:
         """An organization's memberships."""
 
         async def body(tx: Transaction) -> MembershipPage:
-            granted = await access.organization(tx, caller, self._clock(), organization)
+            granted = await access_by_name.organization(tx, caller, self._clock(), organization)
             granted.require_visible()
             within = Within(organization_id=granted.organization.id)
             found = await memberships.search(tx, within, wanted, page)

@@ -18,7 +18,7 @@ from teamvars.services import Clock
 from teamvars.services.directory import memberships as membership_changes
 from teamvars.services.directory import organizations as organization_changes
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import access, organizations, teams, users, workspaces
+from teamvars.storage import access, access_by_name, organizations, teams, users, workspaces
 from teamvars.storage.database import Database, Transaction
 
 
@@ -55,7 +55,7 @@ class Organizations:
         """One organization, shown to its members. Refuses: not found."""
 
         async def body(tx: Transaction) -> OrganizationView:
-            granted = await access.organization(tx, caller, self._clock(), name)
+            granted = await access_by_name.organization(tx, caller, self._clock(), name)
             granted.require_visible()
             return OrganizationView(granted.organization, granted.is_owner)
 
@@ -97,7 +97,7 @@ class Organizations:
 
         async def body(tx: Transaction) -> OrganizationView:
             ledger = Ledger(tx, caller, self._chain, self._clock())
-            granted = await access.organization(tx, caller, ledger.now, name, lock=True)
+            granted = await access_by_name.organization(tx, caller, ledger.now, name, lock=True)
             granted.require_owner()
             before = granted.organization
             refuse_all([*draft.all_faults(), *draft.conflicts(before)])
@@ -135,7 +135,7 @@ async def _locked(ledger: Ledger, caller: Caller, name: str) -> OrganizationAcce
     """The organization, locked together with the system, for a caller who may remove it."""
 
     async def look() -> OrganizationAccess:
-        granted = await access.organization(ledger.tx, caller, ledger.now, name)
+        granted = await access_by_name.organization(ledger.tx, caller, ledger.now, name)
         granted.require_owner()
         return granted
 

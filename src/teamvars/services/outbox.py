@@ -19,7 +19,8 @@ from teamvars.security.chain import Chain
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.services import Clock
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import invitations, organizations
+from teamvars.services.trails import Trail
+from teamvars.storage import invitations, organizations, streams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.invitations import Waiting
 
@@ -86,9 +87,18 @@ class Outbox:
         return True
 
     async def _claim(self, tx: Transaction) -> tuple[Letter | None, Waiting | None]:
-        """The message and what it says; None for one whose seal is broken."""
+        """The message and what it says; None for one whose seal is broken.
+
+        What could not be settled would be sent again and again: while the trail of its organization
+        does not hold, a message waits, and those of others go before it.
+        """
         now = self._clock()
-        waiting = await invitations.claim(tx, now, now + CLAIMED_FOR)
+        trail = Trail(tx, self._chain)
+        while waiting := await invitations.claim(tx, now, now + CLAIMED_FOR):
+            stream = await streams.find(tx, waiting.invited.organization_id)
+            if stream is None or await trail.holds(stream):
+                break
+            await invitations.put_off(tx, waiting, now + retry_after(waiting.attempts))
         if waiting is None:
             return None, None
         invited, link = waiting.invited, waiting.link

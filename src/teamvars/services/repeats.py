@@ -118,6 +118,16 @@ class OnceDatabase(Database):
         # What shares a transaction looks up and then writes once; this does more.
         return self._make(keyed, partial(self._database.write, subject=subject), body)
 
+    def now(self) -> int:
+        return self._database.now()
+
+    async def probe(self) -> None:
+        await self._database.probe()
+
+    @property
+    def takes_writes(self) -> bool:
+        return self._database.takes_writes
+
     async def migrate(self, body: Body[T]) -> T:
         return await self._database.migrate(body)
 

@@ -11,7 +11,8 @@ from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.changes import Changes
 from teamvars.services.directory import memberships as membership_changes
-from teamvars.storage import access, memberships, streams
+from teamvars.services.trails import recorded
+from teamvars.storage import access, memberships
 from teamvars.storage.database import Database, Transaction
 
 Change = Literal["add", "remove"]
@@ -53,7 +54,7 @@ class TeamMembers:
         """Adds or removes all the draft names, or none; those who are in or out already count.
 
         Refuses: every fault of the draft, ids without a membership of the organization, by user
-        id an invitation that is not accepted, the removal of the last active owner.
+        id an invitation that is not accepted, the removal of the last active owner, trail_altered.
         """
 
         async def body(tx: Transaction) -> None:
@@ -69,7 +70,7 @@ class TeamMembers:
                 return
             details = membership_changes.members_details(concerned)
             event = caller.event(f"member.{change}", team_id, details, now)
-            record = streams.appending(*self._chain.extend(granted.stream, event))
+            record = await recorded(tx, self._chain, granted.stream, event)
             await _WRITE[change](tx, team_id, concerned, *record)
 
         async def look(tx: Transaction) -> None:

@@ -16,7 +16,7 @@ from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.directory import teams as team_changes
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import access, memberships, teams
+from teamvars.storage import access, access_by_name, memberships, teams
 from teamvars.storage.database import Database, Transaction
 
 MAX_LISTED_USERS = 1000
@@ -65,7 +65,7 @@ class Teams:
         """The organization's teams that the caller sees, on request with their members."""
 
         async def body(tx: Transaction) -> TeamPage:
-            granted = await access.organization(tx, caller, self._clock(), organization)
+            granted = await access_by_name.organization(tx, caller, self._clock(), organization)
             granted.require_visible()
             owner, is_user = granted.organization, caller.user_id is not None
             found = await teams.find_visible(tx, owner.id, granted.sees_secret, wanted, page)
@@ -112,7 +112,9 @@ class Teams:
 
         async def body(tx: Transaction) -> TeamView:
             ledger = self._ledger(tx, caller)
-            granted = await access.organization(tx, caller, ledger.now, organization, lock=True)
+            granted = await access_by_name.organization(
+                tx, caller, ledger.now, organization, lock=True
+            )
             granted.require_owner()
             refuse_all(draft.all_faults())
             owner = granted.organization

@@ -22,7 +22,7 @@ from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.directory import tokens as token_changes
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import access, organizations, teams, tokens, users
+from teamvars.storage import access, access_by_name, organizations, teams, tokens, users
 from teamvars.storage.database import Database, Transaction
 
 
@@ -98,13 +98,15 @@ class Tokens:
     async def make(self, caller: Caller, whose: Whose, draft: TokenDraft) -> NewToken:
         """A new token; of a team or organization it takes the place of all there were.
 
-        Refuses: forbidden, every fault of the draft, and too many live tokens.
+        A user's ends no later than the one it is made with. Refuses: forbidden, every fault of the
+        draft, and too many live tokens.
         """
 
         async def body(tx: Transaction) -> NewToken:
             ledger = self._ledger(tx, caller)
             owner = await self._locked(ledger, caller, whose)
-            faults = draft.all_faults(ledger.now)
+            latest = await _own_end(tx, caller) if owner.kind == "user" else None
+            faults = draft.all_faults(ledger.now, latest)
             if owner.kind == "user":
                 faults += await _surplus(tx, owner, ledger.now)
             refuse_all(faults)
@@ -116,7 +118,7 @@ class Tokens:
                 owner_kind=owner.kind,
                 owner_id=owner.id,
                 created_at=ledger.now,
-                expires_at=draft.expires_at(),
+                expires_at=draft.expires_at(ledger.now, latest),
                 last_used_at=None,
                 description=draft.description or "",
                 created_by=caller.user_id,
@@ -209,6 +211,12 @@ async def _owner(tx: Transaction, named: OwnerName) -> TokenOwner:
     return TokenOwner("organization", organization.id, organization.id)
 
 
+async def _own_end(tx: Transaction, caller: Caller) -> int | None:
+    """When the token ends that the caller uses."""
+    assert caller.actor is not None and caller.actor.token_id is not None  # authenticated by it
+    return (await tokens.get(tx, caller.actor.token_id)).expires_at
+
+
 async def _surplus(tx: Transaction, owner: TokenOwner, now: int) -> list[Fault]:
     """The fault of one token more than an owner may have; the owner's stream must be locked."""
     live = await tokens.count_live(tx, owner, now)
@@ -219,7 +227,7 @@ async def _managed(tx: Transaction, caller: Caller, now: int, whose: Whose) -> T
     """Whose tokens they are. Refuses: not found, forbidden to whoever does not manage them."""
     match whose:
         case OfOrganization(name):
-            granted = await access.organization(tx, caller, now, name)
+            granted = await access_by_name.organization(tx, caller, now, name)
             granted.require_owner()
             id_ = granted.organization.id
             return TokenOwner("organization", id_, id_)

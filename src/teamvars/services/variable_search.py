@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
+from teamvars.domain.errors import refuse_all
 from teamvars.domain.pages import CursorPaged
 from teamvars.domain.variable_search import (
     FoundVariable,
@@ -14,11 +15,12 @@ from teamvars.domain.variable_search import (
     SearchAccess,
     VariableSearch,
 )
+from teamvars.domain.variables import Variable, damaged_value
 from teamvars.security.cursors import Cursors
-from teamvars.security.sealing import DataKey, Sealer
+from teamvars.security.sealing import DataKey, SealBroken, Sealer
 from teamvars.services import Clock, cursors
 from teamvars.services.batches import in_batches
-from teamvars.storage import search_access, variable_search, variables
+from teamvars.storage import access_by_name, variable_search, variables
 from teamvars.storage.database import Database, Transaction
 
 SHORT_BYTES = 64 * 1024
@@ -59,11 +61,12 @@ class Searches:
         """A page of the variables that are wanted and that the caller may read, after the cursor.
 
         Unless it may be long: None where the values have more than `SHORT_BYTES`; none is read.
-        Refuses: unauthenticated, not found, a cursor that this organization's list never had.
+        Refuses: unauthenticated, not found, a cursor that this organization's list never had; with
+        the last of the batches, damaged values.
         """
 
         async def body(tx: Transaction) -> tuple[SearchAccess, _Page, Mapping[str, bytes]] | None:
-            granted = await search_access.search(
+            granted = await access_by_name.search(
                 tx, caller, self._clock(), organization, wanted.workspace
             )
             granted.require_visible()
@@ -102,10 +105,14 @@ def _list_of(granted: SearchAccess) -> str:
 def _opened(
     found: Sequence[FoundVariable], sealed: Mapping[str, bytes], key: DataKey
 ) -> Iterator[FoundVariable]:
-    """Opens each value when it is asked for."""
+    """Opens each value when it is asked for. Refuses behind the last: damaged values."""
+    damaged: list[Variable] = []
     for one in found:
-        value = sealed.get(one.variable.id)
-        if value is None:
-            yield one
+        variable, value = one.variable, sealed.get(one.variable.id)
+        try:
+            opened = variable if value is None else variable.with_value(key.open(value, variable))
+        except SealBroken:
+            damaged.append(variable)
         else:
-            yield replace(one, variable=one.variable.with_value(key.open(value, one.variable)))
+            yield replace(one, variable=opened)
+    refuse_all(map(damaged_value, damaged))

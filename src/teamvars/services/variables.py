@@ -1,30 +1,34 @@
 """The variables of a workspace: list, create, read, update, delete."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
+from teamvars.domain.errors import Kind, Refusal, refuse_all
 from teamvars.domain.preconditions import Versions
 from teamvars.domain.variables import (
     Variable,
     VariableDraft,
     WorkspaceFilter,
+    damaged_value,
     value_size,
 )
 from teamvars.domain.workspaces import Quota, Usage, Workspace
 from teamvars.security.chain import Chain
-from teamvars.security.sealing import DataKey, Sealer
+from teamvars.security.sealing import DataKey, SealBroken, Sealer
 from teamvars.services import Clock
 from teamvars.services.batches import in_batches
 from teamvars.services.changes import Changes
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.rendered import Rendered, RenderedLists
 from teamvars.services.syntax import Verdicts, with_verdicts
-from teamvars.storage import access, streams, variables
+from teamvars.services.trails import recorded
+from teamvars.storage import access, variables
 from teamvars.storage.database import Body, Database, Transaction
 from teamvars.storage.variables import StoredVariable
 
@@ -35,9 +39,13 @@ class VariableInWorkspace(msgspec.Struct, frozen=True):
     workspace: Workspace
     variable: Variable
 
+    def without_value(self) -> "VariableInWorkspace":
+        """The same, without the value."""
+        return replace(self, variable=self.variable.with_value(None))
+
 
 class VariableList(msgspec.Struct, frozen=True):
-    """A workspace's variables by key, then category. `head` changes whenever any of them does.
+    """A workspace's variables by key, then category. `version` is another whenever one of them is.
 
     They come in batches, each with about as many bytes of values and rows as may be opened and
     written in one go.
@@ -45,7 +53,7 @@ class VariableList(msgspec.Struct, frozen=True):
 
     workspace: Workspace
     batches: Iterator[Sequence[Variable]]
-    head: bytes
+    version: str
 
 
 Render = Callable[[VariableList], Coroutine[Any, Any, Rendered]]
@@ -68,7 +76,10 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Variables:
-    """What callers do with variables. All methods refuse unauthenticated, not found, forbidden."""
+    """What callers do with variables.
+
+    All methods refuse unauthenticated, not found, forbidden; what changes something trail_altered.
+    """
 
     def __init__(
         self, database: Database, sealer: Sealer, chain: Chain, clock: Clock, rules: Rules
@@ -86,7 +97,10 @@ class Variables:
         self._changes = Changes(database)
 
     async def list(self, caller: Caller, workspace_id: str, render: Render) -> Rendered:
-        """All variables of a workspace, rendered, or cached at the same head and names."""
+        """All variables of a workspace, rendered, or cached at the same head and names.
+
+        Refuses: damaged values, all of them.
+        """
         while True:
             granted = await self._database.query(
                 lambda tx: self._readable(tx, caller, workspace_id)
@@ -102,15 +116,29 @@ class Variables:
     async def read(
         self, caller: Caller, workspace_id: str, variable_id: str
     ) -> VariableInWorkspace:
-        """One variable."""
+        """One variable. Refuses: a damaged value."""
 
         async def body(tx: Transaction) -> VariableInWorkspace:
             granted = await self._readable(tx, caller, workspace_id)
             stored = await variables.get(tx, workspace_id, variable_id)
             shown = _shown(stored, self._sealer.data_key(granted.key))
+            if shown.value is None and not shown.sensitive:
+                raise Refusal(damaged_value(shown))
             return VariableInWorkspace(granted.workspace, shown)
 
         return await self._database.query(body)
+
+    async def value_at(
+        self, caller: Caller, workspace_id: str, variable_id: str, version_id: str
+    ) -> str | None:
+        """The value, if the variable is readable and still at that version."""
+        try:
+            found = (await self.read(caller, workspace_id, variable_id)).variable
+        except Refusal as refusal:
+            if refusal.kind is not Kind.NOT_FOUND:
+                raise
+            return None
+        return found.value if found.version_id == version_id else None
 
     async def create(
         self,
@@ -139,7 +167,7 @@ class Variables:
             variable = draft.build(granted.workspace, now, known)
             sealed = self._sealer.data_key(granted.key).seal(draft.value or "", variable)
             event = caller.event("variable.create", variable.id, variable.audited(), now)
-            record = streams.appending(*self._chain.extend(granted.stream, event, after))
+            record = await recorded(tx, self._chain, granted.stream, event, after)
             await variables.insert(tx, StoredVariable(variable, sealed, size), *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
@@ -160,8 +188,8 @@ class Variables:
         """Changes what the draft names; the variable gets a new version also when that is nothing.
 
         Refuses: another version than those wanted, every fault of the draft, a value that is to
-        be code and does not parse or is too complex, making a sensitive variable readable, a full
-        workspace, a taken key, busy, too many requests.
+        be code and does not parse or is too complex, making a sensitive variable readable, a
+        damaged value without a new one, a full workspace, a taken key, busy, too many requests.
         """
 
         async def body(tx: Transaction, verdicts: Verdicts) -> VariableInWorkspace:
@@ -174,7 +202,7 @@ class Variables:
             details = {**variable.audited(), "changed": changed, **former}
             event = caller.event("variable.update", variable.id, details, now)
             usage = granted.stream.usage.plus(0, updated.value_bytes - stored.value_bytes)
-            record = streams.appending(*self._chain.extend(granted.stream, event, usage))
+            record = await recorded(tx, self._chain, granted.stream, event, usage)
             await variables.update(tx, stored.variable, updated, *record)
             return VariableInWorkspace(granted.workspace, _hidden(variable))
 
@@ -196,7 +224,7 @@ class Variables:
             summary = stored.variable.audited()
             event = caller.event("variable.delete", stored.variable.id, summary, now)
             usage = granted.stream.usage.plus(-1, -stored.value_bytes)
-            record = streams.appending(*self._chain.extend(granted.stream, event, usage))
+            record = await recorded(tx, self._chain, granted.stream, event, usage)
             await variables.delete(tx, variable_id, *record)
 
         async def look(tx: Transaction) -> None:
@@ -223,7 +251,13 @@ class Variables:
 
     async def _rendered_now(self, granted: WorkspaceAccess, render: Render) -> Rendered | None:
         workspace, head = granted.workspace, granted.stream.head
-        open_value = self._sealer.data_key(granted.key).opener(workspace.id, sensitive=False)
+        damaged: set[str] = set()
+
+        def note(id_: str) -> str:
+            damaged.add(id_)
+            return ""
+
+        open_value = self._sealer.data_key(granted.key).opener(workspace.id, False, note)
         few = _is_one_batch(granted.stream.usage)
         found = await self._database.query(
             lambda tx: variables.find_all(tx, workspace.id, head, open_value, few=few)
@@ -231,7 +265,8 @@ class Variables:
         if found is None:
             return None
         batches = iter((list(found),)) if few else in_batches(found, _size, _BATCH_BYTES)
-        return await render(VariableList(workspace, batches, head))
+        version = self._chain.version_of(granted.stream)
+        return await render(VariableList(workspace, _whole(batches, damaged), version))
 
     async def _write(
         self,
@@ -275,7 +310,8 @@ class Variables:
         another now, for the audit trail; and its row.
 
         The value is sealed anew when it changes or when the sensitive flag, which seals it in,
-        does. A value that stays sensitive is not opened.
+        does. A value that stays sensitive is not opened, and one that is damaged can be written
+        over: any other change would have to show it, or to seal it anew.
         """
         key = self._sealer.data_key(granted.key)
         before = _shown(stored, key)
@@ -283,7 +319,9 @@ class Variables:
         usage = granted.stream.usage
         full = self._quota.faults(usage, usage.plus(0, size - stored.value_bytes))
         broken = verdicts.faults(draft.code(before))
-        variable = draft.applied_to(before, [*full, *broken])
+        is_lost = before.value is None and draft.value is None and not before.sensitive
+        damaged = [damaged_value(before, f"{draft.at}/value")] if is_lost else ()
+        variable = draft.applied_to(before, [*full, *broken, *damaged])
         sealed = stored.sealed
         if draft.value is not None or variable.sensitive != before.sensitive:
             assert variable.value is not None  # said now, or shown until now
@@ -292,11 +330,29 @@ class Variables:
 
 
 def _shown(stored: StoredVariable, key: DataKey) -> Variable:
-    """The variable with its value, unless that is sensitive."""
+    """The variable with its value, unless that is sensitive or damaged."""
     if stored.variable.sensitive:
         return stored.variable
     assert stored.sealed is not None
-    return stored.variable.with_value(key.open(stored.sealed, stored.variable))
+    try:
+        return stored.variable.with_value(key.open(stored.sealed, stored.variable))
+    except SealBroken:
+        return stored.variable
+
+
+def _whole(
+    batches: Iterable[Sequence[Variable]], damaged: Container[str]
+) -> Iterator[Sequence[Variable]]:
+    """The batches of a list. Refuses behind the last if there are damaged values among them.
+
+    `damaged` are the ids that have turned up by then: of a list that is made value by value, nobody
+    knows them sooner.
+    """
+    found: list[Variable] = []
+    for batch in batches:
+        found += [variable for variable in batch if variable.id in damaged]
+        yield batch
+    refuse_all(map(damaged_value, found))
 
 
 def _is_one_batch(usage: Usage) -> bool:

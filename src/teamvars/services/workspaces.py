@@ -22,7 +22,7 @@ from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.directory import workspaces as workspace_changes
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import access, memberships, organizations, teams, workspaces
+from teamvars.storage import access, access_by_name, memberships, organizations, teams, workspaces
 from teamvars.storage.database import Database, Transaction
 
 
@@ -91,7 +91,7 @@ class Workspaces:
         """The organization's workspaces that the caller sees and wants."""
 
         async def body(tx: Transaction) -> WorkspacePage:
-            granted = await access.organization(tx, caller, self._clock(), organization)
+            granted = await access_by_name.organization(tx, caller, self._clock(), organization)
             granted.require_visible()
             owner = granted.organization
             team_ids = None if granted.is_owner else granted.team_ids
@@ -109,7 +109,9 @@ class Workspaces:
 
         async def body(tx: Transaction) -> WorkspaceView:
             ledger = self._ledger(tx, caller)
-            granted = await access.organization(tx, caller, ledger.now, organization, lock=True)
+            granted = await access_by_name.organization(
+                tx, caller, ledger.now, organization, lock=True
+            )
             granted.require_owner()
             refuse_all(draft.all_faults())
             owner = granted.organization
@@ -211,7 +213,7 @@ async def _granted(tx: Transaction, caller: Caller, now: int, address: Address) 
     if isinstance(address, str):
         return await access.workspace(tx, caller, now, address)
     names = fold(address.organization), fold(address.workspace)
-    return await access.workspace_by_name(tx, caller, now, *names)
+    return await access_by_name.workspace(tx, caller, now, *names)
 
 
 async def _locked(

@@ -3,13 +3,14 @@
 Tokens, memberships and grants are read on every request and trusted for none but that one.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from teamvars.domain.access import (
     Caller,
     Level,
     OrganizationAccess,
+    Place,
     TeamAccess,
     WorkspaceAccess,
     WrappedKey,
@@ -180,9 +181,12 @@ async def organization(
     )
     row = _existing(caller, found)
     id_ = row.organization_id
+    caller.place = Place(id_, row.organization_name)
+    acting: Sequence[Row] = ()
+    # Who sees nothing of it waits for no more than if it were not there.
     if row.is_owner or row.is_member:
         caller.organization_id = id_
-    acting = await tx.fetch(FIND_ACTING_TEAMS, caller.token_hash, now, id_)
+        acting = await tx.fetch(FIND_ACTING_TEAMS, caller.token_hash, now, id_)
     return OrganizationAccess(
         organization=Organization(id_, row.organization_name, row.email, row.created_at),
         is_owner=bool(row.is_owner),
@@ -209,6 +213,9 @@ async def team(
         lambda row: bool(row.rights & TeamRight.CHANGES_MEMBERS),
     )
     row = _existing(caller, found)
+    caller.place = Place(
+        row.organization_id, row.organization_name, team_id=row.team_id, team=row.team_name
+    )
     is_owner = bool(row.rights & TeamRight.OWNER)
     in_organization = bool(row.rights & TeamRight.IN_ORGANIZATION)
     in_team = bool(row.rights & TeamRight.IN_TEAM)
@@ -292,6 +299,9 @@ def identify(caller: Caller, row: CallerRow | WorkspaceRow | OrganizationRow | T
 def _workspace(caller: Caller, found: WorkspaceRow | None) -> WorkspaceAccess:
     row = _existing(caller, found)
     organization_id = row.organization_id
+    caller.place = Place(
+        organization_id, row.organization_name, row.workspace_id, row.workspace_name
+    )
     if row.level > Level.NONE:
         caller.organization_id = organization_id
     return WorkspaceAccess(

@@ -13,6 +13,7 @@ from enum import IntEnum
 
 from teamvars.domain.access import Level
 from teamvars.storage.database import Lookup
+from teamvars.storage.streams import PLACE
 
 # The token was not revoked and has not expired, and its user is not disabled. The last is a scalar
 # subquery, which is one lookup by primary key: PostgreSQL turns EXISTS into a join, and reads all
@@ -29,8 +30,7 @@ _IS_VALID_BATCHED = """caller.hash = lookup.hash
 CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id"""
 
-_STREAM_COLUMNS = """streams.id AS stream_id, streams.sequence, streams.link, streams.head,
-    streams.variables, streams.value_bytes"""
+_STREAM_COLUMNS = f"streams.id AS stream_id, {PLACE}"
 
 # On SQLite this is nothing: one writer at a time locks the whole database.
 _LOCK_STREAM = "{lock streams}"
@@ -130,7 +130,7 @@ LOCK_WORKSPACE = Lookup(
     single=f"""
 SELECT {_WORKSPACE_COLUMNS},
     {_WRITE} AS level,
-    unlocked.sequence AS unlocked_sequence
+    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
 FROM tokens AS caller
 JOIN workspaces ON workspaces.id = $3
 JOIN organizations ON organizations.id = workspaces.organization_id
@@ -145,7 +145,7 @@ WHERE {_IS_VALID}
     batched=f"""
 SELECT lookup.number, {_WORKSPACE_COLUMNS},
     {_WRITE} AS level,
-    unlocked.sequence AS unlocked_sequence
+    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
 FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
     WITH ORDINALITY AS lookup (hash, now, workspace_id, number)
 CROSS JOIN tokens AS caller
@@ -210,7 +210,7 @@ LEFT JOIN streams ON streams.id = organizations.id
 
 LOCK_ORGANIZATION = f"""{CALLER_WITH_TEAMS}
 SELECT {_ORGANIZATION_COLUMNS},
-    unlocked.sequence AS unlocked_sequence
+    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
 FROM caller
 JOIN organizations ON organizations.name_folded = $3
 JOIN streams AS unlocked ON unlocked.id = organizations.id
@@ -302,7 +302,7 @@ WHERE {_IS_VALID}
 LOCK_TEAM = Lookup.of(
     f"""
 SELECT {_TEAM_COLUMNS},
-    unlocked.sequence AS unlocked_sequence
+    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
 FROM tokens AS caller
 JOIN teams ON teams.id = $3
 JOIN organizations ON organizations.id = teams.organization_id

@@ -14,6 +14,7 @@ from asyncpg import exceptions as pg
 from asyncpg.exceptions import ClientConfigurationError
 
 from teamvars.domain.errors import storage_unavailable
+from teamvars.storage.clocks import ServerClock
 from teamvars.storage.database import StorageMisconfigured, T
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.servers import Servers
@@ -73,6 +74,7 @@ class Lane(Enum):
     READS = "reads"
     BATCH = "batch"
     WRITES = "writes"
+    PROBES = "probes"
 
 
 CONNECTIONS: Mapping[Lane, int] = {
@@ -80,6 +82,7 @@ CONNECTIONS: Mapping[Lane, int] = {
     Lane.READS: 3,
     Lane.BATCH: 1,
     Lane.WRITES: 4,
+    Lane.PROBES: 1,
 }
 
 
@@ -92,6 +95,7 @@ class Connections:
 
     def __init__(self, servers: Servers, **options: Any) -> None:
         """`options` are the driver's, of each connection."""
+        self.clock = ServerClock()
         self._servers = servers
         self._options = options
         self._free = {lane: asyncio.Semaphore(number) for lane, number in CONNECTIONS.items()}
@@ -144,6 +148,9 @@ class Connections:
             try:
                 connection = await self._acquire(lane, deadline)
                 try:
+                    if self.clock.is_due:
+                        with deadline.enforced_on(connection):
+                            await self.clock.measure(connection)
                     return await run(connection)
                 except asyncio.CancelledError:
                     # Its statement may be running: the driver asks the server to end it, which
@@ -201,6 +208,11 @@ class Connections:
 
     async def _connect(self) -> Connection:
         connection = await self._servers.connect(**self._options)
+        try:
+            await self.clock.measure(connection)
+        except BaseException:
+            connection.terminate()
+            raise
         self._good_until[connection] = time.monotonic() + _LIFETIME_SECONDS
         if self._sweeping is None:
             self._sweep()

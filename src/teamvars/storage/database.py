@@ -15,6 +15,7 @@ import msgspec
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.storage import clocks
 
 Row = Sequence[Any]
 T = TypeVar("T")
@@ -63,7 +64,9 @@ class Transaction(Protocol):
     """One transaction. Values are str, int, bytes or None; parameters are `$1`, `$2`, ….
 
     Statements may contain the markers of `Fragments`. A constraint violation raises `Taken` or
-    `MissingReference`, a missing table `MissingTable`; after that the transaction can only end.
+    `MissingReference`, a missing table or column `MissingTable`; after that the transaction can
+    only end. So it can after `trail_altered`, which refuses an audit entry whose number another
+    one has.
     """
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
@@ -99,6 +102,12 @@ class Transaction(Protocol):
         """
         return True
 
+    async def shut_out(self, table: str) -> None:
+        """Waits for the transactions that have read the table and may write, and lets no other read
+        it until the end of this one. An engine with one writer needs nothing for it.
+        """
+        return
+
     async def execute(self, sql: str, *args: object) -> None:
         """Runs a statement and ignores its rows."""
         await self.fetch(sql, *args)
@@ -126,7 +135,7 @@ class Transaction(Protocol):
             await self.execute(sql, *row)
 
     async def script(self, sql: str) -> None:
-        """Runs several statements without parameters, for migrations."""
+        """Runs several statements without parameters, for migrations. Raises AlreadyThere."""
         ...
 
 
@@ -165,8 +174,9 @@ class Database(Protocol):
         """Runs the function in a transaction, and commits it, or rolls it back when it raises.
 
         Returns or raises after that. Cancellation of the caller does not interrupt it once it has
-        begun. Refuses with `outcome_unknown` when the connection breaks or the disk fails during
-        the commit, or that takes too long.
+        begun. Refuses with `release_too_old` where the schema does not admit this node, which is
+        looked up in the transaction, and with `outcome_unknown` when the connection breaks or the
+        disk fails during the commit, or that takes too long.
 
         Functions of one `subject` would wait for each other inside of their transactions. Where a
         waiting transaction holds what others need, a connection, they wait before they begin.
@@ -191,8 +201,28 @@ class Database(Protocol):
         """
         ...
 
+    def now(self) -> int:
+        """The time by which tokens expire and changes are recorded, in µs UTC: PostgreSQL's, so
+        that all nodes have one, and on SQLite this host's. Refuses while that is not known.
+        """
+        return clocks.of_host()
+
+    async def probe(self) -> None:
+        """Writes something that needs room and commits it, however long the commit takes.
+
+        To be called once at a time. Cancellation of the caller does not interrupt it.
+        """
+        ...
+
+    @property
+    def takes_writes(self) -> bool:
+        """Whether there is no outage of writes that is known; see `write_outages`."""
+        return True
+
     async def migrate(self, body: Body[T]) -> T:
-        """As `write`, with at most one migration at a time, on all nodes."""
+        """As `write`, with at most one migration at a time, on all nodes, and whether or not the
+        schema admits this one. It gives up a lock that others wait behind, and tries again.
+        """
         ...
 
     async def engine(self) -> Engine:
@@ -226,10 +256,16 @@ class MissingReference(Exception):
 
 
 class MissingTable(Refusal):
-    """A table is missing: the schema was not migrated yet. The request is refused."""
+    """A table or column is missing: the schema was not migrated yet, or is beyond this release. The
+    request is refused.
+    """
 
     def __init__(self) -> None:
         super().__init__(*storage_unavailable().faults)
+
+
+class AlreadyThere(Exception):
+    """A script makes a table, column or index that is there already."""
 
 
 class Fragments:

@@ -61,6 +61,10 @@ class Deadline(msgspec.Struct, frozen=True):
             timer.cancel()
 
 
+NONE = Deadline(math.inf, math.inf)
+"""Never."""
+
+
 def earliest(deadlines: Iterable[Deadline]) -> Deadline:
     """The first that passes."""
     return min(deadlines, key=lambda deadline: deadline.at)

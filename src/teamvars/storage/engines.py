@@ -3,9 +3,12 @@
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from teamvars.storage import schemas
 from teamvars.storage.database import Database
 from teamvars.storage.postgres import PostgresDatabase
 from teamvars.storage.sqlite import SqliteDatabase
+
+_THIS_HOST = {None, "localhost", "127.0.0.1", "::1"}
 
 
 class UnknownEngine(Exception):
@@ -25,6 +28,25 @@ def described(url: str) -> str:
     return f"PostgreSQL on {host}, database {database}"
 
 
+def is_sqlite(url: str) -> bool:
+    """Whether the store is a file of this host."""
+    return urlsplit(url).scheme == "sqlite"
+
+
+def says_no_tls(url: str) -> bool:
+    """Whether a PostgreSQL URL leaves open if the connection is encrypted, and it leaves the host.
+
+    The driver then takes a connection without TLS as well, from whoever answers.
+    """
+    parts = urlsplit(url)
+    hosts = parts.netloc.rpartition("@")[2].split(",")
+    query = dict(parse_qsl(parts.query))
+    if is_sqlite(url) or "sslmode" in query or query.get("host", "").startswith("/"):
+        return False
+    names = {urlsplit(f"//{host}").hostname for host in hosts}
+    return not names <= _THIS_HOST
+
+
 def database_for(
     url: str, *, create: bool = False, statement_seconds: float | None = None
 ) -> Database:
@@ -36,7 +58,8 @@ def database_for(
     scheme = urlsplit(url).scheme
     if scheme == "sqlite":
         # As in SQLAlchemy: three slashes and a relative path, or four for an absolute one.
-        return SqliteDatabase(Path(url.removeprefix("sqlite:///")), create=create)
+        path = Path(url.removeprefix("sqlite:///"))
+        return SqliteDatabase(path, create, schemas.refusing())
     if scheme in ("postgresql", "postgres"):
-        return PostgresDatabase(url, statement_seconds)
+        return PostgresDatabase(url, statement_seconds, schemas.refusing())
     raise UnknownEngine("TEAMVARS_DATABASE_URL must begin with sqlite:/// or postgresql://")

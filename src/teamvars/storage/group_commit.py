@@ -15,7 +15,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.domain.errors import Kind, Refusal, storage_unavailable
 from teamvars.storage.coalescing import (
     BATCH_LIMIT,
     Coalescer,
@@ -136,8 +136,10 @@ class GroupCommit:
             members, locked = await self._write(
                 partial(run_in_lockstep, waiters, isolated), deadline, isolated
             )
-        except Refusal:
-            raise
+        except Refusal as refusal:
+            if refusal.kind is Kind.UNAVAILABLE:
+                raise
+            return waiters, set()
         except Exception:  # of a statement, and so of anybody in it
             return waiters, set()
         settled = {member.waiter for member in members if member.settle()}

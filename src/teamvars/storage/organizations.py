@@ -16,7 +16,7 @@ from teamvars.storage.patterns import containing
 _COLUMNS = "id, name, email, created_at"
 
 # $1: the caller. Each row says whether the caller may do everything in that organization.
-_SEEN_BY = {
+SEEN_BY = {
     "user": """
         SELECT organizations.*, CASE WHEN EXISTS (
             SELECT 1 FROM team_members JOIN teams ON teams.id = team_members.team_id
@@ -75,7 +75,7 @@ async def find_visible(
     args = actor.id, *map(containing, searches)
     alike = [f"name_folded LIKE ${n} ESCAPE '!'" for n in range(2, len(args) + 1)]
     where = f"WHERE {' AND '.join(alike)}" if alike else ""
-    source = f"({_SEEN_BY[actor.kind]}) AS visible {where}"
+    source = f"({SEEN_BY[actor.kind]}) AS visible {where}"
     listing = Listing(f"{_COLUMNS}, is_owner", source, "name_folded", args)
     return await listing.fetch(tx, page, lambda row: (Organization(*row[:4]), bool(row[4])))
 

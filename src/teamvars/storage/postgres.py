@@ -2,8 +2,10 @@
 
 import asyncio
 import math
+import re
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -12,7 +14,14 @@ import asyncpg
 from asyncpg import exceptions as pg
 
 from teamvars.domain.diagnosis import Engine
-from teamvars.domain.errors import outcome_unknown, storage_unavailable
+from teamvars.domain.errors import (
+    Refusal,
+    outcome_unknown,
+    release_too_old,
+    storage_unavailable,
+    trail_altered,
+)
+from teamvars.storage import write_probes
 from teamvars.storage.authorities import require_authority
 from teamvars.storage.combined import array_type, for_all, in_one, is_insert
 from teamvars.storage.connections import (
@@ -24,6 +33,7 @@ from teamvars.storage.connections import (
     Lane,
 )
 from teamvars.storage.database import (
+    AlreadyThere,
     Body,
     Database,
     Fragments,
@@ -36,7 +46,7 @@ from teamvars.storage.database import (
     Taken,
     Transaction,
 )
-from teamvars.storage.deadlines import Deadline
+from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.group_commit import GroupCommit
 from teamvars.storage.lookups import Lookups
 from teamvars.storage.one_each import OneEach
@@ -52,10 +62,18 @@ FRAGMENTS = Fragments(
 )
 _ROWS_AT_ONCE = 32
 """That go into one statement: of the longest values the event loop copies so many in some 10 ms."""
+# What a server says, in whatever language, of a number that another audit entry has.
+_TAKEN_NUMBER = re.compile(r"\(stream_id, sequence\)=\(([^,]+), \d+\)")
+_OPEN_AGAIN_SECONDS = 1.0
 _MIGRATION_LOCK = 7_833_462_115
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 # One plan for all keys: else another may be made each time, for how many they happen to be.
 _BATCH = f"{_WRITE}; SET LOCAL plan_cache_mode = force_generic_plan"
+_MISSING = (pg.UndefinedTableError, pg.UndefinedColumnError)
+_MIGRATION_LOCK_WAIT = "1s"
+"""For a table, since whoever comes later waits behind a migration that waits."""
+_MIGRATION_LOCK_SECONDS = 60.0
+"""How long it is tried again, such as while a dump goes through the table."""
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _TIMEOUTS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "15s"}
 # Every statement looks up keys. For a batch of them the planner would else scan whole tables.
@@ -111,17 +129,27 @@ class PostgresTransaction(Transaction):
     async def _run(self, call: Callable[..., Awaitable[Any]], *args: object) -> Any:
         try:
             return await call(*args)
-        except pg.UniqueViolationError:
+        except pg.UniqueViolationError as error:
+            if found := _TAKEN_NUMBER.search(error.detail or ""):
+                raise trail_altered(found[1]) from None
             raise Taken from None
         except pg.ForeignKeyViolationError:
             raise MissingReference from None
-        except pg.UndefinedTableError as error:
+        except _MISSING as error:
             raise MissingTable from error
         except DRIVER as error:
             raise _explained(error, self._connection) from error
 
+    async def shut_out(self, table: str) -> None:
+        # Whoever reads it has it locked until the end of the transaction, in a mode (ACCESS SHARE)
+        # that conflicts with this one alone.
+        await self.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+
     async def script(self, sql: str) -> None:
-        await self._connection.execute(FRAGMENTS.render(sql))
+        try:
+            await self._connection.execute(FRAGMENTS.render(sql))
+        except (pg.DuplicateTableError, pg.DuplicateColumnError, pg.DuplicateObjectError) as error:
+            raise AlreadyThere from error
 
 
 class _Queries(Transaction):
@@ -160,12 +188,15 @@ class _InRequest:
 class PostgresDatabase(Database):
     """A `Database` on a PostgreSQL server, or on the primary of several."""
 
-    def __init__(self, url: str, statement_seconds: float | None = None) -> None:
+    def __init__(
+        self, url: str, statement_seconds: float | None = None, refusing: str | None = None
+    ) -> None:
         """`pooler=transaction` in the URL's query is for a pooler such as PgBouncer in transaction
         mode: no session state is used, such as prepared statements.
 
         `statement_seconds` is the time-out of a statement, and of all that a transaction does
-        before its COMMIT, which may end five seconds later. None: there is none.
+        before its COMMIT, which may end five seconds later. None: there is none. `refusing` has a
+        row where this node may not change anything (see `schemas`).
         """
         parts = urlsplit(url)
         query = dict(parse_qsl(parts.query))
@@ -178,15 +209,33 @@ class PostgresDatabase(Database):
         )
         self._seconds = math.inf if statement_seconds is None else statement_seconds
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
+        self._refusing = f"; {refusing}" if refusing else ""
         self._request: ContextVar[Deadline | None] = ContextVar("request", default=None)
         self._writes: set[asyncio.Task[Any]] = set()
+        self._opening: asyncio.Task[None] | None = None
+        self._probing: Connection | None = None
+        """On which a probe is under way."""
         self._subjects = OneEach()
         self._queries = _Queries(self)
         self._group_commit = GroupCommit(self._write_batch, self.deadline)
 
     async def open(self) -> None:
         require_authority(self._query)
-        await self._connections.open()
+        try:
+            await self._connections.open()
+        except Refusal:
+            # Nobody asks for anything before the time is known.
+            self._opening = asyncio.create_task(self._open_later())
+            raise
+
+    def now(self) -> int:
+        return self._connections.clock.now()
+
+    async def _open_later(self) -> None:
+        while True:
+            await asyncio.sleep(_OPEN_AGAIN_SECONDS)
+            with suppress(Refusal):
+                return await self._connections.open()
 
     def in_request(self) -> AbstractContextManager[None]:
         return _InRequest(self._request, Deadline.after(self._seconds))
@@ -205,9 +254,9 @@ class PostgresDatabase(Database):
 
     async def write(self, body: Body[T], *, subject: str | None = None) -> T:
         if subject is None:
-            return await self._write(Lane.WRITES, body, self.deadline())
+            return await self._write_once(Lane.WRITES, body, self.deadline())
         async with self._subjects.held(subject):
-            return await self._write(Lane.WRITES, body, self.deadline())
+            return await self._write_once(Lane.WRITES, body, self.deadline())
 
     # Its connection is nobody else's, so that it may take what turns it likes.
     write_in_turns = write
@@ -215,12 +264,37 @@ class PostgresDatabase(Database):
     async def change(self, subject: str, body: Body[T]) -> T:
         return await self._group_commit.change(subject, body)
 
+    async def probe(self) -> None:
+        # A COMMIT that waits for its standby goes on waiting on the server, whoever has gone. One
+        # probe that waits as long leaves one such process there; with a deadline it would leave
+        # one after another, until the server has no connection for anybody.
+        deadline = Deadline.after(self._seconds)
+
+        async def run(connection: Connection) -> None:
+            self._probing = connection
+            try:
+                begin = _WRITE + self._timeouts + self._refusing
+                await _write(connection, write_probes.write, begin, deadline, is_patient=True)
+            finally:
+                self._probing = None
+
+        await asyncio.shield(self._connections.attempt(Lane.PROBES, run, deadline))
+
     async def migrate(self, body: Body[T]) -> T:
         async def alone(tx: Transaction) -> T:
+            await tx.execute("SET LOCAL lock_timeout = 0")
             await tx.execute("SELECT pg_advisory_xact_lock(CAST($1 AS BIGINT))", _MIGRATION_LOCK)
+            await tx.execute(f"SET LOCAL lock_timeout = '{_MIGRATION_LOCK_WAIT}'")
             return await body(tx)
 
-        return await self.write(alone)
+        until = time.monotonic() + _MIGRATION_LOCK_SECONDS
+        while True:
+            try:
+                return await self._run(Lane.WRITES, alone, _WRITE + self._timeouts, self.deadline())
+            except Refusal as refusal:
+                is_locked = isinstance(refusal.__cause__, pg.LockNotAvailableError)
+                if not is_locked or time.monotonic() > until:
+                    raise
 
     async def engine(self) -> Engine:
         return await self.read(_engine)
@@ -229,6 +303,10 @@ class PostgresDatabase(Database):
         await self._group_commit.close()
         while self._writes:
             await asyncio.wait(set(self._writes))
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._probing is not None:
+            self._probing.terminate()  # which cancels nothing
         await self._connections.close()
 
     def deadline(self) -> Deadline:
@@ -252,12 +330,17 @@ class PostgresDatabase(Database):
         return await self._connections.attempt(Lane.STATEMENTS, run, deadline)
 
     async def _write_batch(self, body: Body[T], deadline: Deadline, isolated: bool) -> T:
-        return await self._write(Lane.WRITES if isolated else Lane.BATCH, body, deadline)
+        return await self._write_once(Lane.WRITES if isolated else Lane.BATCH, body, deadline)
 
-    async def _write(self, lane: Lane, body: Body[T], deadline: Deadline) -> T:
-        begin = (_BATCH if lane is Lane.BATCH else _WRITE) + self._timeouts
+    async def _write_once(self, lane: Lane, body: Body[T], deadline: Deadline) -> T:
+        begin = (_BATCH if lane is Lane.BATCH else _WRITE) + self._timeouts + self._refusing
+        return await self._run(lane, body, begin, deadline)
+
+    async def _run(self, lane: Lane, body: Body[T], begin: str, deadline: Deadline) -> T:
         attempt = self._connections.attempt(
-            lane, lambda connection: _write(connection, body, begin, deadline), deadline
+            lane,
+            lambda connection: _write(connection, body, begin, deadline),
+            deadline,
         )
         # A task of its own, shielded: cancellation of the caller, whose client has disconnected,
         # must not interrupt the transaction. A COMMIT that is cancelled has an unknown outcome.
@@ -317,18 +400,38 @@ async def _read(connection: Connection, body: Body[T], begin: str) -> T:
         await _roll_back(connection)
 
 
-async def _write(connection: Connection, body: Body[T], begin: str, deadline: Deadline) -> T:
+async def _write(
+    connection: Connection,
+    body: Body[T],
+    begin: str,
+    deadline: Deadline,
+    *,
+    is_patient: bool = False,
+) -> T:
+    """Runs the function and commits; who is patient gives no commit up."""
     with deadline.enforced_on(connection):
-        await _execute(connection, begin)
         try:
+            await _begin(connection, begin)
             result = await body(PostgresTransaction(connection))
         except BaseException:
             await _roll_back(connection)
             raise
     # From here on a lost connection does not mean that nothing was changed.
-    with deadline.of_commit.enforced_on(connection):
+    with (NONE if is_patient else deadline.of_commit).enforced_on(connection):
         await _commit(connection)
     return result
+
+
+async def _begin(connection: Connection, begin: str) -> None:
+    """Begins a transaction. Refuses where the last statement of `begin` looks for something that
+    refuses this node, and finds it: it is one round trip, whose tag counts the rows.
+    """
+    try:
+        tag = await _execute(connection, begin)
+    except _MISSING as error:
+        raise MissingTable from error
+    if tag.startswith("SELECT") and tag != "SELECT 0":
+        raise release_too_old()
 
 
 async def _roll_back(connection: Connection) -> None:

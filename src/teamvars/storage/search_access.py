@@ -7,7 +7,7 @@ may read everything before the rows are looked at.
 import json
 from typing import NamedTuple
 
-from teamvars.domain.access import Caller, Level, WrappedKey
+from teamvars.domain.access import Caller, Level, Place, WrappedKey
 from teamvars.domain.errors import not_found, unauthenticated
 from teamvars.domain.names import fold
 from teamvars.domain.variable_search import SearchAccess
@@ -107,6 +107,7 @@ async def search(
     identify(caller, CallerRow(*found[:4]))
     if row.organization_id is None:
         raise not_found()
+    caller.place = Place(row.organization_id, row.organization_name)
     if row.is_owner or row.is_member:
         caller.organization_id = row.organization_id
     listed = (row.workspace_ids or "").split()

@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
+import ssl
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import SplitResult, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import asyncpg
 from asyncpg import exceptions as pg
@@ -20,6 +22,22 @@ _KEEPALIVE = {
     "TCP_USER_TIMEOUT": _UNACKNOWLEDGED_SECONDS * 1000,
 }
 _TRY_NEXT = (OSError, pg.PostgresError, asyncpg.TargetServerAttributeNotMatched)
+
+
+_REFUSES_TLS = "rejected SSL upgrade"
+"""In the driver's message where a server has no TLS; the error's class says nothing."""
+
+
+def is_lasting(error: BaseException) -> bool:
+    """Whether no wait mends it: the server refuses the account, knows no such database, or its TLS
+    is not what the URL demands. A name that is not found may be there later.
+    """
+    refused = (
+        pg.InvalidAuthorizationSpecificationError,
+        pg.InvalidCatalogNameError,
+        ssl.SSLError,
+    )
+    return isinstance(error, refused) or _REFUSES_TLS in str(error)
 
 
 class KeepaliveConnection(asyncpg.Connection):
@@ -58,11 +76,12 @@ class Servers:
         return CONNECT_SECONDS * (len(self._dsns) - 1)
 
     async def connect(self, **options: Any) -> KeepaliveConnection:
-        """A connection. Raises an error of the driver when no server accepts.
+        """A connection. Raises an error of the driver when no server accepts; of several servers
+        its notes have the error of each.
 
         `options` are the driver's.
         """
-        errors: list[Exception] = []
+        errors: dict[str, Exception] = {}
         for dsn in list(self._dsns):
             try:
                 connection: KeepaliveConnection = await asyncpg.connect(
@@ -73,10 +92,24 @@ class Servers:
                     **options,
                 )
             except _TRY_NEXT as error:
-                errors.append(error)
+                errors[dsn] = error
             else:
                 self._dsns.remove(dsn)
                 self._dsns.insert(0, dsn)
                 return connection
-        # A time-out is not retried (see `Connections.attempt`), so it goes before other errors.
-        raise next((error for error in errors if isinstance(error, TimeoutError)), errors[-1])
+        raise _of_all(errors)
+
+
+def _of_all(errors: Mapping[str, Exception]) -> Exception:
+    """The error that stands for all: a time-out before others, since it is not retried (see
+    `Connections.attempt`), and what may pass before what lasts.
+    """
+    told = sorted(
+        errors.values(), key=lambda error: (isinstance(error, TimeoutError), not is_lasting(error))
+    )
+    if len(errors) > 1:
+        for dsn, error in errors.items():
+            message = str(error).partition("\n")[0]
+            host = urlsplit(dsn).netloc.rpartition("@")[2]
+            told[-1].add_note(f"{host}: {type(error).__name__}{message and f': {message}'}")
+    return told[-1]

@@ -17,7 +17,8 @@ from typing import Any, Generic
 import apsw
 
 from teamvars.domain.diagnosis import Engine
-from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.domain.errors import Refusal, release_too_old, storage_unavailable
+from teamvars.storage import write_probes
 from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.sqlite_connection import UNUSABLE, SqliteConnection
@@ -41,6 +42,7 @@ _TURN_SECONDS = 0.001
 _SHORT_READ_SECONDS = _TURN_SECONDS / 4
 """Of longer reads, such as pages of a search, an iteration of the event loop has one."""
 _NO_DEADLINE = nullcontext()
+_Begin = Callable[[], Awaitable[apsw.Connection]]
 
 
 class _Queries(Transaction):
@@ -166,10 +168,13 @@ class _Write(Generic[T]):
 class SqliteDatabase(Database):
     """A `Database` in one file. It belongs to the event loop it was first used on."""
 
-    def __init__(self, path: Path, create: bool = False) -> None:
-        """`create` lets `open` make the file."""
+    def __init__(self, path: Path, create: bool = False, refusing: str | None = None) -> None:
+        """`create` lets `open` make the file. `refusing` has a row where this node may not change
+        anything (see `schemas`).
+        """
         self._path = path
         self._create = create
+        self._refusing = refusing
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         self._writer = SqliteConnection(path)
         self._reader = SqliteConnection(path)
@@ -233,18 +238,18 @@ class SqliteDatabase(Database):
         return await self._write(body, has_savepoint=True)
 
     async def write_in_turns(self, body: Body[T], *, subject: str | None = None) -> T:
-        # A task of its own, shielded: a caller that is cancelled does not interrupt it.
-        task = asyncio.create_task(self._write_alone(body))
-        self._in_turns.add(task)
-        task.add_done_callback(self._in_turns.discard)
-        return await asyncio.shield(task)
+        return await self._write_alone(body, self._begin)
 
     async def change(self, subject: str, body: Body[T]) -> T:
         # It writes once, last: a function that is refused has changed nothing to roll back to.
         return await self._write(body, has_savepoint=False)
 
-    # BEGIN IMMEDIATE excludes other writers, of this process and of others.
-    migrate = write
+    async def probe(self) -> None:
+        await self.write(write_probes.write)
+
+    async def migrate(self, body: Body[T]) -> T:
+        # BEGIN IMMEDIATE excludes other writers, of this process and of others.
+        return await self._write_alone(body, self._begin_unasked)
 
     async def engine(self) -> Engine:
         # `open` has read the settings back already.
@@ -285,11 +290,18 @@ class SqliteDatabase(Database):
         for waiter in batch:
             waiter.item.settle(waiter, failure)
 
-    async def _write_alone(self, body: Body[T]) -> T:
+    async def _write_alone(self, body: Body[T], begin: _Begin) -> T:
         """Runs a function that may suspend in a transaction of its own."""
+        # A task of its own, shielded: a caller that is cancelled does not interrupt it.
+        task = asyncio.create_task(self._run_alone(body, begin))
+        self._in_turns.add(task)
+        task.add_done_callback(self._in_turns.discard)
+        return await asyncio.shield(task)
+
+    async def _run_alone(self, body: Body[T], begin: _Begin) -> T:
         async with self._writing:
             try:
-                connection = await _retry_while_busy(self._begin)
+                connection = await _retry_while_busy(begin)
                 result = await body(SqliteTransactionInTurns(connection, self._committer))
                 failure = await self._commit(connection)
             except UNUSABLE as error:
@@ -302,6 +314,13 @@ class SqliteDatabase(Database):
         return result
 
     async def _begin(self) -> apsw.Connection:
+        """Begins a transaction. Refuses where the schema does not admit this node."""
+        connection = await self._begin_unasked()
+        if self._refusing and SqliteTransaction(connection).run(self._refusing, ()):
+            raise release_too_old()
+        return connection
+
+    async def _begin_unasked(self) -> apsw.Connection:
         connection = self._writer.connection()
         try:
             connection.execute("BEGIN IMMEDIATE")

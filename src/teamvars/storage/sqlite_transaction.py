@@ -9,7 +9,9 @@ from typing import Any
 
 import apsw
 
+from teamvars.domain.errors import trail_altered
 from teamvars.storage.database import (
+    AlreadyThere,
     Fragments,
     MissingReference,
     MissingTable,
@@ -23,13 +25,16 @@ FRAGMENTS = Fragments(
     text="TEXT", bytes_="BLOB", lock="", each=r"IN (SELECT value FROM json_each(\1))"
 )
 
+_MISSING = ("no such table", "no such column")
+
 
 class SqliteTransaction(Transaction):
     """A `Transaction` whose statements never suspend."""
 
-    __slots__ = ("_cursor",)
+    __slots__ = ("_connection", "_cursor")
 
     def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
         self._cursor = connection.cursor()
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
@@ -44,17 +49,28 @@ class SqliteTransaction(Transaction):
             self.run(sql, tuple(row))
 
     async def script(self, sql: str) -> None:
-        self._cursor.execute(render(sql))
+        try:
+            self._cursor.execute(render(sql))
+        except apsw.SQLError as error:
+            if any(said in str(error) for said in ("already exists", "duplicate column name")):
+                raise AlreadyThere from error
+            raise
 
     def run(self, sql: str, args: tuple[Any, ...]) -> Sequence[Row]:
         """As `fetch`, and not a coroutine."""
         try:
             return self._cursor.execute(render(sql), args).fetchall()
         except apsw.ConstraintError as error:
-            raise _broken_constraint(error) from None
+            raise _broken_constraint(error, args) from None
         except apsw.SQLError as error:
-            if "no such table" in str(error):
+            if any(said in str(error) for said in _MISSING):
                 raise MissingTable from error
+            raise
+        except UnicodeDecodeError:
+            # The driver leaves the statement open, and with it its snapshot: the connection would
+            # show nothing but that, whatever is committed from here on.
+            self._cursor.close(True)
+            self._cursor = self._connection.cursor()
             raise
 
 
@@ -75,7 +91,9 @@ class SqliteTransactionInTurns(SqliteTransaction):
         await loop.run_in_executor(self._executor, self.run, sql, args)
 
 
-def _broken_constraint(error: apsw.ConstraintError) -> Exception:
+def _broken_constraint(error: apsw.ConstraintError, args: tuple[Any, ...]) -> Exception:
+    if "audit_entries.sequence" in str(error):
+        return trail_altered(args[0])
     result = getattr(error, "extendedresult", None)  # not in the driver's type stubs
     if result in (apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY):
         return Taken()

@@ -5,29 +5,52 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from teamvars.domain.audit import NO_ORGANIZATION, AuditEntry, AuditFilter, Position, Stream
+from teamvars.domain.audit import (
+    NO_ORGANIZATION,
+    AuditEntry,
+    AuditFilter,
+    CheckedStream,
+    HeldStream,
+    Position,
+    Stream,
+)
 from teamvars.domain.errors import not_found
 from teamvars.domain.names import fold
 from teamvars.domain.workspaces import Usage
-from teamvars.storage.database import Row, Statement, Transaction
+from teamvars.storage.database import Lookup, Row, Statement, Transaction
 
+# SQLite lets a column hold what is not of its type, and some of that not even be read. What it is
+# cast to is another than the head vouches for.
+PLACE = """CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS {bytes}) AS link,
+    CAST(streams.head AS {bytes}) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes"""
 # Whose a stream is follows from its subject; the system has no row of its own.
-_STREAM = f"""streams.id,
+_WITH_PLACE = f"""
     coalesce(workspaces.organization_id, teams.organization_id, organizations.id,
         '{NO_ORGANIZATION}'),
-    streams.sequence, streams.link, streams.head, streams.variables, streams.value_bytes
+    {PLACE}
 FROM streams
 LEFT JOIN workspaces ON workspaces.id = streams.id
 LEFT JOIN teams ON teams.id = streams.id
 LEFT JOIN organizations ON organizations.id = streams.id"""
+_STREAM = f"streams.id, {_WITH_PLACE}"
 _ENTRY = (
     "stream_id, sequence, at, actor_kind, actor_id, token_id, request_id, action, "
     "subject_type, subject_id, details, key_id, previous, version, address, link, organization_id"
 )
-_NO_TEXT = {"sequence", "at", "previous", "version", "link"}
-# As `_ENTRY`, with each text cast to bytes.
+_NUMBERS = {"sequence", "at", "version"}
+_BYTES = ("previous", "link")
+_NO_TEXT = {*_NUMBERS, *_BYTES}
+# As `_ENTRY`, with whatever is no number cast to bytes (on SQLite that is larger than any number),
+# and after it which of `_BYTES` were bytes before.
 _RAW_ENTRY = ", ".join(
-    name if name in _NO_TEXT else f"CAST({name} AS {{bytes}})" for name in AuditEntry._fields
+    [
+        f"CASE WHEN {name} < '' THEN {name} ELSE CAST({name} AS {{bytes}}) END"
+        if name in _NUMBERS
+        else f"CAST({name} AS {{bytes}})"
+        for name in AuditEntry._fields
+    ]
+    + [f"{name} = CAST({name} AS {{bytes}})" for name in _BYTES]
 )
 _PAGE = 1000
 _WITHIN = "(stream_id IN {{each {0}}} OR subject_id IN {{each {0}}})"
@@ -56,6 +79,12 @@ INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_
     organization_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 """
+# On SQLite whatever is no number is larger than any.
+_LAST_NUMBER = Lookup.of(
+    "SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries "
+    f"WHERE stream_id = $1 AND sequence <= {2**63 - 1}",
+    "TEXT",
+)
 _MOVE = """
 UPDATE streams
 SET sequence = $2, link = $3, head = $4, variables = $5, value_bytes = $6
@@ -63,7 +92,7 @@ WHERE id = $1
 """
 
 
-async def insert(tx: Transaction, *begun: Stream) -> None:
+async def insert(tx: Transaction, *begun: HeldStream) -> None:
     """Adds the streams of new subjects."""
     await tx.execute_many(
         "INSERT INTO streams (id, sequence, link, head) VALUES ($1, $2, $3, $4)",
@@ -77,37 +106,58 @@ async def delete(tx: Transaction, stream_ids: Sequence[str]) -> None:
     await tx.execute_long("DELETE FROM streams WHERE id IN {each $1}", ids)
 
 
-async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
-    """Locks streams until the end of the transaction, in the order of their ids, so that two
-    transactions cannot deadlock. Refuses: not found, when one is missing.
+async def lock_existing(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
+    """Locks those of the streams that there are until the end of the transaction, in the order of
+    their ids, so that two transactions cannot deadlock.
     """
-    wanted = set(stream_ids)
     rows = await tx.fetch(
         f"SELECT {_STREAM} WHERE streams.id IN {{each $1}} ORDER BY streams.id {{lock streams}}",
-        json.dumps(sorted(wanted)),
+        json.dumps(sorted(set(stream_ids))),
     )
-    if len(rows) != len(wanted):
-        raise not_found()
     return {row[0]: _stream(row) for row in rows}
+
+
+async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
+    """As `lock_existing`. Refuses: not found, when one is missing."""
+    wanted = set(stream_ids)
+    found = await lock_existing(tx, wanted)
+    if len(found) != len(wanted):
+        raise not_found()
+    return found
+
+
+async def last_number(tx: Transaction, stream_id: str) -> int | None:
+    """The largest number of a stream's entries; None where there are none."""
+    row = await tx.look_up(_LAST_NUMBER, stream_id)
+    return None if row is None else row[0]
+
+
+async def find(tx: Transaction, stream_id: str) -> Stream | None:
+    """One stream, which is not locked."""
+    row = await tx.fetch_one(f"SELECT {_STREAM} WHERE streams.id = $1", stream_id)
+    return None if row is None else _stream(row)
 
 
 async def every(tx: Transaction) -> list[Stream]:
     """All streams by id."""
-    return [_stream(row) for row in await tx.fetch(f"SELECT {_STREAM} ORDER BY streams.id")]
+    rows = await _fetch_by_id(tx, "streams.id", f"{_WITH_PLACE} ORDER BY streams.id")
+    return [_stream(row) for row in rows]
 
 
-async def append(tx: Transaction, entry: AuditEntry, after: Stream) -> None:
+async def append(tx: Transaction, entry: AuditEntry, after: CheckedStream) -> None:
     """Adds the entry and advances its stream to `after`."""
     await tx.execute_all(*appending(entry, after))
 
 
-async def append_all(tx: Transaction, added: Sequence[AuditEntry], after: Sequence[Stream]) -> None:
+async def append_all(
+    tx: Transaction, added: Sequence[AuditEntry], after: Sequence[CheckedStream]
+) -> None:
     """Adds entries of several streams and advances each of these to its place in `after`."""
     await tx.execute_many(_INSERT_ENTRY, added)
     await tx.execute_many(_MOVE, [_place(stream) for stream in after])
 
 
-def appending(entry: AuditEntry, after: Stream) -> tuple[Statement, Statement]:
+def appending(entry: AuditEntry, after: CheckedStream) -> tuple[Statement, Statement]:
     """The statements of `append`, to be run with the change that the entry records."""
     return Statement(_INSERT_ENTRY, entry), Statement(_MOVE, _place(after))
 
@@ -165,6 +215,7 @@ def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
         ("organization_id = {}", wanted.organization_id),
         ("stream_id = {}", wanted.stream_id),
         ("action = {}", wanted.action),
+        ("request_id = {}", wanted.request_id),
         ("actor_kind = {}", wanted.actor_kind),
         ("actor_id IN {{each {}}}", _ids(wanted.actor_ids)),
         ("subject_id IN {{each {}}}", _ids(wanted.subject_ids)),
@@ -245,8 +296,23 @@ async def entries_about(
 
 async def sizes(tx: Transaction) -> dict[str, int]:
     """How many entries each stream has that has any, closed ones included."""
-    counted = "SELECT stream_id, count(*) FROM audit_entries GROUP BY stream_id ORDER BY stream_id"
-    return dict(await tx.fetch(counted))  # type: ignore[arg-type]
+    counted = "count(*) FROM audit_entries GROUP BY stream_id ORDER BY stream_id"
+    return dict(await _fetch_by_id(tx, "stream_id", counted))  # type: ignore[arg-type]
+
+
+async def _fetch_by_id(tx: Transaction, id_: str, rest: str) -> list[Row]:
+    """The rows of a statement by the column that comes first, which has ids of streams.
+
+    One that is no text on SQLite, or cannot be decoded, is nobody's: it is shown as its bytes are
+    written in Python, and so is no other's either.
+    """
+    try:
+        rows = await tx.fetch(f"SELECT {id_}, {rest}")
+    except UnicodeDecodeError:
+        is_text = f"{id_} = CAST({id_} AS {{text}})"
+        rows = await tx.fetch(f"SELECT CAST({id_} AS {{bytes}}), {is_text}, {rest}")
+        rows = [(_text(raw) if known else raw, *others) for raw, known, *others in rows]
+    return [(raw if isinstance(raw, str) else repr(raw), *others) for raw, *others in rows]
 
 
 async def _fetch_entries(tx: Transaction, rest: str, *args: object) -> list[AuditEntry]:
@@ -259,9 +325,18 @@ async def _fetch_entries(tx: Transaction, rest: str, *args: object) -> list[Audi
         rows = await tx.fetch(f"SELECT {_ENTRY} FROM audit_entries {rest}", *args)
     except UnicodeDecodeError:
         rows = await tx.fetch(f"SELECT {_RAW_ENTRY} FROM audit_entries {rest}", *args)
-        named = (zip(AuditEntry._fields, row, strict=True) for row in rows)
-        rows = [[v if name in _NO_TEXT else _text(v) for name, v in row] for row in named]
+        return [_read_raw(row) for row in rows]
     return [AuditEntry(*row) for row in rows]
+
+
+def _read_raw(row: Row) -> AuditEntry:
+    """The entry of a row of `_RAW_ENTRY`."""
+    *fields, previous_fits, link_fits = row
+    entry = AuditEntry(*fields)
+    texts = {n: _text(v) for n, v in entry._asdict().items() if n not in _NO_TEXT}
+    fits = zip(_BYTES, (previous_fits, link_fits), strict=True)
+    misfits = {n: _shown(getattr(entry, n)) for n, fit in fits if not fit}
+    return entry._replace(**texts, **misfits)  # type: ignore[arg-type]
 
 
 def _json(text: str) -> str:
@@ -273,6 +348,10 @@ def _text(raw: object) -> object:
         return raw.decode() if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
         return raw
+
+
+def _shown(raw: bytes | None) -> str | None:
+    return None if raw is None else raw.decode(errors="backslashreplace")
 
 
 def _ids(ids: Collection[str] | None) -> str | None:

@@ -35,7 +35,7 @@ SELECT variables.id, key, description, category, hcl, sensitive, version_id, cre
     CASE WHEN sensitive = 0 THEN sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
-WHERE streams.id = $1 AND streams.head = $2
+WHERE streams.id = $1 AND CAST(streams.head AS {bytes}) = $2
 ORDER BY key, category
 """,
     batched="""
@@ -88,7 +88,7 @@ SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id,
     value_bytes, NULL
 FROM variables
 WHERE workspace_id = $1 AND (key, category) > ($3, $4)
-    AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND head = $2)
+    AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND CAST(head AS {{bytes}}) = $2)
 ORDER BY key, category
 LIMIT {_PAGE_ROWS}
 """
@@ -97,7 +97,7 @@ _SEALED = """
 SELECT id, sealed_value
 FROM variables
 WHERE workspace_id = $1 AND id IN {each $3}
-    AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND head = $2)
+    AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND CAST(head AS {bytes}) = $2)
 """
 
 _UPDATE_UNLESS_KEPT = """

@@ -46,7 +46,8 @@ async def of_organizations(
     """The workspaces of organizations by id, and how many variables each has."""
     rows = await tx.fetch(
         "SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, "
-        "streams.variables FROM workspaces JOIN streams ON streams.id = workspaces.id "
+        "CAST(streams.variables AS BIGINT) "
+        "FROM workspaces JOIN streams ON streams.id = workspaces.id "
         "JOIN organizations ON organizations.id = workspaces.organization_id "
         "WHERE workspaces.organization_id IN {each $1} ORDER BY workspaces.id",
         json.dumps(sorted(organization_ids)),
@@ -102,7 +103,7 @@ async def find_details(
         variables[workspace_id].append(variable_id)
     rows = await tx.fetch(
         "SELECT workspaces.id, workspaces.execution_mode, workspaces.terraform_version, "
-        "workspaces.locked_by, workspaces.created_at, streams.variables "
+        "workspaces.locked_by, workspaces.created_at, CAST(streams.variables AS BIGINT) "
         "FROM workspaces JOIN streams ON streams.id = workspaces.id "
         "WHERE workspaces.id IN {each $1}",
         ids,

@@ -12,6 +12,7 @@ from teamvars.domain.environment import InvalidKey, Unfit, name_in_environment, 
 from teamvars.domain.variables import Category, Variable
 from teamvars.hcl import HclError, definitions, parse
 from teamvars.hcl.characters import name_length
+from teamvars.variable_files import shells
 from teamvars.variable_files.literals import quoted
 
 
@@ -69,14 +70,6 @@ def _joined(form: Writing, entries: list[str]) -> str:
 
 def _is_code(variable: Variable) -> bool:
     return variable.hcl and variable.category is Category.TOOL
-
-
-# For shells
-
-
-def _shell(variable: Variable) -> str:
-    text = text_of(variable).replace("'", r"'\''")
-    return f"export {name_in_environment(variable)}='{text}'"
 
 
 # For programs that read environment files
@@ -160,5 +153,5 @@ def _evaluated(code: str) -> object:
 _ENTRIES: dict[Writing, Callable[[Variable], str]] = {
     Writing.TFVARS: _tfvars,
     Writing.JSON: _json,
-    Writing.SHELL: _shell,
+    Writing.SHELL: shells.line,
 }

@@ -3,7 +3,6 @@
 import signal
 import stat
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tests.cli.client.test_vars import values
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
+from tests.support.patience import HANGS, wait_until
 
 
 def editor(desk: Desk, script: str) -> Desk:
@@ -82,20 +82,17 @@ def test_the_file_goes_with_the_command_that_is_told_to_end(
     network: Desk, number: signal.Signals
 ) -> None:
     network.succeed("vars", "set", "KEY=old")
-    desk = editor(network, 'echo "$1" > seen.part; mv seen.part seen; exec sleep 3')
+    desk = editor(network, 'echo "$1" > seen.part; mv seen.part seen; exec sleep 3000')
     process = subprocess.Popen(
         [SCRIPT, "vars", "edit", "KEY"],
         cwd=desk.folder,
         env=desk.environment,
         stderr=subprocess.DEVNULL,
     )
-    seen, deadline = network.folder / "seen", time.monotonic() + 20
-    while not seen.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until((seen := network.folder / "seen").exists)
     assert Path(seen.read_text().strip()).exists()  # the control
     process.send_signal(number)
-    assert process.wait(20) == 128 + number
+    assert process.wait(HANGS) == 128 + number
     assert not Path(seen.read_text().strip()).parent.exists()
 
 

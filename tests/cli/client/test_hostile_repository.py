@@ -78,6 +78,45 @@ def test_a_link_that_was_changed_after_it_was_approved_ends_every_command(desk: 
     assert attacker.seen == []
 
 
+def everything(desk: Desk, service: Service, left_out: str = "") -> Desk:
+    """Whoever says all there is to say in the environment, but for one of them."""
+    said = {
+        "address": service.url,
+        "organization": "acme",
+        "workspace": "network",
+        "token": service.tokens["alice"],
+    }
+    return desk.having(**{name: text for name, text in said.items() if name != left_out})
+
+
+@pytest.mark.parametrize("link", ['workspace = "payments"\n', "no link", b"\xff" * 5000])
+def test_a_link_is_not_looked_at_where_everything_is_said(
+    stranger: Desk, service: Service, link: str | bytes
+) -> None:
+    put(stranger, link)
+    whoami = everything(stranger, service).succeed("whoami", "--json").json
+    assert whoami["workspace"] == {"value": "network", "origin": "TEAMVARS_WORKSPACE"}
+    for name in ("address", "organization", "workspace"):
+        desk = everything(stranger, service, name)
+        said = everything(stranger, service).settings[name.upper()]
+        assert desk.succeed("whoami", f"--{name}", said, "--json").json["workspace"]
+        assert desk.run("whoami").code == REFUSED
+    assert everything(stranger, service, "token").run("whoami").code == REFUSED
+    assert everything(stranger, service).having(token=" ").run("whoami").code == REFUSED
+    assert "client" in stranger.succeed("version", "--address", service.url).out
+
+
+def test_no_link_that_is_a_pipe_or_leads_elsewhere_is_in_the_way_of_who_says_everything(
+    stranger: Desk, service: Service
+) -> None:
+    (stranger.folder / ".teamvars").symlink_to("/nonexistent")
+    everything(stranger, service).succeed("vars", "list")
+    (stranger.folder / ".teamvars").unlink()
+    (stranger.folder / ".teamvars").mkdir()
+    os.mkfifo(stranger.folder / LINK)
+    everything(stranger, service).succeed("vars", "list")
+
+
 def test_an_approved_link_that_was_moved_to_another_folder_counts_for_nothing(
     desk: Desk, tmp_path: Path
 ) -> None:
@@ -201,7 +240,7 @@ def test_a_token_is_found_by_every_spelling_of_its_address(
     path.write_text(json.dumps(tokens))
     path.chmod(0o600)
     done = stranger.run("whoami", "--address", one.format(port=9))
-    assert done.code == 1
+    assert done.code == 11
     assert f"{other.format(port=9)} cannot be reached" in done.err
 
 

@@ -12,6 +12,7 @@ from tests.cli.client.test_vars import values
 from tests.cli.client.way import Way
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
+from tests.support.patience import HANGS
 
 MANY = {f"KEY_{number}": f"{number}-" + "x" * 200 for number in range(400)}
 
@@ -74,10 +75,11 @@ def test_an_import_that_is_ended_is_whole_or_not_there_and_is_ended_by_another(
 ) -> None:
     with Way(service.url, **way) as met:  # type: ignore[arg-type]
         process = importing(along(met), path)
-        assert met.met.wait(20)
+        assert met.met.wait(HANGS)
         process.send_signal(number)
-        _, said = process.communicate(timeout=20)
-    assert process.returncode == (130 if number is signal.SIGINT else -number)
+        _, said = process.communicate(timeout=HANGS)
+    assert process.returncode == (12 if number is signal.SIGINT else -number)
+    assert ("Nobody knows whether the change" in said) == (number is signal.SIGINT)
     assert "Traceback" not in said
     assert values(network) == (MANY if happens else {})
     network.succeed("vars", "import", path, "--yes")
@@ -93,9 +95,9 @@ def test_a_service_that_has_gone_is_told_of_and_the_command_can_be_run_again(
         terminal.type("y")
         terminal.expect("Sending it again.")
         terminal.press(b"\x03")
-        assert terminal.wait() == 130
+        assert terminal.wait() == 12
     refused = along(way).run("vars", "import", path, "--yes")
-    assert refused.code == 1
+    assert refused.code == 11
     assert "cannot be reached" in refused.err
     assert values(network) == {}
     network.succeed("vars", "import", path, "--yes")

@@ -191,8 +191,23 @@ def test_own_tokens_are_made_listed_and_revoked(desk: Desk, service: Service) ->
     assert refused.code == 4
     assert "does not take the token from TEAMVARS_TOKEN" in refused.err
     assert f"teamvars login --address {service.url}" in refused.err
-    for lifetime in ("0d", "soon", "-1d", "999999999d"):
+    for lifetime in ("0d", "soon", "-1d", "999999999d", "never"):
         assert desk.run("login", "tokens", "create", "--expires", lifetime).code in (2, 7)
+
+
+def test_a_token_that_says_no_end_ends_with_the_one_that_made_it(
+    desk: Desk, service: Service
+) -> None:
+    made = service.host.succeed("token", "create", "--user", "alice", "--expires", "7d", "--json")
+    short = desk.having(address=service.url, token=made.json["token"])
+    child = short.succeed("login", "tokens", "create", "--json").json["id"]
+    ends = {
+        row["id"]: row["expires"] for row in short.succeed("login", "tokens", "list", "--json").json
+    }
+    assert ends[child] == ends[made.json["id"]]
+    refused = short.run("login", "tokens", "create", "--expires", "8d")
+    assert refused.code == 7
+    assert "none that you make with it ends later" in refused.err
 
 
 def test_a_teams_token_is_told_as_such(desk: Desk, service: Service, office: str) -> None:
@@ -282,3 +297,48 @@ def test_what_several_commands_decide_at_once_is_all_kept(stranger: Desk) -> Non
     assert [process.wait() for process in started] == [0] * len(words)
     settings = json.loads((stranger.files / "settings.json").read_text())
     assert len(settings["links"]) == 100
+
+
+EMPTY = "Is a variable of your shell not set?"
+
+
+@pytest.mark.parametrize("option", ["--workspace", "--organization", "--address", "--account"])
+def test_an_option_that_is_empty_is_refused_and_nothing_else_takes_its_place(
+    network: Desk, option: str
+) -> None:
+    done = network.run("vars", "set", "KEY=value", option, "")
+    assert done.code == 2
+    assert done.err == f"teamvars: {option} is empty. {EMPTY}\n"
+    assert network.succeed("vars", "list").out == ""
+
+
+@pytest.mark.parametrize("option", ["--address", "--account"])
+def test_who_logs_out_of_an_empty_name_stays_logged_in(desk: Desk, option: str) -> None:
+    done = desk.run("logout", option, "")
+    assert (done.code, done.err) == (2, f"teamvars: {option} is empty. {EMPTY}\n")
+    desk.succeed("whoami")
+
+
+def test_who_is_logged_in_nowhere_is_told_so(stranger: Desk) -> None:
+    done = stranger.run("logout")
+    assert (done.code, done.err) == (1, "teamvars: You are not logged in.\n")
+
+
+def test_a_home_without_a_name_takes_no_token(stranger: Desk, service: Service) -> None:
+    class Homeless(Desk):
+        @property
+        def environment(self) -> dict[str, str]:
+            return {**super().environment, "HOME": "", "XDG_CONFIG_HOME": ""}
+
+    homeless = Homeless(stranger.folder, stranger.settings, stranger.home)
+    done = homeless.run("login", "--address", service.url, given=service.tokens["alice"])
+    assert done.code == 2
+    assert "HOME is no folder." in done.err
+
+
+def test_a_token_that_is_refused_is_told_by_where_it_came_from(
+    stranger: Desk, service: Service
+) -> None:
+    done = stranger.run("login", "--address", service.url, given="tvu_other")
+    assert done.code == 4
+    assert f"{service.url} does not take the token that you gave." in done.err

@@ -9,6 +9,7 @@ import pytest
 from tests.support import processes
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
+from tests.support.patience import HANGS
 
 
 def seen(desk: Desk, *words: str) -> dict[str, str]:
@@ -80,16 +81,52 @@ def test_a_sensitive_value_comes_from_the_caller_or_the_command_is_not_started(
     assert done.stdout == "mine y\n"
 
 
-@pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "GIT_SSH", "ENV"])
-def test_names_that_run_something_else_are_taken_only_when_they_are_named(
-    network: Desk, name: str
-) -> None:
-    network.succeed("vars", "set", f"{name}=/nowhere", f"OF_{name}=1")
-    refused = network.run("run", "--", "env")
+def test_names_that_run_something_else_are_taken_only_when_they_are_named(network: Desk) -> None:
+    names = ["PATH", "npm_config_script_shell", "LESSOPEN", "https_proxy", "TF_CLI_CONFIG_FILE"]
+    network.succeed("vars", "set", *(f"{name}=/nowhere" for name in names), "OF_PATH=1")
+    refused = network.run("run", "--", "touch", "started")
     assert refused.code == 125
-    assert f"--allow-env {name}" in refused.err
-    if name not in ("PATH", "LD_PRELOAD"):
-        assert seen(network, "--allow-env", name)[name] == "/nowhere"
+    for name in names:
+        assert f"--allow-env {name}\n" in refused.err
+    assert "OF_PATH" not in refused.err
+    flags = [word for name in names if name != "PATH" for word in ("--allow-env", name)]
+    again = network.run("run", *flags, "--", "touch", "started")
+    assert (again.code, again.err.count("--allow-env")) == (125, 1)
+    assert not (network.folder / "started").exists()
+    assert seen(network, "--only", "https*", "--allow-env", "https_proxy")["https_proxy"]
+
+
+def test_a_sensitive_name_that_runs_something_else_is_no_other(network: Desk) -> None:
+    network.succeed("vars", "set", "LESSOPEN", "--sensitive", given="unreadable")
+    (network.folder / "own.env").write_text("LESSOPEN='|id'\n")
+    refused = network.run("run", "--with", "own.env", "--", "true")
+    assert refused.code == 125
+    assert "--allow-env LESSOPEN" in refused.err
+    words = ("--with", "own.env", "--allow-env", "LESSOPEN")
+    assert seen(network, *words)["LESSOPEN"] == "|id"
+
+
+def test_a_person_is_asked_once_for_each_name_and_workspace(network: Desk) -> None:
+    for name in ("network", "payments"):
+        network.succeed("vars", "set", "PAGER=cat", "EDITOR=ed", "-w", name)
+    with network.terminal("run", "--", "touch", "refused") as terminal:
+        terminal.expect(r"EDITOR of network.*\[y/N\] ")
+        terminal.type("y")
+        terminal.expect(r"PAGER of network.*\[y/N\] ")
+        terminal.type("n")
+        terminal.expect("--allow-env PAGER")
+        assert terminal.wait() == 125
+    assert not (network.folder / "refused").exists()
+    assert network.run("run", "--", "true").err.count("--allow-env") == 1
+    with network.terminal("run", "--", "sh", "-c", "echo $PAGER-$EDITOR") as terminal:
+        assert "EDITOR" not in terminal.expect(r"PAGER of network.*\[y/N\] ")
+        terminal.type("y")
+        terminal.expect("cat-ed")
+        assert terminal.wait() == 0
+    assert seen(network)["PAGER"] == "cat"
+    assert network.run("run", "-w", "payments", "--", "true").err.count("--allow-env") == 2
+    network.succeed("logout")
+    assert "agreed" not in (network.files / "settings.json").read_text()
 
 
 def test_keys_that_are_no_names_are_refused_by_name(network: Desk) -> None:
@@ -127,7 +164,7 @@ def test_a_signal_is_the_commands_since_it_is_the_same_process(network: Desk) ->
     process = started(network, "sh", "-c", script)
     assert int((network.folder / "pid").read_text()) == process.pid
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 9
+    assert process.wait(HANGS) == 9
     assert process.stdout is not None
     process.stdout.close()
 
@@ -143,10 +180,10 @@ def test_ctrl_c_at_the_terminal_and_a_resize_are_the_commands(network: Desk) -> 
 
 def test_nothing_of_it_stays_in_memory_on_disk_or_in_the_list_of_processes(network: Desk) -> None:
     network.succeed("vars", "set", "KEY=canary-of-the-workspace")
-    process = started(network, "sh", "-c", "echo runs; exec sleep 30")
+    process = started(network, "sh", "-c", "echo runs; exec sleep 3000")
     try:
-        deadline = time.monotonic() + 20
-        while processes.command(process.pid) != "sleep 30 ":
+        deadline = time.monotonic() + HANGS
+        while processes.command(process.pid) != "sleep 3000 ":
             assert time.monotonic() < deadline
         assert "canary-of-the-workspace" in processes.environment(process.pid)  # the control
         found = [path for path in network.folder.parent.rglob("*") if path.is_file()]
@@ -164,7 +201,29 @@ def test_what_no_environment_can_hold_is_said(network: Desk) -> None:
     refused = network.run("run", "--", "true")
     assert refused.code == 125
     assert "LARGE" in refused.err
+    network.succeed("vars", "set", "SMALL=1")
     assert "LARGE" not in seen(network, "--only", "S*")
+
+
+def test_what_is_to_be_taken_alone_has_to_be_there(network: Desk) -> None:
+    network.succeed("vars", "set", "KEY=1")
+    refused = network.run("run", "--only", "KEY", "--only", "NONE_*", "--", "touch", "started")
+    assert refused.code == 125
+    assert "--only NONE_*: there is no variable like this" in refused.err
+    assert not (network.folder / "started").exists()
+
+
+@pytest.mark.parametrize("words", ["", "--", "--none env", "-l", "--with", "--timeout x -- env"])
+def test_wrong_usage_is_a_fault_of_its_own_too(network: Desk, words: str) -> None:
+    refused = network.run("run", *words.split())
+    assert (refused.code, refused.out) == (125, "")
+    assert "teamvars run -- " in refused.err or "--timeout" in refused.err
+
+
+def test_options_behind_the_command_are_the_commands(network: Desk) -> None:
+    echo = ("sh", "-c", 'echo "$@"', "sh", "-w", "none", "--", "--only", "x")
+    assert network.succeed("run", *echo).out == "-w none -- --only x\n"
+    assert network.succeed("run", "--", *echo).out == "-w none -- --only x\n"
 
 
 def test_two_variables_of_one_name_are_refused_by_it(network: Desk) -> None:

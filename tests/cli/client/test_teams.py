@@ -71,10 +71,10 @@ def test_the_last_owner_stays(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("who", "words", "code", "told"),
     [
-        ("erin", "team add platform dave", 1, "a team of yours that may manage membership"),
-        ("bob", "workspace access -w network", 1, "membership of the team 'owners'"),
+        ("erin", "team add platform dave", 8, "a team of yours with 'manage-membership'"),
+        ("bob", "workspace access -w network", 8, "membership of the team 'owners'"),
         ("erin", "workspace access -w network", 5, "teamvars workspace list"),
-        ("bob", "team add owners dave", 1, "Only owners may change the members"),
+        ("bob", "team add owners dave", 8, "Only owners may change the members"),
     ],
 )
 def test_who_may_not_is_told_what_it_takes(

@@ -135,12 +135,12 @@ def test_a_pattern_changes_every_workspace_that_matches_and_says_how_it_went(
     assert desk.run("vars", "set", "KEY=2", "-w", "net*,payments").code == 2
     bob = desk.having(address=service.url, token=service.tokens["bob"], organization=office)
     done = bob.run("vars", "set", "KEY=3", "-w", "net*,payments", "--yes", "--json")
-    assert done.code == 1
+    assert done.code == 8
     assert [row["workspace"] for row in done.json] == ["network"]
     assert "payments: failed, and nothing was changed there." in done.err
     assert "1 of 2 workspaces failed" in done.err
     assert (values(desk, "network"), values(desk, "payments")) == ({"KEY": "3"}, {"KEY": "1"})
-    assert desk.run("vars", "list", "-w", "prod-*").code == 2
+    assert desk.run("vars", "list", "-w", "prod-*").code == 5
     assert desk.run("vars", "set", "KEY=1", "-w", "prod-*", "--yes").code == 5
     pattern = desk.having(workspace="*").run("vars", "set", "KEY=4", "--yes")
     assert pattern.code == 2  # only the flag has patterns
@@ -191,3 +191,13 @@ def test_what_somebody_else_has_written_commands_no_terminal(network: Desk) -> N
     with network.terminal("vars", "get", "\u202eK", "--plain") as terminal:
         assert terminal.wait() == 0
     assert terminal.seen.strip() == "\\u001b[31mred"
+
+
+def test_a_value_is_shown_whole_where_there_is_no_terminal(network: Desk) -> None:
+    value = "v" * 200
+    network.succeed("vars", "set", f"LONG={value}")
+    assert value in network.succeed("vars", "list").out
+    with network.terminal("vars", "list") as terminal:
+        assert terminal.wait() == 0
+    assert "vvv…" in terminal.seen
+    assert value not in terminal.seen

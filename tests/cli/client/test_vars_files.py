@@ -94,15 +94,29 @@ def test_differences_are_shown_and_exit_with_3(network: Desk) -> None:
     done = network.run("vars", "diff", path)
     assert done.code == 3
     assert [line.split() for line in done.out.splitlines()] == [
-        ["~", "region", "tool", "write-only,", "will", "be", "overwritten"],
+        ["?", "region", "tool", "sensitive,", "cannot", "be", "compared"],
         ["+", "ports", "tool", "[80,", "443]"],
     ]
     assert "has 1 more" in done.err
-    assert network.run("vars", "diff", path, "--prune", "--json").json[-1] == {
+    unknown, created, deleted = network.run("vars", "diff", path, "--prune", "--json").json
+    assert (unknown["outcome"], unknown["changed"]) == ("unknown", ["value"])
+    assert unknown["before"]["value"] is unknown["after"]["value"] is None
+    assert unknown["before"]["hidden"] is unknown["after"]["hidden"] is True
+    assert (created["before"], created["after"]["value"]) == (None, "[80, 443]")
+    assert deleted == {
+        "workspace": "network",
         "key": "old",
         "category": "tool",
         "outcome": "deleted",
         "changed": [],
+        "before": {
+            "value": "1",
+            "hidden": False,
+            "hcl": False,
+            "sensitive": False,
+            "description": "",
+        },
+        "after": None,
     }
     same = file(network, "same.tfvars", 'old = "1"\n')
     assert network.succeed("vars", "diff", same).out == ""

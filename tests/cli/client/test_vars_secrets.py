@@ -17,6 +17,7 @@ from tests.faults.canaries import finds
 from tests.support import processes
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk
+from tests.support.patience import HANGS
 
 __all__ = ["along"]
 
@@ -71,11 +72,11 @@ def test_a_secret_that_is_set_is_in_the_request_alone(
         assert process.stdin is not None
         process.stdin.write(secret.encode())
         process.stdin.close()
-        assert way.met.wait(20)
+        assert way.met.wait(HANGS)
         shown = processes.command(process.pid) + processes.environment(process.pid)
         process.send_signal(signal.SIGINT)
         process.stdin = None
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=HANGS)
     token = service.tokens["alice"]
     assert finds(bytes(way.heard), secret, token) == {secret, token}  # the control
     assert b"/vars" in err  # what --debug says of a request

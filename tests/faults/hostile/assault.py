@@ -1,6 +1,7 @@
 """Running an attack beside a bystander, and judging what it did."""
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,6 @@ from tests.faults.hostile.target import Target
 from tests.faults.hostile.watch import Watch
 from tests.faults.hostile.wire import PATIENCE, Answer
 
-_WELL_WITHIN = 5.0
 _ENDED_WITHIN = 2 * PATIENCE
 _PULSES = 50
 
@@ -45,9 +45,9 @@ FIGURES = Plan(
 )
 """What is promised."""
 
-_NOTICED = Limits(20, 1.5, 1.5, 1.5)
-GLANCE = Plan(0.4, 3, _NOTICED, _NOTICED, _NOTICED)
-"""What a busy machine keeps as well: only what is out of all proportion breaks it."""
+UNTIMED = Limits(1, math.inf, math.inf, math.inf)
+GLANCE = Plan(0.4, 1, UNTIMED, UNTIMED, UNTIMED)
+"""What a busy machine keeps as well: however long it takes, nobody is refused, cut off or lost."""
 
 
 async def assault(target: Target, attack: Attack, plan: Plan) -> Finding:
@@ -111,10 +111,10 @@ async def _run(
 
 
 async def is_well(target: Target) -> bool:
-    """Whether the server answers within some seconds."""
+    """Whether the server answers."""
     begun = time.monotonic()
-    async with httpx.AsyncClient(base_url=target.served.server.url, timeout=_WELL_WITHIN) as client:
-        while time.monotonic() < begun + _WELL_WITHIN:
+    async with httpx.AsyncClient(base_url=target.served.server.url, timeout=PATIENCE) as client:
+        while time.monotonic() < begun + PATIENCE:
             try:
                 if (await client.get("/healthz")).status_code == 200:
                     return True

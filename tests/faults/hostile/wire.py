@@ -9,12 +9,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from tests.support.patience import HANGS
+
 CLOSED = 0
 """In the place of a status: the connection ended without an answer."""
 UNANSWERED = -1
 """In the place of a status: there was neither an answer nor an end in time."""
 
-PATIENCE = 15.0
+PATIENCE = HANGS
 """Seconds within which whatever was sent whole is answered."""
 
 _PIECE = 256 * 1024

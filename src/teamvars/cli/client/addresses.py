@@ -5,8 +5,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
+from teamvars.cli.exits import USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import USAGE
 
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 _BRACKETS = re.compile(r"[^\[\]]*|([A-Za-z]+://)?\[[0-9A-Fa-f:.]+\](:[0-9]*)?/?")
@@ -24,9 +24,25 @@ class Address(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == _PORTS[self.scheme] else f":{self.port}"
-        return f"{self.scheme}://{host}{port}"
+        return f"{self.scheme}://{self._bracketed}{port}"
+
+    @property
+    def authority(self) -> str:
+        """Host and port, the port always said."""
+        return f"{self._bracketed}:{self.port}"
+
+    @property
+    def _bracketed(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it is on this host, whatever a resolver says."""
+        ip = ip_of(self.host)
+        if isinstance(ip, IPv4Address):
+            return ip.is_loopback
+        return self.host in (_LOOPBACK, "::1")
 
 
 def address(text: str, origin: str) -> Address:
@@ -38,13 +54,13 @@ def address(text: str, origin: str) -> Address:
     found = _parsed(text)
     if found is None:
         raise Failure(
-            f"The address from {origin} is none. It is a scheme, a host and a port, such as "
+            f"The address from {origin} is not one. It is a scheme, a host and a port, such as "
             "https://teamvars.example.com:8443, without user, path or query.",
             USAGE,
         )
-    if found.scheme == "http" and not _is_loopback(found.host):
+    if found.scheme == "http" and not found.is_loopback:
         raise Failure(
-            f"{found} (from {origin}) would send the token readable for everybody on the way. "
+            f"{found} (from {origin}) would show the token to everybody on the way. "
             "Use https://; http:// is for this host alone (127.0.0.1, ::1, localhost).",
             USAGE,
         )
@@ -60,7 +76,7 @@ def _parsed(text: str) -> Address | None:
         return None
     try:
         parts = urlsplit(text if "://" in text else f"https://{text}")
-        host, port = _host(parts.hostname or ""), parts.port
+        host, port = host_of(parts.hostname or ""), parts.port
     except ValueError:
         return None
     if host is None or parts.scheme not in _PORTS or port == 0 or _has_more(parts):
@@ -72,8 +88,9 @@ def _has_more(parts: SplitResult) -> bool:
     return "@" in parts.netloc or parts.path not in ("", "/") or bool(parts.query or parts.fragment)
 
 
-def _host(text: str) -> str | None:
-    ip = _ip(text)
+def host_of(text: str) -> str | None:
+    """The one spelling of a host; None where it is none."""
+    ip = ip_of(text)
     if ip is not None:
         return None if getattr(ip, "scope_id", None) else str(ip)
     ascii_ = text if text.isascii() else text.encode("idna").decode()
@@ -83,15 +100,9 @@ def _host(text: str) -> str | None:
     return None if is_number or len(name) > 253 or not _HOST.fullmatch(name) else name
 
 
-def _ip(text: str) -> IPv4Address | IPv6Address | None:
+def ip_of(text: str) -> IPv4Address | IPv6Address | None:
+    """The address that a host is given by; None where it is a name."""
     try:
         return ip_address(text)
     except ValueError:
         return None
-
-
-def _is_loopback(host: str) -> bool:
-    ip = _ip(host)
-    if isinstance(ip, IPv4Address):
-        return ip.is_loopback
-    return host in (_LOOPBACK, "::1")

@@ -14,8 +14,9 @@ from teamvars.cli.client.errors import ApiError, faults_of
 from teamvars.cli.client.place import Target, Where, resolve
 from teamvars.cli.client.sending import MEDIA_TYPE, Sending, document_of
 from teamvars.cli.client.transport import Connection, Request
+from teamvars.cli.exits import USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import USAGE, note
+from teamvars.cli.output import note
 
 _PREFIX = "/api/v2"
 _LARGEST_PAGE = 100
@@ -47,7 +48,7 @@ class Api:
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._connection = Connection(target.address, debug=target.debug)
+        self._connection = Connection(target.address, target.travel)
         self._announced = False
 
     def announce(self, what: str | None = None) -> None:
@@ -85,33 +86,22 @@ class Api:
         document: object = None,
         *,
         if_match: str | None = None,
-        quote_values: bool = False,
+        quotable: object = None,
     ) -> Answer:
         """Changes something, once: the request carries an idempotency key of its own.
 
-        `quote_values`: an error may show the line of a value that is not marked sensitive.
+        `quotable` is what an error may show of the document; nothing, unless it is given.
         """
-        return self._change("POST", path, document, if_match, quote_values=quote_values)
-
-    def patch(
-        self, path: str, document: object, *, if_match: str, quote_values: bool = False
-    ) -> Answer:
-        """As `post`."""
-        return self._change("PATCH", path, document, if_match, quote_values=quote_values)
+        self.announce()
+        headers = {"Idempotency-Key": f'"{uuid.uuid4()}"'}
+        if if_match is not None:
+            headers["If-Match"] = if_match
+        return self._send("POST", path, document, headers, quotable=quotable)
 
     def delete(self, path: str, document: object = None) -> Answer:
         """Takes something away. What is gone when it is sent again after no answer, went."""
         self.announce()
         return self._send("DELETE", path, document, {})
-
-    def _change(
-        self, method: str, path: str, document: object, if_match: str | None, *, quote_values: bool
-    ) -> Answer:
-        self.announce()
-        headers = {"Idempotency-Key": f'"{uuid.uuid4()}"'}
-        if if_match is not None:
-            headers["If-Match"] = if_match
-        return self._send(method, path, document, headers, quote_values=quote_values)
 
     def _send(
         self,
@@ -120,7 +110,7 @@ class Api:
         document: object,
         more: Mapping[str, str],
         *,
-        quote_values: bool = False,
+        quotable: object = None,
     ) -> Answer:
         headers = {
             "Accept": MEDIA_TYPE,
@@ -131,7 +121,9 @@ class Api:
         if document is not None:
             body = msgspec.json.encode(document)
             headers["Content-Type"] = MEDIA_TYPE
-        sending = Sending(self._connection, Request(method, path, headers, body))
+        request = Request(method, path, headers, body)
+        changes = method != "GET" and not _is_dry_run(document)
+        sending = Sending(self._connection, request, changes=changes)
         reply = sending.answer()
         found = document_of(reply)
         if reply.status < 300:
@@ -146,8 +138,11 @@ class Api:
             )
         if method == "DELETE" and sending.uncertain and reply.status == 404:
             return Answer(None, reply.headers)
-        sent = document if quote_values else None
-        raise ApiError(self.target, f"{method} {path}", reply.status, faults_of(found), sent)
+        raise ApiError(self.target, f"{method} {path}", reply.status, faults_of(found), quotable)
+
+
+def _is_dry_run(document: Any) -> bool:
+    return isinstance(document, dict) and document.get("meta", {}).get("dry-run") is True
 
 
 def _is_document(found: Any) -> bool:

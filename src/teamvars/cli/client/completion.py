@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 from typer.completion import get_completion_inspect_parameters, shell_complete
 
+from teamvars.cli.exits import USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import USAGE
 
 _VARIABLE = "_TEAMVARS_COMPLETE"
 

@@ -9,11 +9,12 @@ from teamvars.cli.client import reading
 from teamvars.cli.client.api import Api, at, connect
 from teamvars.cli.client.errors import ApiError
 from teamvars.cli.client.held import Held, category_of, held, place_of
-from teamvars.cli.client.options import AsJson, CategoryWord, DryRun, Yes, placed
+from teamvars.cli.client.options import AsJson, CategoryWord, DryRun, Yes, offered, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.client.tables import NOTHING, SIGNS
+from teamvars.cli.exits import DIFFERENCES
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import DIFFERENCES, aligned, note, print_json
+from teamvars.cli.output import aligned, note, print_json
 from teamvars.domain.applies import OnConflict, Outcome
 from teamvars.domain.names import escaped
 
@@ -23,9 +24,19 @@ _TAKEN = "key_taken"
 @placed("organization", "workspace")
 def copy(
     where: Where,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The workspace to copy from.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="The workspace to copy from.",
+            autocompletion=offered("workspace"),
+        ),
+    ],
     keys: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY…", help="These alone, instead of all.")
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY…", help="These alone, instead of all.", autocompletion=offered("key")
+        ),
     ] = None,
     category: CategoryWord = None,
     on_conflict: Annotated[

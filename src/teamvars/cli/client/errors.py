@@ -2,22 +2,35 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from teamvars.cli.client.place import Target
+from teamvars.cli.exits import (
+    BUSY,
+    CONFLICT,
+    ERROR,
+    FORBIDDEN,
+    INVALID,
+    NOT_FOUND,
+    SERVICE_FAULT,
+    UNAUTHENTICATED,
+    UNKNOWN_OUTCOME,
+)
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import CONFLICT, ERROR, INVALID, NOT_FOUND, UNAUTHENTICATED
 from teamvars.domain.names import escaped
 
 _EXITS = {
     400: INVALID,
     401: UNAUTHENTICATED,
+    403: FORBIDDEN,
     404: NOT_FOUND,
     409: CONFLICT,
     412: CONFLICT,
     422: INVALID,
+    429: BUSY,
+    503: BUSY,
 }
 _NEXT = {
     409: "Look at what is there now, then try again.",
@@ -33,10 +46,13 @@ _PERMISSIONS = (
 )
 _GRANTS = {
     "write": "'write' access to the workspace for one of your teams",
-    "manage-membership": "a team of yours that may manage membership ('manage-membership')",
+    "manage-membership": "a team of yours with 'manage-membership', or for 'owners' being in it",
     "owners": "membership of the team 'owners', or the organization's token",
 }
 _BEFORE, _AFTER = 60, 20
+OUTCOME_UNKNOWN = "outcome_unknown"
+TRAIL_ALTERED = "trail_altered"
+"""Nothing was changed, and waiting mends nothing: an operator has to look."""
 
 
 class Fault(msgspec.Struct, frozen=True, rename="kebab"):
@@ -58,13 +74,37 @@ class ApiError(Failure):
     """The service has refused a request; ends the command with the exit code of the status."""
 
     def __init__(
-        self, target: Target, request: str, status: int, faults: Sequence[Fault], sent: Any = None
+        self,
+        target: Target,
+        request: str,
+        status: int,
+        faults: Sequence[Fault],
+        quotable: Any = None,
     ) -> None:
-        """`request` is method and path. `sent`: the document, where what is wrong may be shown."""
+        """`request` is method and path. `quotable`: what was sent, as far as it may be shown."""
         self.faults = tuple(faults)
         super().__init__(
-            "\n".join(_lines(target, request, status, self.faults, sent)), _EXITS.get(status, ERROR)
+            "\n".join(_lines(target, request, status, self.faults, quotable)),
+            exit_code(status, self.faults),
         )
+
+    def about(self, keys: str) -> Self:
+        """The same, beginning with the keys that it is about, where there are any."""
+        if keys:
+            self.args = (f"{keys}: {self}",)
+        return self
+
+
+def exit_code(status: int, faults: Sequence[Fault]) -> int:
+    """What a command exits with whose request was refused so."""
+    if says(faults, OUTCOME_UNKNOWN):
+        return UNKNOWN_OUTCOME
+    return _EXITS.get(status, ERROR if status < 500 else SERVICE_FAULT)
+
+
+def says(faults: Sequence[Fault], code: str) -> bool:
+    """Whether one of the faults is of that code."""
+    return any(fault.code == code for fault in faults)
 
 
 def faults_of(document: Any) -> list[Fault]:
@@ -86,18 +126,22 @@ def _fault(error: dict[str, Any]) -> Fault:
 
 
 def _lines(
-    target: Target, request: str, status: int, faults: Sequence[Fault], sent: Any
+    target: Target, request: str, status: int, faults: Sequence[Fault], quotable: Any
 ) -> list[str]:
     if status == 401:
-        refused = f"{target.address} does not take the token from {target.token.origin}."
+        refused = f"{target.address} does not take the token {_whence(target.token.origin)}."
         reason = "It may have expired, or somebody has revoked it."
         return [f"{refused} {reason} Run: teamvars login --address {target.address}"]
     lines = []
     for fault in faults:
-        lines += [fault.detail or fault.code, *_shown(fault, sent)]
+        lines += [fault.detail or fault.code, *_shown(fault, quotable)]
     if not faults:
         lines.append(f"{target.address} answered {status}, and nothing that teamvars would say.")
-    return [*lines, *_next(target, request, status)]
+    return lines if says(faults, TRAIL_ALTERED) else [*lines, *_next(target, request, status)]
+
+
+def _whence(origin: str) -> str:
+    return "that you gave" if origin == "you" else f"from {origin}"
 
 
 def _next(target: Target, request: str, status: int) -> list[str]:
@@ -110,9 +154,9 @@ def _next(target: Target, request: str, status: int) -> list[str]:
     return [_NEXT[status]] if status in _NEXT else []
 
 
-def _shown(fault: Fault, sent: Any) -> list[str]:
+def _shown(fault: Fault, quotable: Any) -> list[str]:
     """The line of the value that is at fault, and a caret below the character."""
-    value = _readable(sent, fault.pointer or "")
+    value = _text_at(quotable, fault.pointer or "")
     if value is None or fault.place is None:
         return []
     line, column = fault.place
@@ -124,7 +168,7 @@ def _shown(fault: Fault, sent: Any) -> list[str]:
     return [f"  {before}{escaped(text[at : at + _AFTER])}", f"  {' ' * len(before)}^"]
 
 
-def _readable(document: Any, pointer: str) -> str | None:
+def _text_at(document: Any, pointer: str) -> str | None:
     """The text that a pointer (RFC 6901) leads to, unless it is that of a sensitive variable."""
     found, parent = document, None
     for step in pointer.split("/")[1:]:

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from teamvars.cli.exits import INVALID
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import INVALID
 from teamvars.domain.names import escaped
 from teamvars.domain.variables import Category, Variable
 from teamvars.hcl import HclError, evaluate

@@ -10,8 +10,9 @@ from teamvars.cli.client.held import category_of, held
 from teamvars.cli.client.options import AllowMissing, CategoryWord, SkipInvalidKeys, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.client.printing import say_text
+from teamvars.cli.exits import INVALID
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import INVALID, note
+from teamvars.cli.output import note
 from teamvars.domain.variables import Variable
 from teamvars.variable_files.writing import Unwritten, Writing, write
 

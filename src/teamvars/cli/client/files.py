@@ -2,13 +2,24 @@
 
 import re
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from teamvars.cli.client.inputs import text_of
 from teamvars.cli.client.wanted import Wanted
+from teamvars.cli.exits import INVALID, USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import INVALID, USAGE
 from teamvars.domain.variables import Category
 from teamvars.variable_files import Format, Item, ParsedFile, parse
+
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help=".env, .tfvars, JSON or YAML; - is standard input.")
+]
+Written = Annotated[Format | None, typer.Option("--format", help="How it is written.")]
+Prune = Annotated[
+    bool, typer.Option("--prune", help="Delete what the file does not have, of its category.")
+]
 
 _WORD = re.compile(r"true|false|-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _ENDINGS = {
@@ -35,7 +46,7 @@ def dotenv(path: str) -> dict[str, str]:
 
 
 def wanted(
-    path: str, file_format: Format | None, category: Category | None, *, sensitive: bool
+    path: str, file_format: Format | None, category: Category | None
 ) -> tuple[Category, list[Wanted]]:
     """What a file says variables should be, all of the one category: its format's unless given."""
     found = parsed(path, file_format)
@@ -49,8 +60,7 @@ def wanted(
         ]
         raise Failure("\n".join(lines), INVALID)
     return of, [
-        Wanted(item.key, of, item.value, of is Category.TOOL and item.hcl, sensitive or None)
-        for item in found.items
+        Wanted(item.key, of, item.value, of is Category.TOOL and item.hcl) for item in found.items
     ]
 
 

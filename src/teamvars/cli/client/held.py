@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from teamvars.cli.client import reading
 from teamvars.cli.client.api import Api, at
 from teamvars.cli.client.place import WORKSPACE_FLAG
+from teamvars.cli.exits import NOT_FOUND, USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import NOT_FOUND, USAGE
 from teamvars.domain.names import is_name
 from teamvars.domain.variables import Category, Variable
 
@@ -43,9 +43,13 @@ class Held(NamedTuple):
         """The variables with that key: none, one, or one of each category."""
         return [one for one in self.variables if one.key == key]
 
+    def has(self, key: str, category: Category | None) -> bool:
+        """Whether there is a variable that is meant."""
+        return bool(self._meant(key, category))
+
     def one(self, key: str, category: Category | None) -> Variable:
         """The variable that is meant. Fails where there is none, and where there are two."""
-        found = [one for one in self.called(key) if category in (None, one.category)]
+        found = self._meant(key, category)
         if not found:
             of = "" if category is None else f" of the category {self.word(category)}"
             raise Failure(
@@ -56,6 +60,9 @@ class Held(NamedTuple):
             words = " or ".join(self.word(one.category) for one in found)
             raise Failure(f"{self.name} has two variables {key}. Give --category {words}.", USAGE)
         return found[0]
+
+    def _meant(self, key: str, category: Category | None) -> list[Variable]:
+        return [one for one in self.called(key) if category in (None, one.category)]
 
 
 def category_of(word: str | None) -> Category | None:
@@ -68,22 +75,35 @@ def category_of(word: str | None) -> Category | None:
     return found
 
 
+def is_for_several(api: Api) -> bool:
+    """Whether the flag has a pattern or several names, however many that comes to."""
+    given = api.target.workspace
+    return given is not None and given.origin == WORKSPACE_FLAG and not is_name(given.value)
+
+
 def places(api: Api) -> list[Place]:
     """The workspaces a command is for: one by its name, or all that match what the flag says.
 
     Patterns and names are parted by commas. Only the flag has them: what a folder or a setting
     says leads to one workspace, never to all.
     """
-    given = api.target.workspace
-    if given is None or given.origin != WORKSPACE_FLAG or is_name(given.value):
+    if not is_for_several(api):
         return [place_of(reading.workspace(api))]
+    assert api.target.workspace is not None
     seen = [place_of(one) for one in reading.workspaces(api)]
-    patterns = [pattern.strip() for pattern in given.value.split(",")]
+    patterns = [pattern.strip() for pattern in api.target.workspace.value.split(",")]
+    if "" in patterns:
+        raise Failure("--workspace has an empty name between its commas.", USAGE)
     for pattern in patterns:
         if not any(_matches(place, pattern) for place in seen):
             text = f"You see no workspace like {pattern}. See which there are: "
             raise Failure(f"{text}teamvars workspace list", NOT_FOUND)
     return [place for place in seen if any(_matches(place, pattern) for pattern in patterns)]
+
+
+def all_held(api: Api) -> list[Held]:
+    """What each of the workspaces that a command is for holds."""
+    return [held(api, place) for place in places(api)]
 
 
 def held(api: Api, place: Place | None = None) -> Held:

@@ -1,13 +1,14 @@
 """`vars history`."""
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
-from teamvars.cli.client import reading
-from teamvars.cli.client.api import at, connect
-from teamvars.cli.client.options import AsJson, placed
+from teamvars.cli.client.api import Api, at, connect
+from teamvars.cli.client.held import Place, is_for_several, places
+from teamvars.cli.client.options import AsJson, offered, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.output import note, print_json, say_rows
 from teamvars.domain.names import escaped
@@ -16,24 +17,41 @@ from teamvars.domain.names import escaped
 @placed("organization", "workspace")
 def history(
     where: Where,
-    key: Annotated[str, typer.Argument(help="The variable, as it is or was called.")],
+    key: Annotated[
+        str,
+        typer.Argument(help="The variable, as it is or was called.", autocompletion=offered("key")),
+    ],
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many changes.")] = 30,
     as_json: AsJson = False,
 ) -> None:
     """Show who changed a variable, newest first. It may be gone; no value is shown.
 
+    -w 'prod-*' or -w eu,us means each that matches.
+
     Example: teamvars vars history LOG_LEVEL
     """
     api = connect(where)
-    query = {"filter[key]": key}
-    path = at("workspaces", reading.workspace(api)["id"], "audit-events", query=query)
-    events = [one["attributes"] for one in islice(api.pages(path), limit)]
+    found = [event for place in places(api) for event in islice(_events(api, place, key), limit)]
+    # Of one workspace they come in the right order, which their times alone would not tell.
+    events = sorted(found, key=_when, reverse=True) if is_for_several(api) else found
     if as_json:
-        print_json(events)
+        print_json(events[:limit])
     elif events:
-        say_rows([_row(event) for event in events])
+        rows = [(event["workspace"], *_row(event)) for event in events[:limit]]
+        say_rows([row[0 if is_for_several(api) else 1 :] for row in rows])
     else:
         note(f"Nothing has happened to a variable {key} there.")
+
+
+def _events(api: Api, place: Place, key: str) -> Iterator[dict[str, Any]]:
+    """The attributes of what happened to it in a workspace, and its name; newest first."""
+    path = at("workspaces", place.id, "audit-events", query={"filter[key]": key})
+    for one in api.pages(path):
+        yield {"workspace": place.name, **one["attributes"]}
+
+
+def _when(event: dict[str, Any]) -> str:
+    return str(event["created-at"])
 
 
 def _row(event: dict[str, Any]) -> tuple[str, ...]:

@@ -1,30 +1,45 @@
-"""`vars import`, `vars apply`, `vars diff`: what a file says, and what is there."""
+"""`vars import`, `vars apply`: what a file says becomes what is there."""
 
-from collections.abc import Callable
+from collections.abc import Collection
 from typing import Annotated
 
 import typer
 
+from teamvars.cli.asking import is_terminal
 from teamvars.cli.client import files
 from teamvars.cli.client.api import connect
-from teamvars.cli.client.applying import How, change, counted
-from teamvars.cli.client.held import Held, category_of, held
+from teamvars.cli.client.applies import Work
+from teamvars.cli.client.applying import How, change
+from teamvars.cli.client.files import File, Prune, Written
+from teamvars.cli.client.held import all_held, category_of
 from teamvars.cli.client.options import AsJson, CategoryWord, DryRun, Yes, placed
 from teamvars.cli.client.place import Where
-from teamvars.cli.client.tables import change_row
-from teamvars.cli.client.wanted import Change, compare
-from teamvars.cli.output import DIFFERENCES, note, print_json, say_rows
-from teamvars.domain.applies import Outcome
-from teamvars.variable_files import Format
+from teamvars.cli.client.secrecy import Intent, Secrecy, secret_keys, settled, suggested
+from teamvars.cli.client.tables import number
+from teamvars.cli.client.wanted import Wanted, compare
+from teamvars.cli.exits import USAGE
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import note
+from teamvars.domain.variables import Category
 
-File = Annotated[
-    str, typer.Argument(metavar="FILE", help=".env, .tfvars, JSON or YAML; - is standard input.")
+Sensitive = Annotated[
+    bool | None,
+    typer.Option(
+        "--sensitive/--no-sensitive", help="Make all of them sensitive; or new ones readable."
+    ),
 ]
-Written = Annotated[Format | None, typer.Option("--format", help="How it is written.")]
-Prune = Annotated[
-    bool, typer.Option("--prune", help="Delete what the file does not have, of its category.")
+SensitiveKeys = Annotated[
+    list[str] | None,
+    typer.Option("--sensitive-keys", metavar="GLOB", help="Make those that match sensitive."),
 ]
-Sensitive = Annotated[bool, typer.Option("--sensitive", help="Make all of them sensitive.")]
+TakeSuggestions = Annotated[
+    bool,
+    typer.Option("--take-suggestions", help="Make new ones with a secret's name sensitive."),
+]
+SkipSensitive = Annotated[
+    bool,
+    typer.Option("--skip-sensitive", help="Do not change variables that are sensitive there."),
+]
 
 
 @placed("organization", "workspace")
@@ -33,19 +48,24 @@ def import_(
     file: File,
     file_format: Written = None,
     category: CategoryWord = None,
-    sensitive: Sensitive = False,
+    sensitive: Sensitive = None,
+    sensitive_keys: SensitiveKeys = None,
+    take_suggestions: TakeSuggestions = False,
+    skip_sensitive: SkipSensitive = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Add and update what a file says. The rest stays.
 
-    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all.
+    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all. What is
+    sensitive in one of them is made so where it is new.
 
     Example: teamvars vars import prod.tfvars --yes
     """
-    planned = _planned(file, file_format, category, sensitive=sensitive)
-    change(connect(where), planned, How(yes, dry_run, as_json))
+    _, wanted = files.wanted(file, file_format, category_of(category))
+    told = _told(Secrecy(sensitive, sensitive_keys or (), take_suggestions, skip_sensitive))
+    _make(where, wanted, (), told, How(yes, dry_run, as_json))
 
 
 @placed("organization", "workspace")
@@ -54,7 +74,10 @@ def apply(
     file: File,
     file_format: Written = None,
     category: CategoryWord = None,
-    sensitive: Sensitive = False,
+    sensitive: Sensitive = None,
+    sensitive_keys: SensitiveKeys = None,
+    take_suggestions: TakeSuggestions = False,
+    skip_sensitive: SkipSensitive = False,
     prune: Prune = False,
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -62,63 +85,55 @@ def apply(
 ) -> None:
     """Make variables what a file says.
 
-    With --prune nothing else of their category stays.
+    With --prune nothing else of their category stays. What is sensitive cannot be compared, and is
+    sent again.
 
-    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all.
+    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all. What is
+    sensitive in one of them is made so where it is new.
 
     Example: teamvars vars apply prod.tfvars --prune --yes
     """
-    planned = _planned(file, file_format, category, sensitive=sensitive, prune=prune)
-    change(connect(where), planned, How(yes, dry_run, as_json))
+    of, wanted = files.wanted(file, file_format, category_of(category))
+    told = _told(Secrecy(sensitive, sensitive_keys or (), take_suggestions, skip_sensitive))
+    _make(where, wanted, (of,) if prune else (), told, How(yes, dry_run, as_json))
 
 
-@placed("organization", "workspace")
-def diff(
+def _told(told: Secrecy) -> Secrecy:
+    """What the command was told. Fails where that contradicts itself."""
+    if told.takes_suggestions and told.sensitive is False:
+        raise Failure("Give one of --no-sensitive and --take-suggestions.", USAGE)
+    return told
+
+
+def _make(
     where: Where,
-    file: File,
-    file_format: Written = None,
-    category: CategoryWord = None,
-    prune: Prune = False,
-    as_json: AsJson = False,
+    wanted: list[Wanted],
+    prune: Collection[Category],
+    told: Secrecy,
+    how: How,
 ) -> None:
-    """Show what an apply of the file would change.
-
-    Exits with 3 where something would.
-
-    Example: teamvars vars diff prod.tfvars
-    """
-    planned = _planned(file, file_format, category, prune=True)
-    found = held(connect(where))
-    everything = planned(found)
-    changes = [one for one in everything if prune or one.outcome is not Outcome.DELETED]
-    if as_json:
-        print_json([_told(found, one) for one in changes])
-    elif changes:
-        say_rows([change_row(one, found.word(one.category)) for one in changes])
-    note(f"{found.name}: {counted(changes)}.")
-    if alone := len(everything) - len(changes):
-        note(f"{found.name} has {alone} more that the file does not have (--prune).")
-    if changes:
-        raise typer.Exit(DIFFERENCES)
+    """Makes what is wanted so in each workspace, once what is sensitive is settled."""
+    api = connect(where)
+    api.announce()
+    asks = not how.yes and not how.dry_run and is_terminal()
+    founds = all_held(api)
+    hidden = secret_keys(founds)
+    intents = settled([Intent(found, wanted) for found in founds], told)
+    intents = suggested(intents, told, asks=asks)
+    work = [
+        Work(each.held, compare(each.held.variables, each.wanted, prune, hidden))
+        for each in intents
+    ]
+    change(api, [_spared(one) for one in work] if told.skips else work, how)
 
 
-def _planned(
-    file: str,
-    file_format: Format | None,
-    category: str | None,
-    *,
-    sensitive: bool = False,
-    prune: bool = False,
-) -> Callable[[Held], list[Change]]:
-    """Reads the file; returns what tells the changes that it means for a workspace."""
-    of, wanted = files.wanted(file, file_format, category_of(category), sensitive=sensitive)
-    return lambda found: compare(found.variables, wanted, (of,) if prune else ())
-
-
-def _told(found: Held, change: Change) -> dict[str, object]:
-    return {
-        "key": change.key,
-        "category": found.word(change.category),
-        "outcome": change.outcome.value,
-        "changed": list(change.names),
-    }
+def _spared(work: Work) -> Work:
+    """The same without what is sensitive already, unless it is to go."""
+    held, changes, _ = work
+    kept = [
+        one for one in changes if one.wanted is None or not (one.before and one.before.sensitive)
+    ]
+    if left := len(changes) - len(kept):
+        are = "is left as it is" if left == 1 else "are left as they are"
+        note(f"{held.name}: {number(left, 'sensitive variable')} {are}.")
+    return Work(held, kept)

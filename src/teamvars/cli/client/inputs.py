@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
+from teamvars.cli.exits import ERROR, INVALID
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import ERROR, INVALID
 
 STDIN = "-"
 _MOST_BYTES = 24 * 1024 * 1024

@@ -7,8 +7,9 @@ import typer
 from teamvars.cli.client.api import at, connect
 from teamvars.cli.client.options import AsJson, placed
 from teamvars.cli.client.place import Where
+from teamvars.cli.exits import NOT_FOUND
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import NOT_FOUND, note, print_json, say_rows
+from teamvars.cli.output import note, print_json, say_rows
 from teamvars.domain.names import fold
 
 _MEMBERSHIPS = "organization-memberships"

@@ -11,8 +11,9 @@ from teamvars.cli.client.api import connect
 from teamvars.cli.client.links import Link
 from teamvars.cli.client.options import AsJson, Yes, placed
 from teamvars.cli.client.place import Where
+from teamvars.cli.exits import UNAUTHENTICATED, USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import UNAUTHENTICATED, USAGE, note, print_json, say_rows
+from teamvars.cli.output import note, print_json, say_rows
 
 _Show = Annotated[bool, typer.Option("--show", help="Say what the link says.")]
 _Trust = Annotated[bool, typer.Option("--trust", help="Show what it says, and approve it.")]

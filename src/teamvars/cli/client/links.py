@@ -18,8 +18,8 @@ import msgspec
 from teamvars.cli.client import user_files
 from teamvars.cli.client.addresses import address
 from teamvars.cli.client.user_files import Settings
+from teamvars.cli.exits import USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import USAGE
 from teamvars.domain.names import NAME_RULE, is_name
 
 FOLDER, FILE = ".teamvars", "link.toml"

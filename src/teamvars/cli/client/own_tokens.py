@@ -12,8 +12,9 @@ from teamvars.cli.client.errors import ApiError
 from teamvars.cli.client.options import AsJson, Yes, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.durations import lifetime
+from teamvars.cli.exits import USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import USAGE, note, print_json, say, say_rows
+from teamvars.cli.output import note, print_json, say, say_rows
 from teamvars.domain.tokens import DAY
 
 _TYPE = "authentication-tokens"
@@ -53,23 +54,26 @@ def create(
         str, typer.Option(help="What it is for; shown beside each change made with it.")
     ] = "",
     expires: Annotated[
-        str | None, typer.Option(help="Lifetime: 90d, 12h, 30m, 45s or never. 90d unless given.")
+        str | None, typer.Option(help="Lifetime: 90d, 12h, 30m or 45s. 90d unless given.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a token of yours and show it, once.
 
-    Example: teamvars login tokens create --description laptop --expires 90d
+    Example: teamvars login tokens create --description laptop --expires 30d
     """
-    attributes: dict[str, str | None] = {"description": description or None}
-    attributes["expired-at"] = _end(lifetime(expires, 90 * DAY))
+    lives = lifetime(expires, 90 * DAY)
+    if lives is None:
+        raise Failure("A service ends every token that is made with another.", USAGE)
+    attributes = {"description": description or None, "expired-at": _end(lives)}
     api = connect(where)
     api.announce("Your tokens")
-    document = {"data": {"type": _TYPE, "attributes": attributes}}
     try:
-        made = api.post(_path(api), document).document["data"]
+        made = _made(api, attributes)
     except ApiError as error:
-        raise _unseen(error) from None
+        if expires is not None or not _outlives(error):
+            raise _unseen(error) from None
+        made = _made(api, {**attributes, "expired-at": None})  # when the one in use does
     token = made["attributes"]["token"]
     if as_json:
         print_json({"id": made["id"], "token": token})
@@ -95,6 +99,17 @@ def revoke(
     for token_id in token_ids:
         api.delete(at(_TYPE, token_id))
         note(f"Revoked: {token_id}.")
+
+
+def _made(api: Api, attributes: dict[str, str | None]) -> Any:
+    return api.post(_path(api), {"data": {"type": _TYPE, "attributes": attributes}}).document[
+        "data"
+    ]
+
+
+def _outlives(error: ApiError) -> bool:
+    """Whether it was refused for its end alone: the token in use ends sooner."""
+    return [fault.pointer for fault in error.faults] == ["/data/attributes/expired-at"]
 
 
 def _unseen(error: ApiError) -> Failure:
@@ -124,9 +139,7 @@ def _row(token: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _end(after: int | None) -> str | None:
-    if after is None:
-        return None
+def _end(after: int) -> str:
     try:
         end = datetime.now(UTC) + timedelta(microseconds=after)
     except OverflowError:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from teamvars.cli.client import inputs
 from teamvars.cli.client.api import Api
+from teamvars.cli.exits import NOT_FOUND, USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import NOT_FOUND, USAGE
 from teamvars.domain.names import fold
 
 

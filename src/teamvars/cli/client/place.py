@@ -1,6 +1,7 @@
 """Where a command goes and as whom: flags, then environment, then link, then user settings."""
 
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,10 +9,12 @@ import msgspec
 
 from teamvars.cli.client import links, stored_tokens, user_files
 from teamvars.cli.client.addresses import Address, address
+from teamvars.cli.client.proxies import ENVIRONMENT
+from teamvars.cli.client.transport import Travel
 from teamvars.cli.client.user_files import Account, Settings
+from teamvars.cli.exits import UNAUTHENTICATED, USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import UNAUTHENTICATED, USAGE
-from teamvars.cli.variables import ADDRESS, ORGANIZATION, TOKEN, WORKSPACE
+from teamvars.cli.variables import ADDRESS, ORGANIZATION, PROXY, TOKEN, WORKSPACE
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.names import NAME_RULE, is_name
 
@@ -25,6 +28,9 @@ class Where(NamedTuple):
     address: str | None = None
     organization: str | None = None
     workspace: str | None = None
+    account: str | None = None
+    timeout: str | None = None
+    proxy: str | None = None
     debug: bool = False
 
 
@@ -50,7 +56,7 @@ class Target(msgspec.Struct, frozen=True):
     token: Token
     organization: Given | None = None
     workspace: Given | None = None
-    debug: bool = False
+    travel: Travel = Travel()
 
     @property
     def organization_name(self) -> str:
@@ -72,22 +78,27 @@ class Target(msgspec.Struct, frozen=True):
 def resolve(where: Where, *, use_link: bool = True) -> Target:
     """Where the flags, the environment, the link and the settings say to go, and as whom.
 
-    Fails on a link that is not trusted, on what is no address, and without a token.
+    Where flags and environment say everything, link and settings are not looked at. Else fails on a
+    link that is not trusted; always on what is no address, and without a token. A named account
+    says address and token, whatever else does.
     """
-    link, settings = links.find_trusted() if use_link else None, user_files.read(Settings)
-    found = _address(where, link, settings)
+    is_said = _is_all_said(where)
+    link = links.find_trusted() if use_link and not is_said else None
+    settings = Settings() if is_said else user_files.read(Settings)
+    chosen = None if where.account is None else _account(where, settings)
+    found = chosen or _address(where, link, settings)
     if found is None:
         raise Failure(
             f"Nothing says where the service is. Run: teamvars login --address https://… "
             f"(or set {ADDRESS} and {TOKEN})",
             USAGE,
         )
-    account = settings.accounts.get(str(found[0]), Account())
+    account = settings.accounts.get(where.account or str(found[0]), Account())
     linked = link or links.Link(Path(), b"")
     origin = f"the link {linked.path}"
     return Target(
         *found,
-        token=_token(*found),
+        token=_token(*found) if chosen is None else _token_of(where.account or "", chosen[0]),
         organization=_first(
             (where.organization, "--organization"),
             (os.environ.get(ORGANIZATION), ORGANIZATION),
@@ -99,13 +110,69 @@ def resolve(where: Where, *, use_link: bool = True) -> Target:
             (os.environ.get(WORKSPACE), WORKSPACE),
             (linked.workspace, origin),
         ),
-        debug=where.debug,
+        travel=travel_of(where),
     )
 
 
+def travel_of(where: Where) -> Travel:
+    """How requests travel, by flags and environment. Fails where these make no sense."""
+    proxy = where.proxy or os.environ.get(PROXY)
+    if proxy not in (None, "", ENVIRONMENT):
+        raise Failure(f"--proxy and {PROXY} can say {ENVIRONMENT}, and nothing else.", USAGE)
+    return Travel(_seconds(where.timeout), bool(proxy), where.debug)
+
+
+def _seconds(text: str | None) -> float:
+    if text is None:
+        return Travel().seconds
+    if re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII) and float(text) > 0:
+        return float(text)
+    raise Failure("--timeout is a number of seconds above zero, such as 5 or 0.5.", USAGE)
+
+
+def _account(where: Where, settings: Settings) -> tuple[Address, str]:
+    """The address of the account that `--account` names. Fails where it is none, or elsewhere."""
+    if not is_name(where.account or ""):
+        raise Failure(f"--account is {NAME_RULE}.", USAGE)
+    known = {name: one.address for name, one in settings.accounts.items() if one.address}
+    at = known.get(where.account or "")
+    if at is None:
+        names = ", ".join(known) or "none yet"
+        raise Failure(
+            f"You have no account {where.account}. Yours: {names}. "
+            f"To add one: teamvars login --name {where.account}",
+            UNAUTHENTICATED,
+        )
+    found = address(at, "your settings")
+    if where.address and address(where.address, "--address") != found:
+        raise Failure(f"The account {where.account} is one of {found}, not of --address.", USAGE)
+    return found, "--account"
+
+
+def _token_of(name: str, where: Address) -> Token:
+    """The token of a named account."""
+    stored = stored_tokens.find(name)
+    if stored is None:
+        text = f"Run: teamvars login --name {name} --address {where}"
+        raise Failure(f"The token of the account {name} is gone. {text}", UNAUTHENTICATED)
+    return Token(stored, "--account")
+
+
+def _is_all_said(where: Where) -> bool:
+    """Whether nothing is left that a link, which may be anybody's, or the settings could say."""
+    if where.account is not None:
+        return False
+    organization = where.organization or os.environ.get(ORGANIZATION)
+    workspace = where.workspace or os.environ.get(WORKSPACE)
+    token = os.environ.get(TOKEN, "").strip()
+    return bool(said_address(where) and organization and workspace and token)
+
+
 def located(where: Where) -> Address | None:
-    """Where a command goes that needs no token; None where nothing says so."""
-    found = _address(where, links.find_trusted(), user_files.read(Settings))
+    """Where a command goes that needs an address alone; None where nothing says one."""
+    if where.account is not None:
+        return _account(where, user_files.read(Settings))[0]
+    found = said_address(where) or _address(where, links.find_trusted(), user_files.read(Settings))
     return found and found[0]
 
 
@@ -132,7 +199,7 @@ def _address(
 def _token(where: Address, origin: str) -> Token:
     given = os.environ.get(TOKEN, "").strip()
     if not given:
-        stored = stored_tokens.find(where)
+        stored = stored_tokens.find(str(where))
         if stored is None:
             text = f"You are not logged in to {where}. Run: teamvars login --address {where}"
             raise Failure(text, UNAUTHENTICATED)
@@ -151,7 +218,7 @@ def sendable(token: str, origin: str) -> str:
     """The token, when it can stand in a header. Fails without showing it."""
     if token and token.isascii() and token.isprintable() and " " not in token:
         return token
-    raise Failure(f"What came from {origin} is no token. Copy it again, all of it.", USAGE)
+    raise Failure(f"What came from {origin} is not a token. Copy it again, all of it.", USAGE)
 
 
 def _first(*sources: tuple[str | None, str]) -> Given | None:

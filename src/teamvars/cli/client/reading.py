@@ -4,8 +4,8 @@ from typing import Any
 
 from teamvars.cli.client.api import Api, at
 from teamvars.cli.client.errors import ApiError
+from teamvars.cli.exits import NOT_FOUND
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import NOT_FOUND
 
 
 def workspace(api: Api, name: str | None = None) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn, Self
 
+from teamvars.cli.exits import ERROR, USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import ERROR, USAGE
 
 _IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

@@ -10,7 +10,7 @@ import typer
 from teamvars.cli.client.api import Api, at, connect
 from teamvars.cli.client.options import AsJson, CategoryWord, placed
 from teamvars.cli.client.place import WORKSPACE_FLAG, Where
-from teamvars.cli.client.tables import glance
+from teamvars.cli.client.tables import in_full
 from teamvars.cli.output import note, print_json, say_rows
 from teamvars.domain.names import escaped
 
@@ -78,5 +78,5 @@ def _found(api: Api, query: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
     kinds = [name for name in ("hcl", "sensitive") if one[name]]
-    value = glance(one["value"]) if "value" in one and not one["sensitive"] else ""
+    value = in_full(one["value"]) if "value" in one and not one["sensitive"] else ""
     return escaped(one["key"]), one["workspace-name"], one["category"], " ".join(kinds), value

@@ -4,26 +4,24 @@ import time
 from typing import Any
 
 import msgspec
+import typer
 
-from teamvars.cli.client.errors import Fault, faults_of
-from teamvars.cli.client.transport import (
-    Connection,
-    NoAnswerError,
-    NoConnectionError,
-    Reply,
-    Request,
-)
+from teamvars.cli.client.errors import OUTCOME_UNKNOWN, TRAIL_ALTERED, faults_of, says
+from teamvars.cli.client.transport import Connection, NoAnswerError, Reply, Request
+from teamvars.cli.client.wires import NoConnectionError
+from teamvars.cli.exits import NO_CONNECTION, UNKNOWN_OUTCOME
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import note
 
 MEDIA_TYPE = "application/vnd.api+json"
-_PATIENCE_SECONDS = 30.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 # What a service, or a proxy before it, says when the same request may fare better later; after
 # those of a proxy alone nobody knows whether the request has arrived.
 _BY_PROXIES = frozenset((502, 504))
 _PASSING = frozenset((429, 503)) | _BY_PROXIES
-_IN_USE, _UNKNOWN = "idempotency_key_in_use", "outcome_unknown"
+_IN_USE = "idempotency_key_in_use"
+_GONE = frozenset((401, 403, 404))
+"""What a repeat is told when meanwhile nobody may ask any more what became of the first."""
 
 
 class Sending:
@@ -33,57 +31,88 @@ class Sending:
     could not be reached in the first place fails at once: nothing was changed.
     """
 
-    def __init__(self, connection: Connection, request: Request) -> None:
+    def __init__(self, connection: Connection, request: Request, *, changes: bool) -> None:
+        """`changes`: whether something is another once it was carried out."""
         self._connection = connection
         self._request = request
+        self._changes = changes
         self.uncertain = False
         """Whether it may have been carried out before the last answer."""
 
     def answer(self) -> Reply:
         """The answer that counts; the last one, where time is up. Fails where there is none."""
-        until, pause = time.monotonic() + _PATIENCE_SECONDS, _FIRST_PAUSE
+        try:
+            return self._answer()
+        except KeyboardInterrupt:
+            if not self._changes or not (self._connection.is_sending or self.uncertain):
+                raise
+            note(f"teamvars: Interrupted. {_NOBODY_KNOWS}")
+            # Not as a failure: whoever goes on after one would go on after Ctrl-C.
+            raise typer.Exit(UNKNOWN_OUTCOME) from None
+
+    def _answer(self) -> Reply:
+        until = time.monotonic() + self._connection.seconds
+        pause, last = _FIRST_PAUSE, None
         while True:
-            reply, problem = self._try()
+            reply, problem = self._try(until)
             if problem is None:
                 assert reply is not None
-                return reply
+                return self._settled(reply)
+            last = reply or last
             wait = pause if reply is None else max(pause, _seconds(reply))
             if time.monotonic() + wait > until:
-                return self._give_up(reply, problem)
+                return self._give_up(last, problem)
             note(f"{problem} Sending it again{_in(wait)}.")
             time.sleep(wait)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def _try(self) -> tuple[Reply | None, str | None]:
+    def _try(self, until: float) -> tuple[Reply | None, str | None]:
         """An answer, and why the request is to be sent again; None when it is not."""
         where = self._connection.address
         try:
-            reply = self._connection.exchange(self._request)
+            reply = self._connection.exchange(self._request, until)
         except NoConnectionError as error:
-            problem = f"{where} cannot be reached: {error}."
+            problem = self._connection.unreachable(error)
             if not self.uncertain:
-                raise Failure(problem) from None
+                raise Failure(problem, NO_CONNECTION) from None
             return None, problem
         except NoAnswerError as error:
             self.uncertain = True
             return None, f"No answer from {where}: {error}."
         faults = faults_of(document_of(reply)) if reply.status >= 400 else []
-        if reply.status not in _PASSING and not _says(faults, _IN_USE):
+        is_passing = reply.status in _PASSING and not says(faults, TRAIL_ALTERED)
+        if not is_passing and not says(faults, _IN_USE):
             return reply, None
-        self.uncertain |= reply.status in _BY_PROXIES or _says(faults, _UNKNOWN)
+        self.uncertain |= reply.status in _BY_PROXIES or says(faults, OUTCOME_UNKNOWN)
         return reply, f"{where} answered {reply.status}."
 
+    def _settled(self, reply: Reply) -> Reply:
+        """An answer that is none of what passes. After one that was lost, some settle nothing."""
+        is_settled = self._request.method == "DELETE" and reply.status == 404
+        if self.uncertain and not is_settled and (reply.status in _GONE or reply.status >= 500):
+            self._require_known(f"{self._connection.address} answered {reply.status}.")
+        return reply
+
     def _give_up(self, reply: Reply | None, problem: str) -> Reply:
-        if self._request.method == "GET" and reply is None:
-            raise Failure(f"{problem} Try again later.")
-        if reply is not None and not self.uncertain:
-            if wanted := _seconds(reply):
-                note(f"{problem} It asks for {wanted:.0f} seconds before another attempt.")
-            return reply
-        raise Failure(
-            f"{problem} Nobody knows whether the change has happened. Run the command again once "
-            "the service answers, or look first."
-        )
+        if self.uncertain:
+            self._require_known(problem)
+        if reply is None:
+            waited = f"{self._connection.seconds:g} seconds (--timeout)"
+            raise Failure(f"{problem} There was none within {waited}.", NO_CONNECTION)
+        if wanted := _seconds(reply):
+            note(f"{problem} It asks for {wanted:.0f} seconds before another attempt.")
+        return reply
+
+    def _require_known(self, problem: str) -> None:
+        """Fails where a change may have happened."""
+        if self._changes:
+            raise Failure(f"{problem} {_NOBODY_KNOWS}", UNKNOWN_OUTCOME)
+
+
+_NOBODY_KNOWS = (
+    "Nobody knows whether the change has happened. Run the command again once the service "
+    "answers, or look first."
+)
 
 
 def document_of(reply: Reply) -> Any:
@@ -95,10 +124,6 @@ def document_of(reply: Reply) -> Any:
     except (msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _says(faults: list[Fault], code: str) -> bool:
-    return any(fault.code == code for fault in faults)
 
 
 def _in(seconds: float) -> str:

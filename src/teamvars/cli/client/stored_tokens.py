@@ -1,6 +1,6 @@
 """Tokens that are kept: in the system's keyring where there is one, else in a file (0600).
 
-Each belongs to one scheme, host and port, and is found for no other.
+Each belongs to one account: that of a scheme, host and port, or one that was given a name there.
 """
 
 from importlib.util import find_spec
@@ -17,52 +17,60 @@ _LEAST_PRIORITY = 1
 """Of a backend that keeps secrets as a keyring should; plain files have less."""
 
 
-def find(address: Address) -> str | None:
-    """The token for the address, if one is kept."""
-    account = user_files.read(Settings).accounts.get(str(address))
-    if account is not None and account.in_keyring:
-        found: str | None = _ask("get_password", address)
+def find(account: str) -> str | None:
+    """The token of an account, by its address or its name, if one is kept."""
+    known = user_files.read(Settings).accounts.get(account)
+    if known is not None and known.in_keyring:
+        found: str | None = _ask("get_password", account)
         return found
-    return user_files.read(Tokens).by_address.get(str(address))
+    return user_files.read(Tokens).by_address.get(account)
 
 
-def keep(address: Address, token: str, organization: str | None) -> str:
-    """Keeps a token, and makes its address the current one. Returns where it is kept, in words."""
-    in_keyring = _has_keyring()
+def keep(address: Address, name: str | None, token: str, organization: str | None) -> str:
+    """Keeps the token of an account; one without a name becomes the current one of its address.
+
+    Returns where it is kept, in words.
+    """
+    in_keyring, account = _has_keyring(), name or str(address)
     if in_keyring:
-        _ask("set_password", address, token)
-    user_files.change(Tokens, lambda tokens: _put(tokens, address, None if in_keyring else token))
+        _ask("set_password", account, token)
+    user_files.change(Tokens, lambda tokens: _put(tokens, account, None if in_keyring else token))
 
-    def current(settings: Settings) -> None:
-        settings.address = str(address)
-        settings.accounts[str(address)] = Account(organization, in_keyring)
+    def known(settings: Settings) -> None:
+        at = None if name is None else str(address)
+        settings.accounts[account] = Account(organization, in_keyring, at)
+        if name is None:
+            settings.address = str(address)
 
-    user_files.change(Settings, current)
+    user_files.change(Settings, known)
     return "the system's keyring" if in_keyring else str(user_files.path_of(Tokens))
 
 
-def forget(address: Address) -> bool:
-    """Forgets the token and the account; whether there was one."""
-    account = user_files.read(Settings).accounts.get(str(address))
-    if account is None:
+def forget(account: str) -> bool:
+    """Forgets the token and the account, by its address or its name; whether there was one."""
+    known = user_files.read(Settings).accounts.get(account)
+    if known is None:
         return False
-    if account.in_keyring:
-        _ask("delete_password", address)
-    user_files.change(Tokens, lambda tokens: _put(tokens, address, None))
+    if known.in_keyring:
+        _ask("delete_password", account)
+    user_files.change(Tokens, lambda tokens: _put(tokens, account, None))
 
     def without(settings: Settings) -> None:
-        settings.accounts.pop(str(address), None)
-        if settings.address == str(address):
-            settings.address = next(iter(settings.accounts), None)
+        settings.accounts.pop(account, None)
+        for key in [one for one in settings.agreed_names if one.startswith(f"{account} ")]:
+            del settings.agreed_names[key]
+        if settings.address == account:
+            unnamed = (one for one, known in settings.accounts.items() if known.address is None)
+            settings.address = next(unnamed, None)
 
     user_files.change(Settings, without)
     return True
 
 
-def _put(tokens: Tokens, address: Address, token: str | None) -> None:
-    tokens.by_address.pop(str(address), None)
+def _put(tokens: Tokens, account: str, token: str | None) -> None:
+    tokens.by_address.pop(account, None)
     if token is not None:
-        tokens.by_address[str(address)] = token
+        tokens.by_address[account] = token
 
 
 def _has_keyring() -> bool:
@@ -72,10 +80,10 @@ def _has_keyring() -> bool:
     return bool(backend.priority >= _LEAST_PRIORITY)
 
 
-def _ask(function: str, address: Address, *token: str) -> Any:
+def _ask(function: str, account: str, *token: str) -> Any:
     """Asks the keyring. What its backends raise is theirs, and may hold anything."""
     try:
-        return named(f"keyring:{function}")(_SERVICE, str(address), *token)
+        return named(f"keyring:{function}")(_SERVICE, account, *token)
     except Exception as error:
         raise Failure(
             f"The system's keyring does not answer ({type(error).__name__}). Unlock it, or set "

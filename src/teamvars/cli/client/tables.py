@@ -1,5 +1,8 @@
 """Variables and changes as rows for people."""
 
+import sys
+from collections.abc import Callable
+
 from teamvars.cli.client.wanted import Change
 from teamvars.domain.applies import Outcome
 from teamvars.domain.names import escaped
@@ -7,8 +10,16 @@ from teamvars.domain.names import escaped
 _WIDTH = 40
 SIGNS = {Outcome.CREATED: "+", Outcome.UPDATED: "~", Outcome.DELETED: "-"}
 SENSITIVE = "(sensitive)"
+HIDDEN = "(hidden)"
 _OVERWRITTEN = "write-only, will be overwritten"
 NOTHING = "There is nothing to change."
+
+Show = Callable[[str | None], str]
+
+
+def in_full(value: str | None) -> str:
+    """A value for standard output, on one line: as `glance` on a terminal, else all of it."""
+    return glance(value) if value is None or sys.stdout.isatty() else escaped(value)
 
 
 def glance(value: str | None) -> str:
@@ -24,22 +35,23 @@ def number(count: int, one: str) -> str:
     return f"{count} {one}" if count == 1 else f"{count} {one}s"
 
 
-def change_row(change: Change, category: str) -> tuple[str, ...]:
-    """What becomes of a variable; a value that is, or will be, sensitive is not shown."""
-    return SIGNS[change.outcome], escaped(change.key), category, _told(change)
+def change_row(change: Change, category: str, show: Show = glance) -> tuple[str, ...]:
+    """What becomes of a variable; a value that is, or will be, sensitive is not shown, and neither
+    is one that is hidden."""
+    return SIGNS[change.outcome], escaped(change.key), category, _told(change, show)
 
 
-def _told(change: Change) -> str:
+def _told(change: Change, show: Show) -> str:
     before, wanted = change.before, change.wanted
     if before is None:
         assert wanted is not None
-        return SENSITIVE if wanted.sensitive else glance(wanted.value or "")
+        return SENSITIVE if wanted.sensitive else _shown(change, wanted.value or "", show)
     if wanted is None:
-        return glance(before.value)
-    return ", ".join(_other(name, change) for name in change.names)
+        return _shown(change, before.value, show)
+    return ", ".join(_other(name, change, show) for name in change.names)
 
 
-def _other(name: str, change: Change) -> str:
+def _other(name: str, change: Change, show: Show) -> str:
     before, wanted = change.before, change.wanted
     assert before is not None
     assert wanted is not None
@@ -47,6 +59,10 @@ def _other(name: str, change: Change) -> str:
         return name if name != "hcl" else f"hcl {str(wanted.hcl).lower()}"
     if before.sensitive:
         return _OVERWRITTEN
-    if wanted.sensitive:
-        return f"{glance(before.value)} -> {SENSITIVE}"
-    return f"{glance(before.value)} -> {glance(wanted.value)}"
+    after = SENSITIVE if wanted.sensitive else _shown(change, wanted.value, show)
+    return f"{_shown(change, before.value, show)} -> {after}"
+
+
+def _shown(change: Change, value: str | None, show: Show) -> str:
+    """A value of the variable, unless it is hidden."""
+    return HIDDEN if change.is_hidden and value is not None else show(value)

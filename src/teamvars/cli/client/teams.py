@@ -8,18 +8,22 @@ import typer
 from teamvars.cli import asking
 from teamvars.cli.client import people
 from teamvars.cli.client.api import Api, at, connect
-from teamvars.cli.client.options import AsJson, Yes, placed
+from teamvars.cli.client.options import AsJson, Yes, offered, placed
 from teamvars.cli.client.people import Person
 from teamvars.cli.client.place import Where
 from teamvars.cli.client.tables import number
+from teamvars.cli.exits import NOT_FOUND, USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import NOT_FOUND, USAGE, note, print_json, say_rows
+from teamvars.cli.output import note, print_json, say_rows
 from teamvars.domain.names import fold
 
 _MEMBERSHIPS = "organization-memberships"
 _WITH_USERS = {"include": "user"}
 
-_Team = Annotated[str, typer.Argument(metavar="TEAM", help="A team's name or id.")]
+_Team = Annotated[
+    str,
+    typer.Argument(metavar="TEAM", help="A team's name or id.", autocompletion=offered("team")),
+]
 _People = Annotated[
     list[str] | None,
     typer.Argument(metavar="PERSON…", help="Usernames, e-mail addresses or ids."),

@@ -4,18 +4,21 @@
 """
 
 import http.client
-import ssl
+import os
 import time
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from teamvars import __version__
+from teamvars.cli.client import wires
 from teamvars.cli.client.addresses import Address
+from teamvars.cli.client.proxies import proxy_for
+from teamvars.cli.client.wires import NoConnectionError
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import note
+from teamvars.cli.variables import PROXY
 
 _CONNECT_SECONDS = 10
-_ANSWER_SECONDS = 60
 _IDLE_SECONDS = 4
 """After which a server may have closed a connection: servers wait 5 seconds and more."""
 _MOST_BYTES = 128 * 1024 * 1024
@@ -42,8 +45,13 @@ class Reply(NamedTuple):
     body: bytes
 
 
-class NoConnectionError(Exception):
-    """Nothing was sent; the text says why."""
+class Travel(NamedTuple):
+    """How requests travel. `seconds`: how long one may take, all repeats included."""
+
+    seconds: float = 30.0
+    by_environment: bool = False
+    """Through the proxy that the environment names."""
+    debug: bool = False
 
 
 class NoAnswerError(Exception):
@@ -53,21 +61,34 @@ class NoAnswerError(Exception):
 class Connection:
     """Kept open from one request to the next."""
 
-    def __init__(self, address: Address, *, debug: bool) -> None:
+    def __init__(self, address: Address, travel: Travel) -> None:
+        """Fails where the environment is to name a proxy, and names none that can be."""
         self.address = address
-        self._debug = debug
+        self._host = str(address).partition("://")[2]
+        self.seconds = travel.seconds
+        self._debug = travel.debug
+        self._by_environment = travel.by_environment
+        self._proxy = proxy_for(address, os.environ) if travel.by_environment else None
         self._open: http.client.HTTPConnection | None = None
+        self._wire: wires.Wire | None = None
         self._used = 0.0
+        self.is_sending = False
+        """Whether something was sent that was not answered yet."""
 
-    def exchange(self, request: Request) -> Reply:
-        """Sends a request and reads the answer. Raises NoConnectionError, NoAnswerError."""
+    def exchange(self, request: Request, until: float) -> Reply:
+        """Sends a request and reads the answer. Raises NoConnectionError, NoAnswerError.
+
+        `until`: when to give up, on the clock of `time.monotonic`.
+        """
         started = time.monotonic()
+        self.is_sending = False
         try:
-            reply = self._exchange(request)
+            reply = self._exchange(request, until)
         except (NoConnectionError, NoAnswerError) as error:
             self.close()
             self._tell(request, str(error), started)
             raise
+        self.is_sending = False
         request_id = reply.headers.get("x-request-id", "-")
         self._tell(request, f"{reply.status} {request_id}", started)
         return reply
@@ -78,14 +99,24 @@ class Connection:
             self._open.close()
             self._open = None
 
-    def _exchange(self, request: Request) -> Reply:
-        connection = self._connected()
+    def unreachable(self, error: NoConnectionError) -> str:
+        """The sentence that says so."""
+        through = f" through the proxy {self._proxy}" if self._proxy else ""
+        if self._by_environment or self.address.is_loopback:
+            hint = ""
+        else:
+            hint = f" HTTPS_PROXY is used only with --proxy environment or {PROXY}=environment."
+        return f"{self.address} cannot be reached{through}: {error}.{hint}"
+
+    def _exchange(self, request: Request, until: float) -> Reply:
+        connection = self._connected(until)
+        self.is_sending = True
         try:
             connection.request(
                 request.method,
                 request.path,
                 request.body,
-                {"User-Agent": _AGENT, **request.headers},
+                {"Host": self._host, "User-Agent": _AGENT, **request.headers},
             )
         except (BrokenPipeError, ConnectionResetError):
             pass  # who refuses may do so before the end of a body, and the answer is there already
@@ -107,31 +138,17 @@ class Connection:
         known = {name.lower(): value for name, value in answer.getheaders()}
         return Reply(answer.status, known, content)
 
-    def _connected(self) -> http.client.HTTPConnection:
-        if self._open is not None and time.monotonic() < self._used + _IDLE_SECONDS:
-            return self._open
-        self.close()
-        scheme, host, port = self.address
-        if scheme == "https":
-            # Trusts what this host trusts, or what SSL_CERT_FILE and SSL_CERT_DIR name.
-            context = ssl.create_default_context()
-            made: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host, port, timeout=_CONNECT_SECONDS, context=context
-            )
-        else:
-            made = http.client.HTTPConnection(host, port, timeout=_CONNECT_SECONDS)
-        try:
-            made.connect()
-        except ssl.SSLCertVerificationError as error:
-            raise NoConnectionError(
-                f"its certificate is not trusted ({error.verify_message}). If an authority of your "
-                "own has signed it, set SSL_CERT_FILE to that authority's certificate"
-            ) from None
-        except OSError as error:
-            raise NoConnectionError(_reason(error)) from None
-        made.sock.settimeout(_ANSWER_SECONDS)
-        self._open = made
-        return made
+    def _connected(self, until: float) -> http.client.HTTPConnection:
+        if self._open is None or time.monotonic() >= self._used + _IDLE_SECONDS:
+            self.close()
+            first = min(until, time.monotonic() + _CONNECT_SECONDS)
+            self._wire = wires.connect(self.address, self._proxy, first)
+            self._open = http.client.HTTPConnection(self.address.host, self.address.port)
+            made: Any = self._wire  # all of a socket that `http.client` uses
+            self._open.sock = made
+        assert self._wire is not None
+        self._wire.until = until
+        return self._open
 
     def _tell(self, request: Request, outcome: str, started: float) -> None:
         """A line about a request for `--debug`: nothing it says, and of its query the names."""
@@ -139,9 +156,6 @@ class Connection:
             taken = round((time.monotonic() - started) * 1000)
             note(f"{request!r}: {outcome}, {taken} ms")
 
-
-_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
-"""What OpenSSL makes of an answer in plain HTTP."""
 
 _AGENT = f"teamvars/{__version__}"
 
@@ -153,14 +167,10 @@ def without_values(path: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
-        return "it does not speak TLS. If it is on this host, give its address with http://"
     if isinstance(error, http.client.RemoteDisconnected):
         return "the connection was closed"
     if isinstance(error, http.client.IncompleteRead):
         return "the connection was cut in the middle"
     if isinstance(error, http.client.HTTPException):
         return "what came is not HTTP"
-    return getattr(error, "strerror", None) or type(error).__name__
+    return wires.reason(error)

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
+from teamvars.cli.exits import ERROR, USAGE
 from teamvars.cli.failures import Failure
-from teamvars.cli.output import ERROR, USAGE
 
 _MOST_BYTES = 1024 * 1024
 _OTHERS_READ, _OTHERS_WRITE = 0o044, 0o022
@@ -21,25 +21,31 @@ T = TypeVar("T")
 
 
 class Account(msgspec.Struct, omit_defaults=True):
-    """What is known of a service one has logged in to."""
+    """What is known of a service one has logged in to. `address` is set in those with a name."""
 
     organization: str | None = None
     in_keyring: bool = False
+    address: str | None = None
 
 
 class Settings(msgspec.Struct, omit_defaults=True):
     """The user's settings: the address that counts unless another is said, and those known.
 
+    Accounts are known by their address, or by the name that 'login --name' gave them: no name is
+    an address.
+
     `links` has the SHA-256 of each link file that the user made or approved, by its path.
+    `agreed_names` has what `run` may take from a workspace, by the service's address and its id.
     """
 
     address: str | None = None
     accounts: dict[str, Account] = {}
     links: dict[str, str] = {}
+    agreed_names: dict[str, list[str]] = {}
 
 
 class Tokens(msgspec.Struct):
-    """Tokens by address, where there is no keyring."""
+    """Tokens by address or by the account's name, where there is no keyring."""
 
     by_address: dict[str, str] = {}
 
@@ -60,7 +66,8 @@ def folder() -> Path:
 
 def _home() -> Path:
     with suppress(RuntimeError):
-        if (home := Path.home()).is_absolute():
+        # An empty HOME would be the root of all folders.
+        if os.environ.get("HOME") != "" and (home := Path.home()).is_absolute():
             return home
     raise Failure("HOME is no folder. Set it, or XDG_CONFIG_HOME, to a folder of your own.", USAGE)
 

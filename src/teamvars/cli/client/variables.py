@@ -5,40 +5,49 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from teamvars.cli.client.api import connect
-from teamvars.cli.client.held import Held, category_of, held
-from teamvars.cli.client.options import AsJson, CategoryWord, placed
+from teamvars.cli.client.api import Api, connect
+from teamvars.cli.client.held import Held, all_held, category_of, held, is_for_several
+from teamvars.cli.client.options import AsJson, CategoryWord, Key, placed
 from teamvars.cli.client.place import Where
 from teamvars.cli.client.printing import say_text
-from teamvars.cli.client.tables import SENSITIVE, glance
+from teamvars.cli.client.tables import SENSITIVE, in_full
+from teamvars.cli.exits import INVALID, NOT_FOUND, USAGE
 from teamvars.cli.failures import Failure
 from teamvars.cli.lazy import named
-from teamvars.cli.output import INVALID, USAGE, note, print_json, say_rows
+from teamvars.cli.output import note, print_json, say_rows
 from teamvars.domain.names import escaped
-from teamvars.domain.variables import Variable
+from teamvars.domain.variables import Category, Variable
 
 
 @placed("organization", "workspace")
 def list_(where: Where, category: CategoryWord = None, as_json: AsJson = False) -> None:
     """List the variables of a workspace.
 
+    -w 'prod-*' or -w eu,us means each that matches.
+
     Example: teamvars vars list --workspace network
     """
-    found = held(connect(where))
-    wanted = category_of(category)
-    variables = [one for one in found.variables if wanted in (None, one.category)]
+    api = connect(where)
+    founds, wanted = all_held(api), category_of(category)
+    pairs = [
+        (found, one)
+        for found in founds
+        for one in found.variables
+        if wanted in (None, one.category)
+    ]
     if as_json:
-        print_json([_attributes(found, one) for one in variables])
-    elif variables:
-        say_rows([_row(found, one) for one in variables])
+        print_json([_attributes(*pair) for pair in pairs])
+    elif pairs:
+        say_rows([_row(*pair)[0 if is_for_several(api) else 1 :] for pair in pairs])
     else:
-        note(f"{found.name} has no variables yet. Make one: teamvars vars set KEY=VALUE")
+        names = ", ".join(found.name for found in founds)
+        note(f"{names} has no variables yet. Make one: teamvars vars set KEY=VALUE")
 
 
 @placed("organization", "workspace")
 def get(
     where: Where,
-    key: Annotated[str, typer.Argument(help="The variable.")],
+    key: Key,
     category: CategoryWord = None,
     plain: Annotated[bool, typer.Option("--plain", help="The value alone, byte for byte.")] = False,
     evaluated: Annotated[
@@ -48,11 +57,19 @@ def get(
 ) -> None:
     """Show a variable.
 
+    -w 'prod-*' or -w eu,us means each that matches and has it.
+
     Example: teamvars vars get LOG_LEVEL --plain
     """
     if plain + evaluated + as_json > 1:
         raise Failure("Give one of --plain, --evaluated and --json.", USAGE)
-    found = held(connect(where))
+    api = connect(where)
+    if is_for_several(api):
+        if plain or evaluated:
+            raise Failure("--plain and --evaluated show one value, of one workspace.", USAGE)
+        _get_all(api, key, category_of(category), as_json=as_json)
+        return
+    found = held(api)
     variable = found.one(key, category_of(category))
     if plain:
         say_text(_value(variable))
@@ -65,6 +82,22 @@ def get(
         say_rows([(name, _told(value)) for name, value in _shown(found, variable)])
 
 
+def _get_all(api: Api, key: str, category: Category | None, *, as_json: bool) -> None:
+    """Shows the variable of each workspace; says which have none, and fails where none has."""
+    founds = all_held(api)
+    having = [found for found in founds if found.has(key, category)]
+    for found in founds:
+        if found not in having:
+            note(f"{found.name} has no variable {escaped(key)}.")
+    pairs = [(found, found.one(key, category)) for found in having]
+    if as_json:
+        print_json([_attributes(*pair) for pair in pairs])
+    elif pairs:
+        say_rows([_row(*pair) for pair in pairs])
+    if not pairs:
+        raise Failure(f"None of these has a variable {key}.", NOT_FOUND)
+
+
 def _value(variable: Variable) -> str:
     if variable.value is None:
         text = f"{variable.key} is sensitive: nobody can read its value. Set another: "
@@ -74,6 +107,7 @@ def _value(variable: Variable) -> str:
 
 def _attributes(found: Held, variable: Variable) -> dict[str, Any]:
     return {
+        "workspace": found.name,
         "key": variable.key,
         "value": variable.value,
         "category": found.word(variable.category),
@@ -86,10 +120,11 @@ def _attributes(found: Held, variable: Variable) -> dict[str, Any]:
 
 
 def _row(found: Held, variable: Variable) -> tuple[str, ...]:
+    """The workspace first."""
     hcl = "hcl" if variable.hcl else ""
     about = escaped(variable.description)
     word = found.word(variable.category)
-    return escaped(variable.key), word, hcl, glance(variable.value), about
+    return found.name, escaped(variable.key), word, hcl, in_full(variable.value), about
 
 
 def _shown(found: Held, variable: Variable) -> list[tuple[str, Any]]:

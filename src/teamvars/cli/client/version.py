@@ -1,5 +1,6 @@
 """`version`."""
 
+import time
 from typing import Any
 
 import msgspec
@@ -7,8 +8,10 @@ import msgspec
 from teamvars import __version__
 from teamvars.cli.client.addresses import Address
 from teamvars.cli.client.options import AsJson, placed
-from teamvars.cli.client.place import Where, located
-from teamvars.cli.client.transport import Connection, NoAnswerError, NoConnectionError, Request
+from teamvars.cli.client.place import Where, located, travel_of
+from teamvars.cli.client.transport import Connection, NoAnswerError, Request
+from teamvars.cli.client.wires import NoConnectionError
+from teamvars.cli.exits import NO_CONNECTION
 from teamvars.cli.failures import Failure
 from teamvars.cli.output import note, print_json, say
 
@@ -34,10 +37,13 @@ def version(where: Where, as_json: AsJson = False) -> None:
 
 def _served(place: Address, where: Where) -> str:
     request = Request("GET", "/", {"Accept": "application/json"}, None)
+    connection = Connection(place, travel_of(where))
     try:
-        reply = Connection(place, debug=where.debug).exchange(request)
-    except (NoConnectionError, NoAnswerError) as error:
-        raise Failure(f"{place} cannot be reached: {error}.") from None
+        reply = connection.exchange(request, time.monotonic() + connection.seconds)
+    except NoConnectionError as error:
+        raise Failure(connection.unreachable(error), NO_CONNECTION) from None
+    except NoAnswerError as error:
+        raise Failure(f"No answer from {place}: {error}.", NO_CONNECTION) from None
     try:
         told: Any = msgspec.json.decode(reply.body)
     except (msgspec.DecodeError, RecursionError):

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
+from teamvars.cli.exits import USAGE
 from teamvars.cli.operator.context import run
-from teamvars.cli.output import USAGE, fail, note, print_json, say_rows
+from teamvars.cli.output import fail, note, print_json, say_rows
 from teamvars.domain.holders import Holder, Standing
 
 

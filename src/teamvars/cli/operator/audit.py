@@ -1,22 +1,21 @@
-"""`audit list`, `verify`, `head` and `export`."""
+"""`audit list` and `export`."""
 
 import asyncio
-import json
 import re
 import sys
 from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from teamvars import wiring
-from teamvars.cli.operator.audit_entries import as_line, names_in, print_entry, print_table
+from teamvars.cli.exits import ERROR, USAGE
+from teamvars.cli.operator.audit_entries import names_in, print_entry, print_table
 from teamvars.cli.operator.context import run
-from teamvars.cli.output import DIFFERENCES, ERROR, USAGE, fail, note, say
+from teamvars.cli.output import fail, note
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import AuditEntry, AuditQuery, Head, Position
+from teamvars.domain.audit import AuditEntry, AuditQuery, Position
 from teamvars.domain.names import is_safe
 from teamvars.domain.times import microseconds
 
@@ -35,6 +34,10 @@ def list_(
         typer.Option(help="By this user, organization, ORG/TEAM, id or operator:ACCOUNT alone."),
     ] = None,
     action: Annotated[str | None, typer.Option(help="Such as variable.create.")] = None,
+    request: Annotated[
+        str | None,
+        typer.Option(help="Only of the request with this X-Request-Id, as in the log."),
+    ] = None,
     subject: Annotated[
         str | None, typer.Option(help="To what has this name, key or id alone.")
     ] = None,
@@ -57,6 +60,7 @@ def list_(
     texts = {
         "actor": actor,
         "action": action,
+        "request": request,
         "subject": subject,
         "workspace": workspace,
         "team": team,
@@ -83,37 +87,6 @@ def list_(
         is_whole = print_table(found, names)
         if len(found) == limit:
             note(f"There may be older ones: --before {_cursor(found[-1])}")
-    if not is_whole:
-        raise typer.Exit(ERROR)
-
-
-def verify(
-    context: typer.Context,
-    heads: Annotated[
-        Path | None, typer.Option(help="What 'audit head' printed once, kept elsewhere.")
-    ] = None,
-) -> None:
-    """Prove that nobody has touched the trail; exit with 3 when somebody has."""
-    kept = [] if heads is None else _read_heads(heads)
-    checked, breaks = run(context, lambda services, _: services.audit.verify(kept))
-    for found in breaks:
-        say(f"{found.stream_id} entry {found.sequence}: {found.reason}")
-    if breaks:
-        raise typer.Exit(DIFFERENCES)
-    note(f"{checked} streams hold.")
-    if heads is None:
-        note("A rollback of the whole database would show only against heads kept elsewhere.")
-
-
-def head(context: typer.Context) -> None:
-    """Print where each stream stands, one JSON object a line, to be kept elsewhere."""
-    is_whole = True
-    for one in run(context, lambda services, _: services.audit.heads()):
-        line = {"stream": one.stream_id, "sequence": one.sequence, "link": one.link}
-        if not isinstance(one.link, bytes):
-            note(f"teamvars: the row of stream {one.stream_id} was touched: link")
-            is_whole = False
-        say(as_line(line))
     if not is_whole:
         raise typer.Exit(ERROR)
 
@@ -164,16 +137,3 @@ def _position(cursor: str) -> Position:
     if not found or max(abs(int(found[1])), int(found[3])) > _MOST or not is_safe(cursor):
         fail("--before is the cursor of an entry that 'audit list' printed.", USAGE)
     return Position(int(found[1]), found[2], int(found[3]))
-
-
-def _read_heads(path: Path) -> list[Head]:
-    try:
-        lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        return [
-            Head(line["stream"], int(line["sequence"]), bytes.fromhex(line["link"]))
-            for line in lines
-        ]
-    except OSError as error:
-        fail(f"{path}: {error.strerror}")
-    except (ValueError, KeyError, TypeError):
-        fail(f"{path} is not what 'audit head' prints.", USAGE)

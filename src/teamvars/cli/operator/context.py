@@ -10,17 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 import typer
 
 from teamvars import logs, settings, wiring
+from teamvars.cli.exits import CONFLICT, ERROR, INVALID, NOT_FOUND, UNAUTHENTICATED, USAGE
 from teamvars.cli.flags import Flags
-from teamvars.cli.output import (
-    CONFLICT,
-    ERROR,
-    INVALID,
-    NOT_FOUND,
-    UNAUTHENTICATED,
-    USAGE,
-    fail,
-    note,
-)
+from teamvars.cli.operator import marking
+from teamvars.cli.output import fail, note
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Kind, Refusal
@@ -38,6 +31,7 @@ _EXITS = {
     Kind.UNAUTHENTICATED: UNAUTHENTICATED,
     Kind.NOT_FOUND: NOT_FOUND,
     Kind.CONFLICT: CONFLICT,
+    Kind.STALE: CONFLICT,
     Kind.INVALID: INVALID,
 }
 PROBLEMS = (ExposedFiles, KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
@@ -73,6 +67,9 @@ def run(
     note(f"Store: {described(config.url)}")
 
     async def with_services() -> T:
+        warning = (await marking.look(config)).warning
+        if warning is not None:
+            note(f"teamvars: {warning}")
         keys = keyring.load(config.keyring_path)
         async with database_for(config.url) as database:
             setup = wiring.setup_of(config)

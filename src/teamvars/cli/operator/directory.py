@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from teamvars import wiring
+from teamvars.cli.exits import DIFFERENCES, INVALID
 from teamvars.cli.operator import directory_yaml
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.directory_file import FileFaults, read
 from teamvars.cli.operator.invitations import issued_fields, tell_issued
-from teamvars.cli.output import DIFFERENCES, INVALID, fail, note, print_json, say
+from teamvars.cli.output import fail, note, print_json, say
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied, Directory
 from teamvars.services.directory_files.files import Options

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -16,6 +16,7 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
+from teamvars.domain.former_names import Origin
 from teamvars.domain.memberships import Status
 from teamvars.domain.names import (
     EMAIL_RULE,
@@ -35,7 +36,9 @@ _ACCESS = {access.value: access for access in FILE_ACCESS}
 _STATUS = {status.value: status for status in Status}
 _VISIBILITY = {visibility.value: visibility for visibility in Visibility}
 _BOOLEANS = {"true": True, "false": False}
+_ORIGIN_KEYS = {"former-name", "new"}
 _TEAM_KEYS = {
+    *_ORIGIN_KEYS,
     "name",
     "visibility",
     "manage-membership",
@@ -43,6 +46,14 @@ _TEAM_KEYS = {
     "members",
     "workspaces",
 }
+
+
+class _Workspace(NamedTuple):
+    """A workspace that the file names, how it came by its name, and where that stands."""
+
+    name: str
+    origin: Origin
+    at: str
 
 
 class FileFaults(Exception):
@@ -106,27 +117,54 @@ class _Reader:
         return None if username is None else UserEntry(username, email, site_admin, self._at(node))
 
     def _organization(self, node: Node) -> OrganizationEntry | None:
-        members = self._mapping(node, {"name", "members", "workspaces", "teams"})
+        members = self._mapping(node, {"name", "members", "workspaces", "teams", *_ORIGIN_KEYS})
         name = self._required(node, members, "name", self._name)
+        origin = self._origin(members, self._name)
         people = self._pairs(members.get("members"), self._username, self._one_of(_STATUS))
-        spaces = self._distinct(members.get("workspaces"), self._name)
+        items = map(self._workspace, self._items(members.get("workspaces")) or ())
+        spaces = {fold(space.name): space for space in items if space is not None}.values()
         teams = self._named_items(members.get("teams"), self._team, "name")
         if name is None:
             return None
         return OrganizationEntry(
             name,
             people or {},
-            spaces or (),
+            tuple(space.name for space in spaces),
             tuple(teams),
             at=self._at(node),
             member_at=self._places(members.get("members")),
+            workspace_at={space.name: space.at for space in spaces},
+            origin=origin,
+            origins={space.name: space.origin for space in spaces},
         )
+
+    def _workspace(self, node: Node) -> _Workspace | None:
+        """A name, or a mapping that says where it comes from."""
+        if isinstance(node, ScalarNode):
+            named = self._name(node)
+            return None if named is None else _Workspace(named, Origin(), self._at(node))
+        members = self._mapping(node, {"name", *_ORIGIN_KEYS})
+        name = self._required(node, members, "name", self._name)
+        origin = self._origin(members, self._name)
+        return None if name is None else _Workspace(name, origin, self._at(node))
+
+    def _origin(
+        self, members: Mapping[str, Node], read_name: Callable[[Node], str | None]
+    ) -> Origin:
+        former = self._optional(members, "former-name", read_name)
+        new = self._optional(members, "new", self._one_of(_BOOLEANS))
+        if former is not None and new:
+            self._fault(members["new"], "what has a 'former-name' is not 'new'")
+        return Origin(former, bool(new))
 
     def _team(self, node: Node) -> TeamEntry | None:
         members = self._mapping(node, _TEAM_KEYS)
         name = self._required(node, members, "name", self._team_name)
         if name is not None and fold(name) == OWNERS and "workspaces" in members:
             self._fault(members["workspaces"], "owners may do everything; they take no grants")
+        origin = self._origin(members, self._team_name)
+        if origin.former_name is not None and OWNERS in map(fold, (name or "", origin.former_name)):
+            self._fault(members["former-name"], "owners keeps its name, and nothing else gets it")
         visibility = self._optional(members, "visibility", self._one_of(_VISIBILITY))
         manages = self._optional(members, "manage-membership", self._one_of(_BOOLEANS))
         tokens = self._optional(members, "members-manage-token", self._one_of(_BOOLEANS))
@@ -144,6 +182,7 @@ class _Reader:
             at=self._at(node),
             member_at=self._places(members.get("members")),
             workspace_at=self._places(members.get("workspaces")),
+            origin=origin,
         )
 
     def _named_items(

@@ -1,34 +1,41 @@
 """`doctor`: looks at an installation and says what to do."""
 
 import os
+import shutil
 from collections.abc import AsyncIterator
 from typing import Annotated
 
 import typer
 
 from teamvars import settings, wiring
-from teamvars.cli.operator import files
+from teamvars.cli.exits import ERROR
+from teamvars.cli.operator import files, marking
 from teamvars.cli.operator.context import PROBLEMS, explanation, finish, load_settings
-from teamvars.cli.output import ERROR, print_json, say
+from teamvars.cli.output import print_json, say
 from teamvars.cli.variables import CLIENT_VARIABLES
-from teamvars.domain.diagnosis import Finding, Severity
+from teamvars.domain.diagnosis import Finding, Severity, disk_finding
 from teamvars.domain.errors import Refusal
 from teamvars.security import keyring
+from teamvars.security.chain import Chain
+from teamvars.security.sealing import Sealer
 from teamvars.services.diagnosis import Diagnosis
-from teamvars.services.installation import Installation
+from teamvars.services.installation import Installation, Outstanding
 from teamvars.settings import Settings
-from teamvars.storage.engines import database_for, described
+from teamvars.storage.engines import database_for, described, is_sqlite, says_no_tls
 
 _OK, _PROBLEM = Severity.OK, Severity.PROBLEM
 
 
 def doctor(
     context: typer.Context,
+    every_value: Annotated[
+        bool, typer.Option("--all", help="Open every value, not one of each data key.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Look at everything, change nothing; exit with 1 when there is a problem."""
     config = load_settings(context)
-    findings = finish(_collect(config))
+    findings = finish(_collect(config, every_value))
     if as_json:
         print_json(findings)
     else:
@@ -38,11 +45,11 @@ def doctor(
         raise typer.Exit(ERROR)
 
 
-async def _collect(config: Settings) -> list[Finding]:
+async def _collect(config: Settings, every_value: bool) -> list[Finding]:
     store = Finding(_OK, "store", described(config.url))
-    findings = [*_unknown_variables(), *_files(config), store]
+    findings = [*_unknown_variables(), *_files(config), store, *_encryption(config)]
     try:
-        findings += [finding async for finding in _store(config)]
+        findings += [finding async for finding in _store(config, every_value)]
     except Refusal as refusal:
         text = " ".join(explanation(refusal).splitlines()).removesuffix(".")
         findings.append(Finding(_PROBLEM, "database", f"{text}. Check TEAMVARS_DATABASE_URL."))
@@ -52,21 +59,43 @@ async def _collect(config: Settings) -> list[Finding]:
     return findings
 
 
-async def _store(config: Settings) -> AsyncIterator[Finding]:
+async def _store(config: Settings, every_value: bool) -> AsyncIterator[Finding]:
     """Stops at the first thing without which the rest cannot be looked at."""
+    found = await marking.look(config)
     async with database_for(config.url) as database:
         diagnosis = Diagnosis(database, wiring.clock)
-        for finding in await diagnosis.of_engine():
+        for finding in [*await diagnosis.of_engine(), *_disk(config)]:
             yield finding
         keys = keyring.load(config.keyring_path)
         yield Finding(_OK, "keyring", f"{config.keyring_path} is whole")
-        await Installation(database, wiring.clock).require_ready(keys)
-        yield Finding(_OK, "schema", "migrated, and the keyring is this database's")
+        installation = Installation(database, database.now)
+        await installation.require_ready(keys)
+        yield _schema(await installation.outstanding())
+        yield found.finding
+        sealer = Sealer(keys)
+        for finding in [
+            *await diagnosis.of_losses(sealer),
+            *await diagnosis.of_trail(Chain(keys)),
+        ]:
+            yield finding
+        for finding in await diagnosis.of_values(sealer, every=every_value):
+            yield finding
         for finding in [*await diagnosis.of_data(), *await diagnosis.of_mail(config.mail_host)]:
             yield finding
         if not config.trusted_proxies:
             for finding in await diagnosis.of_addresses():
                 yield finding
+
+
+def _schema(left: Outstanding) -> Finding:
+    """How far the migrations are, of a store that can be served."""
+    if left.unfinished:
+        text = "a migration is not finished. Run: teamvars migrate up"
+        return Finding(Severity.ADVICE, "schema", text)
+    if left.contracts:
+        text = "once no node of an older release runs: teamvars migrate up --contract"
+        return Finding(Severity.ADVICE, "schema", text)
+    return Finding(_OK, "schema", "migrated, and the keyring is this database's")
 
 
 def _unknown_variables() -> list[Finding]:
@@ -79,6 +108,24 @@ def _unknown_variables() -> list[Finding]:
         for name in sorted(os.environ)
         if name.startswith("TEAMVARS_") and name not in known
     ]
+
+
+def _encryption(config: Settings) -> list[Finding]:
+    """What a URL leaves open, the driver decides, and takes what it gets."""
+    if not says_no_tls(config.url):
+        return []
+    text = (
+        "TEAMVARS_DATABASE_URL has no sslmode: passwords and rows may go over the network in the "
+        "open, and to whoever answers. Add sslmode=verify-full, and sslrootcert."
+    )
+    return [Finding(Severity.ADVICE, "encryption", text)]
+
+
+def _disk(config: Settings) -> list[Finding]:
+    """Whether a database that is a file has room to grow."""
+    if not is_sqlite(config.url):
+        return []
+    return [disk_finding(shutil.disk_usage(files.database(config).parent).free)]
 
 
 def _files(config: Settings) -> list[Finding]:

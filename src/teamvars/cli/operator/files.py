@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, look
 from teamvars.settings import Settings
+from teamvars.storage.engines import is_sqlite
 
 
 def exposures(config: Settings) -> list[Exposure]:
@@ -22,16 +22,20 @@ def require_closed(config: Settings) -> None:
         raise ExposedFiles("\n".join(refused))
 
 
+def database(config: Settings) -> Path:
+    """The file of a SQLite store, which a link may lead to; SQLite puts its others beside it."""
+    return Path(config.url.removeprefix("sqlite:///")).resolve()
+
+
 def _files(config: Settings) -> Iterator[tuple[Purpose, Path]]:
     keyring = config.keyring_path
     yield Purpose.KEYRING_DIR, keyring.resolve().parent
     yield Purpose.KEYRING_DIR, keyring.parent
-    if urlsplit(config.url).scheme == "sqlite":
-        database = Path(config.url.removeprefix("sqlite:///"))
-        real = database.resolve()  # beside which SQLite puts its other files
+    if is_sqlite(config.url):
+        named, real = Path(config.url.removeprefix("sqlite:///")), database(config)
         yield Purpose.DATABASE_DIR, real.parent
-        yield Purpose.DATABASE_DIR, database.parent
-        yield Purpose.DATABASE, database
+        yield Purpose.DATABASE_DIR, named.parent
+        yield Purpose.DATABASE, named
         yield Purpose.DATABASE, real.with_name(f"{real.name}-wal")
         yield Purpose.DATABASE, real.with_name(f"{real.name}-shm")
     yield Purpose.DATA_DIR, config.data_dir

@@ -1,5 +1,6 @@
 """`serve`: granian with the application of `wiring.worker` in each worker process."""
 
+import asyncio
 import socket
 import ssl
 import sys
@@ -11,22 +12,26 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
-from teamvars import logs, settings, wiring
-from teamvars.cli.operator import files
+from teamvars import logs, settings
+from teamvars.cli.operator import files, marking
 from teamvars.cli.operator.context import finish, load_settings
 from teamvars.cli.operator.server import Server
 from teamvars.cli.output import fail
+from teamvars.domain.errors import Kind, Refusal
 from teamvars.logs import LogFormat
 from teamvars.security import keyring
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
-from teamvars.storage.engines import database_for, described
+from teamvars.storage.engines import database_for, described, is_sqlite
+from teamvars.storage.outages import reason
+from teamvars.storage.servers import is_lasting
 
 if sys.platform != "win32":
     import resource
 
 GRACE_SECONDS = 10
 _BACKLOG = 4096
+_PAUSE_SECONDS = 1.0
 _MOST_CONNECTIONS = 65_536
 _OTHER_DESCRIPTORS = 256
 _HEADER_MILLISECONDS = 10_000
@@ -88,11 +93,36 @@ def listen(config: Settings) -> None:
 
 
 async def _require_ready(config: Settings) -> None:
-    """Asked once before any worker starts, so that a refusal is said once and clearly."""
+    """Asked before any worker starts, so that a refusal is said once and clearly.
+
+    Waits for a PostgreSQL that is not there yet, and says so once.
+    """
+    is_said = False
+    while True:
+        try:
+            return await _look(config)
+        except Refusal as refusal:
+            if is_sqlite(config.url) or not _may_pass(refusal):
+                raise
+            if not is_said:
+                log.warning("waiting for PostgreSQL", reason=reason(refusal.__cause__ or refusal))
+                is_said = True
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+def _may_pass(refusal: Refusal) -> bool:
+    cause = refusal.__cause__
+    return refusal.kind is Kind.UNAVAILABLE and (cause is None or not is_lasting(cause))
+
+
+async def _look(config: Settings) -> None:
     files.require_closed(config)
+    warning = (await marking.look(config)).warning
+    if warning is not None:
+        log.warning("the keyring is marked for another store", reason=warning)
     keys = keyring.load(config.keyring_path)
     async with database_for(config.url) as database:
-        await Installation(database, wiring.clock).require_ready(keys)
+        await Installation(database, database.now).require_ready(keys)
 
 
 def _most_connections() -> int:

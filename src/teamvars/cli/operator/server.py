@@ -1,7 +1,7 @@
 """Granian with a supervisor of its own: what becomes of workers that die, and of their sockets.
 
-It overrides three internal methods of granian, whose version is therefore pinned; a test fails when
-one of them is not what it was.
+It overrides five internal methods of granian and what a worker does at a signal. So granian's
+version is pinned; a test fails when one of them is not what it was.
 """
 
 import asyncio
@@ -9,16 +9,26 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable
 from ctypes import Array, c_bool
 from functools import partial
+from multiprocessing.connection import wait
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
 import msgspec
 import structlog
+from granian import _signals
 from granian._granian import SocketHolder
 from granian.server.mp import MPServer, WorkerProcess
+
+from teamvars.cli.operator.last_answers import (
+    Application,
+    LastAnswers,
+    Message,
+    Receive,
+    Send,
+)
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 30.0
@@ -32,11 +42,6 @@ _CAN_LISTEN = sys.platform == "linux"
 """Whether there are the options that `listening` sets."""
 
 log = structlog.get_logger("teamvars.serve")
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Place(msgspec.Struct):
@@ -109,6 +114,24 @@ class Server(MPServer):
             if not self.interrupt_signal:
                 self._respawn_workers(self._due(), spawn_target, target_loader)
 
+    def _respawn_workers(
+        self, workers: Iterable[int], spawn_target: Any, target_loader: Any, delay: float = 0
+    ) -> None:
+        for idx in workers:
+            former = self.wrks[idx]
+            fresh = self.wrks[idx] = self._spawn_worker(idx, spawn_target, target_loader)
+            fresh.start()  # type: ignore[no-untyped-call]
+            time.sleep(delay)
+            stop([former], self._grace)
+
+    def _stop_workers(self) -> None:
+        stop(self.wrks, self._grace)
+        self.wrks.clear()
+
+    @property
+    def _grace(self) -> float:
+        return float(self.workers_kill_timeout or 0)
+
     def _note_death(self, idx: int) -> None:
         worker, place, now = self.wrks[idx], self._places[idx], time.monotonic()
         if worker.inner.is_alive():  # a reload was faster
@@ -134,6 +157,24 @@ class Server(MPServer):
             for idx, place in enumerate(self._places)
             if place.starts_at is not None and place.starts_at <= now
         ]
+
+
+def stop(workers: Iterable[WorkerProcess], seconds: float) -> None:
+    """Tells workers to end, and kills those that have not ended after so many seconds.
+
+    Whether one has ended is seen by its sentinel. To ask for its exit code is no way to learn it:
+    granian's watcher, a thread, asks as well, and the kernel tells only one of them. The other is
+    told that the worker is alive until that thread has had its turn, and would kill whatever
+    process has its number by then.
+    """
+    asked = list(workers)
+    for worker in asked:
+        worker.terminate()  # type: ignore[no-untyped-call]
+    end = time.monotonic() + seconds
+    for worker in asked:
+        if not wait([worker.inner.sentinel], max(end - time.monotonic(), 0)):
+            log.warning("a worker has not ended in time and is killed", worker=worker.idx + 1)
+            worker.kill()  # type: ignore[no-untyped-call]
 
 
 def listening(address: str, port: int, backlog: int) -> socket.socket:
@@ -184,7 +225,9 @@ def _load(loader: Callable[[], Application], have_served: "Array[c_bool]", idx: 
     for number in (signal.SIGINT, signal.SIGTERM):
         # Until granian waits for them: the parent's own handlers, inherited, would swallow them.
         signal.signal(number, signal.SIG_DFL)
-    application = loader()
+    application = LastAnswers(loader())
+    if sys.platform != "win32":  # where a loop heeds no signals
+        _signals.set_loop_signals = application.heed_signals
 
     def telling(scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "lifespan":

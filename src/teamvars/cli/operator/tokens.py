@@ -8,12 +8,13 @@ import typer
 from teamvars import wiring
 from teamvars.cli import asking
 from teamvars.cli.durations import lifetime
+from teamvars.cli.exits import ERROR, USAGE
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.token_rows import as_json as rows_of
 from teamvars.cli.operator.token_rows import say_tokens, told
-from teamvars.cli.output import ERROR, USAGE, fail, note, print_json, say
+from teamvars.cli.output import fail, note, print_json, say
 from teamvars.domain.access import Caller
-from teamvars.domain.tokens import DAY, EXPIRY_RULE, IssuedToken, can_expire
+from teamvars.domain.tokens import DAY, EXPIRY_RULE, LIFETIME, IssuedToken, can_expire
 from teamvars.services.tokens import OwnerName
 
 USER_TOKEN_LIFETIME = 90 * DAY
@@ -28,13 +29,15 @@ def create(
     organization: Annotated[str | None, typer.Option(help="An organization's name.")] = None,
     expires: Annotated[
         str | None,
-        typer.Option(help="Lifetime: 90d, 12h, 30m, 45s or never. Of a user's token 90d."),
+        typer.Option(
+            help="Lifetime: 90d, 12h, 30m, 45s or never. 90d of a user's token, else 730d."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make a token and show it, once."""
     owner = _owner(user, team, organization)
-    lives = lifetime(expires, USER_TOKEN_LIFETIME if owner.user is not None else None)
+    lives = lifetime(expires, USER_TOKEN_LIFETIME if owner.user is not None else LIFETIME)
     now = wiring.clock()
     if lives is not None and not can_expire(now + lives, now):
         fail(f"A token expires {EXPIRY_RULE}.", USAGE)

@@ -26,7 +26,8 @@ const ABOUT_SOMEBODY = {
 const PLACES = { "grant.put": " for ", "grant.remove": " from ", "member.add": " to ", "member.remove": " from " };
 const NOUNS = {
   grant: "a grant", invitation: "an invitation", membership: "a membership",
-  organization: "the organization", team: "the team", token: "a token", workspace: "the workspace",
+  organization: "the organization", team: "the team", token: "a token", trail: "the trail as it was found",
+  workspace: "the workspace",
 };
 
 /**

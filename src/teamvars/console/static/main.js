@@ -91,7 +91,17 @@ function mark() {
   return h("img", { src: new URL("icon.svg", import.meta.url).pathname, alt: "", width: 24, height: 24 });
 }
 
-/** Instead of the page; what somebody has typed there waits, unseen, until they are back. */
+/** Whoever leaves, or stays away, leaves nothing here: not even what is not seen. */
+function leave(reason) {
+  if (reason === "refused") return askToSignIn(reason);
+  leaving.abort();
+  dialogs.endAll();
+  for (const place of document.body.children) place.replaceChildren();
+  // Whoever comes next may see another page.
+  location.replace(reason === "left" ? `${ROOT}/` : location.pathname + location.search);
+}
+
+/** Instead of the page. What somebody has typed there waits, unseen, until they have another token. */
 function askToSignIn(reason) {
   const before = account;
   const kept = holdsTyped(main);
@@ -102,7 +112,6 @@ function askToSignIn(reason) {
     leaving.abort(); // what it has asked for comes to nothing
     dialogs.endAll();
     page.replaceChildren();
-    if (reason === "left") history.replaceState(null, "", `${ROOT}/`); // whoever comes next may see another page
   }
   head();
   document.title = "Sign in · teamvars";
@@ -152,10 +161,12 @@ async function start() {
   addEventListener("popstate", goBack);
   addEventListener("unhandledrejection", complain);
   addEventListener("beforeunload", (event) => holdsTyped(main) && event.preventDefault());
-  session.onEnd(askToSignIn);
-  session.resume();
+  // Going back, a browser may show a document again that was left.
+  addEventListener("pageshow", (event) => event.persisted && session.token() === null && location.reload());
+  session.onEnd(leave);
+  const reason = session.resume();
   session.watch();
-  if (session.token() === null) askToSignIn("none");
+  if (session.token() === null) askToSignIn(reason);
   else await render();
 }
 

@@ -27,11 +27,12 @@ export function token() {
   return secret;
 }
 
-/** Takes up what this tab has kept, unless it idled for too long. */
+/** Takes up what this tab has kept, unless it idled for too long; returns why, where nobody is signed in. */
 export function resume() {
-  const kept = JSON.parse(sessionStorage.getItem(PLACE) ?? "null");
-  if (kept && Date.now() - kept.seenAt < IDLE_MS) begin(kept.token);
+  const kept = JSON.parse(sessionStorage.getItem(PLACE) ?? "{}");
+  if (kept.token && Date.now() - kept.seenAt < IDLE_MS) begin(kept.token);
   else sessionStorage.removeItem(PLACE);
+  return kept.token ? "idle" : kept.ended ?? "none";
 }
 
 /** Signs in with a token, which somebody else has found to be good. */
@@ -43,9 +44,13 @@ export function begin(text) {
 
 /** Signs out; whoever listens is told why, a word of `REASONS`. */
 export function end(reason) {
-  if (secret === null) return;
+  if (secret === null && reason !== "idle") return;
   secret = null;
-  sessionStorage.removeItem(PLACE);
+  if (reason === "refused") sessionStorage.removeItem(PLACE);
+  else {
+    seenAt = 0;
+    sessionStorage.setItem(PLACE, JSON.stringify({ ended: reason }));
+  }
   for (const listener of ended) listener(reason);
 }
 
@@ -54,7 +59,7 @@ export function onEnd(listener) {
   ended.add(listener);
 }
 
-/** Signs out once nobody has touched a key, a button or the page for a while. */
+/** Signs out once nobody has touched a key, a button or the page for a while, also where a token was refused. */
 export function watch() {
   for (const kind of ["keydown", "pointerdown", "wheel"]) {
     document.addEventListener(kind, note, { passive: true, capture: true });
@@ -65,9 +70,9 @@ export function watch() {
 
 function note() {
   look();
-  if (secret === null || Date.now() - seenAt < NOTED_MS) return;
+  if (seenAt === 0 || Date.now() - seenAt < NOTED_MS) return;
   seenAt = Date.now();
-  keep();
+  if (secret !== null) keep();
 }
 
 function keep() {
@@ -75,5 +80,5 @@ function keep() {
 }
 
 function look() {
-  if (secret !== null && Date.now() - seenAt >= IDLE_MS) end("idle");
+  if (seenAt !== 0 && Date.now() - seenAt >= IDLE_MS) end("idle");
 }

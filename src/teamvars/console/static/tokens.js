@@ -10,7 +10,7 @@ const LIFETIMES = [
   { value: "30", label: "30 days" },
   { value: "90", label: "90 days" },
   { value: "365", label: "a year" },
-  { value: "", label: "until revoked" },
+  { value: "", label: "as long as it may" },
 ];
 
 export async function tokensPage({ account, query, signal }) {

@@ -1,6 +1,6 @@
 /** The page of a workspace: its variables. */
 
-import { categories, read } from "./api.js";
+import { Refused, categories, read } from "./api.js";
 import { copyDialog } from "./copy_dialog.js";
 import { deleteDialog } from "./delete_dialog.js";
 import { announce, button, count, h, icon } from "./dom.js";
@@ -16,11 +16,18 @@ export async function variablesPage(context) {
   const { organization, workspace, signal } = context;
   const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
   const found = (await read(path, { signal })).document.data;
-  const [listed, words] = await Promise.all([
-    read(`/workspaces/${found.id}/vars`, { signal }),
-    categories({ signal }),
-  ]);
-  return new VariablesPage(context, found, words, listed).element;
+  const variables = `/workspaces/${found.id}/vars`;
+  try {
+    const [listed, words] = await Promise.all([read(variables, { signal }), categories({ signal })]);
+    return new VariablesPage(context, found, words, listed).element;
+  } catch (error) {
+    if (!(error instanceof Refused && error.has("damaged_value"))) throw error;
+    const again = () => context.go(location.pathname + location.search, { replace: true });
+    const may = found.attributes.permissions["can-update-variable"];
+    const { damagedValues } = await import("./damaged_values.js");
+    return h("section", {}, workspaceHead(context, found, "variables"),
+      damagedValues(variables, error.errors, may, again));
+  }
 }
 
 class VariablesPage {

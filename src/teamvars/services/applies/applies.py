@@ -5,14 +5,10 @@ from teamvars.domain.applies import ApplyDraft
 from teamvars.domain.preconditions import Versions
 from teamvars.pace import Pace
 from teamvars.services.admission import admit_writer
+from teamvars.services.applies.lookups import is_unchanged
 from teamvars.services.applies.making import make
-from teamvars.services.applies.plans import (
-    Applied,
-    Plan,
-    Planner,
-    Tools,
-    is_unchanged,
-)
+from teamvars.services.applies.planning import Planner, Tools
+from teamvars.services.applies.plans import Applied, Plan
 from teamvars.services.applies.recording import Recorder
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.syntax import Verdicts, with_verdicts
@@ -37,9 +33,9 @@ class Applies:
     ) -> Applied:
         """Creates, updates and, with `prune`, deletes variables, all or none.
 
-        Refuses: a list at another version than those wanted, every fault of the draft and its
-        items, code that does not parse, is too complex or too much, a full workspace, busy, too
-        many requests.
+        Refuses: a list or variables at other versions than those wanted, every fault of the draft
+        and its items, code that does not parse, is too complex or too much, a full workspace, busy,
+        too many requests.
         """
 
         async def attempt(verdicts: Verdicts) -> Applied:
@@ -77,7 +73,8 @@ class _Request:
         """What the plan would come to."""
         assert self._seen is not None
         granted, plan = self._seen
-        return Applied.of(plan, granted.workspace, granted.stream.head, dry_run=True)
+        version = self._tools.chain.version_of(granted.stream)
+        return Applied.of(plan, granted.workspace, version, dry_run=True)
 
     async def carry_out(self, tx: Transaction) -> Applied:
         """Carries the plan out, or another one if the workspace has changed. Raises Unparsed."""
@@ -89,18 +86,19 @@ class _Request:
             plan = await self._plan(tx, granted, Pace.while_locked())
         recorder = Recorder(tx, self._tools.chain, self._caller, now)
         after = await recorder.carry_out(plan, granted.stream)
-        return Applied.of(plan, granted.workspace, after.head)
+        return Applied.of(plan, granted.workspace, self._tools.chain.version_of(after))
 
     async def _access(self, tx: Transaction, now: int, *, lock: bool) -> WorkspaceAccess:
         granted = await access.workspace(tx, self._caller, now, self._workspace_id, lock=lock)
         granted.require(Permission.WRITE_VARIABLES)
-        self._versions.require(granted.stream.head.hex())
+        self._versions.require(self._tools.chain.version_of(granted.stream))
         return granted
 
     async def _plan(self, tx: Transaction, granted: WorkspaceAccess, pace: Pace) -> Plan:
         planner = Planner(granted, self._tools, self._verdicts, pace)
         planner.faults.add(*self._draft.faults)
         await planner.read(tx)
+        planner.require_versions(self._draft.items)
         await planner.put(tx, self._draft.items, self._tools.clock())
         if self._draft.prune:
             planner.prune()

@@ -5,11 +5,15 @@ Sensitive values are opened and sealed anew in here, and shown to nobody.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from msgspec.structs import replace
+
 from teamvars.domain.access import Caller, Level, Permission, WorkspaceAccess
 from teamvars.domain.applies import (
     CopyDraft,
+    ItemDraft,
     Name,
     OnConflict,
+    Original,
     in_target,
     is_for_owners,
     is_the_target,
@@ -18,19 +22,12 @@ from teamvars.domain.applies import (
 )
 from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Faults, Kind, Refusal, refuse_all
-from teamvars.domain.variables import Variable, VariableDraft
+from teamvars.domain.variables import Variable, VariableDraft, damaged_value
 from teamvars.pace import Pace
+from teamvars.services.applies.lookups import by_name, in_batches, is_unchanged, opened
 from teamvars.services.applies.making import make
-from teamvars.services.applies.plans import (
-    Applied,
-    Plan,
-    Planner,
-    Tools,
-    by_name,
-    in_batches,
-    is_unchanged,
-    opened,
-)
+from teamvars.services.applies.planning import Planner, Tools
+from teamvars.services.applies.plans import Applied, Plan
 from teamvars.services.applies.recording import Recorder
 from teamvars.storage import access, streams
 from teamvars.storage.database import Database, Transaction
@@ -50,9 +47,9 @@ class Copies:
         """Copies variables into a workspace, all or none.
 
         Refuses: unauthenticated, not found, forbidden, every fault of the draft, a source that is
-        the target, does not exist or is not seen, a variable that it has not, or that is sensitive
-        and the caller no owner, or that the target has if the draft refuses that, a full workspace,
-        busy.
+        the target, does not exist or is not seen, variables at other versions than those expected,
+        a variable that the source has not, or that is sensitive and the caller no owner, or that is
+        damaged, or that the target has if the draft refuses that, a full workspace, busy.
         """
         request = _Request(self._tools, caller, workspace_id, draft)
         return await make(self._database, request, workspace_id, dry_run=draft.dry_run)
@@ -96,7 +93,8 @@ class _Request:
         """What the plan would come to."""
         assert self._seen is not None
         target = self._seen.places.target
-        return Applied.of(self._seen.plan, target.workspace, target.stream.head, dry_run=True)
+        version = self._tools.chain.version_of(target.stream)
+        return Applied.of(self._seen.plan, target.workspace, version, dry_run=True)
 
     async def carry_out(self, tx: Transaction) -> Applied:
         """Carries the plan out, or another one if one of the workspaces has changed."""
@@ -124,7 +122,7 @@ class _Request:
         copied = [original(step.stored.variable) for step in plan.changes]
         to = {"to": target.workspace.id}
         await recorder.note(copied, "variable.copy", to, places.source.stream)
-        return Applied.of(plan, target.workspace, after.head)
+        return Applied.of(plan, target.workspace, self._tools.chain.version_of(after))
 
     async def _access(self, tx: Transaction, now: int) -> _Places:
         """What the caller may do in both. A source that is not seen is as one that is not there."""
@@ -151,13 +149,31 @@ class _Request:
         planner.faults.add(*self._draft.faults)
         present = await planner.read(tx)
         originals = await by_name(tx, source, pace)
+        self._require_versions(originals, present)
         key = self._tools.sealer.data_key(source.key)
         wanted = self._wanted(originals, present, planner.faults, is_owner=_is_owner(source))
-        for batch in in_batches(wanted, lambda each: each.value_bytes):
-            values = await opened(tx, source, key, batch)
-            drafts = [self._copy_of(each.variable, values, present) for each in batch]
-            await planner.put(tx, drafts, now)
+        for batch in in_batches(wanted, lambda pair: pair[0].value_bytes):
+            read = [each for each, _ in batch if not self._is_skipped(each.variable, present)]
+            values = await opened(tx, source, key, read)
+            drafts = [
+                _unchanged(each.variable)
+                if self._is_skipped(each.variable, present)
+                else _copy_of(each.variable, values, at)
+                for each, at in batch
+            ]
+            await planner.put(tx, map(ItemDraft, drafts), now)
         return _Planned(places, planner.plan(), originals)
+
+    def _require_versions(
+        self, originals: Mapping[Name, StoredVariable], present: Mapping[Name, StoredVariable]
+    ) -> None:
+        """Refuses with every variable that is not as expected, before any other fault."""
+        stale = Faults()
+        for each in self._draft.originals or ():
+            found = originals.get(each.name), present.get(each.name)
+            there, here = (stored.variable.version_id if stored else None for stored in found)
+            stale.add(*each.staleness(there, here))
+        refuse_all(stale.all())
 
     def _wanted(
         self,
@@ -166,44 +182,51 @@ class _Request:
         faults: Faults,
         *,
         is_owner: bool,
-    ) -> Iterator[StoredVariable]:
-        """The variables of the source that the caller may copy; adds the faults of all others."""
-        for name, at in self._named(originals):
-            if name not in originals:
-                faults.add(not_in_source(at))
+    ) -> Iterator[tuple[StoredVariable, str]]:
+        """The variables of the source that the caller may copy, and where the request asks for
+        each; adds the faults of all others.
+        """
+        for each in self._asked(originals):
+            if each.name not in originals:
+                faults.add(not_in_source(each.at))
                 continue
-            original = originals[name]
+            original = originals[each.name]
             if original.variable.sensitive and not is_owner:
-                faults.add(is_for_owners(name, at))
-            elif name in present and self._draft.on_conflict is OnConflict.REFUSE:
-                faults.add(in_target(name, at))
+                faults.add(is_for_owners(each.name, each.at))
+            elif each.name in present and self._draft.on_conflict is OnConflict.REFUSE:
+                faults.add(in_target(each.name, each.at))
             else:
-                yield original
+                yield original, each.at
 
-    def _named(self, originals: Iterable[Name]) -> Iterator[tuple[Name, str]]:
-        """Each name that is asked for, and where the request has it."""
-        if self._draft.names is None:
-            yield from ((name, _KEYS) for name in originals)
-            return
-        for number, name in enumerate(self._draft.names):
-            if name is not None:
-                yield name, f"{_KEYS}/{number}"
+    def _asked(self, names: Iterable[Name]) -> Iterable[Original]:
+        """What is asked for, of a source that has these names."""
+        if self._draft.originals is not None:
+            return self._draft.originals
+        return (Original(name, _KEYS) for name in names)
 
-    def _copy_of(
-        self, original: Variable, values: Mapping[str, str], present: Collection[Name]
-    ) -> VariableDraft:
-        """What the target is to have; one that says nothing leaves the variable there as it is."""
-        name = original.key, original.category
-        if name in present and self._draft.on_conflict is OnConflict.SKIP:
-            return VariableDraft(key=original.key, category=original.category)
-        return VariableDraft(
-            key=original.key,
-            value=values[original.id],
-            description=original.description,
-            category=original.category,
-            hcl=original.hcl,
-            sensitive=original.sensitive or None,  # one that is sensitive there stays so
-        )
+    def _is_skipped(self, original: Variable, present: Collection[Name]) -> bool:
+        """Whether the variable of that name in the target stays as it is."""
+        is_present = (original.key, original.category) in present
+        return is_present and self._draft.on_conflict is OnConflict.SKIP
+
+
+def _unchanged(original: Variable) -> VariableDraft:
+    """One that says nothing leaves the variable in the target as it is."""
+    return VariableDraft(key=original.key, category=original.category)
+
+
+def _copy_of(original: Variable, values: Mapping[str, str], at: str) -> VariableDraft:
+    """What the target is to have. `at`: where the request has the name of a damaged value."""
+    if original.id not in values:
+        return replace(_unchanged(original), faults=(damaged_value(original, at),))
+    return VariableDraft(
+        key=original.key,
+        value=values[original.id],
+        description=original.description,
+        category=original.category,
+        hcl=original.hcl,
+        sensitive=original.sensitive or None,  # one that is sensitive there stays so
+    )
 
 
 def _is_owner(granted: WorkspaceAccess) -> bool:

@@ -4,7 +4,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from teamvars.domain.errors import busy
-from teamvars.services.applies.plans import Applied, Moved
+from teamvars.services.applies.lookups import Moved
+from teamvars.services.applies.plans import Applied
 from teamvars.storage.database import Database, Transaction
 
 _MAX_LOOKS = 3

@@ -1,15 +1,17 @@
 """Carrying a plan out: rows and audit entries, batch by batch, in one transaction."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from teamvars.domain.access import Caller
 from teamvars.domain.applies import Outcome
-from teamvars.domain.audit import Event, Stream
+from teamvars.domain.audit import CheckedStream, Event, Stream
 from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Usage
 from teamvars.pace import Pace
 from teamvars.security.chain import Chain
-from teamvars.services.applies.plans import Plan, Step, in_batches
+from teamvars.services.applies.lookups import in_batches
+from teamvars.services.applies.plans import Plan, Step
+from teamvars.services.trails import Trail
 from teamvars.storage import streams, variables
 from teamvars.storage.database import Transaction
 
@@ -29,7 +31,7 @@ class Recorder:
 
     def __init__(self, tx: Transaction, chain: Chain, caller: Caller, now: int) -> None:
         self._tx = tx
-        self._chain = chain
+        self._trail = Trail(tx, chain)
         self._caller = caller
         self._now = now
         self._pace = Pace.while_locked()
@@ -39,10 +41,13 @@ class Recorder:
         plan: Plan,
         stream: Stream,
         more: Callable[[Variable], Mapping[str, object]] = _nothing,
-    ) -> Stream:
+    ) -> CheckedStream:
         """Makes the changes of a plan in a workspace whose locked stream is given, with an audit
         entry for each. `more` is in the details about the variable. Returns the stream after them.
+
+        Refuses: trail_altered.
         """
+        checked = self._trail.check(stream)
         for batch in in_batches(plan.changes, lambda step: len(step.stored.sealed or b"")):
             stored = {
                 outcome: [step.stored for step in batch if step.outcome is outcome]
@@ -55,8 +60,8 @@ class Recorder:
                 stored[Outcome.DELETED],
             )
             events = [self._event(step, more(step.stored.variable)) for step in batch]
-            stream = await self._append(events, stream, plan.usage)
-        return stream
+            checked = await self._append(events, checked, plan.usage)
+        return checked
 
     async def note(
         self,
@@ -64,20 +69,22 @@ class Recorder:
         action: str,
         more: Mapping[str, object],
         stream: Stream,
-    ) -> Stream:
+    ) -> None:
         """Adds an audit entry about each of some variables, which stay as they are, to their
-        workspace's locked stream.
+        workspace's locked stream. Refuses: trail_altered.
         """
+        checked = self._trail.check(stream)
         for batch in in_batches(variables_, lambda _: 0):
             events = [
                 self._caller.event(action, each.id, {**each.audited(), **more}, self._now)
                 for each in batch
             ]
-            stream = await self._append(events, stream, stream.usage)
-        return stream
+            checked = await self._append(events, checked, stream.usage)
 
-    async def _append(self, events: Iterable[Event], stream: Stream, usage: Usage) -> Stream:
-        entries, after = self._chain.extend_all(stream, events, usage)
+    async def _append(
+        self, events: Sequence[Event], stream: CheckedStream, usage: Usage
+    ) -> CheckedStream:
+        entries, after = await self._trail.extend(stream, events, usage)
         await streams.append_all(self._tx, entries, [after])
         await self._pace.keep()
         return after

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, Event, Stream
+from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, CheckedStream, Event, Stream
 from teamvars.security.chain import Chain
+from teamvars.services.trails import Trail
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 
@@ -15,6 +16,7 @@ T = TypeVar("T")
 class Ledger:
     """The streams that one transaction has locked, to which it appends the entries of its changes.
 
+    What extends or ends a stream that does not hold is refused, as `Trail` says.
     `opens` and `closes` in an entry's details are what `audit verify` follows from stream to
     stream, so a birth or an end is always recorded in the stream above.
     """
@@ -24,11 +26,13 @@ class Ledger:
         self.now = now
         self._caller = caller
         self._chain = chain
-        self._streams: dict[str, Stream] = {}
+        self._trail = Trail(tx, chain)
+        self._streams: dict[str, CheckedStream] = {}
 
     async def lock(self, stream_ids: Iterable[str]) -> None:
         """Locks streams before anything is decided by what they order. Refuses: not found."""
-        self._streams |= await streams.lock(self.tx, stream_ids)
+        found = await streams.lock(self.tx, stream_ids)
+        self._streams |= {id_: self._trail.check(stream) for id_, stream in found.items()}
 
     async def locked(
         self, look: Callable[[], Awaitable[T]], streams_of: Callable[[T], Iterable[str]]
@@ -49,12 +53,15 @@ class Ledger:
 
     def adopt(self, stream: Stream) -> None:
         """Takes over a stream that an access statement of this transaction has locked."""
-        self._streams[stream.id] = stream
+        self._streams[stream.id] = self._trail.check(stream)
 
     async def record(
         self, stream_id: str, action: str, subject_id: str, details: Mapping[str, object]
     ) -> None:
-        """Adds an entry to a locked stream; its details have the names that `ACTIONS` says."""
+        """Adds an entry to a locked stream; its details have the names that `ACTIONS` says.
+
+        Refuses: trail_altered.
+        """
         await self._extend(stream_id, self._event(action, subject_id, details))
 
     async def open(self, organizations: Mapping[str, str]) -> None:
@@ -67,14 +74,20 @@ class Ledger:
         await streams.insert(self.tx, *begun.values())
 
     async def close(self, stream_id: str) -> dict[str, object]:
-        """Ends a stream whose subject is gone; returns what the entry above says of it."""
+        """Ends a stream whose subject is gone; returns what the entry above says of it.
+
+        Refuses: trail_altered.
+        """
         details = self.ends([stream_id])
         await self.forget([stream_id])
         return details
 
     def ends(self, stream_ids: Iterable[str]) -> dict[str, object]:
-        """What the entry above says of locked streams that will have no more entries."""
-        ended = [self._streams[id_] for id_ in stream_ids]
+        """What the entry above says of locked streams that will have no more entries.
+
+        Refuses: trail_altered.
+        """
+        ended = [self._trail.end(self._streams[id_]) for id_ in stream_ids]
         return {
             "closes": [
                 {"stream": stream.id, "sequence": stream.sequence, "link": stream.link.hex()}
@@ -92,11 +105,11 @@ class Ledger:
         return self._caller.event(action, subject_id, dict(details), self.now)
 
     async def _extend(self, stream_id: str, event: Event) -> None:
-        entry, after = self._chain.extend(self._streams[stream_id], event)
+        (entry,), after = await self._trail.extend(self._streams[stream_id], [event])
         self._streams[stream_id] = after
         await self._append(entry, after)
 
-    async def _append(self, entry: AuditEntry, after: Stream) -> None:
+    async def _append(self, entry: AuditEntry, after: CheckedStream) -> None:
         await streams.append(self.tx, entry, after)
 
 
@@ -137,7 +150,7 @@ class GatheringLedger(Ledger):
         await streams.append_all(self.tx, self._entries, after)
         self._entries.clear()
 
-    async def _append(self, entry: AuditEntry, after: Stream) -> None:
+    async def _append(self, entry: AuditEntry, after: CheckedStream) -> None:
         self._entries.append(entry)
 
 

@@ -1,12 +1,13 @@
 """The actual state of the organizations and users that a directory file names, locked and read."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.directory import Directory
+from teamvars.domain.directory import Directory, OrganizationEntry
+from teamvars.domain.former_names import FormerNames
 from teamvars.domain.grants import Grant
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.names import fold
@@ -16,27 +17,49 @@ from teamvars.domain.teams import OWNERS, Team
 from teamvars.domain.workspaces import Workspace
 from teamvars.services.directory_files.changeset import Overtaken
 from teamvars.services.directory_files.people import People
-from teamvars.storage import grants, memberships, organizations, teams, users, workspaces
+from teamvars.storage import (
+    former_names,
+    grants,
+    memberships,
+    organizations,
+    teams,
+    users,
+    workspaces,
+)
 from teamvars.storage.database import Transaction
 
 Lock = Callable[[Iterable[str]], Coroutine[Any, Any, None]]
+Changing = Callable[[Workspace], bool]
 
 
 class OrganizationState(msgspec.Struct):
     """One organization as read, then as the entries so far have changed it.
 
+    `former_teams` and `former_workspaces` are names that what it has had before.
+
     Keyed by folded name, or by id: `variables` and `grants` by workspace, `in_team` and `grants` by
     team. `variables` counts them; `in_team` has ids of memberships.
     """
 
-    id: str
-    name: str
+    organization: Organization
+    former_teams: FormerNames = msgspec.field(default_factory=FormerNames)
+    former_workspaces: FormerNames = msgspec.field(default_factory=FormerNames)
     members: dict[str, Membership] = msgspec.field(default_factory=dict)
     workspaces: dict[str, Workspace] = msgspec.field(default_factory=dict)
     variables: dict[str, int] = msgspec.field(default_factory=dict)
     teams: dict[str, Team] = msgspec.field(default_factory=dict)
     in_team: dict[str, set[str]] = msgspec.field(default_factory=dict)
     grants: dict[str, dict[str, Grant]] = msgspec.field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The organization's id."""
+        return self.organization.id
+
+    @property
+    def name(self) -> str:
+        """What it is called, once the file is applied."""
+        return self.organization.name
 
     def has_owner(self) -> bool:
         """Whether somebody active is in the owners team."""
@@ -46,21 +69,43 @@ class OrganizationState(msgspec.Struct):
 
 async def find(
     tx: Transaction, directory: Directory, lock: Lock, *, prune: bool
-) -> tuple[People, Mapping[str, OrganizationState]]:
+) -> tuple[People, dict[str, OrganizationState]]:
     """The users after the file's entries, and the organizations that are there, by folded name.
 
     Everything the decisions rest on is locked: organizations, then teams and, to `prune` them,
     workspaces. Users are not: `Changeset.write` locks those that change and compares them. Raises
     Overtaken when a name is another organization's once that is locked.
     """
-    names = [entry.name for entry in directory.organizations]
+    names = [name for entry in directory.organizations for name in _names(entry)]
     found = await organizations.find_all(tx, names)
     await lock(organization.id for organization in found.values())
     again = await organizations.find_all(tx, names)
     if {one.id for one in again.values()} != {one.id for one in found.values()}:
         raise Overtaken
     people = await _people(tx, directory)
-    return people, await load(tx, again.values(), people, lock, prune=prune)
+    loaded = await load(tx, again.values(), people, lock, _changing(directory, prune=prune))
+    ids = [state.id for state in loaded.values()]
+    of_teams = await former_names.inside(tx, former_names.TEAMS, ids)
+    of_workspaces = await former_names.inside(tx, former_names.WORKSPACES, ids)
+    for state in loaded.values():
+        state.former_teams = of_teams[state.id]
+        state.former_workspaces = of_workspaces[state.id]
+    return people, loaded
+
+
+def _names(entry: OrganizationEntry) -> list[str]:
+    """The names that an entry speaks of."""
+    former = entry.origin.former_name
+    return [entry.name] if former is None else [entry.name, former]
+
+
+def _changing(directory: Directory, *, prune: bool) -> Changing | None:
+    """Which workspaces change: those that may be pruned, and those that may be renamed."""
+    origins = (one for entry in directory.organizations for one in entry.origins.values())
+    renamed = {fold(one.former_name) for one in origins if one.former_name is not None}
+    if not (prune or renamed):
+        return None
+    return lambda space: prune or fold(space.name) in renamed
 
 
 async def _people(tx: Transaction, directory: Directory) -> People:
@@ -81,6 +126,15 @@ async def _people(tx: Transaction, directory: Directory) -> People:
     return people
 
 
+async def _to_lock(
+    tx: Transaction, organization_ids: Collection[str], changing: Changing | None
+) -> list[str]:
+    if changing is None:
+        return []
+    spaces = await workspaces.of_organizations(tx, organization_ids)
+    return [space.id for space, _ in spaces if changing(space)]
+
+
 async def no_lock(_: Iterable[str]) -> None:
     """For a dry run and an export, which read a snapshot."""
 
@@ -90,26 +144,26 @@ async def load(
     found: Iterable[Organization],
     people: People,
     lock: Lock = no_lock,
-    *,
-    prune: bool = False,
+    changing: Changing | None = None,
 ) -> dict[str, OrganizationState]:
-    """The organizations with their contents, read after their teams and workspaces are locked."""
-    loaded = {one.id: OrganizationState(one.id, one.name) for one in found}
+    """The organizations with their contents, read after their teams are locked, and those of their
+    workspaces that are `changing`.
+    """
+    loaded = {one.id: OrganizationState(one) for one in found}
     if not loaded:
         return {}
     for team in await teams.of_organizations(tx, loaded):
         loaded[team.organization_id].teams[fold(team.name)] = team
-    children = [team.id for organization in loaded.values() for team in organization.teams.values()]
-    spaces = await workspaces.of_organizations(tx, loaded) if prune else ()
-    await lock([*children, *(space.id for space, _ in spaces)])
+    team_ids = [team.id for organization in loaded.values() for team in organization.teams.values()]
+    await lock([*team_ids, *await _to_lock(tx, loaded, changing)])
     for space, variables in await workspaces.of_organizations(tx, loaded):
         loaded[space.organization_id].workspaces[fold(space.name)] = space
         loaded[space.organization_id].variables[space.id] = variables
     for member in await memberships.of_organizations(tx, loaded):
         user = people.latest(member.user)
         loaded[member.organization_id].members[fold(user.username)] = replace(member, user=user)
-    in_team = await memberships.ids_of_teams(tx, children, LinkageType.ORGANIZATION_MEMBERSHIPS)
-    granted = await grants.of_teams(tx, children)
+    in_team = await memberships.ids_of_teams(tx, team_ids, LinkageType.ORGANIZATION_MEMBERSHIPS)
+    granted = await grants.of_teams(tx, team_ids)
     for organization in loaded.values():
         for team in organization.teams.values():
             organization.in_team[team.id] = set(in_team[team.id])

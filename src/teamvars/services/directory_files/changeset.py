@@ -22,7 +22,7 @@ from teamvars.services.directory import users as user_changes
 from teamvars.services.directory import workspaces as workspace_changes
 from teamvars.services.directory.ledger import GatheringLedger
 from teamvars.services.directory_files.people import People
-from teamvars.storage import users
+from teamvars.storage import users, workspaces
 from teamvars.storage.database import MissingReference, Taken
 
 
@@ -40,14 +40,19 @@ class Changeset(msgspec.Struct):
     now: int
     told: list[str] = msgspec.field(default_factory=list)
     organizations: list[Organization] = msgspec.field(default_factory=list)
+    organizations_renamed: list[tuple[Organization, Organization]] = msgspec.field(
+        default_factory=list
+    )
     members_added: list[Membership] = msgspec.field(default_factory=list)
     members_changed: list[Membership] = msgspec.field(default_factory=list)
     members_removed: list[Membership] = msgspec.field(default_factory=list)
     invitations_ended: list[Membership] = msgspec.field(default_factory=list)
     workspaces: list[Workspace] = msgspec.field(default_factory=list)
+    workspaces_renamed: list[tuple[Workspace, Workspace]] = msgspec.field(default_factory=list)
     workspaces_removed: list[Workspace] = msgspec.field(default_factory=list)
     teams: list[Team] = msgspec.field(default_factory=list)
     teams_changed: list[tuple[Team, Team]] = msgspec.field(default_factory=list)
+    teams_renamed: list[tuple[Team, Team]] = msgspec.field(default_factory=list)
     teams_removed: list[Team] = msgspec.field(default_factory=list)
     joined: list[tuple[Team, Sequence[str]]] = msgspec.field(default_factory=list)
     left: list[tuple[Team, Sequence[str]]] = msgspec.field(default_factory=list)
@@ -63,8 +68,7 @@ class Changeset(msgspec.Struct):
     async def write(self, ledger: GatheringLedger, sealer: Sealer, people: People) -> None:
         """Writes all rows, referenced ones before those that refer to them, and then the entries.
 
-        Users are updated before others are inserted under names that the former gave up. Raises
-        Overtaken.
+        What gives up a name does so before something else takes it, users too. Raises Overtaken.
         """
         before: dict[str, User] = {}
         for user, _ in people.changed:
@@ -97,6 +101,11 @@ class Changeset(msgspec.Struct):
             (team_changes.delete, self.teams_removed),
             (membership_changes.delete, self.members_removed),
         )
+        for before, after in self.organizations_renamed:
+            await organization_changes.update(ledger, before, after)
+        for former, team in self.teams_renamed:
+            await team_changes.rename(ledger, former, team)
+        await _rename_workspaces(ledger, self.workspaces_renamed)
         for organization in self.organizations:
             await organization_changes.add(ledger, sealer, organization)
         for team, ids in self.left:
@@ -107,6 +116,15 @@ class Changeset(msgspec.Struct):
             if rows:
                 await step(ledger, rows)
         await ledger.write()
+
+
+async def _rename_workspaces(
+    ledger: GatheringLedger, renamed: Sequence[tuple[Workspace, Workspace]]
+) -> None:
+    details = await workspaces.find_details(ledger.tx, [before.id for before, _ in renamed])
+    for before, after in renamed:
+        settings = details[before.id].settings
+        await workspace_changes.update(ledger, (before, settings), (after, settings))
 
 
 async def _remove_grants(

@@ -13,6 +13,7 @@ from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
 from teamvars.domain.teams import OWNERS, Team, Visibility
 from teamvars.domain.workspaces import Workspace
+from teamvars.services.directory_files import renaming
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset
 from teamvars.services.directory_files.people import People, fault
@@ -38,7 +39,9 @@ class Contents:
         self._had_owner = state.has_owner()
 
     def apply(self) -> None:
-        """Adds and changes what the file names."""
+        """Adds, changes and renames what the file names."""
+        renaming.rename_inside(self._entry, self._state, self._changeset)
+        self.faults += renaming.objections_inside(self._entry, self._state)
         self._apply_members()
         self._apply_workspaces()
         for team in sorted(self._entry.teams, key=lambda team: fold(team.name) != OWNERS):
@@ -177,7 +180,9 @@ class Contents:
         for name, access in (entry.workspaces or {}).items():
             workspace = state.workspaces.get(fold(name))
             if workspace is None:
-                detail = f"Team {path}: there is no workspace {state.name}/{name}."
+                now = state.former_workspaces.present(name)
+                hint = f" It is called {now} now." if now else ""
+                detail = f"Team {path}: there is no workspace {state.name}/{name}.{hint}"
                 self.faults.append(fault(detail, entry.workspace_at.get(name, entry.at)))
                 continue
             wanted.add(workspace.id)

@@ -6,7 +6,7 @@ each kind of change (`changeset`).
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -16,6 +16,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Applied, Directory, Exported, OrganizationEntry
 from teamvars.domain.errors import Refusal, refuse_all
+from teamvars.domain.former_names import FormerNames
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
@@ -25,11 +26,12 @@ from teamvars.security.sealing import Sealer
 from teamvars.services import Clock
 from teamvars.services.directory import organizations as organization_changes
 from teamvars.services.directory.ledger import GatheringLedger
-from teamvars.services.directory_files import actual, exporting
+from teamvars.services.directory_files import actual, exporting, renaming
 from teamvars.services.directory_files.actual import Lock, OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Overtaken
 from teamvars.services.directory_files.contents import Contents
 from teamvars.services.directory_files.people import People, fault
+from teamvars.storage import former_names
 from teamvars.storage.database import Database, Transaction
 
 
@@ -55,7 +57,8 @@ class DirectoryFiles:
         """Applies the file atomically and idempotently.
 
         A dry run only reads, and holds up nobody. Refuses with every fault at once: an unknown
-        user, member or workspace, a taken e-mail address, an organization that would lose its last
+        user, member or workspace, a name that something had before and has not been given to
+        anything since, a taken e-mail address, an organization that would lose its last
         active owner, with `prune` a workspace that has variables.
         """
         if options.dry_run:
@@ -117,6 +120,9 @@ async def _plan(
     changeset = Changeset(now=now, told=people.changes)
     faults = list(people.faults)
     contents = {}
+    former = await _former_names(tx, directory, existing)
+    renaming.rename_organizations(directory.organizations, existing, former, changeset)
+    faults += renaming.objections(directory.organizations, existing, former)
     for entry in directory.organizations:
         state = existing.get(fold(entry.name)) or _create(entry, changeset)
         content = contents[entry.name] = Contents(entry, state, people, changeset)
@@ -133,10 +139,22 @@ async def _plan(
     return _Plan(people, changeset, applied)
 
 
+async def _former_names(
+    tx: Transaction, directory: Directory, existing: Mapping[str, OrganizationState]
+) -> FormerNames:
+    """Those of organizations, unless the file names none but those that are there."""
+    if all(
+        fold(entry.name) in existing and entry.origin.former_name is None
+        for entry in directory.organizations
+    ):
+        return FormerNames()
+    return await former_names.every(tx)
+
+
 def _create(entry: OrganizationEntry, changeset: Changeset) -> OrganizationState:
     organization = Organization(new_id("org"), entry.name, None, changeset.now)
     owners = organization_changes.owners_of(organization)
     changeset.organizations.append(organization)
     changeset.teams.append(owners)
     changeset.told.append(f"create organization {entry.name}")
-    return OrganizationState(organization.id, organization.name, teams={OWNERS: owners})
+    return OrganizationState(organization, teams={OWNERS: owners})

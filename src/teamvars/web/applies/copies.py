@@ -1,15 +1,15 @@
 """The document of a copy, and reading it."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict, repeated
+from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict, Original, repeated
 from teamvars.domain.variables import Category
 from teamvars.pace import Pace
-from teamvars.web.applies.requests import DRY_RUN, flag
+from teamvars.web.applies.requests import DRY_RUN, EXPECTED, VERSIONED, expectation, flag
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http.reader import Reader
@@ -19,13 +19,16 @@ from teamvars.web.variables.requests import CATEGORY, KEY, category
 
 _ON_CONFLICT = {one.value: one for one in OnConflict}
 _KEYS = "/data/attributes/keys"
+_VERSIONS = ("version-id", "target-version-id")
 
 
-class VariableName(msgspec.Struct):
+class VariableName(msgspec.Struct, rename="kebab"):
     """A variable of the source."""
 
     key: Annotated[str, KEY]
     category: Annotated[str, CATEGORY]
+    version_id: Annotated[str, Meta(description="The version it must be at.")] | UnsetType = UNSET
+    target_version_id: Annotated[str | None, EXPECTED] | UnsetType = UNSET
 
 
 class CopyAttributes(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
@@ -62,6 +65,7 @@ class CopyOptions(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
     """How it is copied."""
 
     dry_run: Annotated[bool, DRY_RUN] = False
+    versioned: Annotated[bool, VERSIONED] = False
 
 
 class CopyDocument(msgspec.Struct):
@@ -94,7 +98,7 @@ async def draft(document: object, dialect: Dialect) -> CopyDraft:
     attributes = read.member(data, "attributes", dict, "/data", required=False)
     read.refuse_unknown(attributes, {"keys", "on-conflict"})
     keys = read.member(attributes, "keys", list, "/data/attributes", required=False)
-    names = None if keys is None else await _names(read, keys, dialect)
+    originals = None if keys is None else await _originals(read, keys, dialect)
     word = read.member(attributes, "on-conflict", str, "/data/attributes", required=False)
     at = "/data/attributes/on-conflict"
     on_conflict = read.choice(word, _ON_CONFLICT, "This is {}.", at)
@@ -103,39 +107,42 @@ async def draft(document: object, dialect: Dialect) -> CopyDraft:
     options = None
     if isinstance(document, dict):
         options = read.member(document, "meta", dict, "", required=False)
-    read.refuse_unknown(options, {"dry-run"}, "/meta")
+    read.refuse_unknown(options, {"dry-run", "versioned"}, "/meta")
+    flag(read, options, "versioned")  # older releases refuse it, and what it stands for
     return CopyDraft(
         source_id,
-        names,
+        originals,
         on_conflict or OnConflict.REFUSE,
         flag(read, options, "dry-run"),
         read.faults,
     )
 
 
-async def _names(read: Reader, keys: list[object], dialect: Dialect) -> Sequence[Name | None]:
-    """The names that the items have; None where one has faults, or the name of an earlier one."""
+async def _originals(read: Reader, keys: list[object], dialect: Dialect) -> Sequence[Original]:
+    """What the items name, without those that have faults or the name of an earlier one."""
     pace = Pace()
-    seen: set[Name] = set()
-    names: list[Name | None] = []
+    found: dict[Name, Original] = {}
     for number, item in enumerate(read.at_most(MAX_ITEMS, keys, _KEYS)):
         at = f"{_KEYS}/{number}"
-        name = _name(read, item, at, dialect)
-        if name in seen:
+        original = _original(read, item, at, dialect)
+        if original is not None and found.setdefault(original.name, original) is not original:
             read.add(repeated(at))
-            name = None
-        elif name is not None:
-            seen.add(name)
-        names.append(name)
         await pace.keep()
-    return names
+    return list(found.values())
 
 
-def _name(read: Reader, item: object, at: str, dialect: Dialect) -> Name | None:
+def _original(read: Reader, item: object, at: str, dialect: Dialect) -> Original | None:
     if not isinstance(item, dict):
         read.wrong_type(at, dict)
         return None
-    read.refuse_unknown(item, {"key", "category"}, at)
+    read.refuse_unknown(item, {"key", "category", *_VERSIONS}, at)
+    name = _name(read, item, at, dialect)
+    expected = expectation(read, item, _VERSIONS[0], at, null=False)
+    target_expected = expectation(read, item, _VERSIONS[1], at)
+    return None if name is None else Original(name, at, expected, target_expected)
+
+
+def _name(read: Reader, item: dict[str, Any], at: str, dialect: Dialect) -> Name | None:
     key = read.member(item, "key", str, at)
     word = read.member(item, "category", str, at)
     found = category(read, word, dialect, f"{at}/category")

@@ -1,15 +1,18 @@
 """The document of an apply, and reading it item by item."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.applies import MAX_ITEMS, ApplyDraft
+from teamvars.domain.applies import MAX_ITEMS, ApplyDraft, ItemDraft
+from teamvars.domain.errors import Code
+from teamvars.domain.preconditions import Expected
 from teamvars.domain.variables import Category
 from teamvars.pace import Pace
 from teamvars.web.dialects import Dialect
-from teamvars.web.http.reader import Reader
+from teamvars.web.http.reader import ItemReader, Reader
 from teamvars.web.http.routes import RequestBody
 from teamvars.web.variables.requests import (
     CATEGORY,
@@ -22,6 +25,14 @@ from teamvars.web.variables.requests import (
 )
 
 DRY_RUN = Meta(description="Change nothing, and answer what would become of each variable.")
+VERSIONED = Meta(
+    description="Items may name versions and be deleted; releases without this refuse it."
+)
+EXPECTED = Meta(description="The version it must be at; null: it must not exist.")
+_VERSIONED = "versioned"
+_CONDITIONS = _VERSION_ID, _DELETE = "version-id", "delete"
+_OPTIONS = "/data/meta"
+_STAYS = ("value", "description", "hcl", "sensitive")
 
 
 class ItemAttributes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -37,11 +48,21 @@ class ItemAttributes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     sensitive: Annotated[bool, SENSITIVE] | UnsetType = UNSET
 
 
+class ItemOptions(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
+    """Of an item of an apply that is `versioned`."""
+
+    version_id: Annotated[str | None, EXPECTED] | UnsetType = UNSET
+    delete: Annotated[bool, Meta(description="Delete it; then give only a key and a category.")] = (
+        False
+    )
+
+
 class Item(msgspec.Struct):
     """What a variable should be."""
 
     type: Literal["vars"]
     attributes: ItemAttributes
+    meta: ItemOptions | UnsetType = UNSET
 
 
 class ApplyOptions(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
@@ -51,6 +72,7 @@ class ApplyOptions(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
         False
     )
     dry_run: Annotated[bool, DRY_RUN] = False
+    versioned: Annotated[bool, VERSIONED] = False
 
 
 class ApplyDocument(msgspec.Struct):
@@ -80,14 +102,66 @@ async def draft(document: object, workspace_id: str, dialect: Dialect) -> ApplyD
     read = Reader({name: value for name, value in document.items() if name != "data"})
     items = read.member(document, "data", list, "")
     options = read.member(document, "meta", dict, "", required=False)
-    read.refuse_unknown(options, {"prune", "dry-run"}, "/meta")
-    prune, dry_run = (flag(read, options, name) for name in ("prune", "dry-run"))
+    names = ("prune", "dry-run", _VERSIONED)
+    read.refuse_unknown(options, set(names), "/meta")
+    prune, dry_run, versioned = (flag(read, options, name) for name in names)
     pace = Pace()
-    drafts = []
+    found = []
     for number, item in enumerate(items or ()):
-        drafts.append(item_draft(item, number, workspace_id, dialect))
+        reader = ItemReader(item, number)
+        expected, goes = _conditions(reader, item, versioned=versioned)
+        draft = item_draft(reader, workspace_id, dialect)
+        found.append(ItemDraft(draft, expected, goes, reader.at))
         await pace.keep()
-    return ApplyDraft(drafts, prune=prune, dry_run=dry_run, faults=read.faults)
+    return ApplyDraft(found, prune=prune, dry_run=dry_run, faults=read.faults)
+
+
+def _conditions(read: ItemReader, item: object, *, versioned: bool) -> tuple[Expected, bool]:
+    """The version that an item expects, and whether its variable goes."""
+    if not isinstance(item, dict) or "meta" not in item:
+        return UNSET, False
+    if not versioned:
+        _refuse_conditions(read, item["meta"])
+        return UNSET, False
+    options = read.member(item, "meta", dict, "/data") or {}
+    read.refuse_unknown(options, set(_CONDITIONS), _OPTIONS)
+    goes = read.member(options, _DELETE, bool, _OPTIONS, required=False) or False
+    if goes:
+        _refuse_more(read, item)
+    return expectation(read, options, _VERSION_ID, _OPTIONS), goes
+
+
+def _refuse_conditions(read: ItemReader, options: object) -> None:
+    """Of a request that is not versioned: who asks for a condition is not to get none."""
+    given: Mapping[str, Any] = options if isinstance(options, dict) else {}
+    for name in _CONDITIONS:
+        if name in given:
+            detail = f"This needs a request whose meta.{_VERSIONED} is true."
+            read.fault(Code.INVALID_VALUE, detail, f"{_OPTIONS}/{name}")
+
+
+def _refuse_more(read: ItemReader, item: Mapping[str, Any]) -> None:
+    """What goes has a key and a category, and nothing to become."""
+    attributes = item.get("attributes")
+    given: Mapping[str, Any] = attributes if isinstance(attributes, dict) else {}
+    for name in _STAYS:
+        if name in given:
+            detail = "An item that is deleted has only a key and a category."
+            read.fault(Code.INVALID_VALUE, detail, f"/data/attributes/{name}")
+
+
+def expectation(
+    read: Reader, parent: Mapping[str, Any], name: str, at: str, *, null: bool = True
+) -> Expected:
+    """The version that a member says, or, where that may be, null for none; `at` its parent."""
+    if name not in parent:
+        return UNSET
+    found = parent[name]
+    if isinstance(found, str) or (null and found is None):
+        return found
+    words = "a string or null" if null else "a string"
+    read.fault(Code.WRONG_TYPE, f"This must be {words}.", f"{at}/{name}")
+    return UNSET
 
 
 def flag(read: Reader, options: dict[str, object] | None, name: str) -> bool:

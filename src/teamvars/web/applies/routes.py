@@ -93,6 +93,6 @@ class ApplyRoutes:
 
     def _applied(self, applied: Applied) -> Response:
         """What became of each variable, with the entity tag of the list as it is now."""
-        tag = entity_tag(applied.head.hex(), applied.workspace, self._dialect)
+        tag = entity_tag(applied.version, applied.workspace, self._dialect)
         document = documents.results(applied, self._dialect)
         return Response.document(200, document, {"ETag": tag})

@@ -8,6 +8,7 @@ import structlog
 from msgspec import UNSET, UnsetType
 
 from teamvars.domain.audit import AuditEntry
+from teamvars.domain.audit_actions import shown_details
 from teamvars.domain.audit_actors import ActorNames
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import Page
@@ -25,7 +26,8 @@ log = structlog.get_logger("teamvars")
 
 
 class AuditEventAttributes(msgspec.Struct, rename="kebab"):
-    """What happened: who did what to whom. `details` never hold a value or token.
+    """What happened: who did what to whom. `details` never hold a value or token, and null in the
+    place of a workspace that the reader may not see.
 
     `actor-name` and `token-description` are as of now, and null where there is none, or none that
     the reader is told. `changed` has the names that an update's details have, else nothing.
@@ -106,17 +108,20 @@ def event_list(found: AuditPage, page: Page) -> AuditEventListDocument:
     """The document of one page."""
     pagination = paging.meta(page, found.entries.total).pagination
     searched_from = UNSET if found.searched_from is None else found.searched_from
-    events = [_event(entry, found.actors) for entry in found.entries.items]
+    events = [_event(entry, found) for entry in found.entries.items]
     return AuditEventListDocument(events, AuditEventMeta(pagination, searched_from))
 
 
-def _event(entry: AuditEntry, actors: ActorNames) -> AuditEventResource:
-    id_ = _id(entry)
-    return AuditEventResource(id_, "audit-events", AuditEventAttributes(**_told(entry, actors)))
+def _event(entry: AuditEntry, page: AuditPage) -> AuditEventResource:
+    told = _told(entry, page.actors)
+    if page.seen is not None:
+        told["details"] = shown_details(told["details"], page.seen)
+    return AuditEventResource(_id(entry), "audit-events", AuditEventAttributes(**told))
 
 
 def _organization_event(entry: AuditEntry, actors: ActorNames) -> OrganizationAuditEventResource:
-    stream = Identifier(entry.stream_id, _STREAMS.get(prefix_of(entry.stream_id), _OWN))
+    # A text, unless somebody has touched the row.
+    stream = Identifier(entry.stream_id, _STREAMS.get(prefix_of(str(entry.stream_id)), _OWN))
     attributes = OrganizationAuditEventAttributes(
         **_told(entry, actors), stream=stream, stream_name=actors.of_stream(entry)
     )

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 import structlog
 from msgspec.structs import replace
 
+from teamvars.domain.access import Place
 from teamvars.domain.errors import Code, Fault, Refusal, not_found
 from teamvars.logs import REQUESTS, RequestLine
 from teamvars.security.sealing import SealBroken
 from teamvars.services.sessions import Sessions
+from teamvars.services.trails import ALARM
 from teamvars.web.http import errors
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.admission import Admission
@@ -92,6 +94,8 @@ class Application:
             endpoint = self._find(scope, request)
             return await endpoint.respond(request)
         except Refusal as refusal:
+            _tell_damage(refusal, request)
+            ALARM.hear(refusal)
             return _refused(self._admission.refused(request, refusal), request, endpoint)
         except SealBroken as broken:
             # What is stored was changed behind our back: no mistake of the caller's.
@@ -123,22 +127,42 @@ class Application:
         return endpoint
 
     def _log(self, request: Request, client: str | None, status: int, begun: float) -> None:
-        actor = request.caller.actor if request.caller is not None else None
-        REQUESTS.write(
-            RequestLine(
-                request_id=request.request_id,
-                client=client,
-                actor=None if actor is None else actor.id,
-                method=request.method,
-                route=request.template,
-                status=status,
-                ms=round((time.perf_counter() - begun) * 1000, 2),
-                level="error" if status >= _SERVER_ERROR else "info",
-            )
+        caller = request.caller
+        actor = caller.actor if caller is not None else None
+        line = RequestLine(
+            request_id=request.request_id,
+            client=client,
+            actor=None if actor is None else actor.id,
+            method=request.method,
+            route=request.template,
+            status=status,
+            ms=round((time.perf_counter() - begun) * 1000, 2),
+            level="error" if status >= _SERVER_ERROR else "info",
         )
+        if actor is not None:
+            line.token_id = actor.token_id
+        if caller is not None and caller.place is not None:
+            _note_place(line, caller.place)
+        if request.error_codes:
+            line.errors = request.error_codes
+        REQUESTS.write(line)
+
+
+def _note_place(line: RequestLine, place: Place) -> None:
+    line.organization_id, line.organization = place.organization_id, place.organization
+    line.workspace_id, line.workspace = place.workspace_id, place.workspace
+    line.team_id, line.team = place.team_id, place.team
+
+
+def _tell_damage(refusal: Refusal, request: Request) -> None:
+    """Logs whose stored values do not open, if the request was refused for that."""
+    faults = (fault for fault in refusal.faults if fault.code is Code.DAMAGED_VALUE)
+    if damaged := [fault.meta["id"] for fault in faults if fault.meta]:
+        log.error("stored values do not open", request_id=request.request_id, variables=damaged)
 
 
 def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> Response:
+    request.error_codes = tuple(dict.fromkeys(fault.code.word for fault in refusal.faults))
     headers = dict(errors.headers(refusal))
     status = errors.STATUS[refusal.kind]
     if status == 405 and endpoint is not None:

@@ -22,8 +22,10 @@ STATUS = {
     Kind.UNSUPPORTED_MEDIA_TYPE: 415,
     Kind.INVALID: 422,
     Kind.TOO_MANY: 429,
+    Kind.DAMAGED: 500,
     Kind.BUG: 500,
     Kind.UNAVAILABLE: 503,
+    Kind.ALTERED: 503,
 }
 MOST_BYTES = 64 * 1024
 """Of an error response. Faults that it has no room for are counted in `meta.omitted`."""
@@ -35,6 +37,7 @@ _WORTH_REPEATING = {
     Code.RATE_LIMITED,
     Code.BUSY,
     Code.STORAGE_UNAVAILABLE,
+    Code.RELEASE_TOO_OLD,
     Code.IDEMPOTENCY_KEY_IN_USE,
 }
 

@@ -3,9 +3,10 @@
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
 from teamvars.domain.discreet import Discreet
@@ -32,6 +33,17 @@ class _Kept(Discreet, frozen=True):
     made: str | None = None
 
 
+class Withheld(msgspec.Struct, Generic[T], frozen=True):
+    """What is never kept of a response, though it shows it.
+
+    `without` is the result that lacks it, and `again` the body of a repeat, made from the one that
+    was kept.
+    """
+
+    without: Callable[[T], T]
+    again: Callable[[bytes], Awaitable[bytes]]
+
+
 class KeyedRequest:
     """A request with a key: what it says is noted while its body is read, in pieces."""
 
@@ -51,6 +63,7 @@ class KeyedRequest:
         work: Awaitable[T],
         render: Callable[[T], Response],
         made: Callable[[T], str] | None,
+        withheld: Withheld[T] | None,
     ) -> Response:
         """The response to the work, or the first one again; see `Request.changed`."""
         response: Response | None = None
@@ -58,14 +71,20 @@ class KeyedRequest:
         def keep(result: T) -> bytes:
             nonlocal response
             response = render(result)
-            kept = _kept(response) if made is None else _Kept(made=made(result))
+            if made is not None:
+                kept = _Kept(made=made(result))
+            elif withheld is not None:
+                kept = _kept(render(withheld.without(result)))
+            else:
+                kept = _kept(response)
             return msgspec.msgpack.encode(kept)
 
         asked = Asked(caller, self._key, self._content, self._body.digest())
         try:
             result = await once(asked, work, keep)
         except Repeated as repeated:
-            return _first_response(repeated.answer)
+            first = _first_response(repeated.answer)
+            return first if withheld is None else await _completed(first, withheld)
         return render(result) if response is None else response
 
 
@@ -85,6 +104,11 @@ def key_of(text: str) -> str:
 def _kept(response: Response) -> _Kept:
     assert response.body is None or isinstance(response.body, bytes)  # of a change, never a list
     return _Kept(response.status, response.headers, response.body)
+
+
+async def _completed(first: Response, withheld: Withheld[T]) -> Response:
+    assert isinstance(first.body, bytes)  # which shows what is withheld
+    return replace(first, body=await withheld.again(first.body))
 
 
 def _first_response(answer: bytes) -> Response:

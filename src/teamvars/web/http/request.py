@@ -21,7 +21,7 @@ from teamvars.web.http.budgets import (
 )
 from teamvars.web.http.fair_slots import Party
 from teamvars.web.http.headers import announced_bytes, by_name
-from teamvars.web.http.idempotency import KeyedRequest, key_of
+from teamvars.web.http.idempotency import KeyedRequest, Withheld, key_of
 from teamvars.web.http.response import Response
 from teamvars.web.http.time_limits import TimeLimits
 
@@ -66,6 +66,8 @@ class Request:
         self.parameters: Mapping[str, Any] = {}
         self.ignored_includes: frozenset[str] = frozenset()
         self.document: object = None
+        self.error_codes: tuple[str, ...] = ()
+        """What was refused, each once."""
         self.max_body_bytes = MAX_BODY_BYTES
         self.caller: Caller | None = None
         self.client: str | None = None
@@ -175,17 +177,19 @@ class Request:
         render: Callable[[T], Response],
         *,
         made: Callable[[T], str] | None = None,
+        withheld: Withheld[T] | None = None,
     ) -> Response:
         """The response to a change: of what the service returns, `render` makes it.
 
         With a key it is kept, and the response to a repeat is the first one again. Where it shows a
-        secret, nothing is kept but the id of what was `made`: a repeat is refused with that.
+        secret, nothing is kept but the id of what was `made`: a repeat is refused with that. Nor is
+        what is `withheld`, which a repeat shows as it is then.
 
         The service's result is that of its one write, and `render` does nothing but compute.
         """
         if self._keyed is None:
             return render(await work)
-        return await self._keyed.changed(self.require_caller(), work, render, made)
+        return await self._keyed.changed(self.require_caller(), work, render, made, withheld)
 
     def has_room_unauthenticated(self, unannounced: int | None = None) -> bool:
         """Whether the body may be read before the token is looked up.

@@ -22,7 +22,8 @@ _DESCRIPTION = Meta(
 )
 _EXPIRY = Meta(
     description=(
-        f"A time to come (RFC 3339), {EXPIRY_RULE}; a token without it lives until revoked."
+        f"A time to come (RFC 3339), {EXPIRY_RULE}. Without it a token ends after 24 months. A "
+        "user's own ends no later than the token it is made with."
     )
 )
 

@@ -176,9 +176,8 @@ def update_draft(
     return _draft(read, attributes, dialect, required=frozenset())
 
 
-def item_draft(item: object, number: int, workspace_id: str, dialect: Dialect) -> VariableDraft:
+def item_draft(read: ItemReader, workspace_id: str, dialect: Dialect) -> VariableDraft:
     """What an item of an apply asks for: what it does not say stays or takes its default."""
-    read = ItemReader(item, number)
     data, attributes = read.new_resource("vars")
     _require_workspace(read, data, workspace_id)
     return _draft(read, attributes, dialect, required=_NAMES_A_VARIABLE)

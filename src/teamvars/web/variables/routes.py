@@ -2,9 +2,12 @@
 
 from functools import partial
 
+import msgspec
+
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableInWorkspace, VariableList, Variables
 from teamvars.web.dialects import Dialect
+from teamvars.web.http.idempotency import Withheld
 from teamvars.web.http.negotiation import (
     IF_MATCH,
     IF_NONE_MATCH,
@@ -125,7 +128,8 @@ class VariableRoutes:
         draft, deprecated = requests.create_draft(request.document, workspace_id, self._dialect)
         work = self._variables.create(request.require_caller(), workspace_id, draft, deprecated)
         is_deprecated = requests.has_deprecated_filter(request.document)
-        return await request.changed(work, partial(self._made, is_deprecated=is_deprecated))
+        made = partial(self._made, is_deprecated=is_deprecated)
+        return await request.changed(work, made, withheld=self._withheld(request))
 
     async def update(self, request: Request) -> Response:
         """Update what the request names of a variable."""
@@ -133,7 +137,7 @@ class VariableRoutes:
         draft = requests.update_draft(request.document, *ids, self._dialect)
         wanted = wanted_versions(request)
         work = self._variables.update(request.require_caller(), *ids, draft, wanted)
-        return await request.changed(work, self._updated)
+        return await request.changed(work, self._updated, withheld=self._withheld(request))
 
     async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
@@ -156,11 +160,28 @@ class VariableRoutes:
     def _updated(self, updated: VariableInWorkspace) -> Response:
         return Response.document(200, self._document(updated), {"ETag": self._tag_of(updated)})
 
+    def _withheld(self, request: Request) -> Withheld[VariableInWorkspace]:
+        """The value: whoever repeats a request is shown it as it is now."""
+        return Withheld(VariableInWorkspace.without_value, partial(self._again, request))
+
+    async def _again(self, request: Request, body: bytes) -> bytes:
+        """The document of a repeat. It has the value, if the variable is readable and as it was."""
+        document = msgspec.json.decode(body)
+        data = document["data"]
+        attributes = data["attributes"]
+        attributes["value"] = await self._variables.value_at(
+            request.require_caller(),
+            request.path("workspace_id"),
+            data["id"],
+            attributes["version-id"],
+        )
+        return msgspec.json.encode(document)
+
     async def _render(self, found: VariableList) -> Rendered:
         """The document of the list."""
         workspace = found.workspace
         batches = (documents.variables(one, workspace, self._dialect) for one in found.batches)
-        return await rendered(entity_tag(found.head.hex(), workspace, self._dialect), batches)
+        return await rendered(entity_tag(found.version, workspace, self._dialect), batches)
 
     def _document(self, found: VariableInWorkspace) -> VariableDocument:
         return documents.variable(found.variable, found.workspace, self._dialect)

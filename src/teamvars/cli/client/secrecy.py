@@ -1,0 +1,141 @@
+"""Which variables a command makes sensitive: what it was told, what they are elsewhere, and what
+their names say."""
+
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from teamvars.cli.asking import agrees
+from teamvars.cli.client.held import Held
+from teamvars.cli.client.wanted import Wanted
+from teamvars.cli.exits import USAGE
+from teamvars.cli.failures import Failure
+from teamvars.cli.output import note
+from teamvars.domain.names import escaped
+from teamvars.domain.secret_names import says_secret
+from teamvars.domain.variables import Variable
+
+
+class Secrecy(NamedTuple):
+    """What a command was told: of all variables, of some, and whether names decide about new ones.
+
+    `sensitive` is False where new ones are to be readable, whatever they are elsewhere. `skips`:
+    what is sensitive already stays as it is.
+    """
+
+    sensitive: bool | None = None
+    keys: Sequence[str] = ()
+    takes_suggestions: bool = False
+    skips: bool = False
+
+    def says(self, key: str) -> bool:
+        """Whether the variable was said to be sensitive."""
+        return bool(self.sensitive) or any(fnmatchcase(key, pattern) for pattern in self.keys)
+
+
+class Intent(NamedTuple):
+    """What a workspace is to have."""
+
+    held: Held
+    wanted: Sequence[Wanted]
+
+    def before(self, want: Wanted) -> Variable | None:
+        """The variable as it is there; None where it is new."""
+        found = (one for one in self.held.called(want.key) if one.category is want.category)
+        return next(found, None)
+
+
+def settled(intents: Sequence[Intent], told: Secrecy) -> list[Intent]:
+    """The same, with what is to be sensitive marked so.
+
+    What is sensitive in one workspace is made so where it is new. Fails where it is readable in
+    another, unless the command was told what it shall be.
+    """
+    if told.sensitive is None:
+        _refuse_mixed(intents, told)
+        intents = followed(intents)
+    return _marked(intents, lambda _, want: told.says(want.key))
+
+
+def followed(intents: Sequence[Intent]) -> list[Intent]:
+    """The same, with what is sensitive in one workspace sensitive where it is new."""
+    secret = secret_keys([each.held for each in intents])
+
+    def is_to_be(intent: Intent, want: Wanted) -> bool:
+        return want.key in secret and intent.before(want) is None
+
+    return _marked(intents, is_to_be)
+
+
+def secret_keys(held: Iterable[Held]) -> frozenset[str]:
+    """The keys that are sensitive in one of the workspaces: in no other is their value shown."""
+    return frozenset(one.key for each in held for one in each.variables if one.sensitive)
+
+
+def suggested(intents: Sequence[Intent], told: Secrecy, *, asks: bool) -> list[Intent]:
+    """The same, with new variables marked sensitive whose names say so, if that was told or is
+    agreed to. Otherwise they are named: nobody else decides it, since there is no way back.
+    """
+
+    def is_meant(intent: Intent, want: Wanted) -> bool:
+        is_new = not want.sensitive and intent.before(want) is None
+        return is_new and says_secret(want.key)
+
+    keys = dict.fromkeys(w.key for each in intents for w in each.wanted if is_meant(each, w))
+    if not keys or told.sensitive is False:
+        return list(intents)
+    named = escaped(", ".join(keys))
+    if told.takes_suggestions:
+        return _marked(intents, is_meant)
+    if asks:
+        note(f"Going by their names, these new variables look like secrets: {named}")
+        if agrees("Make them sensitive? Nobody can read them again. [y/N] "):
+            return _marked(intents, is_meant)
+        return list(intents)
+    note(
+        f"Going by their names, these new variables look like secrets: {named}. They will be "
+        "readable; --take-suggestions makes them sensitive."
+    )
+    return list(intents)
+
+
+def _refuse_mixed(intents: Sequence[Intent], told: Secrecy) -> None:
+    """Fails where one variable is sensitive in one workspace and readable in another."""
+    places: dict[str, tuple[list[str], list[str]]] = {}
+    for intent in intents:
+        for want in intent.wanted:
+            before = intent.before(want)
+            if before is not None and not told.says(want.key):
+                places.setdefault(want.key, ([], []))[before.sensitive].append(intent.held.name)
+    mixed = [
+        f"{escaped(key)} is sensitive in {_few(secret)}, and readable in {_few(readable)}."
+        for key, (readable, secret) in places.items()
+        if secret and readable
+    ]
+    if mixed:
+        raise Failure(
+            "\n".join(mixed)
+            + "\nGive --sensitive, and nobody can read it anywhere; or --no-sensitive: what is new "
+            "is readable then, and what is there stays as it is.",
+            USAGE,
+        )
+
+
+def _marked(intents: Sequence[Intent], is_to_be: Callable[[Intent, Wanted], bool]) -> list[Intent]:
+    """The same, with each variable sensitive that is to be."""
+    return [
+        each._replace(
+            wanted=[
+                replace(want, sensitive=True) if is_to_be(each, want) else want
+                for want in each.wanted
+            ]
+        )
+        for each in intents
+    ]
+
+
+def _few(names: Sequence[str]) -> str:
+    first, *others = names
+    return f"{first} and {len(others)} more" if others else first

@@ -1,0 +1,208 @@
+"""Planning: what becomes of each variable of a workspace, worked out before anything is locked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.domain.access import WorkspaceAccess
+from teamvars.domain.applies import (
+    MAX_CODE_BYTES,
+    ItemDraft,
+    Name,
+    Outcome,
+    repeated,
+    too_much_code,
+)
+from teamvars.domain.errors import Fault, Faults, Refusal, refuse_all
+from teamvars.domain.variables import (
+    Category,
+    SourceCode,
+    Variable,
+    VariableDraft,
+    damaged_value,
+    value_size,
+)
+from teamvars.domain.workspaces import Quota
+from teamvars.pace import Pace
+from teamvars.security.chain import Chain
+from teamvars.security.sealing import Sealer
+from teamvars.services import Clock
+from teamvars.services.applies.lookups import by_name, in_batches, opened
+from teamvars.services.applies.plans import Absence, Plan, Step
+from teamvars.services.syntax import Unparsed, Verdicts
+from teamvars.storage.database import Transaction
+from teamvars.storage.variables import StoredVariable
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """What plans are made and carried out with."""
+
+    sealer: Sealer
+    chain: Chain
+    clock: Clock
+    quota: Quota
+
+
+class Planner:
+    """Makes the plan of one request, for a workspace as an access check has found it.
+
+    Faults are collected until `plan`. What takes long lets other tasks have the event loop.
+    """
+
+    def __init__(
+        self, granted: WorkspaceAccess, tools: Tools, verdicts: Verdicts | None, pace: Pace
+    ) -> None:
+        """`verdicts` on code; None: whatever is to be code is known to parse."""
+        self.faults = Faults()
+        self._pace = pace
+        self._granted = granted
+        self._key = tools.sealer.data_key(granted.key)
+        self._quota = tools.quota
+        self._verdicts = verdicts
+        self._stored: Mapping[Name, StoredVariable] = {}
+        self._steps: list[Step | Absence] = []
+        self._named: set[tuple[str | None, Category | None]] = set()
+        self._unparsed: list[str] = []
+        self._code_bytes = 0
+
+    async def read(self, tx: Transaction) -> Mapping[Name, StoredVariable]:
+        """What the workspace has, without values. Raises Moved."""
+        self._stored = await by_name(tx, self._granted, self._pace)
+        return self._stored
+
+    def require_versions(self, items: Iterable[ItemDraft]) -> None:
+        """Refuses with every variable that is not as its item expects, before any other fault."""
+        stale = Faults()
+        for item in items:
+            stored = self._called(item)
+            if None not in item.name:
+                stale.add(*item.staleness(stored.variable.version_id if stored else None))
+        refuse_all(stale.all())
+
+    async def put(self, tx: Transaction, items: Iterable[ItemDraft], now: int) -> None:
+        """Each variable becomes what its item says, is created so, or goes. Raises Moved."""
+        pairs = ((item, self._called(item)) for item in items)
+        for batch in in_batches(pairs, _size):
+            wanted = [stored for item, stored in batch if stored and _needs_value(item, stored)]
+            values = await opened(tx, self._granted, self._key, wanted)
+            for item, stored in batch:
+                self._put(item, stored, values, now)
+            await self._pace.keep()
+
+    def _called(self, item: ItemDraft) -> StoredVariable | None:
+        return self._stored.get(item.name)  # type: ignore[arg-type]  # an item without a name is nobody's
+
+    def prune(self) -> None:
+        """What no draft has named goes."""
+        for name, stored in self._stored.items():
+            if name not in self._named:
+                self._steps.append(Step.deleted(stored))
+
+    def plan(self) -> Plan:
+        """The plan. Raises Unparsed, and refuses with every fault there is."""
+        if self._unparsed:
+            raise Unparsed(*self._unparsed)
+        outcomes = [step.outcome for step in self._steps]
+        before = self._granted.stream.usage
+        after = before.plus(
+            outcomes.count(Outcome.CREATED) - outcomes.count(Outcome.DELETED),
+            sum(step.growth for step in self._steps),
+        )
+        self.faults.add(*self._quota.faults(before, after))
+        refuse_all(self.faults.all())
+        return Plan(self._steps, after)
+
+    def _put(
+        self, item: ItemDraft, stored: StoredVariable | None, values: Mapping[str, str], now: int
+    ) -> None:
+        is_repeated = item.name in self._named
+        if is_repeated:
+            self.faults.add(repeated(item.draft.at))
+        if None not in item.name:
+            self._named.add(item.name)
+        try:
+            step = self._step(item, stored, values, now)
+        except Refusal as refusal:
+            self.faults.add(*refusal.faults)
+        else:
+            # Room is for one variable of a name.
+            if not is_repeated:
+                self._steps.append(step)
+
+    def _step(
+        self, item: ItemDraft, stored: StoredVariable | None, values: Mapping[str, str], now: int
+    ) -> Step | Absence:
+        """What becomes of the variable. Refuses with the faults of the item."""
+        if item.goes:
+            refuse_all(item.draft.faults)
+            return Absence(item.name) if stored is None else Step.deleted(stored)  # type: ignore[arg-type]  # without a name it has faults
+        if stored is None:
+            return self._created(item.draft, now)
+        before = stored.variable.with_value(values.get(stored.variable.id))
+        return self._updated(item.draft, stored, before)
+
+    def _created(self, draft: VariableDraft, now: int) -> Step:
+        variable = draft.build(self._granted.workspace, now, self._broken(draft.code(None)))
+        value = variable.value or ""
+        sealed = self._key.seal(value, variable)
+        size = value_size(value)
+        stored = StoredVariable(variable.with_value(None), sealed, size)
+        return Step(Outcome.CREATED, stored, growth=size)
+
+    def _updated(self, draft: VariableDraft, stored: StoredVariable, before: Variable) -> Step:
+        """`before` has its value where it is readable and matters. One that is damaged can be
+        written over; refuses what would have to seal it anew or to know it.
+        """
+        hcl = None if draft.hcl == before.hcl else draft.hcl
+        asked = replace(draft, key=None, category=None, hcl=hcl)
+        is_lost = before.value is None and _takes_value(draft, before)
+        damaged = [damaged_value(before, f"{draft.at}/value")] if is_lost else ()
+        after = asked.applied_to(before, [*self._broken(asked.code(before)), *damaged])
+        changed = asked.changed(before, after)
+        if not changed:
+            return Step(Outcome.UNCHANGED, stored)
+        sealed, size = None, stored.value_bytes
+        if "value" in changed or after.sensitive != before.sensitive:
+            assert after.value is not None  # said now, or opened for this
+            sealed, size = self._key.seal(after.value, after), value_size(after.value)
+        updated = StoredVariable(after.with_value(None), sealed, size)
+        return Step(Outcome.UPDATED, updated, changed, size - stored.value_bytes)
+
+    def _broken(self, code: SourceCode | None) -> Sequence[Fault]:
+        """Why the code is refused, as far as it is known: what is not is noted, to be parsed."""
+        if code is None or self._verdicts is None:
+            return ()
+        self._code_bytes += value_size(code.text)
+        if self._code_bytes > MAX_CODE_BYTES:
+            return [too_much_code(code.pointer)]
+        if self._verdicts.lack(code):
+            self._unparsed.append(code.text)
+            return ()
+        return self._verdicts.faults(code)
+
+
+def _size(pair: tuple[ItemDraft, StoredVariable | None]) -> int:
+    """The bytes of the value that an item says, and of the stored one that it takes."""
+    item, stored = pair
+    to_open = stored.value_bytes if stored and _needs_value(item, stored) else 0
+    return len(item.draft.value or "") + to_open
+
+
+def _needs_value(item: ItemDraft, stored: StoredVariable) -> bool:
+    """Whether it takes the stored value to say what the item changes, or to change it.
+
+    A value of another length is another one, and a sensitive one is never compared.
+    """
+    draft, before = item.draft, stored.variable
+    if draft.value is None or before.sensitive:
+        return _takes_value(draft, before)
+    return not draft.sensitive and value_size(draft.value) == stored.value_bytes
+
+
+def _takes_value(draft: VariableDraft, before: Variable) -> bool:
+    """Whether the stored value has to be sealed anew or parsed, since the draft brings no other."""
+    if draft.value is not None or before.sensitive:
+        return False
+    is_code_now = bool(draft.hcl) and not before.hcl and before.category is Category.TOOL
+    return bool(draft.sensitive) or is_code_now

@@ -1,0 +1,216 @@
+"""Proving that nobody has touched the trail, from the system's stream down."""
+
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.domain.audit import (
+    NO_ORGANIZATION,
+    SYSTEM_STREAM,
+    AuditEntry,
+    Break,
+    Head,
+    Stream,
+)
+from teamvars.domain.audit_acceptances import Acceptance
+from teamvars.domain.audit_actions import ACCEPT
+from teamvars.domain.names import is_safe
+from teamvars.security.chain import Chain, digest_of, row_digest
+from teamvars.storage import streams
+from teamvars.storage.database import Transaction
+
+_WALKED_AT_ONCE = 1000
+"""How many entries of several streams are read by one statement."""
+
+Place = tuple[str, int]
+"""A stream's id, and the number of an entry of it."""
+
+
+class Remains(msgspec.Struct, frozen=True):
+    """All that is there of a stream: its row, unless that is gone, and its entries in order."""
+
+    stream_id: str
+    row: Stream | None
+    entries: Sequence[AuditEntry]
+
+    @property
+    def digest(self) -> str:
+        """What an operator accepts it by."""
+        return digest_of(row_digest(self.row), self.entries).hex()
+
+
+class Testimony:
+    """What authentic entries say of streams, gathered from one stream after another.
+
+    `opened` has the streams that there must be, each with the number and link of its last entry
+    where it has ended. `accepted` has what an operator has accepted last of each.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self.opened: dict[str, tuple[int, bytes] | None] = {SYSTEM_STREAM: None}
+        self.accepted: dict[str, Acceptance] = {}
+        self.acceptances: dict[Place, Acceptance] = {}
+
+    def hear(self, entries: Iterable[AuditEntry]) -> list[str]:
+        """Notes what those say that are authentic; returns the streams not heard of before."""
+        new: list[str] = []
+        for entry in filter(self._chain.holds, entries):
+            vouched_for = vouched(entry)
+            # One by one: the difference of the keys would go through all streams each time.
+            new += [id_ for id_ in vouched_for if id_ not in self.opened]
+            self.opened.update(vouched_for)
+            if entry.action == ACCEPT:
+                self._hear_acceptance(entry, Acceptance.read(entry))
+        return new
+
+    def first_break(self, remains: Remains) -> Break | None:
+        """The first place where a stream does not hold; None: it does. What its own entries say
+        must have been heard.
+        """
+        accepted = self.accepted.get(remains.stream_id)
+        if accepted is not None and not accepted.row:
+            found = _ended_otherwise(remains, accepted)
+        elif remains.stream_id not in self.opened and accepted is None:
+            found = Break(remains.stream_id, 1, "no entry says that this stream was opened")
+        else:
+            found = _unrecorded(remains, accepted) or self._break(remains, accepted)
+        return None if found is None else replace(found, found=remains.digest)
+
+    def _hear_acceptance(self, entry: AuditEntry, acceptance: Acceptance) -> None:
+        self.acceptances[acceptance.stream_id, acceptance.sequence] = acceptance
+        if entry.stream_id == SYSTEM_STREAM:
+            self.accepted[acceptance.stream_id] = acceptance
+
+    def _break(self, remains: Remains, accepted: Acceptance | None) -> Break | None:
+        stream_id, row = remains.stream_id, remains.row
+        end = self.opened.get(stream_id)
+        if end is not None and accepted is not None and end[0] < accepted.sequence:
+            end = None  # it was accepted as one that goes on
+        if end is not None and row is not None:
+            return Break(stream_id, end[0] + 1, "the stream is there after its end")
+        if end is not None:
+            return self._chain.first_break(stream_id, remains.entries, end)
+        if row is None:
+            return Break(stream_id, 1, "the stream is missing")
+        place = row.sequence, row.link
+        found = self._chain.first_break(stream_id, remains.entries, place)
+        if found is None and not self._chain.head_holds(row):
+            return Break(stream_id, row.sequence + 1, "the stream's head was altered")
+        return found
+
+
+async def verify(
+    tx: Transaction, chain: Chain, kept: Iterable[Head], passed: Collection[Place]
+) -> tuple[int, list[Break]]:
+    """As `Audit.verify`."""
+    live = {stream.id: stream for stream in await streams.every(tx)}
+    sizes = await streams.sizes(tx)
+    heard = Testimony(chain)
+    order, organizations = [SYSTEM_STREAM], {SYSTEM_STREAM: NO_ORGANIZATION}
+    breaks: list[Break | None] = []
+    reached = 0
+    while reached < len(order):
+        async for remains in _walked(tx, order, live, sizes, reached):
+            new = heard.hear(remains.entries)
+            order += new
+            above = None if remains.stream_id == SYSTEM_STREAM else remains.stream_id
+            organizations.update({id_: above or id_ for id_ in new})
+            breaks.append(
+                heard.first_break(remains)
+                or _strayed(remains, organizations.get(remains.stream_id))
+            )
+            reached += 1
+        # What no entry opens any more an operator may have accepted, and that may have opened more.
+        order += sorted(heard.accepted.keys() - set(order))
+    strays = sorted({*live, *sizes} - set(order))
+    breaks += [heard.first_break(one) async for one in _walked(tx, strays, live, sizes)]
+    breaks += [await _lost(tx, head) for head in kept]
+    breaks += [_accepted(one) for place, one in heard.acceptances.items() if place not in passed]
+    return len(order), [found for found in breaks if found is not None]
+
+
+async def _walked(
+    tx: Transaction,
+    order: Sequence[str],
+    live: Mapping[str, Stream],
+    sizes: Mapping[str, int],
+    reached: int = 0,
+) -> AsyncIterator[Remains]:
+    """The streams in an order that may grow meanwhile, from a place in it on.
+
+    Most are short: a statement for each took most of the time.
+    """
+    while reached < len(order):
+        portion: dict[str, list[AuditEntry]] = {}
+        room = _WALKED_AT_ONCE
+        while reached < len(order) and (not portion or room >= sizes.get(order[reached], 0)):
+            stream_id = order[reached]
+            portion[stream_id] = []
+            room -= sizes.get(stream_id, 0) + 1
+            reached += 1
+        for entry in await streams.entries(tx, list(portion)):
+            portion[entry.stream_id].append(entry)
+        for id_, entries in portion.items():
+            yield Remains(id_, live.get(id_), entries)
+
+
+def _ended_otherwise(remains: Remains, accepted: Acceptance) -> Break | None:
+    """A break where what was accepted as the end of a stream is not all there is of it."""
+    if remains.row is not None:
+        return Break(remains.stream_id, accepted.sequence, "the stream is there after its end")
+    if remains.digest != accepted.digest:
+        reason = "what was accepted here has changed since"
+        return Break(remains.stream_id, accepted.sequence, reason)
+    return None
+
+
+def _unrecorded(remains: Remains, accepted: Acceptance | None) -> Break | None:
+    """A break where the stream lacks the entry of an acceptance that the system's records."""
+    if accepted is None or any(accepted.is_of(entry) for entry in remains.entries):
+        return None
+    reason = "the entry is missing by which an operator has accepted the stream"
+    return Break(remains.stream_id, accepted.sequence, reason)
+
+
+def _accepted(acceptance: Acceptance) -> Break:
+    place = f"{acceptance.stream_id}:{acceptance.sequence}"
+    reason = f"accepted by an operator, for: {acceptance.reason} (--accepted {place} passes it)"
+    return Break(acceptance.stream_id, acceptance.sequence, reason)
+
+
+def _strayed(remains: Remains, organization_id: str | None) -> Break | None:
+    """A break where an entry is another organization's than its stream; None: they are all its.
+
+    Where nobody knows any more whose the stream is, neither is that of its entries.
+    """
+    for entry in remains.entries if organization_id is not None else ():
+        if entry.organization_id not in (None, organization_id):
+            reason = "the entry's organization is not that of its stream"
+            return Break(entry.stream_id, entry.sequence, reason)
+    return None
+
+
+async def _lost(tx: Transaction, head: Head) -> Break | None:
+    """A break when the entry a kept head speaks of is not there any more."""
+    if head.sequence == 0:
+        return None
+    found = await streams.entries_between(tx, head.stream_id, head.sequence - 1, head.sequence)
+    if found and found[0].link == head.link:
+        return None
+    return Break(head.stream_id, head.sequence, "the entry of the kept head is gone: a rollback")
+
+
+def vouched(entry: AuditEntry) -> Mapping[str, tuple[int, bytes] | None]:
+    """The streams an entry opens (None) or closes (where it ended); none once it was altered."""
+    details = entry.read_details() or {}
+    try:
+        opened: dict[Any, tuple[int, bytes] | None] = dict.fromkeys(details.get("opens", ()))
+        for closed in details.get("closes", ()):
+            opened[closed["stream"]] = (closed["sequence"], bytes.fromhex(closed["link"]))
+    except (ValueError, KeyError, TypeError):
+        return {}
+    # An altered entry may say anything, and not all of it is a parameter of a statement.
+    return opened if all(isinstance(id_, str) and is_safe(id_) for id_ in opened) else {}

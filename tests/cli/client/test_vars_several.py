@@ -1,0 +1,106 @@
+"""`vars` of several workspaces at once, and what cannot be compared."""
+
+import json
+
+from tests.cli.client.test_vars import values
+from tests.cli.client.test_vars_files import file
+from tests.support.desk import Desk
+
+BOTH = ("-w", "net*,pay*")
+
+
+def test_what_is_not_there_is_deleted_where_several_workspaces_are_meant(desk: Desk) -> None:
+    desk.succeed("vars", "set", "OLD=1", "KEEP=1", "-w", "network")
+    done = desk.succeed("vars", "unset", "OLD", "NEVER", *BOTH, "--yes")
+    assert "network: 1 deleted." in done.err
+    assert "None of these workspaces has a variable NEVER." in done.err
+    assert "variable OLD" not in done.err
+    assert values(desk, "network") == {"KEEP": "1"}
+    assert "nothing to change" in desk.succeed("vars", "unset", "OLD", *BOTH, "--yes").err
+    assert desk.run("vars", "unset", "OLD", "-w", "network", "--yes").code == 5
+
+
+def test_the_variables_of_several_workspaces_are_listed_and_shown(desk: Desk) -> None:
+    desk.succeed("vars", "set", "REGION=eu", "ZONE=a", "-w", "network")
+    desk.succeed("vars", "set", "REGION=us", "-w", "payments")
+    listed = [line.split()[:4] for line in desk.succeed("vars", "list", *BOTH).out.splitlines()]
+    assert listed == [
+        ["network", "REGION", "env", "eu"],
+        ["network", "ZONE", "env", "a"],
+        ["payments", "REGION", "env", "us"],
+    ]
+    rows = desk.succeed("vars", "get", "REGION", *BOTH, "--json").json
+    assert [(row["workspace"], row["value"]) for row in rows] == [
+        ("network", "eu"),
+        ("payments", "us"),
+    ]
+    one = desk.succeed("vars", "get", "ZONE", *BOTH)
+    assert one.out.split()[:2] == ["network", "ZONE"]
+    assert "payments has no variable ZONE." in one.err
+    assert desk.run("vars", "get", "NONE", *BOTH).code == 5
+    assert desk.run("vars", "get", "ZONE", *BOTH, "--plain").code == 2
+
+
+def test_the_history_of_several_workspaces_is_one_newest_first(desk: Desk) -> None:
+    for value, workspace in (("1", "network"), ("1", "payments"), ("2", "network")):
+        desk.succeed("vars", "set", f"KEY={value}", "-w", workspace)
+    lines = desk.succeed("vars", "history", "KEY", *BOTH).out.splitlines()
+    assert [(line.split()[0], line.split()[4]) for line in lines] == [
+        ("network", "update"),
+        ("payments", "create"),
+        ("network", "create"),
+    ]
+    events = desk.succeed("vars", "history", "KEY", *BOTH, "--limit", "2", "--json").json
+    assert [event["workspace"] for event in events] == ["network", "payments"]
+
+
+def test_the_difference_of_several_workspaces_says_where(desk: Desk) -> None:
+    path = file(desk, "prod.env", "REGION=eu\n")
+    desk.succeed("vars", "set", "REGION=us", "OTHER=1", "-w", "network")
+    done = desk.run("vars", "diff", path, *BOTH)
+    assert done.code == 3
+    assert [line.split() for line in done.out.splitlines()] == [
+        ["network", "~", "REGION", "env", "us", "->", "eu"],
+        ["payments", "+", "REGION", "env", "eu"],
+    ]
+    assert "network has 1 more" in done.err
+    before_after = [
+        (row["workspace"], row["before"] and row["before"]["value"], row["after"]["value"])
+        for row in json.loads(desk.run("vars", "diff", path, *BOTH, "--json").out)
+    ]
+    assert before_after == [("network", "us", "eu"), ("payments", None, "eu")]
+
+
+def test_what_nobody_can_compare_is_no_difference_and_is_sent_again_unless_it_is_skipped(
+    network: Desk,
+) -> None:
+    network.succeed("vars", "set", "PIN", "--sensitive", given="topsecret")
+    version = network.succeed("vars", "get", "PIN", "--json").json["version-id"]
+    path = file(network, "prod.env", "")
+    for guess in ("topsecret", "another"):
+        file(network, "prod.env", f"PIN={guess}\n")
+        done = network.succeed("vars", "diff", path)
+        assert done.out.split() == ["?", "PIN", "env", "sensitive,", "cannot", "be", "compared"]
+        assert "1 sensitive value cannot be compared" in done.err
+        skipped = network.succeed("vars", "apply", path, "--skip-sensitive", "--yes")
+        assert "1 sensitive variable is left as it is" in skipped.err
+    assert network.succeed("vars", "get", "PIN", "--json").json["version-id"] == version
+    network.succeed("vars", "apply", path, "--yes")
+    assert network.succeed("vars", "get", "PIN", "--json").json["version-id"] != version
+
+
+def test_an_empty_name_between_commas_is_refused(desk: Desk) -> None:
+    for words in (",", "network,", "network,,payments"):
+        done = desk.run("vars", "unset", "KEY", "--yes", "-w", words)
+        assert done.code == 2
+        assert "--workspace has an empty name between its commas." in done.err
+
+
+def test_what_was_not_done_is_told_as_what_would_be(network: Desk) -> None:
+    (network.folder / "a.env").write_text("A=1\nB=2\n")
+    network.succeed("vars", "set", "A=0")
+    expected = "network: 1 would be created, 1 would be updated."
+    for words in (("diff", "a.env"), ("import", "a.env", "--dry-run")):
+        done = network.run("vars", *words)
+        assert done.code == 3
+        assert expected in done.err.splitlines()

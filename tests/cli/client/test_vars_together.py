@@ -1,0 +1,169 @@
+"""`vars set`, `unset`, `edit` beside others: who changes other variables is in nobody's way."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from tests.cli.client.conftest import Service
+from tests.cli.client.test_edit import editor
+from tests.cli.client.test_vars import values
+from tests.support.commands import SCRIPT
+from tests.support.desk import Desk
+
+BOTH = ("-w", "net*,pay*")
+TOGETHER = 20
+
+
+def test_twenty_that_set_different_variables_at_once_all_succeed(network: Desk) -> None:
+    network.succeed("vars", "set", "THERE=1")
+    under_way = [
+        subprocess.Popen(
+            [SCRIPT, "vars", "set", f"KEY_{number}={number}"],
+            cwd=network.folder,
+            env=network.environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(TOGETHER)
+    ]
+    said = [process.communicate()[1] for process in under_way]
+    assert [process.returncode for process in under_way] == [0] * TOGETHER, said
+    assert values(network) == {"THERE": "1", **{f"KEY_{n}": f"{n}" for n in range(TOGETHER)}}
+
+
+def test_what_others_make_and_change_while_one_decides_stays(desk: Desk) -> None:
+    desk.succeed("vars", "set", "OLD=1", "OTHER=1", "KEY=1", *BOTH, "--yes")
+    with (
+        desk.terminal("vars", "unset", "OLD", *BOTH) as unset,
+        desk.terminal("vars", "set", "KEY=2", *BOTH) as set_,
+    ):
+        for terminal in (unset, set_):
+            terminal.expect(r"\[y/N\] ")
+        desk.succeed("vars", "set", "NEW=1", "OTHER=2", "-w", "network")
+        for terminal in (unset, set_):
+            terminal.type("y")
+            assert terminal.wait() == 0
+    assert values(desk, "network") == {"NEW": "1", "OTHER": "2", "KEY": "2"}
+    assert values(desk, "payments") == {"OTHER": "1", "KEY": "2"}
+
+
+def test_of_two_who_were_shown_one_version_the_second_is_refused(desk: Desk) -> None:
+    desk.succeed("vars", "set", "KEY=0", "GOES=0", *BOTH, "--yes")
+    commands = [("set", "KEY=1"), ("set", "KEY=2"), ("set", "GOES=2"), ("unset", "GOES")]
+    terminals = [desk.terminal("vars", *words, *BOTH) for words in commands]
+    for terminal in terminals:
+        terminal.expect(r"\[y/N\] ")
+    codes = []
+    for terminal in terminals:
+        terminal.type("y")
+        codes.append(terminal.wait())
+    assert codes == [0, 6, 0, 6]
+    assert "KEY: It has changed since that version" in terminals[1].seen
+    assert values(desk) == {"KEY": "1", "GOES": "2"}
+
+
+def test_an_edit_minds_its_own_variable_alone(network: Desk) -> None:
+    network.succeed("vars", "set", "KEY=old")
+    others = editor(network, f'{SCRIPT} vars set OTHER=theirs; echo mine > "$1"')
+    assert "KEY: updated." in others.succeed("vars", "edit", "KEY").err
+    assert values(network) == {"KEY": "mine", "OTHER": "theirs"}
+    gone = editor(network, f'{SCRIPT} vars unset KEY --yes; echo again > "$1"')
+    assert gone.run("vars", "edit", "KEY").code == 6
+    assert values(network) == {"OTHER": "theirs"}
+
+
+class Scripted:
+    """A service of one empty workspace that answers applies as it is told."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, dict[str, Any]]] = []
+        """Status and document of each apply that is still to come."""
+        self.sent: list[Any] = []
+        scripted = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                one = {"type": "workspaces", "id": "ws-1", "attributes": {"name": "network"}}
+                self._answer(200, {"data": [] if self.path.endswith("/vars") else one})
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                scripted.sent.append(json.loads(body))
+                self._answer(*scripted.answers.pop(0))
+
+            def _answer(self, status: int, document: dict[str, Any]) -> None:
+                body = json.dumps(document).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/vnd.api+json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    """A service whose answers the test says."""
+    found = Scripted()
+    threading.Thread(target=found.server.serve_forever, daemon=True).start()
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+
+
+def refusal(code: str, status: int, pointer: str) -> tuple[int, dict[str, Any]]:
+    """An answer that refuses one member."""
+    fault = {"status": str(status), "code": code, "detail": code, "source": {"pointer": pointer}}
+    return status, {"errors": [fault]}
+
+
+STALE = refusal("precondition_failed", 412, "/data/0/meta/version-id")
+DONE: tuple[int, dict[str, Any]] = (200, {"meta": {"results": []}})
+
+
+@pytest.fixture
+def visitor(network: Desk, service: Service, scripted: Scripted) -> Desk:
+    """Alice, at that service."""
+    token = service.tokens["alice"]
+    return network.having(address=scripted.url, token=token, organization="acme")
+
+
+def test_what_somebody_made_and_took_away_again_is_tried_again(
+    visitor: Desk, scripted: Scripted
+) -> None:
+    scripted.answers = [STALE, STALE, DONE]
+    visitor.succeed("vars", "set", "KEY=1")
+    assert len(scripted.sent) == 3
+    assert scripted.sent[0] == {
+        "data": [
+            {
+                "type": "vars",
+                "attributes": {"key": "KEY", "category": "env", "value": "1"},
+                "meta": {"version-id": None},
+            }
+        ],
+        "meta": {"versioned": True, "dry-run": False},
+    }
+    scripted.answers = [STALE] * 10
+    assert visitor.run("vars", "set", "KEY=1").code == 6
+    assert scripted.answers, "not for ever"
+
+
+def test_a_service_that_knows_no_versions_is_told_of_in_plain_words(
+    visitor: Desk, scripted: Scripted
+) -> None:
+    scripted.answers = [refusal("unknown_attribute", 422, "/meta/versioned")]
+    refused = visitor.run("vars", "set", "KEY=1")
+    assert refused.code == 1
+    assert "is older than this command" in refused.err
+    assert "nothing was changed" in refused.err

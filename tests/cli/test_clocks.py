@@ -1,0 +1,74 @@
+"""Two nodes on one PostgreSQL, of which one has a clock that is five minutes wrong."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO
+from uuid import uuid4
+
+import pytest
+
+from tests.cli.conftest import DIRECTORY
+from tests.support.commands import Host
+from tests.support.postgres import Postgres
+from tests.support.server import Server
+from tests.support.tenant import JSON_API, variable_document
+
+MINUTE = 60_000_000
+WRONG = """
+import sys, time
+right = time.time_ns
+time.time_ns = lambda: right() + {by} * 1000
+from teamvars.cli import main
+sys.argv = ["teamvars", *sys.argv[1:]]
+main()
+"""
+
+
+class WrongHost(Host):
+    """A host whose clock is five minutes ahead."""
+
+    def start(self, *words: object, out: IO[str], err: IO[str]) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-c", WRONG.format(by=5 * MINUTE), *map(str, words)],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            text=True,
+            start_new_session=True,
+        )
+
+
+@pytest.fixture
+def host(tmp_path: Path, postgres: Postgres) -> Iterator[Host]:
+    """A host with a store on PostgreSQL."""
+    name = f"clocks-{uuid4()}"
+    postgres.create_database(name)
+    host = Host(tmp_path, {"DATABASE_URL": postgres.url(name)})
+    host.succeed("init")
+    (tmp_path / "directory.yaml").write_text(DIRECTORY)
+    yield host
+    postgres.drop_database(name)
+
+
+def test_a_node_whose_clock_is_wrong_says_so_and_goes_by_postgresqls(host: Host) -> None:
+    applied = host.succeed("directory", "apply", "directory.yaml", "--json").json
+    network = applied["organizations"]["acme"]["workspaces"]["network"]
+    token = host.succeed("token", "create", "--user", "alice", "--expires", "3m").out.strip()
+    with Server(WrongHost(host.folder, host.settings)) as wrong, wrong.client(token) as client:
+        ready = client.get("/readyz")
+        assert ready.status_code == 200
+        assert ready.json()["clock"] in {f"{seconds} s ahead" for seconds in range(240, 361)}
+        made = client.post(
+            f"/api/v2/workspaces/{network}/vars",
+            json=variable_document(key="made"),
+            headers={"Content-Type": JSON_API},
+        )
+        assert made.status_code == 201  # by that clock the token has expired
+    entry = host.succeed("audit", "list", "--action", "variable.create", "--json").json
+    recorded = datetime.fromisoformat(entry["at"])
+    assert abs(datetime.now(UTC) - recorded) < timedelta(minutes=2)

@@ -1,0 +1,102 @@
+"""`python3 dev.py mutants [PATH…] [--since REV] [--record] [--tests N]`.
+
+Takes guards out of the code one at a time (conditions, comparisons, locks, calls named `require*`,
+`verify*`, `lock*`, `check*`), runs the nearest tests and lists what no test noticed.
+`survivors.toml` says why that is right where it is; anything else listed ends with exit code 1.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tests.mutants.mutations import Mutant, of_file
+from tests.mutants.recording import ROOMS, ROOT, TracedTest, forget, recorded
+from tests.mutants.running import NoControl, Verdict, judge
+from tests.support.postgres import LocalPostgres
+
+_WATCHED = ("security/**/*.py", "domain/**/*.py", "services/**/*.py", "storage/access*.py")
+_EXPLAINED = Path(__file__).with_name("survivors.toml")
+
+
+def main() -> int:
+    """Tries every mutant that is asked for; 1 if one survived unexplained."""
+    options = _options()
+    paths = _paths(options.paths, options.since)
+    mutants = [mutant for path in paths for mutant in of_file(ROOT, path)]
+    if not mutants:
+        print("Nothing that is watched was changed.")
+        return 0
+    with LocalPostgres() as server:
+        os.environ["TEAMVARS_TEST_POSTGRES_URL"] = server.admin_url
+        tests = _recorded(anew=options.record)
+        print(f"{len(mutants)} mutants of {len(paths)} files", flush=True)
+        try:
+            return _report(judge(mutants, tests, options.tests, options.n))
+        except NoControl as error:
+            print(f"{error}\nIs what was recorded too old? --record finds out anew.")
+            return 2
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="dev.py mutants", allow_abbrev=False)
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files; all that are watched")
+    parser.add_argument("--since", metavar="REV", help="only files that were changed since then")
+    parser.add_argument(
+        "--record", action="store_true", help="find out anew which test calls what (minutes)"
+    )
+    parser.add_argument(
+        "--tests", type=int, default=80, help="how many of the nearest tests each mutant faces"
+    )
+    parser.add_argument("-n", type=int, default=os.cpu_count(), help="how many at a time")
+    return parser.parse_args()
+
+
+def _paths(asked: Sequence[str], since: str | None) -> list[str]:
+    """The files to mutate, from the project's folder."""
+    source = ROOT / "src/teamvars"
+    watched = {str(path.relative_to(ROOT)) for glob in _WATCHED for path in source.glob(glob)}
+    if asked:
+        watched = {str(Path(path).resolve().relative_to(ROOT)) for path in asked}
+    if since is not None:
+        diff = ["git", "diff", "--name-only", "--diff-filter=d", since, "--", "src"]
+        changed = subprocess.run(diff, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        watched &= set(changed.split())
+    return sorted(watched)
+
+
+def _recorded(*, anew: bool) -> list[TracedTest]:
+    """Which test calls what; found out where that is not known yet."""
+    if anew:
+        forget()
+    if not recorded():
+        print("Finding out which test calls what …", flush=True)
+        rooms = [f"tests/{room}" for room in ROOMS]
+        plugin = ["-p", "tests.mutants.recording", "-n", "2", "--dist", "worksteal"]
+        subprocess.run([sys.executable, "-m", "pytest", *plugin, *rooms], cwd=ROOT, check=False)
+    return recorded()
+
+
+def _report(judged: Iterable[tuple[Mutant, Verdict]]) -> int:
+    """Lists what was not killed; 1 if one of these has no reason."""
+    explained = tomllib.loads(_EXPLAINED.read_text()) if _EXPLAINED.exists() else {}
+    counts: Counter[Verdict] = Counter()
+    unexplained = 0
+    for mutant, verdict in judged:
+        counts[verdict] += 1
+        if verdict is Verdict.KILLED:
+            continue
+        reason = explained.get(mutant.path, {}).get(f"{mutant.function}: {mutant.change}")
+        unexplained += reason is None
+        print(f"{verdict.value}: {mutant}" + (f"\n    {reason}" if reason else ""), flush=True)
+    print(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()))
+    print(f"{unexplained} without a reason in {_EXPLAINED.relative_to(ROOT)}")
+    return min(unexplained, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,247 @@
+"""An operator accepts what was found of a stream, and what was accepted may never change again."""
+
+from typing import Any
+
+import pytest
+
+from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, Break
+from teamvars.domain.audit_acceptances import Acceptance
+from teamvars.domain.errors import Refusal
+from tests.services.altered_trails import cut, execute, wipe
+from tests.services.calls import Calls
+from tests.support.deployment import operator
+
+EDIT = (
+    "UPDATE audit_entries SET request_id = request_id || 'x' WHERE stream_id = $1 AND sequence = 1"
+)
+UNDO = "DELETE FROM audit_entries WHERE stream_id = $1 AND sequence = 2"
+
+
+async def breaks(calls: Calls, *passed: tuple[str, int]) -> dict[str, Break]:
+    """What verification finds, by stream; what does not hold before what was accepted."""
+    _, found = await calls.services.audit.verify((), passed)
+    return {one.stream_id: one for one in reversed(found)}
+
+
+async def accept(calls: Calls, stream: str, found: str | None = None) -> tuple[str, int]:
+    """Accepts what is there of the stream, or what has that digest."""
+    digest = found or (await breaks(calls))[stream].found
+    assert digest is not None
+    wanted = Acceptance(stream, 0, digest, "", "a restore gone wrong")
+    made = await calls.services.audit.accept(operator(), wanted)
+    return made.stream_id, made.sequence
+
+
+async def why_not(calls: Calls, stream: str, found: str = "0" * 64) -> str:
+    """What is said of an acceptance that is refused."""
+    with pytest.raises(Refusal) as refusal:
+        await accept(calls, stream, found)
+    return refusal.value.faults[0].detail
+
+
+@pytest.fixture
+async def network(own_calls: Calls) -> str:
+    """The id of a stream with four changes."""
+    for number in range(4):
+        await own_calls.create(key=f"key-{number}")
+    return own_calls.tenant.workspaces["network"]
+
+
+@pytest.mark.parametrize("attack", ["cut", "left", "wiped", "edited"])
+async def test_a_stream_goes_on_once_it_is_accepted_and_the_acceptance_has_to_be_named(
+    own_calls: Calls, network: str, attack: str
+) -> None:
+    database = own_calls.services.database
+    await {
+        "cut": lambda: cut(database, network),
+        "left": lambda: cut(database, network, leave=True),
+        "wiped": lambda: wipe(database, network),
+        "edited": lambda: execute(database, network, EDIT),
+    }[attack]()
+    place = await accept(own_calls, network)
+    await own_calls.create(key="after")
+    assert "accepted by an operator" in (await breaks(own_calls))[network].reason
+    assert await breaks(own_calls, place) == {}
+    assert set(await breaks(own_calls, (network, place[1] + 1), (SYSTEM_STREAM, 1))) == {network}
+    if attack != "wiped":
+        await execute(database, network, EDIT)
+        assert "has changed since" in (await breaks(own_calls, place))[network].reason
+
+
+async def test_only_what_was_found_is_accepted(own_calls: Calls, network: str) -> None:
+    database = own_calls.services.database
+    assert "holds" in await why_not(own_calls, network)
+    await cut(database, network)
+    found = (await breaks(own_calls))[network].found
+    assert "not what is there" in await why_not(own_calls, network)
+    await execute(database, network, EDIT)
+    assert "not what is there" in await why_not(own_calls, network, found or "")
+    assert "no stream" in await why_not(own_calls, "ws-nobody")
+    await accept(own_calls, network)
+    assert "holds" in await why_not(own_calls, network)
+
+
+async def test_what_records_an_acceptance_is_accepted_before(
+    own_calls: Calls, network: str
+) -> None:
+    database = own_calls.services.database
+    opened = await organization_of(own_calls, network)
+    for stream in (network, opened, SYSTEM_STREAM):
+        await cut(database, stream, many=1)
+    assert f"{SYSTEM_STREAM} does not hold" in await why_not(own_calls, network)
+    places = [await accept(own_calls, SYSTEM_STREAM)]
+    assert f"{opened} does not hold" in await why_not(own_calls, network)
+    places += [await accept(own_calls, opened), await accept(own_calls, network)]
+    assert await breaks(own_calls, *places) == {}
+    assert set(await breaks(own_calls)) == {SYSTEM_STREAM, opened, network}
+    assert set(await breaks(own_calls, *places[1:])) == {SYSTEM_STREAM}
+
+
+async def organization_of(calls: Calls, workspace: str) -> str:
+    """The id of a workspace's organization."""
+
+    async def body(tx: Any) -> str:
+        sql = "SELECT organization_id FROM workspaces WHERE id = $1"
+        row = await tx.fetch_one(sql, workspace)
+        id_: str = row[0]
+        return id_
+
+    return await calls.services.database.read(body)
+
+
+async def test_the_end_of_a_stream_is_accepted_in_the_one_above_and_in_the_systems(
+    own_calls: Calls, network: str
+) -> None:
+    tenant, database = own_calls.tenant, own_calls.services.database
+    opened = await organization_of(own_calls, network)
+    assert (await tenant.call("owner", "DELETE", f"/workspaces/{network}")).status_code == 204
+    await execute(database, network, EDIT)
+    place = await accept(own_calls, network)
+    newest = await own_calls.services.audit.newest(2)
+    assert {entry.stream_id for entry in newest} == {opened, SYSTEM_STREAM}
+    assert {entry.action for entry in newest} == {"trail.accept"}
+    assert await breaks(own_calls, place) == {}
+    await execute(database, network, UNDO)
+    assert "has changed since" in (await breaks(own_calls, place))[network].reason
+
+
+async def test_a_stream_that_was_deleted_behind_the_services_back_is_accepted_as_ended(
+    own_calls: Calls, network: str
+) -> None:
+    database = own_calls.services.database
+    kept = "INSERT INTO streams (id, sequence, link, head) SELECT $1, 0, link, head FROM streams"
+    await execute(
+        database,
+        network,
+        "DELETE FROM workspaces WHERE id = $1",
+        "DELETE FROM streams WHERE id = $1",
+        "DELETE FROM audit_entries WHERE stream_id = $1",
+    )
+    place = await accept(own_calls, network)
+    assert await breaks(own_calls, place) == {}
+    await execute(database, network, f"{kept} WHERE id = 'system'")
+    assert network in await breaks(own_calls, place)
+
+
+async def test_streams_that_nothing_opens_any_more_are_accepted_one_by_one(
+    own_calls: Calls, network: str
+) -> None:
+    database = own_calls.services.database
+    opened = await organization_of(own_calls, network)
+    await wipe(database, opened)
+    places = [await accept(own_calls, opened)]
+    strays = set(await breaks(own_calls, *places))
+    assert network in strays
+    places += [await accept(own_calls, stray) for stray in sorted(strays)]
+    await own_calls.create(key="after")
+    assert await breaks(own_calls, *places) == {}
+    await own_calls.tenant.call("owner", "DELETE", f"/workspaces/{network}")
+    assert await breaks(own_calls, *places) == {}
+    await execute(database, network, EDIT)
+    assert set(await breaks(own_calls, *places)) == {network}
+
+
+async def test_the_entry_of_an_acceptance_that_is_taken_out_is_missed(
+    own_calls: Calls, network: str
+) -> None:
+    database = own_calls.services.database
+    await cut(database, network)
+    place = await accept(own_calls, network)
+    await cut(database, network, many=1)
+    assert set(await breaks(own_calls, place)) == {network}
+    again = await accept(own_calls, network)
+    assert await breaks(own_calls, place, again) == {}
+
+
+async def test_a_later_acceptance_is_never_passed_by_the_name_of_an_earlier_one(
+    own_calls: Calls, network: str
+) -> None:
+    database = own_calls.services.database
+    await cut(database, network, many=1)
+    first = await accept(own_calls, network)
+    await cut(database, network, many=1)
+    await execute(database, network, EDIT)
+    second = await accept(own_calls, network)
+    assert second[1] > first[1]
+    assert "accepted by an operator" in (await breaks(own_calls, first))[network].reason
+    assert await breaks(own_calls, first, second) == {}
+
+
+async def test_an_entry_that_somebody_makes_look_like_an_acceptance_is_found_as_altered(
+    own_calls: Calls, network: str
+) -> None:
+    database = own_calls.services.database
+    await cut(database, network, many=1)
+    place = await accept(own_calls, network)
+    forged = EDIT.replace("request_id = request_id || 'x'", "action = 'trail.accept'")
+    await execute(database, network, forged)
+    assert "has changed since" in (await breaks(own_calls, place))[network].reason
+
+
+async def test_who_opened_a_stream_is_taken_from_an_authentic_entry_alone(
+    own_calls: Calls, network: str
+) -> None:
+    database = own_calls.services.database
+    opened = await organization_of(own_calls, network)
+    await execute(database, network, EDIT)
+    names = ", ".join(AuditEntry._fields[3:])
+    await execute(
+        database,
+        network,
+        f"INSERT INTO audit_entries (stream_id, sequence, at, {names}) "  # noqa: S608
+        f"SELECT 'ws-other', sequence, at + 1, {names} FROM audit_entries "
+        "WHERE subject_id = $1 AND action = 'workspace.create'",
+    )
+    await cut(database, opened, many=1)
+    assert f"{opened} does not hold" in await why_not(own_calls, network)
+
+
+TAKEN = "UPDATE audit_entries SET sequence = {} WHERE stream_id = $1 AND sequence = 1"
+
+
+@pytest.mark.parametrize(
+    ("own_url", "taken"),
+    [
+        ("sqlite", 2**63 - 1),
+        ("postgres", 2**63 - 1),
+        ("sqlite", "'none'"),  # PostgreSQL takes neither
+        ("sqlite", "9.3e18"),
+    ],
+    indirect=["own_url"],
+)
+async def test_who_cannot_accept_since_the_last_number_is_taken_is_told_which_row_to_delete(
+    own_calls: Calls, network: str, taken: object
+) -> None:
+    database = own_calls.services.database
+    await execute(database, network, TAKEN.format(taken))
+    found = (await breaks(own_calls))[network].found
+    assert "Delete the last of its rows" in await why_not(own_calls, network, found or "")
+    last = "(SELECT max(sequence) FROM audit_entries WHERE stream_id = $1)"
+    await execute(
+        database,
+        network,
+        f"DELETE FROM audit_entries WHERE stream_id = $1 AND sequence = {last}",  # noqa: S608
+        f"UPDATE streams SET sequence = {2**63 - 1} WHERE id = $1",  # noqa: S608
+    )
+    assert await breaks(own_calls, await accept(own_calls, network)) == {}
+    await own_calls.create(key="after")

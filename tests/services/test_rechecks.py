@@ -1,0 +1,224 @@
+"""What is taken away while somebody waits for a lock is gone when they have it, on both engines."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import asyncpg
+import pytest
+
+from teamvars.domain.access import Caller
+from teamvars.domain.applies import CopyDraft
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.directory import TeamEntry
+from teamvars.domain.grants import AccessType
+from teamvars.domain.ids import new_id
+from teamvars.domain.memberships import InvitationDraft, Status
+from teamvars.domain.preconditions import ANY_VERSION
+from teamvars.domain.variables import VariableDraft
+from teamvars.security.chain import Chain
+from teamvars.security.tokens import hash_token
+from teamvars.services.directory import grants as grant_changes
+from teamvars.services.directory.ledger import Ledger
+from teamvars.services.operator_invitations import Asked
+from teamvars.storage import memberships
+from teamvars.storage.database import Transaction
+from tests.services.calls import Calls, caller, count, refusal_of
+from tests.support.deployment import operator, secret_of
+
+Ask = Callable[[], Coroutine[Any, Any, object]]
+
+
+@pytest.fixture
+async def meanwhile(
+    both_nodes: tuple[Calls, Calls], store_url: str
+) -> Callable[..., Awaitable[Awaitable[object]]]:
+    """Locks streams on another node, lets somebody ask and wait for them, and changes what they
+    are about to decide by; returns what becomes of it.
+    """
+    _, holder = both_nodes
+
+    async def change(
+        streams: list[str], ask: Ask, then: Callable[[Ledger], Awaitable[object]]
+    ) -> Awaitable[object]:
+        async def body(tx: Transaction) -> asyncio.Task[object]:
+            ledger = Ledger(tx, operator(), Chain(holder.node.keys), 1)
+            await ledger.lock(streams)
+            asked = asyncio.create_task(ask())
+            await waits(store_url, asked)
+            await then(ledger)
+            return asked
+
+        return await holder.services.database.write(body)
+
+    return change
+
+
+async def waits(url: str, asked: asyncio.Task[object]) -> None:
+    """Until PostgreSQL has it wait for a lock. SQLite has one writer, which the test is."""
+    if url.startswith("sqlite"):
+        return
+    looking = await asyncpg.connect(url)
+    question = (
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    while not asked.done() and not await looking.fetchval(question):
+        pass
+    await looking.close()
+    assert not asked.done(), "it waits for the lock"
+
+
+async def test_who_loses_a_grant_and_waits_for_the_workspace_changes_nothing(
+    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+) -> None:
+    calls, _ = both_nodes
+    tenant, variable = calls.tenant, await calls.create(value="before")
+    workspace, writers = tenant.workspaces["network"], tenant.teams["writers"]
+
+    def ask() -> Coroutine[Any, Any, object]:
+        return calls.services.variables.update(
+            caller(tenant, "writer"), workspace, variable.id, VariableDraft(value="x"), ANY_VERSION
+        )
+
+    async def revoke(ledger: Ledger) -> None:
+        await grant_changes.delete(ledger, writers, [workspace])
+        # The workspace's stream moves, which says that what was seen before it was is old.
+        await ledger.record(workspace, "variable.delete", new_id("var"), variable.audited())
+
+    asked = await meanwhile([workspace, writers], ask, revoke)
+    assert await refusal_of(asked) == "not_found"
+    assert await calls.list() == {"region": "before"}
+
+
+async def test_who_loses_a_grant_and_waits_to_copy_copies_nothing(
+    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+) -> None:
+    calls, _ = both_nodes
+    tenant = calls.tenant
+    await calls.create(workspace="payments", key="copied")
+    target, source = tenant.workspaces["network"], tenant.workspaces["payments"]
+    writers, readers = tenant.teams["writers"], tenant.teams["readers"]
+    await calls.apply(
+        TeamEntry("writers", workspaces={"network": AccessType.WRITE, "payments": AccessType.READ})
+    )
+    await calls.apply(
+        TeamEntry(
+            "readers",
+            members=calls.named("reader", "writer"),
+            workspaces={"network": AccessType.READ},
+        )
+    )
+
+    def ask() -> Coroutine[Any, Any, object]:
+        return calls.services.copies.copy(caller(tenant, "writer"), target, CopyDraft(source))
+
+    async def revoke(ledger: Ledger) -> None:
+        await grant_changes.delete(ledger, writers, [target])
+
+    asked = await meanwhile([target, writers, readers], ask, revoke)
+    assert await refusal_of(asked) == "forbidden", "to read it is not enough"
+    assert await calls.list() == {}
+
+
+async def test_who_is_no_owner_any_more_and_waits_for_the_organization_removes_nobody(
+    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+) -> None:
+    calls, _ = both_nodes
+    tenant = calls.tenant
+    await calls.apply(TeamEntry("owners", members=calls.named("owner", "plain", "disabled")))
+    organization = await organization_of(calls)
+    removed = tenant.memberships["reader"]
+
+    def ask() -> Coroutine[Any, Any, object]:
+        return calls.services.memberships.remove(caller(tenant, "plain"), removed)
+
+    async def demote(ledger: Ledger) -> None:
+        owners, demoted = tenant.teams["owners"], tenant.memberships["plain"]
+        await memberships.remove_from_team(ledger.tx, owners, [demoted])
+
+    asked = await meanwhile([organization, tenant.teams["owners"]], ask, demote)
+    assert await refusal_of(asked) == "forbidden"
+    assert await calls.services.database.read(lambda tx: memberships.find(tx, removed))
+
+
+async def test_who_accepts_by_a_link_that_is_taken_back_meanwhile_comes_to_nothing(
+    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+) -> None:
+    calls, _ = both_nodes
+    asked_for = Asked(f"{new_id('user')}@example.com", calls.tenant.organization)
+    issued = await calls.services.operator_invitations.create(operator(), asked_for, show=True)
+
+    def ask() -> Coroutine[Any, Any, object]:
+        by = Caller(hash_token(secret_of(issued)), new_id("req"))
+        return calls.services.invitation_links.accept(by, secret_of(issued))
+
+    async def take_back(ledger: Ledger) -> None:
+        await ledger.tx.execute(
+            "DELETE FROM invitations WHERE membership_id = $1", issued.membership.id
+        )
+
+    organization = await organization_of(calls)
+    asked = await meanwhile([organization, SYSTEM_STREAM], ask, take_back)
+    assert await refusal_of(asked) == "invalid_value"
+    await still_invited(calls, issued.membership.id)
+    question = "SELECT count(*) FROM tokens WHERE user_id = $1"
+    assert await count(calls.services.database, question, issued.membership.user.id) == 0
+
+
+async def test_who_accepts_an_invitation_that_is_taken_back_meanwhile_comes_to_nothing(
+    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+) -> None:
+    calls, _ = both_nodes
+    tenant = calls.tenant
+    outsider = await calls.services.accounts.show(tenant.users["outsider"])
+    page = await calls.services.invitations.invite(
+        caller(tenant, "owner"), tenant.organization, InvitationDraft(outsider.user.email)
+    )
+    (made,) = page.memberships
+
+    def ask() -> Coroutine[Any, Any, object]:
+        return calls.services.invitations.accept(caller(tenant, "outsider"), made.id)
+
+    async def expire(ledger: Ledger) -> None:
+        await ledger.tx.execute(
+            "UPDATE invitations SET expires_at = 1 WHERE membership_id = $1", made.id
+        )
+
+    asked = await meanwhile([await organization_of(calls)], ask, expire)
+    assert await refusal_of(asked) == "not_found"
+    await still_invited(calls, made.id)
+
+
+async def test_of_many_who_accept_one_invitation_all_succeed_and_it_is_accepted_once(
+    both_nodes: tuple[Calls, Calls],
+) -> None:
+    calls, other = both_nodes
+    tenant = calls.tenant
+    invited = tenant.memberships["invited"]
+    await asyncio.gather(
+        *(
+            node.services.invitations.accept(caller(tenant, "invited"), invited)
+            for node in (calls, other, calls, other)
+        )
+    )
+    question = (
+        "SELECT count(*) FROM audit_entries WHERE subject_id = $1 AND action = 'membership.update'"
+    )
+    assert await count(calls.services.database, question, invited) == 1
+
+
+async def organization_of(calls: Calls) -> str:
+    """The id of the tenant's organization."""
+    membership = calls.tenant.memberships["owner"]
+    found = await calls.services.database.read(lambda tx: memberships.find(tx, membership))
+    assert found is not None
+    return found.organization_id
+
+
+async def still_invited(calls: Calls, membership_id: str) -> None:
+    """Asserts that nothing was accepted, and that the trail holds."""
+    found = await calls.services.database.read(lambda tx: memberships.find(tx, membership_id))
+    assert found is not None
+    assert found.status is Status.INVITED
+    assert await calls.node.audit_holds()

@@ -1,0 +1,40 @@
+"""The time limits of the service, out of the way of what is not about them.
+
+A busy host would reach them where only an order of events is tested.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import ModuleType
+
+import pytest
+
+from teamvars.services import repeats, turns
+from teamvars.services.code import checker
+from teamvars.services.code.process import Limits
+from teamvars.storage import connections, postgres, servers, sqlite, sqlite_settlement
+from teamvars.web.http import fair_slots
+from tests.support.patience import HANGS
+
+LIMITS: tuple[tuple[ModuleType, str], ...] = (
+    (connections, "_ACQUIRE_SECONDS"),
+    (fair_slots, "WAIT_SECONDS"),
+    (repeats, "WAIT_SECONDS"),
+    (servers, "CONNECT_SECONDS"),
+    (sqlite, "LOCK_WAIT_SECONDS"),
+    (sqlite_settlement, "WAIT_SECONDS"),
+    (turns, "WAIT_SECONDS"),
+)
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """While this lasts, nothing in this process is refused because time has passed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in LIMITS:
+            patch.setattr(module, name, HANGS)
+        patch.setattr(checker, "Limits", partial(Limits, seconds=HANGS))
+        for name in postgres._TIMEOUTS:
+            patch.setitem(postgres._SERVER_SETTINGS, name, f"{HANGS:.0f}s")
+        yield

@@ -1,0 +1,86 @@
+"""Which guards are taken out of the code, and which tests are asked whether they notice."""
+
+from pathlib import Path
+
+from tests.mutants.mutations import of_file
+from tests.mutants.recording import TracedTest, name_of
+from tests.mutants.running import nearest
+
+SOURCE = '''
+"""A module."""
+
+LIMIT = 3
+
+
+class Gate:
+    """A gate."""
+
+    async def enter(self, caller, count):
+        """Refuses."""
+        caller.require_owner()
+        await self._lock(caller)
+        assert caller is not None
+        found = await look(caller, lock=True)
+        if count > LIMIT and not found.blocked or found.id == "é":
+            return [one for one in found if one.open]
+        verify = caller.require_owner()
+        return verify
+'''
+
+
+def test_each_guard_is_taken_out_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "gate.py").write_text(SOURCE)
+    mutants = of_file(tmp_path, "gate.py")
+    assert {mutant.function for mutant in mutants} == {"Gate.enter"}
+    assert sorted(mutant.change for mutant in mutants) == sorted(
+        [
+            "caller.require_owner() → None",
+            "await self._lock(caller) → None",
+            "True → False",
+            'found.id == "é" → False',
+            'found.id == "é" → True',
+            "not found.blocked → False",
+            "not found.blocked → True",
+            "count > LIMIT → False",
+            "count > LIMIT → True",
+            "count > LIMIT → count >= LIMIT",
+            "one.open → False",
+            "one.open → True",
+        ]
+    )
+
+
+def test_a_mutant_differs_in_its_place_alone(tmp_path: Path) -> None:
+    (tmp_path / "gate.py").write_text(SOURCE)
+    for mutant in of_file(tmp_path, "gate.py"):
+        compile(mutant.source, "gate.py", "exec")
+        pairs = zip(SOURCE.splitlines(), mutant.source.splitlines(), strict=True)
+        changed = [number for number, (one, other) in enumerate(pairs, 1) if one != other]
+        assert changed == [mutant.line]
+
+
+def test_what_stands_twice_in_a_function_is_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "twice.py").write_text("def f(a):\n    g(a > 1)\n    g(a > 1)\n")
+    changes = [mutant.change for mutant in of_file(tmp_path, "twice.py")]
+    assert len(set(changes)) == len(changes) == 6
+
+
+def test_the_tests_that_call_little_else_are_asked_first(tmp_path: Path) -> None:
+    (tmp_path / "gate.py").write_text(SOURCE)
+    *_, mutant = of_file(tmp_path, "gate.py")
+    enter, other = name_of("gate.py", "Gate.enter"), name_of("gate.py", "Gate.leave")
+    narrow = TracedTest("narrow", frozenset({enter}))
+    wide = TracedTest("wide", frozenset({enter, other}))
+    wider = TracedTest("wider", frozenset({enter, other, "else"}))
+    tests = [wider, TracedTest("elsewhere", frozenset({other})), wide, narrow]
+    assert nearest(mutant, tests, 10) == [narrow, wide, wider]
+    assert nearest(mutant, tests, 2) == [narrow, wide]
+
+
+def test_no_file_has_more_than_its_turn(tmp_path: Path) -> None:
+    (tmp_path / "gate.py").write_text(SOURCE)
+    *_, mutant = of_file(tmp_path, "gate.py")
+    enter = frozenset({name_of("gate.py", "Gate.enter")})
+    narrow = [TracedTest(f"one::{number}", enter) for number in range(9)]
+    wide = TracedTest("other::1", enter | {"else"})
+    assert nearest(mutant, [*narrow, wide], 2) == [narrow[0], wide]

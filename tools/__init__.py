@@ -1,0 +1,1 @@
+"""What `dev.py` does that takes more than a line; nothing of it is handed out."""
