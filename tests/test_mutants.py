@@ -1,9 +1,11 @@
 """Which guards are taken out of the code, and which tests are asked whether they notice."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.mutants.mutations import of_file
-from tests.mutants.recording import TracedTest, name_of
+from tests.mutants.recording import ROOT, TracedTest, name_of
 from tests.mutants.running import nearest
 
 SOURCE = '''
@@ -84,3 +86,26 @@ def test_no_file_has_more_than_its_turn(tmp_path: Path) -> None:
     narrow = [TracedTest(f"one::{number}", enter) for number in range(9)]
     wide = TracedTest("other::1", enter | {"else"})
     assert nearest(mutant, [*narrow, wide], 2) == [narrow[0], wide]
+
+
+TRYING = """
+from tests.mutants.mutations import of_file
+from tests.mutants.recording import ROOT, TracedTest, name_of
+from tests.mutants.running import judge
+
+path, tests = "src/teamvars/domain/team_members.py", "tests/domain/test_team_members.py::"
+asked = {
+    "owners_lost": "test_owners_are_lost_only_when_none_would_remain",
+    "MembersDraft.wanted": "test_every_item_of_an_id_at_fault_is_pointed_at",
+}
+mutants = {mutant.function: mutant for mutant in of_file(ROOT, path)}
+recorded = [TracedTest(tests + test, {name_of(path, name)}) for name, test in asked.items()]
+for mutant, verdict in judge([mutants[name] for name in asked], recorded, 1, 1):
+    print(mutant.function, verdict.value)
+"""
+
+
+def test_a_mutant_is_killed_by_a_test_that_fails_with_it_and_survives_the_others() -> None:
+    command = [sys.executable, "-c", TRYING]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "owners_lost killed\nMembersDraft.wanted survived\n"

@@ -201,6 +201,12 @@ def test_settings_that_lose_acknowledged_changes_are_problems() -> None:
     assert all("acknowledged changes can be lost. Turn it on." in one.text for one in found)
 
 
+def test_standbys_that_are_gone_are_a_problem() -> None:
+    (_, found) = engine_findings(Engine("PostgreSQL", (17, 0), missing_standbys=2), 0)
+    assert (found.severity, found.subject) == (Severity.PROBLEM, "standby")
+    assert "not connected: 2. No change can be committed meanwhile." in found.text
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_clocks_that_are_apart_are_a_problem_beyond_the_tolerance(sign: int) -> None:
     now = 10 * CLOCK_TOLERANCE

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.mutants.mutations import Mutant, of_file
 from tests.mutants.recording import ROOMS, ROOT, TracedTest, forget, recorded
-from tests.mutants.running import NoControl, Verdict, judge
+from tests.mutants.running import Verdict, judge
 from tests.support.postgres import LocalPostgres
 
 _WATCHED = ("security/**/*.py", "domain/**/*.py", "services/**/*.py", "storage/access*.py")
@@ -35,11 +35,7 @@ def main() -> int:
         os.environ["TEAMVARS_TEST_POSTGRES_URL"] = server.admin_url
         tests = _recorded(anew=options.record)
         print(f"{len(mutants)} mutants of {len(paths)} files", flush=True)
-        try:
-            return _report(judge(mutants, tests, options.tests, options.n))
-        except NoControl as error:
-            print(f"{error}\nIs what was recorded too old? --record finds out anew.")
-            return 2
+        return _report(judge(mutants, tests, options.tests, options.n))
 
 
 def _options() -> argparse.Namespace:

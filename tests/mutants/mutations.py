@@ -10,6 +10,8 @@ GUARDS = ("require", "verify", "lock", "check")
 """How functions are called that refuse, authenticate or lock; with or without a leading `_`."""
 
 _SHIFTED: dict[type[ast.cmpop], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
+_UNREACHED = {"False": "False and", "True": "True or", "None": "None and"}
+"""What stands before an expression that is not to be reached, by what is to be in its place."""
 _WRITTEN_DOWN = (ast.Constant, ast.Tuple, ast.List, ast.Dict)
 """With one of these `or` gives a default, as in `names or ()`, and decides nothing."""
 _NESTING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -54,13 +56,25 @@ def of_file(root: Path, path: str) -> list[Mutant]:
         assert node.end_col_offset is not None
         begin = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + node.end_col_offset
-        change = f"{' '.join(source[begin:end].decode().split())} → {instead}"
+        original = source[begin:end].decode()
+        change = f"{' '.join(original.split())} → {instead}"
         seen[function, change] += 1
         if (times := seen[function, change]) > 1:
             change += f" ({times})"
-        whole = (source[:begin] + f"({instead})".encode() + source[end:]).decode()
+        written = _written(original, instead)
+        whole = (source[:begin] + written.encode() + source[end:]).decode()
         mutants.append(Mutant(path, node.lineno, function, change, whole))
     return mutants
+
+
+def _written(original: str, instead: str) -> str:
+    """How a change is written: all lines stay where they are, and no function loses a variable of
+    those around it, so that its code can take the place of what is loaded.
+    """
+    if instead in _UNREACHED:
+        return f"({_UNREACHED[instead]} ({original}))"
+    lines = original.count("\n") - instead.count("\n")
+    return f"({instead}" + "\n" * lines + ")"
 
 
 def _changes(node: ast.AST, within: tuple[str, ...]) -> Iterator[_Change]:
@@ -112,10 +126,6 @@ def _instead(condition: ast.expr) -> Iterator[str]:
         if shifted is not None:
             left, right = ast.unparse(condition.left), ast.unparse(condition.comparators[0])
             yield f"{left} {shifted} {right}"
-
-
-def _is_true(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is True
 
 
 def _is_guard(value: ast.expr) -> bool:

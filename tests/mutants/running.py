@@ -1,14 +1,25 @@
-"""Runs the tests nearest to a mutant, in a process of its own that knows no other code."""
+"""Tries mutants against the tests nearest to them, each in a process of its own.
 
+One process collects all tests, and those that it forks put a mutant's code into functions that are
+loaded. Where the modules were built by that code already, a process loads them anew.
+"""
+
+import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from enum import Enum
+from functools import partial
 from importlib.machinery import SourceFileLoader
-from types import CodeType
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import NamedTuple, NoReturn
 
 # Loaded once for all processes; only the project's own code is loaded in each.
 import apsw  # noqa: F401
@@ -23,8 +34,10 @@ import structlog  # noqa: F401
 from tests.mutants.mutations import Mutant
 from tests.mutants.recording import ROOT, TracedTest, name_of
 
-_HANGS_AFTER = 120.0
+_HANGS_AFTER = 300.0
 """Seconds; some mutants never end."""
+_FAILED = "failed"
+"""The file in a process's folder that has the ids of the tests that have failed."""
 
 
 class Verdict(Enum):
@@ -57,8 +70,16 @@ def _calls(test: TracedTest, mutant: Mutant) -> bool:
     return any(name.startswith(of_file) for name in test.functions)
 
 
-class NoControl(Exception):
-    """The tests fail without a mutant as well, so they would tell nothing."""
+class _Trial(NamedTuple):
+    """A mutant with its number, and the ids of the tests that it faces, in their order."""
+
+    number: int
+    mutant: Mutant
+    tests: Sequence[str]
+
+
+_Run = Callable[[Mutant | None, Sequence[str]], int]
+"""Runs tests in a process of their own, with a mutant or without: 0 if they pass."""
 
 
 def judge(
@@ -66,70 +87,169 @@ def judge(
 ) -> Iterator[tuple[Mutant, Verdict]]:
     """Each mutant and what became of it, in the order in which that is known.
 
-    Raises NoControl, where the tests of a file fail also without a mutant.
+    A test that fails without a mutant as well tells nothing: it is left out, and stderr says so.
     """
-    controlled: set[str] = set()
-    running: dict[int, tuple[Mutant, float]] = {}
+    trials: list[_Trial] = []
     for mutant in mutants:
-        chosen = nearest(mutant, tests, most)
-        if not chosen:
+        if chosen := nearest(mutant, tests, most):
+            ids = _in_order(test.id for test in chosen)
+            trials.append(_Trial(len(trials), mutant, ids))
+        else:
             yield mutant, Verdict.UNTRIED
-            continue
-        if mutant.path not in controlled:
-            controlled.add(mutant.path)
-            _control(mutant, chosen)
-        if len(running) >= processes:
-            yield _ended(running)
-        running[_start(mutant, chosen)] = mutant, time.monotonic()
-    while running:
-        yield _ended(running)
+    anew = []
+    for number, word in _tried_in_one_process(trials, processes):
+        if word == _ANEW:
+            anew.append(trials[number])
+        else:
+            yield trials[number].mutant, Verdict[word]
+    for trial, verdict in _Court(processes).judge(anew, _run_anew):
+        yield trial.mutant, verdict
 
 
-def _control(mutant: Mutant, chosen: Sequence[TracedTest]) -> None:
-    """Runs the tests with the code as it is."""
-    unchanged = mutant._replace(source=(ROOT / mutant.path).read_text())
-    _, verdict = _ended({_start(unchanged, chosen): (unchanged, time.monotonic())})
-    if verdict is not Verdict.SURVIVED:
-        raise NoControl(f"{mutant.path}: the tests fail without a mutant: {chosen[0].id} …")
+def _in_order(ids: Iterable[str]) -> list[str]:
+    """Tests on PostgreSQL, which takes longer to begin, come last."""
+    return sorted(ids, key=lambda id_: "[postgres" in id_)
 
 
-def _start(mutant: Mutant, chosen: Sequence[TracedTest]) -> int:
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid == 0:
-        os._exit(_try(mutant, chosen))
-    return pid
+_ANEW = "ANEW"
+"""In place of a verdict: the modules have to be loaded anew."""
 
 
-def _try(mutant: Mutant, chosen: Sequence[TracedTest]) -> int:
-    """In a process of its own: 0 if all of the tests pass."""
-    os.setpgid(0, 0)
+def _tried_in_one_process(trials: Sequence[_Trial], processes: int) -> Iterator[tuple[int, str]]:
+    """The number of each trial with the name of its verdict, from a process that collects."""
+    reader, writer = os.pipe()
+    pid = _fork(partial(_try_all, trials, processes, writer))
+    os.close(writer)
+    with os.fdopen(reader) as lines:
+        for line in lines:
+            number, word = line.split()
+            yield int(number), word
+    _, status = os.waitpid(pid, 0)
+    if status:
+        raise RuntimeError("The tests could not be collected.")
+
+
+def _try_all(trials: Sequence[_Trial], processes: int, writer: int) -> NoReturn:
+    """Collects all tests, tries those mutants whose code can be put into what is loaded, and writes
+    what became of each.
+    """
+    built: set[CodeType] = set()
+
+    def note(frame: FrameType, _event: str, _argument: object) -> None:
+        built.add(frame.f_code)
+
+    def at_collection(session: pytest.Session) -> NoReturn:
+        sys.settrace(None)
+        loaded = _Loaded(session, built)
+        swapped = []
+        for trial in trials:
+            if loaded.takes(trial.mutant):
+                swapped.append(trial)
+            else:
+                os.write(writer, f"{trial.number} {_ANEW}\n".encode())
+        for trial, verdict in _Court(processes).judge(swapped, loaded.run):
+            os.write(writer, f"{trial.number} {verdict.name}\n".encode())
+        os._exit(0)
+
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(nowhere, stream)
-    _replace(mutant)
-    order = _Order([test.id for test in chosen])
-    files = sorted({test.id.partition("::")[0] for test in chosen})
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *files], plugins=[order]))
+    os.dup2(nowhere, 1)
+    sys.settrace(note)
+    _collect((id_ for trial in trials for id_ in trial.tests), at_collection)
+    os._exit(1)
 
 
-def _ended(running: dict[int, tuple[Mutant, float]]) -> tuple[Mutant, Verdict]:
-    """Waits for one of the processes; ends one that takes too long."""
-    while True:
-        for pid, (mutant, started) in list(running.items()):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if not ended and time.monotonic() - started > _HANGS_AFTER:
-                os.killpg(pid, signal.SIGKILL)
-                ended, status = os.waitpid(pid, 0)
-            if ended:
-                del running[pid]
-                return mutant, Verdict.KILLED if status else Verdict.SURVIVED
-        time.sleep(0.02)
+def _collect(ids: Iterable[str], work: Callable[[pytest.Session], NoReturn]) -> None:
+    """Collects the files of these tests and does the work; returns where that was not reached."""
+    files = sorted({id_.partition("::")[0] for id_ in ids})
+    options = ["-x", "-q", "-s", "-p", "no:cacheprovider", "-o", "tmp_path_retention_policy=none"]
+    pytest.main([*options, *files], plugins=[_AtCollection(work)])
+
+
+class _AtCollection:
+    """A plugin of pytest: does something else once the tests are collected."""
+
+    def __init__(self, work: Callable[[pytest.Session], NoReturn]) -> None:
+        self._work = work
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """All are there."""
+        self._work(session)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Notes who has failed, for the process that waits for this one."""
+        if report.failed:
+            with Path(os.environ["PYTEST_DEBUG_TEMPROOT"], _FAILED).open("a") as file:
+                file.write(f"{report.nodeid}\n")
+
+
+class _Loaded:
+    """The project's code as it is loaded, and the tests that were collected."""
+
+    def __init__(self, session: pytest.Session, built: Iterable[CodeType]) -> None:
+        """`built` is the code that has run while it was loaded."""
+        self._session = session
+        self._built = {(code.co_filename, code.co_qualname) for code in built}
+        self._functions: dict[str, list[FunctionType]] = {}
+        for one in gc.get_objects():
+            if isinstance(one, FunctionType):
+                self._functions.setdefault(one.__code__.co_filename, []).append(one)
+        gc.freeze()
+
+    def takes(self, mutant: Mutant) -> bool:
+        """Whether it makes a difference only when its function is called from now on."""
+        path = str(ROOT / mutant.path)
+        return bool(mutant.function) and (path, mutant.function) not in self._built
+
+    def run(self, mutant: Mutant | None, ids: Sequence[str]) -> int:
+        """As `_Run`."""
+        if mutant is not None:
+            self._swap(mutant)
+        return _run(self._session, ids)
+
+    def _swap(self, mutant: Mutant) -> None:
+        """A mutant has all lines where they were, and each function its free variables."""
+        path = str(ROOT / mutant.path)
+        whole = compile(mutant.source, path, "exec", dont_inherit=True)
+        codes = {(code.co_qualname, code.co_firstlineno): code for code in _codes(whole)}
+        unchanged = set(codes.values())
+        for function in self._functions.get(path, ()):
+            code = function.__code__
+            if code not in unchanged:
+                function.__code__ = codes[code.co_qualname, code.co_firstlineno]
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """All code below one."""
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield one
+            yield from _codes(one)
+
+
+def _run(session: pytest.Session, ids: Sequence[str]) -> int:
+    """Runs some of the tests that were collected, up to the first that fails."""
+    items = {item.nodeid: item for item in session.items}
+    session.items[:] = [items[id_] for id_ in ids if id_ in items]
+    try:
+        session.config.hook.pytest_runtestloop(session=session)
+    except session.Failed:
+        pass
+    finally:
+        session._setupstate.teardown_exact(None)  # no database is left behind
+    return min(session.testsfailed, 1)
+
+
+def _run_anew(mutant: Mutant | None, ids: Sequence[str]) -> int:
+    """As `_Run`, with modules that this process loads itself."""
+    assert not any(name.partition(".")[0] == "teamvars" for name in sys.modules)
+    if mutant is not None:
+        _replace(mutant)
+    _collect(ids, lambda session: os._exit(_run(session, ids)))
+    return 1
 
 
 def _replace(mutant: Mutant) -> None:
     """From now on the mutant is what its module is loaded from."""
-    assert not any(name.partition(".")[0] == "teamvars" for name in sys.modules)
     path, get_code = str(ROOT / mutant.path), SourceFileLoader.get_code
 
     def mutated(self: SourceFileLoader, fullname: str) -> CodeType | None:
@@ -140,16 +260,93 @@ def _replace(mutant: Mutant) -> None:
     SourceFileLoader.get_code = mutated  # type: ignore[assignment,method-assign]
 
 
-class _Order:
-    """A plugin of pytest: runs the chosen tests and no others, those of one engine together."""
+class _Court:
+    """Tries mutants, so many at a time."""
 
-    def __init__(self, ids: Sequence[str]) -> None:
-        self._places = {id_: place for place, id_ in enumerate(ids)}
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self._running: dict[int, tuple[_Trial, float]] = {}
+        self._sound: dict[str, bool] = {}
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leaves the chosen ones, in their order."""
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self._places),
-            key=lambda item: ("[postgres" in item.nodeid, self._places[item.nodeid]),
-        )
+    def judge(self, trials: Sequence[_Trial], run: _Run) -> Iterator[tuple[_Trial, Verdict]]:
+        """Each with its verdict. A test that kills is run once without a mutant."""
+        waiting = list(reversed(trials))
+        with tempfile.TemporaryDirectory() as scratch:
+            while waiting or self._running:
+                if waiting and len(self._running) < self._processes:
+                    trial = waiting.pop()
+                    if tests := [id_ for id_ in trial.tests if self._sound.get(id_, True)]:
+                        self._start(trial._replace(tests=tests), run, scratch)
+                    else:
+                        yield trial, Verdict.UNTRIED
+                    continue
+                trial, killers = self._ended(scratch)
+                if not killers:
+                    yield trial, Verdict.SURVIVED
+                elif all(self._is_sound(id_, run, scratch) for id_ in killers):
+                    yield trial, Verdict.KILLED
+                else:
+                    waiting.append(trial)
+
+    def _start(self, trial: _Trial, run: _Run, scratch: str) -> None:
+        pid = _fork(partial(_alone, partial(run, trial.mutant, trial.tests), scratch))
+        self._running[pid] = trial, time.monotonic()
+
+    def _ended(self, scratch: str) -> tuple[_Trial, Sequence[str]]:
+        """Waits for one of the processes, and ends one that takes too long. Returns the tests that
+        have failed in it; all, where it does not say which.
+        """
+        while True:
+            for pid, (trial, started) in list(self._running.items()):
+                ended, status = os.waitpid(pid, os.WNOHANG)
+                if not ended and time.monotonic() - started > _HANGS_AFTER:
+                    os.killpg(pid, signal.SIGKILL)
+                    ended, status = os.waitpid(pid, 0)
+                if ended:
+                    del self._running[pid]
+                    failed = _cleared(Path(scratch, str(pid)))
+                    return trial, (failed or trial.tests) if status else ()
+            time.sleep(0.01)
+
+    def _is_sound(self, test: str, run: _Run, scratch: str) -> bool:
+        """Whether the test passes without a mutant."""
+        if test not in self._sound:
+            pid = _fork(partial(_alone, partial(run, None, [test]), scratch))
+            _, status = os.waitpid(pid, 0)
+            _cleared(Path(scratch, str(pid)))
+            self._sound[test] = status == 0
+            if status:
+                print(f"fails without a mutant, and is left out: {test}", file=sys.stderr)
+        return self._sound[test]
+
+
+def _fork(work: Callable[[], object]) -> int:
+    """The id of a process that does the work, and ends with 3 if that returns or raises."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        with suppress(BaseException):
+            work()
+        os._exit(3)
+    return pid
+
+
+def _alone(run: Callable[[], int], scratch: str) -> NoReturn:
+    """Runs tests, without a word and in a folder of their own."""
+    os.setpgid(0, 0)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    folder = Path(scratch, str(os.getpid()))
+    folder.mkdir()
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(folder)
+    os._exit(run())
+
+
+def _cleared(folder: Path) -> Sequence[str]:
+    """The tests that have failed in a process that has ended; nothing is left of it."""
+    failed = folder / _FAILED
+    ids = failed.read_text().splitlines() if failed.exists() else ()
+    shutil.rmtree(folder, ignore_errors=True)
+    return ids

@@ -163,9 +163,35 @@ async def test_where_a_standby_is_gone_one_probe_waits_in_its_commit_and_is_neve
                 await asyncio.sleep(0.1)
                 assert await waiting_commits(admin) == 2
             assert not database.takes_writes
+            assert (await database.engine()).missing_standbys == 1
             await admin.execute("ALTER SYSTEM RESET synchronous_standby_names")
             await admin.execute("SELECT pg_reload_conf()")
             await until(lambda: database.takes_writes)
+            assert (await database.engine()).missing_standbys == 0
             await database.write(adding("b"))
     await admin.close()
     assert [line["event"] for line in lines] == PAIR
+
+
+@pytest.mark.parametrize(
+    ("names", "commit", "missing"),
+    [
+        ("", "on", 0),
+        ("first_one, another", "on", 1),
+        ("*", "remote_apply", 1),
+        ("2 (a, b, c)", "on", 2),
+        ("FIRST 3 (a, b, c)", "remote_write", 3),
+        ("any 2 (a, b)", "on", 2),
+        ("2", "on", 1),
+        ("a", "local", 0),
+    ],
+)
+async def test_standbys_that_commits_wait_for_in_vain_are_counted(
+    alone: LocalPostgres, names: str, commit: str, missing: int
+) -> None:
+    admin = await asyncpg.connect(alone.admin_url)
+    await admin.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'")
+    await admin.execute("SELECT pg_reload_conf()")
+    await admin.close()
+    async with PostgresDatabase(f"{alone.admin_url}?options=-csynchronous_commit%3D{commit}") as it:
+        assert (await it.engine()).missing_standbys == missing

@@ -38,13 +38,15 @@ class Finding(msgspec.Struct, frozen=True):
 class Engine(msgspec.Struct, frozen=True):
     """The engine behind the store: its version, settings that risk acknowledged writes, its clock.
 
-    `clock` is in µs UTC; None where the engine runs on this host.
+    `clock` is in µs UTC; None where the engine runs on this host. `missing_standbys` are those that
+    every commit waits for and that are not connected.
     """
 
     name: str
     version: tuple[int, ...]
     unsafe_settings: tuple[str, ...] = ()
     clock: int | None = None
+    missing_standbys: int = 0
 
 
 class Census(msgspec.Struct, frozen=True):
@@ -68,6 +70,13 @@ def engine_findings(engine: Engine, now: int) -> list[Finding]:
         )
         for setting in engine.unsafe_settings
     ]
+    if engine.missing_standbys:
+        text = (
+            f"Synchronous standbys of {engine.name} that are not connected: "
+            f"{engine.missing_standbys}. No change can be committed meanwhile. Start them, or "
+            "change synchronous_standby_names."
+        )
+        findings.append(Finding(Severity.PROBLEM, "standby", text))
     if engine.clock is not None and abs(engine.clock - now) > CLOCK_TOLERANCE:
         seconds = abs(engine.clock - now) // 1_000_000
         text = f"The database's clock and this host's are {seconds} s apart. Synchronise both."

@@ -363,13 +363,26 @@ async def _engine(tx: Transaction) -> Engine:
     row = await tx.fetch_one(
         "SELECT current_setting('server_version_num'), current_setting('fsync'), "
         "current_setting('full_page_writes'), current_setting('synchronous_commit'), "
-        "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
+        "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), "
+        "current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication "
+        # Who may not see more sees that there is one.
+        "WHERE sync_state IS NULL OR sync_state IN ('sync', 'quorum'))"
     )
     assert row is not None
-    number, *settings, clock = row
+    number, *settings, clock, wanted, standbys = row
     names = ("fsync", "full_page_writes", "synchronous_commit")
     unsafe = (f"{name} off" for name, value in zip(names, settings, strict=True) if value == "off")
-    return Engine("PostgreSQL", divmod(int(number), 10000), tuple(unsafe), clock)
+    is_waiting = settings[-1] not in ("off", "local")
+    missing = max(0, _standbys_wanted(wanted) - standbys) if is_waiting else 0
+    return Engine("PostgreSQL", divmod(int(number), 10000), tuple(unsafe), clock, missing)
+
+
+def _standbys_wanted(names: str) -> int:
+    """How many standbys confirm each COMMIT, by `synchronous_standby_names`."""
+    if not names:
+        return 0
+    several = re.match(r"\s*(?:(?:FIRST|ANY)\s+)?(\d+)\s*\(", names, re.IGNORECASE)
+    return int(several[1]) if several else 1
 
 
 def _explained(error: Exception, connection: Connection) -> Exception:
