@@ -4,7 +4,8 @@
 
 from teamvars.storage.database import Database, Transaction
 
-_LAST = "(SELECT max(sequence) FROM audit_entries WHERE stream_id = $1)"
+_EARLIER = """(SELECT sequence FROM audit_entries WHERE stream_id = $1
+    ORDER BY sequence DESC LIMIT 1 OFFSET {})"""
 _LINK = "(SELECT link FROM audit_entries WHERE stream_id = $1 AND sequence = streams.sequence)"
 
 
@@ -23,7 +24,7 @@ async def cut(database: Database, stream: str, *, leave: bool = False, many: int
     await execute(
         database,
         stream,
-        f"UPDATE streams SET sequence = {_LAST} - {many} WHERE id = $1",
+        f"UPDATE streams SET sequence = {_EARLIER.format(many)} WHERE id = $1",
         f"UPDATE streams SET link = {_LINK} WHERE id = $1",
         *((_DELETE_ABOVE,) if not leave else ()),
     )

@@ -187,6 +187,23 @@ async def test_a_later_acceptance_is_never_passed_by_the_name_of_an_earlier_one(
     assert await breaks(own_calls, first, second) == {}
 
 
+async def test_an_acceptance_that_nothing_tells_of_any_more_does_not_lend_its_name_to_another(
+    own_calls: Calls, network: str
+) -> None:
+    database = own_calls.services.database
+    await cut(database, network, many=1)
+    first = {await accept(own_calls, network)}
+    for stream in (network, SYSTEM_STREAM):  # which has recorded it
+        await cut(database, stream, many=1)
+    first.add(await accept(own_calls, SYSTEM_STREAM))
+    second = {await accept(own_calls, network)}
+    assert set(await breaks(own_calls, *first)) == {network}
+    assert await breaks(own_calls, *first, *second) == {}
+    await cut(database, SYSTEM_STREAM, many=2)  # its own acceptance, and that of the other
+    second.add(await accept(own_calls, SYSTEM_STREAM))
+    assert SYSTEM_STREAM in await breaks(own_calls, *first)
+
+
 async def test_an_entry_that_somebody_makes_look_like_an_acceptance_is_found_as_altered(
     own_calls: Calls, network: str
 ) -> None:

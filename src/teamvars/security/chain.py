@@ -36,6 +36,7 @@ _DETAILS = msgspec.json.Encoder(order="deterministic")
 
 _MOST = 2**63 - 1
 """The largest number that a column holds."""
+_LEAP = 2**32
 
 
 class Chain:
@@ -249,6 +250,12 @@ def number_above(row: Stream | None, last: int | None) -> int | None:
     known: tuple[object, ...] = last, None if row is None else row.sequence
     number = max((one for one in known if isinstance(one, int)), default=0) + 1
     return number if number <= _MOST else None
+
+
+def unforeseen_above(row: Stream | None, last: int | None) -> int | None:
+    """A number above them at a distance that nobody can foresee; None: there is no room for it."""
+    number = number_above(row, last)
+    return None if number is None or number > _MOST - _LEAP else number + secrets.randbelow(_LEAP)
 
 
 def _unforeseen() -> int:

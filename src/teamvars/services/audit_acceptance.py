@@ -17,7 +17,7 @@ from teamvars.domain.audit_acceptances import (
 )
 from teamvars.domain.audit_actions import ACCEPT
 from teamvars.domain.errors import there_is_no
-from teamvars.security.chain import Chain, number_above, row_digest
+from teamvars.security.chain import Chain, row_digest, unforeseen_above
 from teamvars.services.audit_verification import Remains, Testimony
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
@@ -85,14 +85,15 @@ class _Place(msgspec.Struct, frozen=True):
 
     async def next_number(self, tx: Transaction) -> int:
         """The number of the acceptance, which no earlier one had: whoever passes that in 'audit
-        verify' has not looked at this one. Refuses where entries come after every number.
+        verify' has not looked at this one. That holds also where nothing tells of the earlier one
+        any more. Refuses where entries come after every number.
         """
         stream_id = self.remains.stream_id
         known = await streams.last_number(tx, stream_id) or 0
         if earlier := self.heard.accepted.get(stream_id):
             known = max(known, earlier.sequence)
         # What the row says may be no number that anything can come after; it is written anew.
-        number = number_above(self.remains.row, known) or number_above(None, known)
+        number = unforeseen_above(self.remains.row, known) or unforeseen_above(None, known)
         last: object = self.remains.entries[-1].sequence if self.remains.entries else 0
         if number is None or not isinstance(last, int | float) or last >= number:
             raise no_room(stream_id)
