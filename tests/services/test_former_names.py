@@ -1,5 +1,6 @@
 """A directory file does not make anew what was renamed: organizations, workspaces and teams."""
 
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory_files.files import Options
+from teamvars.services.tokens import OwnerName
 from tests.services.calls import AS_WRITTEN, Calls, caller, dump
 from tests.support.deployment import operator
 
@@ -176,3 +178,36 @@ async def test_owners_is_renamed_by_no_file(calls: Calls) -> None:
     name = tenant_name(calls)
     entry = TeamEntry("bosses", origin=Origin("owners"))
     assert await apply(calls, DRY, name=name, teams=(entry,)) == (f"create team {name}/bosses",)
+
+
+async def test_operators_are_told_what_they_name_by_a_former_name_is_called_now(
+    calls: Calls,
+) -> None:
+    services, organization = calls.services, tenant_name(calls)
+    await rename_all(calls)
+    now = f" It was renamed to {new(calls)}."
+    team, workspace = f"{new(calls)}/crew", f"{new(calls)}/network"
+    asked: dict[str, list[Coroutine[Any, Any, object]]] = {
+        f"There is no organization {organization}.{now}": [
+            services.tokens.create(operator(), OwnerName(organization=organization), None),
+            services.issued_tokens.revoke_of_organization(operator(), organization),
+            services.operator_invitations.pending(organization),
+            services.accounts.holders(organization, "network-new"),
+        ],
+        f"There is no team {team}. It was renamed to crew-new.": [
+            services.tokens.create(
+                operator(), OwnerName(organization=new(calls), team="crew"), None
+            ),
+        ],
+        f"There is no workspace {workspace}. It was renamed to network-new.": [
+            services.accounts.holders(new(calls), "network")
+        ],
+        "There is no organization never-named.": [
+            services.operator_invitations.pending("never-named")
+        ],
+    }
+    for told, commands in asked.items():
+        for command in commands:
+            with pytest.raises(Refusal) as refusal:
+                await command
+            assert refusal.value.faults[0].detail == told

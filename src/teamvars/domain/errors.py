@@ -215,9 +215,14 @@ def not_found(hint: str | None = None) -> Refusal:
     return Refusal(Fault(Code.NOT_FOUND, detail if hint is None else f"{detail} {hint}"))
 
 
-def there_is_no(thing: str) -> Refusal:
-    """What an operator named does not exist. Callers are told `not_found`, which tells nothing."""
-    return Refusal(Fault(Code.NOT_FOUND, f"There is no {thing}."))
+def there_is_no(thing: str, present: str | None = None) -> Refusal:
+    """What an operator named does not exist. Callers are told `not_found`, which tells nothing.
+
+    `present` is what that is called now which last had the name.
+    """
+    detail = f"There is no {thing}."
+    hint = "" if present is None else f" It was renamed to {present}."
+    return Refusal(Fault(Code.NOT_FOUND, f"{detail}{hint}"))
 
 
 def forbidden(detail: str) -> Refusal:

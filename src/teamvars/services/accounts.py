@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Code, Fault, Refusal, refuse_all, there_is_no
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
 from teamvars.domain.holders import WorkspaceHolders
 from teamvars.domain.memberships import Membership, MembershipFilter
 from teamvars.domain.names import USERNAME_RULE, is_username, name_taken
@@ -22,11 +22,10 @@ from teamvars.storage import (
     holders,
     issued_tokens,
     memberships,
-    organizations,
+    operator_names,
     teams,
     tokens,
     users,
-    workspaces,
 )
 from teamvars.storage.database import Database, Taken, Transaction
 from teamvars.storage.memberships import Within
@@ -102,11 +101,7 @@ class Accounts:
         """Who holds rights to a workspace. Refuses: not found."""
 
         async def body(tx: Transaction) -> WorkspaceHolders:
-            found = await workspaces.find_named(tx, organization, workspace)
-            if found is None:
-                known = await organizations.find_all(tx, [organization])
-                path = f"workspace {organization}/{workspace}"
-                raise there_is_no(path if known else f"organization {organization}")
+            found = await operator_names.workspace(tx, organization, workspace)
             return await holders.of_workspace(tx, found, self._clock())
 
         return await self._database.read(body)

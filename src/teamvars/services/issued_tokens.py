@@ -10,7 +10,7 @@ from teamvars.security.tokens import hash_token, is_token
 from teamvars.services import Clock
 from teamvars.services.directory import tokens as token_changes
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import issued_tokens, organizations, tokens, users
+from teamvars.storage import issued_tokens, operator_names, tokens, users
 from teamvars.storage.database import Database, Transaction
 
 _Find = Callable[[Transaction], Awaitable[Sequence[IssuedToken]]]
@@ -61,7 +61,7 @@ class IssuedTokens:
         """That of an organization and those of its teams; its members' own are not its."""
 
         async def find(tx: Transaction) -> Sequence[IssuedToken]:
-            await organizations.find_one(tx, name)
+            await operator_names.organization(tx, name)
             return await issued_tokens.of_organization(tx, name)
 
         return await self._revoke(caller, find)

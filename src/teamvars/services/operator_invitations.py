@@ -22,7 +22,7 @@ from teamvars.services.directory.invitations import Inviting
 from teamvars.services.directory.ledger import Ledger
 from teamvars.services.invitations import Found, invite_to, require_pending, streams_of
 from teamvars.services.memberships import lock_with_teams
-from teamvars.storage import invitations, memberships, organizations, teams, users
+from teamvars.storage import invitations, memberships, operator_names, users
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.memberships import Within
 
@@ -109,7 +109,7 @@ class OperatorInvitations:
         async def body(tx: Transaction) -> Sequence[Membership]:
             within = Within()
             if organization is not None:
-                named = await organizations.find_one(tx, organization)
+                named = await operator_names.organization(tx, organization)
                 within = Within(organization_id=named.id)
             wanted = MembershipFilter(status=Status.INVITED)
             return (await memberships.search(tx, within, wanted, None)).items
@@ -180,6 +180,6 @@ async def _locked(ledger: Ledger, membership_id: str) -> tuple[Membership, Seque
 
 
 async def _named(tx: Transaction, asked: Asked) -> Found:
-    organization = await organizations.find_one(tx, asked.organization)
+    organization = await operator_names.organization(tx, asked.organization)
     names = dict.fromkeys(asked.teams)
-    return organization, [await teams.find_one(tx, asked.organization, name) for name in names]
+    return organization, [await operator_names.team(tx, organization, name) for name in names]

@@ -22,7 +22,7 @@ from teamvars.security.chain import Chain
 from teamvars.services import Clock
 from teamvars.services.directory import tokens as token_changes
 from teamvars.services.directory.ledger import Ledger
-from teamvars.storage import access, access_by_name, organizations, teams, tokens, users
+from teamvars.storage import access, access_by_name, operator_names, organizations, tokens, users
 from teamvars.storage.database import Database, Transaction
 
 
@@ -203,11 +203,10 @@ async def _owner(tx: Transaction, named: OwnerName) -> TokenOwner:
             detail = f"User {named.user} is disabled, and so would the token be. Enable them first."
             raise Refusal(Fault(Code.INVALID_VALUE, detail))
         return TokenOwner("user", user.id, SYSTEM_STREAM)
-    name = named.organization or ""
+    organization = await operator_names.organization(tx, named.organization or "")
     if named.team is not None:
-        team = await teams.find_one(tx, name, named.team)
+        team = await operator_names.team(tx, organization, named.team)
         return TokenOwner("team", team.id, team.id)
-    organization = await organizations.find_one(tx, name)
     return TokenOwner("organization", organization.id, organization.id)
 
 

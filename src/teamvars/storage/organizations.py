@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import Refusal, not_found, there_is_no
+from teamvars.domain.errors import Refusal, not_found
 from teamvars.domain.names import fold, name_taken
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
@@ -41,14 +41,6 @@ async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, Organizat
         json.dumps([fold(name) for name in names]),
     )
     return {fold(row[1]): Organization(*row) for row in rows}
-
-
-async def find_one(tx: Transaction, name: str) -> Organization:
-    """The organization an operator names. Refuses: not found."""
-    found = (await find_all(tx, [name])).get(fold(name))
-    if found is None:
-        raise there_is_no(f"organization {name}")
-    return found
 
 
 async def every(tx: Transaction) -> dict[str, Organization]:

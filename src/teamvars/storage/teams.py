@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Sequence
 
-from teamvars.domain.errors import Refusal, there_is_no
+from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold, name_taken
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import Team, TeamFilter, Visibility
@@ -50,17 +50,14 @@ async def find_visible(
     return await Listing(_COLUMNS, source, "name_folded", args).fetch(tx, page, _team)
 
 
-async def find_one(tx: Transaction, organization: str, name: str) -> Team:
-    """The team an operator names, by its own name and its organization's. Refuses: not found."""
+async def find_named(tx: Transaction, organization_id: str, name: str) -> Team | None:
+    """A team by its name."""
     row = await tx.fetch_one(
-        f"SELECT {_COLUMNS} FROM teams WHERE name_folded = $2 AND organization_id = "
-        "(SELECT id FROM organizations WHERE name_folded = $1)",
-        fold(organization),
+        f"SELECT {_COLUMNS} FROM teams WHERE organization_id = $1 AND name_folded = $2",
+        organization_id,
         fold(name),
     )
-    if row is None:
-        raise there_is_no(f"team {organization}/{name}")
-    return _team(row)
+    return None if row is None else _team(row)
 
 
 async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[Team]:
