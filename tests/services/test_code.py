@@ -7,16 +7,19 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
+from threading import Event
 
 import pytest
 import structlog
+from msgspec.msgpack import Decoder
 from structlog.testing import LogCapture
 
 from teamvars.domain.errors import Code, Refusal
 from teamvars.services.code import checker
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import Examination, Job, TooComplex, examined
-from teamvars.services.code.process import Limits
+from teamvars.services.code.process import Killed, Limits, Process
 from teamvars.services.fair_lock import WAITERS_LIMIT, FairLock
 from tests.support.patience import HANGS
 from tests.support.processes import children, command, environment, is_there, niceness
@@ -172,14 +175,38 @@ async def test_a_process_that_is_idle_may_be_killed(code: CodeChecker) -> None:
 
 
 async def test_what_waits_too_long_is_told_that_too_much_is_under_way() -> None:
+    others = set(process_ids())
     code = CodeChecker(Limits(seconds=1))
     with suppress(Refusal):  # on a busy machine it has not even started by then
         await code.check("somebody", [LONG])
-    for pid in process_ids():
+    for pid in set(process_ids()) - others:
         os.kill(pid, signal.SIGSTOP)
     running, waiting = (asyncio.ensure_future(code.evaluate(who, LONG)) for who in "ab")
     assert [await refusal(running), await refusal(waiting)] == [Code.BUSY, Code.BUSY]
     await code.close()
+
+
+async def test_a_process_that_hangs_at_its_start_is_ended_as_well(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stuck = tmp_path / "stuck"
+    stuck.write_text("#!/bin/sh\nexec sleep 10000\n")
+    stuck.chmod(0o700)
+    code = CodeChecker(Limits(seconds=0.2))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", str(stuck))
+        for who in "ab":
+            assert await refusal(asyncio.ensure_future(code.evaluate(who, LONG))) is Code.BUSY
+    async with asyncio.timeout(HANGS):
+        await code.close()
+
+
+def test_who_gives_up_before_there_is_a_process_ends_it_all_the_same() -> None:
+    process, given_up = Process(PATIENT), Event()
+    given_up.set()
+    with pytest.raises(Killed):
+        process.examine(Job(LONG), Decoder(Examination | None), given_up)
+    process.end()
 
 
 async def test_a_process_that_does_not_start_is_busy_and_the_log_does_not_have_the_code(

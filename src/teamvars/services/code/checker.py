@@ -5,6 +5,8 @@ subprocess.
 import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Event
 from typing import TypeVar
 
 import structlog
@@ -143,12 +145,14 @@ class CodeChecker:
             raise busy() from None
 
     async def _asked(self, job: AnyJob, results: Decoder[T | None]) -> T:
-        loop = asyncio.get_running_loop()
+        loop, given_up = asyncio.get_running_loop(), Event()
+        examine = partial(self._process.examine, job, results, given_up)
         try:
-            return await loop.run_in_executor(self._thread, self._process.examine, job, results)
+            return await loop.run_in_executor(self._thread, examine)
         except asyncio.CancelledError:
             # A thread cannot be cancelled: it ends when the subprocess does. Else the next job
             # would wait for a result that has no caller.
+            given_up.set()
             self._process.kill()
             raise
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from threading import Event
 from typing import TypeVar
 
 import msgspec
@@ -45,13 +46,18 @@ class Process:
         self._arguments = (str(limits.processor_seconds), str(limits.memory_bytes))
         self._running: subprocess.Popen[bytes] | None = None
 
-    def examine(self, job: child.AnyJob, results: msgspec.msgpack.Decoder[T | None]) -> T:
+    def examine(
+        self, job: child.AnyJob, results: msgspec.msgpack.Decoder[T | None], given_up: Event
+    ) -> T:
         """The result of the job, which the decoder reads. Raises TooComplex, Killed, and OSError
         when no process can be started.
+
+        Whoever gives up sets `given_up` and calls `kill`.
         """
         if self._running is None or self._running.poll() is not None:
             self.end()
-            self._running = self._started()
+            self._start(given_up)
+        assert self._running is not None
         try:
             reply = results.decode(self._answer(child.message(job)))
         except (BrokenPipeError, EOFError):
@@ -73,8 +79,8 @@ class Process:
             with suppress(BrokenPipeError):  # a part of a job may still be in the buffer
                 process.__exit__(None, None, None)
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
+    def _start(self, given_up: Event) -> None:
+        self._running = process = subprocess.Popen(
             # -P: nothing is imported from the current directory.
             [sys.executable, "-P", "-m", _CHILD, *self._arguments],
             stdin=subprocess.PIPE,
@@ -83,13 +89,13 @@ class Process:
             # Without the settings, one of which may contain a password: it runs untrusted code.
             env={k: v for k, v in os.environ.items() if not k.startswith("TEAMVARS_")},
         )
+        if given_up.is_set():  # before there was a process to kill
+            process.kill()
         assert process.stdout is not None
         # No untrusted code before it has confined itself.
         if process.stdout.read(len(child.READY)) != child.READY:
-            with process:
-                code = process.wait()
+            code = process.wait()
             raise Killed if code < 0 else ChildProcessError(f"ended with code {code} at its start")
-        return process
 
     def _answer(self, message: bytes) -> bytes:
         assert self._running is not None
