@@ -1,7 +1,7 @@
 """What is taken away while somebody waits for a lock is gone when they have it, on both engines."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import asyncpg
@@ -14,17 +14,20 @@ from teamvars.domain.directory import TeamEntry
 from teamvars.domain.grants import AccessType
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import InvitationDraft, Status
+from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.variables import VariableDraft
 from teamvars.security.chain import Chain
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory import grants as grant_changes
 from teamvars.services.directory.ledger import Ledger
+from teamvars.services.memberships import granted
 from teamvars.services.operator_invitations import Asked
 from teamvars.storage import memberships
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Row, Transaction
 from tests.services.calls import Calls, caller, count, refusal_of
 from tests.support.deployment import operator, secret_of
+from tests.support.observed_transaction import ObservedTransaction
 
 Ask = Callable[[], Coroutine[Any, Any, object]]
 
@@ -222,3 +225,40 @@ async def still_invited(calls: Calls, membership_id: str) -> None:
     assert found is not None
     assert found.status is Status.INVITED
     assert await calls.node.audit_holds()
+
+
+class Between(ObservedTransaction):
+    """Does something else, once, between a statement about memberships and the next one."""
+
+    def __init__(self, tx: Transaction, then: Ask) -> None:
+        super().__init__(tx, lambda *_: None)
+        self._then: Ask | None = then
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
+        rows = await super().fetch(sql, *args)
+        then = self._then
+        if then is not None and "FROM memberships" in sql:
+            self._then = None
+            await then()
+        return rows
+
+
+async def test_who_owns_what_takes_the_name_of_an_organization_has_no_rights_to_its_memberships(
+    both_nodes: tuple[Calls, Calls],
+) -> None:
+    calls, other = both_nodes
+    tenant = calls.tenant
+
+    async def rename() -> None:
+        update = other.services.organizations.update
+        given_up = OrganizationDraft(name=f"{tenant.organization}-before")
+        await update(caller(tenant, "owner"), tenant.organization, given_up)
+        taken = OrganizationDraft(name=tenant.organization)
+        await update(caller(tenant, "outsider"), tenant.other_organization, taken)
+
+    async def body(tx: Transaction) -> object:
+        between = Between(tx, rename)
+        asked = caller(tenant, "outsider"), 1, tenant.memberships["reader"]
+        return await granted(between, *asked)
+
+    assert await refusal_of(calls.services.database.query(body)) == "not_found"
