@@ -17,6 +17,7 @@ from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
 from teamvars.services.accounts import Disabling
 from teamvars.services.diagnosis import Diagnosis
+from teamvars.services.trails import Alarm
 from tests.services.altered_trails import Place, cut, execute, wipe
 from tests.services.calls import Calls, dump, refusal_of
 from tests.storage.stores import fresh_postgres, fresh_sqlite
@@ -439,3 +440,17 @@ async def test_a_repeat_shows_what_was_answered_before_the_trail_was_altered(cal
     await cut_back(calls, tenant.workspaces["network"])
     again = await tenant.call("owner", "POST", tenant.vars_path(), ADDED, headers)
     assert (again.status_code, again.json()) == (201, first.json())
+
+
+def test_the_log_has_each_altered_stream_once_and_what_is_remembered_for_that_has_a_bound() -> None:
+    alarm, most = Alarm(), 10_000
+    with capture_logs() as lines:
+        for number in range(most):
+            alarm.raise_for(f"ws-{number}")
+        for number in range(most):
+            alarm.raise_for(f"ws-{number}")
+        assert [line["stream"] for line in lines] == [f"ws-{number}" for number in range(most)]
+        del lines[:]
+        alarm.raise_for(f"ws-{most}")
+        alarm.raise_for("ws-0")  # it was forgotten
+    assert [line["stream"] for line in lines] == [f"ws-{most}", "ws-0"]
