@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from teamvars.domain.access import Caller
-from teamvars.domain.applies import CopyDraft
+from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.grants import AccessType
@@ -25,7 +25,7 @@ from teamvars.services.memberships import granted
 from teamvars.services.operator_invitations import Asked
 from teamvars.storage import memberships
 from teamvars.storage.database import Row, Transaction
-from tests.services.calls import Calls, caller, count, refusal_of
+from tests.services.calls import Calls, caller, count, draft, refusal_of
 from tests.support.deployment import operator, secret_of
 from tests.support.observed_transaction import ObservedTransaction
 
@@ -94,12 +94,15 @@ async def test_who_loses_a_grant_and_waits_for_the_workspace_changes_nothing(
     assert await calls.list() == {"region": "before"}
 
 
-async def test_who_loses_a_grant_and_waits_to_copy_copies_nothing(
-    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+@pytest.mark.parametrize("change", ["copy", "apply"])
+async def test_who_loses_a_grant_and_waits_to_copy_or_to_apply_changes_nothing(
+    both_nodes: tuple[Calls, Calls],
+    meanwhile: Callable[..., Awaitable[Awaitable[object]]],
+    change: str,
 ) -> None:
     calls, _ = both_nodes
     tenant = calls.tenant
-    await calls.create(workspace="payments", key="copied")
+    copied = await calls.create(workspace="payments", key="copied")
     target, source = tenant.workspaces["network"], tenant.workspaces["payments"]
     writers, readers = tenant.teams["writers"], tenant.teams["readers"]
     await calls.apply(
@@ -114,10 +117,15 @@ async def test_who_loses_a_grant_and_waits_to_copy_copies_nothing(
     )
 
     def ask() -> Coroutine[Any, Any, object]:
-        return calls.services.copies.copy(caller(tenant, "writer"), target, CopyDraft(source))
+        who = caller(tenant, "writer")
+        if change == "copy":
+            return calls.services.copies.copy(who, target, CopyDraft(source))
+        wanted = ApplyDraft([ItemDraft(draft(key="applied"))])
+        return calls.services.applies.apply(who, target, wanted, ANY_VERSION)
 
     async def revoke(ledger: Ledger) -> None:
         await grant_changes.delete(ledger, writers, [target])
+        await ledger.record(target, "variable.delete", new_id("var"), copied.audited())
 
     asked = await meanwhile([target, writers, readers], ask, revoke)
     assert await refusal_of(asked) == "forbidden", "to read it is not enough"
