@@ -8,6 +8,7 @@ from structlog.testing import capture_logs
 
 from teamvars import wiring
 from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.services import installation
 from teamvars.services.installation import Installation, NotReady, Readiness
@@ -125,3 +126,11 @@ async def test_a_node_whose_data_keys_do_not_open_is_not_ready_until_they_do(
         answer = await own_calls.node.client.get("http://teamvars.test/readyz")
         statuses.append(answer.status_code)
     assert statuses == [200, 503, 503, 200]
+
+
+async def test_no_other_keyring_is_taken_for_the_stores_own(own_calls: Calls) -> None:
+    node, another = own_calls.node, keyring.generate()
+    for ask in (node.services.installation.require_ready, node.services.installation.initialise):
+        with pytest.raises(NotReady, match="The keyring is not this database's"):
+            await ask(another)
+        await ask(node.keys)

@@ -207,3 +207,11 @@ async def test_names_of_teams_and_workspaces_come_with_accesses(tenant: Tenant) 
     }
     refused = await tenant.call("reader", "GET", path.replace("=team", "=users"))
     assert refused.status_code == 400
+
+
+async def test_the_access_of_a_secret_team_is_there_for_who_sees_the_team(tenant: Tenant) -> None:
+    document = access_document(tenant.teams["secret"], tenant.workspaces["network"], access="read")
+    made = (await tenant.call("owner", "POST", PATH, document)).json()["data"]
+    for who, status in {"owner": 200, "hidden": 200, "reader": 404, "writer": 404}.items():
+        answer = await tenant.call(who, "GET", f"{PATH}/{made['id']}")
+        assert answer.status_code == status, who
