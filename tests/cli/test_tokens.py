@@ -89,7 +89,7 @@ def test_a_token_can_be_for_a_user_a_team_or_an_organization(
     [
         (("--user", "nobody"), "user nobody"),
         (("--team", "acme/none"), "team acme/none"),
-        (("--team", "no/owners"), "team no/owners"),
+        (("--team", "no/owners"), "organization no"),
         (("--organization", "x"), "organization x"),
     ],
 )
