@@ -34,6 +34,11 @@ def test_each_guard_is_taken_out_by_itself(tmp_path: Path) -> None:
     (tmp_path / "gate.py").write_text(SOURCE)
     mutants = of_file(tmp_path, "gate.py")
     assert {mutant.function for mutant in mutants} == {"Gate.enter"}
+    assert {mutant.change for mutant in mutants if mutant.is_call} == {
+        "caller.require_owner() → None",
+        "await self._lock(caller) → None",
+        "True → False",
+    }
     assert sorted(mutant.change for mutant in mutants) == sorted(
         [
             "caller.require_owner() → None",

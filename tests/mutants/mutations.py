@@ -33,6 +33,9 @@ class Mutant(NamedTuple):
     source: str
     """The whole file as it would be."""
 
+    is_call: bool = False
+    """Whether it does without the call of a guard, or without a lock, rather than a condition."""
+
     def __str__(self) -> str:
         return f"{self.path}:{self.line} {self.function or 'module'}: {self.change}"
 
@@ -41,6 +44,7 @@ class _Change(NamedTuple):
     node: ast.expr
     function: str
     instead: str
+    is_call: bool = False
 
 
 def of_file(root: Path, path: str) -> list[Mutant]:
@@ -51,7 +55,7 @@ def of_file(root: Path, path: str) -> list[Mutant]:
         starts.append(starts[-1] + len(line))
     seen: Counter[tuple[str, str]] = Counter()
     mutants = []
-    for node, function, instead in _changes(ast.parse(source), ()):
+    for node, function, instead, is_call in _changes(ast.parse(source), ()):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         begin = starts[node.lineno - 1] + node.col_offset
@@ -63,7 +67,7 @@ def of_file(root: Path, path: str) -> list[Mutant]:
             change += f" ({times})"
         written = _written(original, instead)
         whole = (source[:begin] + written.encode() + source[end:]).decode()
-        mutants.append(Mutant(path, node.lineno, function, change, whole))
+        mutants.append(Mutant(path, node.lineno, function, change, whole, is_call))
     return mutants
 
 
@@ -86,13 +90,13 @@ def _changes(node: ast.AST, within: tuple[str, ...]) -> Iterator[_Change]:
         for instead in _instead(condition):
             yield _Change(condition, function, instead)
     if isinstance(node, ast.Expr) and _is_guard(node.value):
-        yield _Change(node.value, function, "None")
+        yield _Change(node.value, function, "None", is_call=True)
     if (
         isinstance(node, ast.keyword)
         and node.arg == "lock"
         and isinstance(node.value, ast.Constant)
     ):
-        yield _Change(node.value, function, str(not node.value.value))
+        yield _Change(node.value, function, str(not node.value.value), is_call=True)
     if isinstance(node, _NESTING):
         is_function = not isinstance(node, ast.ClassDef)
         within = (*within, node.name, "<locals>") if is_function else (*within, node.name)
