@@ -3,7 +3,11 @@
 import json
 from collections.abc import Awaitable, Callable
 
+import pytest
+
+from teamvars.domain.audit import AuditQuery
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
+from teamvars.domain.errors import Refusal
 from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
 from teamvars.domain.preconditions import ANY_VERSION
@@ -210,3 +214,35 @@ async def test_a_request_that_changes_nothing_writes_nothing(own_calls: Calls) -
     assert await refusal_of(own_calls.create()) == "key_taken"
     assert await refusal_of(own_calls.create("reader")) == "forbidden"
     assert await dump(own_calls.services.database) == unchanged
+
+
+async def test_what_no_entry_has_and_nothing_was_called_is_told_all_at_once(calls: Calls) -> None:
+    await calls.create()
+    query = AuditQuery(
+        stream="ws-none",
+        actor="nobody",
+        action="none.done",
+        request="req-none",
+        subject="nothing",
+        workspace="none/none",
+        team="none/none",
+        organization="none",
+    )
+    with pytest.raises(Refusal) as refusal:
+        await calls.services.audit.find(10, query)
+    told = "\n".join(fault.detail for fault in refusal.value.faults)
+    for thing in (
+        "There is no stream ws-none.",
+        "Nobody is or was called nobody,",
+        "No entry has the action none.done.",
+        "No entry is of the request req-none.",
+        "Nothing is or was called nothing,",
+        "There is and was no workspace none/none;",
+        "There is and was no team none/none;",
+        "There is and was no organization none;",
+    ):
+        assert thing in told
+    by_operator = AuditQuery(actor="operator:nobody")
+    assert await refusal_of(calls.services.audit.find(10, by_operator)) == "not_found"
+    found, _ = await calls.services.audit.find(1, AuditQuery(actor=calls.named("owner")[0]))
+    assert [entry.action for entry in found] == ["variable.create"]
