@@ -153,8 +153,24 @@ async def test_who_is_no_owner_any_more_and_waits_for_the_organization_removes_n
     assert await calls.services.database.read(lambda tx: memberships.find(tx, removed))
 
 
+DISABLED = (
+    "UPDATE users SET disabled = 1 WHERE id = (SELECT user_id FROM memberships WHERE id = $1)"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ("DELETE FROM invitations WHERE membership_id = $1", "invalid_value"),
+        (DISABLED, "forbidden"),
+    ],
+    ids=["taken back", "disabled"],
+)
 async def test_who_accepts_by_a_link_that_is_taken_back_meanwhile_comes_to_nothing(
-    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+    both_nodes: tuple[Calls, Calls],
+    meanwhile: Callable[..., Awaitable[Awaitable[object]]],
+    change: str,
+    refused: str,
 ) -> None:
     calls, _ = both_nodes
     asked_for = Asked(f"{new_id('user')}@example.com", calls.tenant.organization)
@@ -165,13 +181,11 @@ async def test_who_accepts_by_a_link_that_is_taken_back_meanwhile_comes_to_nothi
         return calls.services.invitation_links.accept(by, secret_of(issued))
 
     async def take_back(ledger: Ledger) -> None:
-        await ledger.tx.execute(
-            "DELETE FROM invitations WHERE membership_id = $1", issued.membership.id
-        )
+        await ledger.tx.execute(change, issued.membership.id)
 
     organization = await organization_of(calls)
     asked = await meanwhile([organization, SYSTEM_STREAM], ask, take_back)
-    assert await refusal_of(asked) == "invalid_value"
+    assert await refusal_of(asked) == refused
     await still_invited(calls, issued.membership.id)
     question = "SELECT count(*) FROM tokens WHERE user_id = $1"
     assert await count(calls.services.database, question, issued.membership.user.id) == 0
