@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from teamvars.domain.audit import AuditQuery
+from teamvars.domain.audit import AuditQuery, Head
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.grants import AccessType
@@ -246,3 +246,38 @@ async def test_what_no_entry_has_and_nothing_was_called_is_told_all_at_once(call
     assert await refusal_of(calls.services.audit.find(10, by_operator)) == "not_found"
     found, _ = await calls.services.audit.find(1, AuditQuery(actor=calls.named("owner")[0]))
     assert [entry.action for entry in found] == ["variable.create"]
+
+
+async def test_a_head_that_was_kept_is_missed_once_its_entry_is_gone(own_calls: Calls) -> None:
+    await own_calls.create()
+    audit, network = own_calls.services.audit, own_calls.tenant.workspaces["network"]
+    kept = [head for head, holds in await audit.heads() if holds]
+    await own_calls.create(key="after")
+    assert (await audit.verify([*kept, Head(network, 0, bytes(32))]))[1] == []
+    (head,) = [one for one in kept if one.stream_id == network]
+    gone = Head(network, head.sequence + 2, head.link), Head(network, head.sequence, bytes(32))
+    for one in gone:
+        _, (found,) = await audit.verify([*kept, one])
+        assert (found.stream_id, found.sequence) == (network, one.sequence)
+        assert "a rollback" in found.reason
+
+
+async def test_an_export_has_each_entry_once_also_of_what_was_deleted_since(
+    own_calls: Calls,
+) -> None:
+    audit, tenant = own_calls.services.audit, own_calls.tenant
+    known: dict[str, int] = {}
+    exported = [entry async for entry in audit.export(known)]
+    assert [entry async for entry in audit.export(known)] == []
+    await own_calls.create()
+    path = f"/workspaces/{tenant.workspaces['payments']}"
+    assert (await tenant.call("owner", "DELETE", path)).status_code == 204
+    exported += [entry async for entry in audit.export(known)]
+    places = [(entry.stream_id, entry.sequence) for entry in exported]
+    every = [(entry.stream_id, entry.sequence) for entry in await audit.newest(10_000)]
+    assert sorted(places) == sorted(every)
+    assert len(set(places)) == len(places)
+    for stream in set(known):
+        own = [sequence for id_, sequence in places if id_ == stream]
+        assert own == sorted(own)
+        assert known[stream] == own[-1]
