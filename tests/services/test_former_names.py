@@ -193,6 +193,7 @@ async def test_operators_are_told_what_they_name_by_a_former_name_is_called_now(
             services.issued_tokens.revoke_of_organization(operator(), organization),
             services.operator_invitations.pending(organization),
             services.accounts.holders(organization, "network-new"),
+            services.directory.export([new(calls), organization]),
         ],
         f"There is no team {team}. It was renamed to crew-new.": [
             services.tokens.create(

@@ -3,7 +3,9 @@
 All refuse as not found, with the name: operators may know what there is.
 """
 
-from teamvars.domain.errors import there_is_no
+from collections.abc import Sequence
+
+from teamvars.domain.errors import Refusal, there_is_no
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team
@@ -12,13 +14,20 @@ from teamvars.storage import former_names, organizations, teams, workspaces
 from teamvars.storage.database import Transaction
 
 
+async def organizations_named(tx: Transaction, names: Sequence[str]) -> dict[str, Organization]:
+    """Organizations by their folded names. Refuses all that are not there at once."""
+    found = await organizations.find_all(tx, names)
+    missing = [name for name in names if fold(name) not in found]
+    if missing:
+        former = await former_names.every(tx)
+        told = [there_is_no(f"organization {name}", former.present(name)) for name in missing]
+        raise Refusal(*(fault for refusal in told for fault in refusal.faults))
+    return found
+
+
 async def organization(tx: Transaction, name: str) -> Organization:
     """An organization by its name."""
-    found = (await organizations.find_all(tx, [name])).get(fold(name))
-    if found is None:
-        former = await former_names.every(tx)
-        raise there_is_no(f"organization {name}", former.present(name))
-    return found
+    return (await organizations_named(tx, [name]))[fold(name)]
 
 
 async def team(tx: Transaction, within: Organization, name: str) -> Team:

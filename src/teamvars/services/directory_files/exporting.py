@@ -11,14 +11,13 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.errors import Refusal, there_is_no
 from teamvars.domain.names import fold, is_email
 from teamvars.domain.teams import Team
 from teamvars.domain.users import User
 from teamvars.services.directory_files import actual
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.people import People
-from teamvars.storage import organizations, users
+from teamvars.storage import operator_names, organizations, users
 from teamvars.storage.database import Transaction
 
 _WORDS: Mapping[str, FileAccess] = {access.value: access for access in FILE_ACCESS}
@@ -26,10 +25,9 @@ _WORDS: Mapping[str, FileAccess] = {access.value: access for access in FILE_ACCE
 
 async def export(tx: Transaction, names: Sequence[str]) -> Exported:
     """All users and organizations, or those named with the users in them, by name."""
-    found = await (organizations.find_all(tx, names) if names else organizations.every(tx))
-    missing = [there_is_no(f"organization {name}") for name in names if fold(name) not in found]
-    if missing:
-        raise Refusal(*(fault for refusal in missing for fault in refusal.faults))
+    found = await (
+        operator_names.organizations_named(tx, names) if names else organizations.every(tx)
+    )
     everybody = await users.every(tx)
     states = await actual.load(tx, found.values(), People(everybody))
     entries, unsaid = [], []
