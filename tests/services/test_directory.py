@@ -10,11 +10,12 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.grants import AccessType
+from teamvars.domain.grants import AccessType, GrantDraft
 from teamvars.domain.memberships import Status
 from teamvars.domain.teams import Visibility
 from teamvars.services.directory_files.files import Options
-from tests.services.calls import AS_WRITTEN, Calls, dump, refusal_of
+from teamvars.services.operator_invitations import Asked
+from tests.services.calls import AS_WRITTEN, Calls, caller, dump, refusal_of
 from tests.support.deployment import operator
 
 ACTIVE, INVITED = Status.ACTIVE, Status.INVITED
@@ -234,3 +235,33 @@ async def test_the_answer_has_the_ids_of_all_that_the_file_names(calls: Calls) -
     assert set(ids.teams) == {"owners", "Crew"}
     assert set(ids.memberships) == set(entry.members)
     assert set(first.users) == {user.username for user in directory.users}
+
+
+async def test_what_is_exported_changes_nothing_when_it_is_applied_and_tells_what_it_lacks(
+    own_calls: Calls,
+) -> None:
+    services, tenant = own_calls.services, own_calls.tenant
+    email = f"{tenant.organization}@example.com"
+    await services.operator_invitations.create(
+        operator(), Asked(email, tenant.organization), show=True
+    )
+    place = tenant.teams["crew"], tenant.workspaces["payments"]
+    draft = GrantDraft(team_id=place[0], workspace_id=place[1], access=AccessType.ADMIN)
+    await services.grants.create(caller(tenant, "owner"), draft)
+    (disabled,) = own_calls.named("disabled")
+    every = await services.directory.export([])
+    for names in ([], [tenant.organization]):
+        exported = await services.directory.export(names)
+        again = Options(prune=True)
+        assert (await services.directory.apply(operator(), exported.directory, again)).changes == ()
+        told = "\n".join(exported.unsaid)
+        assert len(exported.unsaid) == 3
+        assert "was only invited so far" in told
+        assert f"User {disabled} is disabled" in told
+        assert f"Team {tenant.organization}/crew has grants" in told
+        assert "(payments: admin)" in told
+    usernames = {user.username for user in exported.directory.users}
+    (outsider,) = own_calls.named("outsider")
+    assert outsider in {user.username for user in every.directory.users} - usernames
+    assert {name for one in exported.directory.organizations for name in one.members} >= usernames
+    assert len(every.directory.organizations) == 2
