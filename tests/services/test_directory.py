@@ -249,7 +249,7 @@ async def test_what_is_exported_changes_nothing_when_it_is_applied_and_tells_wha
     draft = GrantDraft(team_id=place[0], workspace_id=place[1], access=AccessType.ADMIN)
     await services.grants.create(caller(tenant, "owner"), draft)
     (disabled,) = own_calls.named("disabled")
-    every = await services.directory.export([])
+    exported = every = await services.directory.export([])
     for names in ([], [tenant.organization]):
         exported = await services.directory.export(names)
         again = Options(prune=True)

@@ -453,6 +453,12 @@ async def test_who_accepts_while_it_is_revoked_is_in_or_has_nothing(
 # Owners
 
 
+async def test_operators_resend_and_revoke_what_is_pending_and_nothing_else(calls: Calls) -> None:
+    commands, accepted = calls.services.operator_invitations, calls.tenant.memberships["reader"]
+    assert await refusal_of(commands.resend(operator(), accepted, show=True)) == "already_member"
+    assert await refusal_of(commands.revoke(operator(), accepted)) == "already_member"
+
+
 async def test_owners_resend_and_revoke_what_is_pending_and_nothing_else(calls: Calls) -> None:
     owner = caller(calls.tenant, "owner")
     active = calls.tenant.memberships["plain"]
