@@ -7,16 +7,18 @@ import asyncpg
 import pytest
 
 from teamvars import wiring
+from teamvars.domain.applies import ApplyDraft, ItemDraft
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.memberships import Status
 from teamvars.domain.preconditions import ANY_VERSION, Versions
+from teamvars.domain.teams import TeamDraft
 from teamvars.domain.variable_search import VariableSearch
 from teamvars.domain.variables import VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory_files.files import Options
 from teamvars.storage import access
 from teamvars.storage.database import Row, Transaction
-from tests.services.calls import Calls, caller, count
+from tests.services.calls import Calls, caller, count, draft
 from tests.storage.stores import fresh_postgres, words
 from tests.support.deployment import open_deployment, operator
 from tests.support.postgres import Postgres
@@ -236,3 +238,30 @@ async def test_what_is_made_while_its_lock_is_asked_for_is_locked_all_the_same(
                 await rival.close()
 
             await deployment.services.database.write(lock_it)
+
+
+async def make_team(calls: Calls, number: int) -> object:
+    owner, organization = caller(calls.tenant, "owner"), calls.tenant.organization
+    return await calls.services.teams.create(owner, organization, TeamDraft(name=f"t{number}"))
+
+
+async def make_workspace(calls: Calls, number: int) -> object:
+    owner, organization = caller(calls.tenant, "owner"), calls.tenant.organization
+    made = WorkspaceDraft(name=f"w{number}")
+    return await calls.services.workspaces.create(owner, organization, made)
+
+
+async def apply_one(calls: Calls, number: int) -> object:
+    place = caller(calls.tenant, "writer"), calls.tenant.workspaces["network"]
+    wanted = ApplyDraft([ItemDraft(draft(key=f"key-{number}"))])
+    return await calls.services.applies.apply(*place, wanted, ANY_VERSION)
+
+
+@pytest.mark.parametrize("change", [make_team, make_workspace, apply_one])
+async def test_many_who_change_different_things_in_one_place_at_once_all_do(
+    both_nodes: tuple[Calls, Calls], change: Callable[[Calls, int], Awaitable[object]]
+) -> None:
+    asked = (change(both_nodes[number % 2], number) for number in range(CALLERS))
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert words(*outcomes) == ["done"] * CALLERS
+    assert await both_nodes[0].tenant.deployment.audit_holds()
