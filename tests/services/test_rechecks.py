@@ -72,14 +72,19 @@ async def waits(url: str, asked: asyncio.Task[object]) -> None:
     assert not asked.done(), "it waits for the lock"
 
 
+@pytest.mark.parametrize("change", ["create", "update"])
 async def test_who_loses_a_grant_and_waits_for_the_workspace_changes_nothing(
-    both_nodes: tuple[Calls, Calls], meanwhile: Callable[..., Awaitable[Awaitable[object]]]
+    both_nodes: tuple[Calls, Calls],
+    meanwhile: Callable[..., Awaitable[Awaitable[object]]],
+    change: str,
 ) -> None:
     calls, _ = both_nodes
     tenant, variable = calls.tenant, await calls.create(value="before")
     workspace, writers = tenant.workspaces["network"], tenant.teams["writers"]
 
     def ask() -> Coroutine[Any, Any, object]:
+        if change == "create":
+            return calls.create("writer", key="made")
         return calls.services.variables.update(
             caller(tenant, "writer"), workspace, variable.id, VariableDraft(value="x"), ANY_VERSION
         )
