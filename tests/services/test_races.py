@@ -10,6 +10,7 @@ from teamvars import wiring
 from teamvars.domain.applies import ApplyDraft, ItemDraft
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.memberships import Status
+from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.preconditions import ANY_VERSION, Versions
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.variable_search import VariableSearch
@@ -257,7 +258,19 @@ async def apply_one(calls: Calls, number: int) -> object:
     return await calls.services.applies.apply(*place, wanted, ANY_VERSION)
 
 
-@pytest.mark.parametrize("change", [make_team, make_workspace, apply_one])
+async def create_one(calls: Calls, number: int) -> object:
+    return await calls.create("writer", key=f"key-{number}")
+
+
+async def change_organization(calls: Calls, number: int) -> object:
+    owner, organization = caller(calls.tenant, "owner"), calls.tenant.organization
+    changed = OrganizationDraft(email=f"{number}@example.com")
+    return await calls.services.organizations.update(owner, organization, changed)
+
+
+@pytest.mark.parametrize(
+    "change", [make_team, make_workspace, apply_one, create_one, change_organization]
+)
 async def test_many_who_change_different_things_in_one_place_at_once_all_do(
     both_nodes: tuple[Calls, Calls], change: Callable[[Calls, int], Awaitable[object]]
 ) -> None:
