@@ -10,14 +10,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from teamvars import wiring
-from teamvars.domain.audit import SYSTEM_STREAM, Break
+from teamvars.domain.audit import SYSTEM_STREAM, Break, Event
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.grants import AccessType
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
 from teamvars.services.accounts import Disabling
 from teamvars.services.diagnosis import Diagnosis
-from teamvars.services.trails import Alarm
+from teamvars.services.trails import Alarm, Trail
+from teamvars.storage import streams
+from teamvars.storage.database import Transaction
 from tests.services.altered_trails import Place, cut, execute, wipe
 from tests.services.calls import Calls, dump, refusal_of
 from tests.storage.stores import fresh_postgres, fresh_sqlite
@@ -454,3 +456,28 @@ def test_the_log_has_each_altered_stream_once_and_what_is_remembered_for_that_ha
         alarm.raise_for(f"ws-{most}")
         alarm.raise_for("ws-0")  # it was forgotten
     assert [line["stream"] for line in lines] == [f"ws-{most}", "ws-0"]
+
+
+async def test_where_a_row_was_put_back_only_a_request_goes_on_that_does_nothing_but_take_away(
+    calls: Calls,
+) -> None:
+    database, by = calls.services.database, operator()
+    stream, team = calls.tenant.workspaces["network"], calls.tenant.teams["crew"]
+    place = await Place.of(database, stream)
+    await calls.create(key="later")
+    await place.put_back(database, stream)
+    gives = by.event("member.add", team, {"organization-memberships": []}, 1)
+    takes = by.event("grant.remove", stream, {"workspaces": []}, 1)
+
+    async def recorded(*events: Event) -> None:
+        async def body(tx: Transaction) -> None:
+            locked = await streams.lock(tx, [stream, team])
+            trail = Trail(tx, Chain(calls.node.keys))
+            for event in events:
+                await trail.extend(trail.check(locked[event.subject_id]), [event])
+
+        await database.write(body)
+
+    await recorded(takes)
+    assert await refusal_of(recorded(gives, takes)) == "trail_altered"
+    assert await refusal_of(recorded(takes, gives)) == "trail_altered"
