@@ -281,7 +281,7 @@ class _Court:
                         yield trial, Verdict.UNTRIED
                     continue
                 trial, killers = self._ended(scratch)
-                if not killers:
+                if killers is None:
                     yield trial, Verdict.SURVIVED
                 elif all(self._is_sound(id_, run, scratch) for id_ in killers):
                     yield trial, Verdict.KILLED
@@ -292,9 +292,9 @@ class _Court:
         pid = _fork(partial(_alone, partial(run, trial.mutant, trial.tests), scratch))
         self._running[pid] = trial, time.monotonic()
 
-    def _ended(self, scratch: str) -> tuple[_Trial, Sequence[str]]:
+    def _ended(self, scratch: str) -> tuple[_Trial, Sequence[str] | None]:
         """Waits for one of the processes, and ends one that takes too long. Returns the tests that
-        have failed in it; all, where it does not say which.
+        have failed in it, none where it hung or broke; None: all have passed.
         """
         while True:
             for pid, (trial, started) in list(self._running.items()):
@@ -305,7 +305,7 @@ class _Court:
                 if ended:
                     del self._running[pid]
                     failed = _cleared(Path(scratch, str(pid)))
-                    return trial, (failed or trial.tests) if status else ()
+                    return trial, failed if status else None
             time.sleep(0.01)
 
     def _is_sound(self, test: str, run: _Run, scratch: str) -> bool:
