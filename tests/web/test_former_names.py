@@ -66,7 +66,9 @@ async def test_a_name_that_another_organization_has_taken_is_no_oracle(tenant: T
     """Whoever does not see that one hears the same as if it were not there."""
     name = await rename_organization(tenant)
     old = f"/organizations/{tenant.organization}"
-    before = await told(tenant, "plain", old)
+    hint = f"{NOBODYS} The organization is called {name} now."
+    asked = [old + below for below in ("", "/vars", "/workspaces/network")]
+    assert [await told(tenant, "plain", path) for path in asked] == [hint] * 3
     made = await tenant.call(
         "admin",
         "POST",
@@ -79,11 +81,10 @@ async def test_a_name_that_another_organization_has_taken_is_no_oracle(tenant: T
         },
     )
     assert made.status_code == 201, made.text
-    assert (
-        await told(tenant, "plain", old)
-        == before
-        == f"{NOBODYS} The organization is called {name} now."
-    )
+    workspace = {"data": {"type": "workspaces", "attributes": {"name": "network"}}}
+    there = await tenant.call("admin", "POST", f"{old}/workspaces", workspace)
+    assert there.status_code == 201, there.text
+    assert [await told(tenant, "plain", path) for path in asked] == [hint] * 3
     assert (await tenant.call("admin", "GET", old)).json()["data"]["id"] == tenant.organization
 
 
