@@ -30,20 +30,27 @@ STAMP = VENV / "installed"
 BASE_PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 TERMINAL = sys.stdout.isatty()
 
-CHECKS = (
-    "ruff check",
-    "ruff format --check",
-    "mypy",
-    "lint-imports --no-logo",
-    "pytest -n 2 --dist worksteal --durations 10",
-)
+CHECKS = ("ruff check", "ruff format --check", "mypy", "lint-imports --no-logo")
+# More workers than most hosts have processors: many tests wait for servers of theirs.
+TESTS = "pytest -n 4 --dist worksteal --durations 10"
+# Where nothing is started: no server, no browser, no command. Without PostgreSQL, and without the
+# few tests that try thousands of documents or wait for linters.
+QUICK = "decisions domain hcl mail openapi security services storage variable_files web"
+EXTENTS = {
+    "whole": [TESTS],
+    "quick": [
+        f"{TESTS} -k 'not (postgres or fuzz or linter or costs)' "
+        + " ".join(f"tests/{room}" for room in QUICK.split())
+    ],
+    "long": [TESTS, "pytest -m long"],
+}
 
 
 def main() -> int:
     """Run the command named on the command line and return its exit code."""
     name, *arguments = sys.argv[1:] or ["help"]
     if name not in COMMANDS:
-        print(__doc__, *(f"    {name:8}{text}" for name, (text, _) in COMMANDS.items()), sep="\n")
+        print(__doc__, *(f"    {name:12}{text}" for name, (text, _) in COMMANDS.items()), sep="\n")
         return 0 if name in ("help", "-h", "--help") else 2
     os.chdir(ROOT)
     # uv trusts what this machine trusts, as pip does: networks may have authorities of their own.
@@ -76,13 +83,22 @@ def setup(arguments: Sequence[str]) -> int:
 
 
 def check(arguments: Sequence[str]) -> int:
-    """Run every check, also after one has failed; `arguments` go to pytest. Fails if any did."""
+    """Run every check, also after one has failed; `arguments` go to pytest. Fails if any did.
+
+    `--quick` runs what needs neither PostgreSQL nor a process of its own, `--long` the long fault
+    runs as well.
+    """
+    parser = argparse.ArgumentParser(prog="dev.py check", add_help=False, allow_abbrev=False)
+    extent = parser.add_mutually_exclusive_group()
+    for name in ("quick", "long"):
+        extent.add_argument(f"--{name}", action="store_const", const=name, dest="extent")
+    options, others = parser.parse_known_args(arguments)
     install("dev")
     rows, failed = [], 0
-    for command in CHECKS:
+    for command in (*CHECKS, *EXTENTS[options.extent or "whole"]):
         heading(command)
         started = time.monotonic()
-        more = arguments if command.startswith("pytest") else ()
+        more = others if command.startswith("pytest") else ()
         good = call([*words(command), *more]) == 0
         failed += not good
         verdict = bold("ok    ", 32) if good else bold("FAILED", 31)
@@ -107,7 +123,8 @@ def lock(arguments: Sequence[str]) -> int:
     bootstrap()
     # Fixed: the default heading repeats the command line, and with it this machine's paths.
     options = "--quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url"
-    options += " --no-emit-package teamvars-cli"  # a part of these sources
+    for part in ("teamvars-hcl", "teamvars-cli"):  # of these sources
+        options += f" --no-emit-package {part}"
     heading_line = ["--custom-compile-command", "python3 dev.py lock"]
     for name, sources in SOURCES.items():
         target = f"requirements/{name}.txt"
@@ -128,7 +145,10 @@ SOURCES = {
 
 COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
     "demo": ("start a throw-away server with sample data", partial(run, "runtime", "teamvars dev")),
-    "check": ("all that a change must pass; arguments go to pytest", check),
+    "check": (
+        "all that a change must pass; --quick: in two minutes, --long: and all fault runs",
+        check,
+    ),
     "test": ("the tests alone; arguments go to pytest", partial(run, "dev", "pytest")),
     "faults": (
         "kill servers and databases 200 times, and other long fault runs; --only NAME",
@@ -160,6 +180,11 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
     "jobs": (
         "count keystrokes and requests of five jobs, by command, by curl and by pytfe",
         partial(run, "dev", "python -m bench.jobs"),
+    ),
+    "size": ("how much source there is, room by room", partial(run, "dev", "python -m tools.size")),
+    "trace": (
+        "count the files and functions that requests pass; --show lists them",
+        partial(run, "dev", "python -m tools.trace"),
     ),
     "session": (
         "record docs/session.svg: commands on a terminal, against a service",

@@ -10,9 +10,9 @@ from typing import Any
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.security.tokens import hash_token
+from teamvars.time_limits import TimeLimits
 from teamvars.web.http.admission import Admission
 from teamvars.web.http.request import Request
-from teamvars.web.http.time_limits import TimeLimits
 
 REQUESTS = 200_000
 ROUNDS = 7

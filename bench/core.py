@@ -123,21 +123,19 @@ class Counter:
 
     def __init__(self, database: Database) -> None:
         self.transactions = self.statements = 0
-        for name in ("read", "query", "write"):
+        for name in ("read", "query", "write", "batch"):
             setattr(database, name, self._counted(getattr(database, name), name != "query"))
-        # Alone in its transaction, by the `write` that counts already.
-        setattr(database, "change", lambda _, body: database.write(body))  # noqa: B010
 
     def _counted(
         self, run: Callable[..., Coroutine[Any, Any, T]], is_transaction: bool
     ) -> Callable[..., Coroutine[Any, Any, T]]:
-        async def counted(body: Body[T], **more: Any) -> T:
+        async def counted(body: Body[T], *args: Any, **more: Any) -> T:
             self.transactions += is_transaction
 
             async def with_counting(tx: Transaction) -> T:
                 return await body(ObservedTransaction(tx, self._count))
 
-            return await run(with_counting, **more)
+            return await run(with_counting, *args, **more)
 
         return counted
 

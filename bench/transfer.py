@@ -10,15 +10,15 @@ from teamvars import wiring
 from teamvars.domain.access import Caller, WrappedKey
 from teamvars.domain.audit import HeldStream
 from teamvars.domain.ids import new_id, new_version_id
-from teamvars.domain.tokens import Token
-from teamvars.domain.variables import Category, Variable, value_size
+from teamvars.domain.tokens import HashedToken, Token
+from teamvars.domain.variables import StoredVariable, Variable
+from teamvars.kernel.variables import Category, value_size
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import DataKey, Sealer
 from teamvars.security.tokens import hash_token, new_token
-from teamvars.storage import streams, tokens, variables
+from teamvars.storage import streams, tables, variables
 from teamvars.storage.database import Transaction
-from teamvars.storage.variables import StoredVariable
 
 _SENSITIVE_EVERY = 10
 _KEPT_BY_MIGRATIONS = "schema_migrations"
@@ -50,7 +50,8 @@ class Bulk:
         stream = await self._locked(organization_id)
         for _ in range(count):
             token = Token(new_id("at"), "organization", organization_id, self._now, None, None)
-            await tokens.insert(self._tx, token, hash_token(new_token(token.owner_kind)))
+            hashed = HashedToken(token, hash_token(new_token(token.owner_kind)))
+            await self._tx.write_each(tables.inserting(hashed, self._now).part)
             details = {"owner": f"organization {organization_id}", "expires-at": None}
             event = self._caller.event("token.create", token.id, details, self._now)
             entry, stream = self._chain.extend(stream, event)
@@ -69,7 +70,9 @@ class Bulk:
             plain = value(workspace_id, n)
             sealed = data_key.seal(plain, variable)
             size = value_size(plain)
-            await variables.insert(self._tx, StoredVariable(variable, sealed, size))
+            await self._tx.write_each(
+                variables.inserting(StoredVariable(variable, sealed, size)).part
+            )
             details = {
                 "key": variable.key,
                 "category": variable.category.value,

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from uuid import uuid4
 
@@ -14,6 +16,7 @@ from teamvars.domain.audit_actions import ACTIONS
 from teamvars.web.http import failures
 from tests.support.commands import Host
 from tests.support.deployment import Deployment, open_deployment
+from tests.support.memory import folder_in_memory
 from tests.support.postgres import LocalPostgres, Postgres
 from tests.support.served_deployment import ServedDeployment, serve_deployment
 from tests.support.tenant import Tenant, build_tenant
@@ -33,9 +36,19 @@ POSTGRES_URL = "TEAMVARS_TEST_POSTGRES_URL"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start one server for all workers of pytest-xdist, which inherit the environment."""
+    """Start one server for all workers of pytest-xdist, which inherit the environment.
+
+    What tests write goes to memory where there is room: most of it is synced and soon gone. They
+    start hundreds of interpreters: what one compiles is kept for the next, whatever the environment
+    says of it.
+    """
     # Who starts the check in the background has it ignore Ctrl-C, and with it all it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+    if "TMPDIR" not in os.environ and (folder := folder_in_memory()):
+        os.environ["TMPDIR"] = str(folder)
+        tempfile.tempdir = None  # or it stays where it was first looked for
     if config.getoption("numprocesses", None) and POSTGRES_URL not in os.environ:
         server = LocalPostgres()
         config.add_cleanup(server.stop)

@@ -19,7 +19,7 @@ import yaml
 from teamvars import __version__
 from teamvars.cli.commands import CLIENT
 from tests.support.commands import Host
-from tests.support.environments import locked_environment
+from tests.support.environments import environment_with, locked_environment
 from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment
 from tests.support.server import end_group, free_port, is_ready
@@ -28,7 +28,8 @@ from tools.release import DISTRIBUTIONS
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 SOURCES = ROOT / "src"
-NAMES = ("teamvars_cli", "teamvars")
+NAMES = ("teamvars_hcl", "teamvars_cli", "teamvars")
+"""Of the distributions; each needs those before it."""
 NAME = f"teamvars-{__version__}"
 
 
@@ -48,7 +49,7 @@ def run(*command: object, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with both source distributions, and the wheels that were built from them."""
+    """The folder with the source distributions, and the wheels that were built from them."""
     folder = tmp_path_factory.mktemp("built")
     build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
     for project in DISTRIBUTIONS:
@@ -81,16 +82,37 @@ def test_the_wheels_share_no_file_and_together_have_every_one(built: Path) -> No
         assert metadata["Author"] == "The teamvars authors"
         assert license_ == (ROOT / "LICENSE").read_bytes()
         contents.append({one for one in names if one.startswith("teamvars/")})
-    client, server = contents
     ours = {path for path in SOURCES.rglob("*") if path.is_file() and path.suffix != ".pyc"}
-    assert client.isdisjoint(server)
-    assert {str(path.relative_to(SOURCES)) for path in ours} <= client | server
+    together = set().union(*contents)
+    assert sum(map(len, contents)) == len(together)
+    assert {str(path.relative_to(SOURCES)) for path in ours} <= together
 
 
-def test_the_server_asks_for_the_client_of_its_own_version(built: Path) -> None:
-    with zipfile.ZipFile(wheel(built)) as opened:
-        metadata = BytesParser().parsebytes(opened.read(f"{NAME}.dist-info/METADATA"))
-    assert f"teamvars-cli=={__version__}" in metadata.get_all("Requires-Dist", [])
+def required(built: Path, name: str) -> list[str]:
+    """What a wheel is said to need."""
+    with zipfile.ZipFile(wheel(built, name)) as opened:
+        info = f"{name}-{__version__}.dist-info"
+        metadata = BytesParser().parsebytes(opened.read(f"{info}/METADATA"))
+    return metadata.get_all("Requires-Dist", [])
+
+
+def test_each_asks_for_those_below_it_in_its_own_version(built: Path) -> None:
+    for number, name in enumerate(NAMES):
+        ours = {one for one in required(built, name) if one.startswith("teamvars")}
+        assert ours == {f"{one.replace('_', '-')}=={__version__}" for one in NAMES[:number]}
+
+
+def test_the_language_alone_does_what_its_readme_shows(built: Path, tmp_path: Path) -> None:
+    needed = [re.split(r"[^\w-]", one)[0] for one in required(built, "teamvars_hcl")]
+    assert set(needed) == {"msgspec", "pyyaml"}
+    python = environment_with(tmp_path, needed)
+    install(python, wheel(built, "teamvars_hcl"))
+    readme = ROOT / "packages" / "teamvars-hcl" / "README.md"
+    run(python, "-m", "doctest", readme, folder=tmp_path)
+    (package,) = python.parent.parent.glob("lib/python3*/site-packages/teamvars")
+    modules = {f"teamvars.{file.parent.name}.{file.stem}" for file in package.glob("*/[a-z]*.py")}
+    assert {module.split(".")[1] for module in modules} == {"hcl", "kernel", "variable_files"}
+    run(python, "-c", f"import {', '.join(modules)}", folder=tmp_path)
 
 
 def test_the_source_distribution_has_the_documents_and_no_test_and_no_store(built: Path) -> None:
@@ -104,7 +126,7 @@ def test_the_client_alone_needs_nothing_of_the_server(
     built: Path, tmp_path: Path, served: ServedDeployment
 ) -> None:
     python = locked_environment(tmp_path, "client")
-    install(python, wheel(built, "teamvars_cli"))
+    install(python, wheel(built, "teamvars_hcl"), wheel(built, "teamvars_cli"))
     packages = {path.name for path in python.parent.parent.glob("lib/python3*/site-packages/*")}
     assert packages.isdisjoint({"granian", "asyncpg", "apsw", "uvloop"})
 
@@ -134,7 +156,7 @@ def test_the_wheel_serves_with_nothing_beside_it_but_what_is_locked(
     built: Path, tmp_path: Path
 ) -> None:
     python = locked_environment(tmp_path)
-    install(python, wheel(built, "teamvars_cli"), wheel(built))
+    install(python, *(wheel(built, name) for name in NAMES))
 
     teamvars = python.with_name("teamvars")
     assert run(teamvars, "--version", folder=tmp_path) == f"teamvars {__version__}\n"
@@ -152,7 +174,7 @@ def test_the_wheel_serves_with_nothing_beside_it_but_what_is_locked(
         )
     try:
         deadline = time.monotonic() + HANGS
-        while not is_ready(url, True):
+        while not is_ready(url):
             assert server.poll() is None, (tmp_path / "log").read_text()
             assert time.monotonic() < deadline
             time.sleep(0.02)

@@ -10,22 +10,24 @@ import msgspec
 import pytest
 import yaml
 
-from teamvars import cli, settings, variable_files
-from teamvars.cli.commands import CLIENT, OPERATOR
-from teamvars.cli.operator import directory_file, directory_yaml
-from teamvars.cli.variables import CLIENT_VARIABLES
+from teamvars import fair_slots, settings, variable_files
+from teamvars.cli import program
+from teamvars.cli.commands import CLIENT, CLIENT_VARIABLES, OPERATOR
+from teamvars.cli.operator import directory_file
+from teamvars.cli.operator.directory import document as file_of
 from teamvars.domain import (
     applies,
     invitations,
+    key_names,
     names,
     repeats,
-    secret_names,
     team_members,
     tokens,
     variable_search,
     variables,
 )
 from teamvars.domain.errors import Code
+from teamvars.kernel.variables import MAX_KEY_CHARACTERS, MAX_VALUE_BYTES
 from teamvars.services import audit_pages, parsed_files
 from teamvars.storage.variable_search import MAX_LOOKED_AT
 from teamvars.variable_files import findings
@@ -33,7 +35,6 @@ from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.http import (
     cursors,
     errors,
-    fair_slots,
     idempotency,
     json_body,
     json_items,
@@ -87,7 +88,7 @@ def commands() -> set[tuple[str, ...]]:
         for name, below in getattr(command, "commands", {}).items():
             walk(below, (*words, name))
 
-    walk(cli.app, ())
+    walk(program.app, ())
     return found
 
 
@@ -232,7 +233,7 @@ def test_every_code_the_contract_names_exists() -> None:
 @pytest.mark.parametrize("document", [CONTRACT, ROOT / "docs/cli.md"], ids=lambda path: path.name)
 def test_the_names_that_say_a_secret_are_all_told(document: Path) -> None:
     told = re.findall(r"`(\*[A-Z_]+\*)`", document.read_text())
-    assert tuple(told) == secret_names.SECRET_NAMES
+    assert tuple(told) == key_names.SECRET_NAMES
 
 
 def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
@@ -242,9 +243,9 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
     quota = settings.load().quota
     longest = next(n for n in range(1000) if not names.is_name("a" * (n + 1)) and n > 0)
     assert list(told.values()) == [
-        variables.MAX_KEY_CHARACTERS,
+        MAX_KEY_CHARACTERS,
         variables.MAX_DESCRIPTION_CHARACTERS,
-        variables.MAX_VALUE_BYTES,
+        MAX_VALUE_BYTES,
         quota.variables,
         quota.value_bytes,
         longest,
@@ -322,9 +323,9 @@ def test_the_tour_shows_what_the_readme_says(dev: Dev) -> None:
     assert seen.count("invitation_not_accepted") == 1
 
 
-def test_a_shell_reads_the_environment_file_of_the_readme_whole(tmp_path: Path) -> None:
-    text = (ROOT / "README.md").read_text()
-    (block,) = re.findall(r"```ini\n(# /etc/teamvars/environment.*?)```", text, re.DOTALL)
+def test_a_shell_reads_the_environment_file_whole(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "operating.md").read_text()
+    block = re.findall(r"```ini\n(# /etc/teamvars/environment.*?)```", text, re.DOTALL)[0]
     (tmp_path / "environment").write_text(block)
     script = 'set -a; . ./environment; printf %s "$TEAMVARS_DATABASE_URL"'
     url = subprocess.check_output(["/usr/bin/env", "bash", "-c", script], cwd=tmp_path, text=True)
@@ -335,7 +336,7 @@ def test_the_directory_file_of_the_operators_document_has_every_key(tmp_path: Pa
     blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/operating.md").read_text(), re.DOTALL)
     (path := tmp_path / "directory.yaml").write_text(blocks[0])
     directory = directory_file.read(path)
-    assert directory_yaml.document(directory) == yaml.safe_load(blocks[0])
+    assert file_of(directory) == yaml.safe_load(blocks[0])
     (team,) = directory.organizations[0].teams
     assert None not in msgspec.structs.astuple(team)
 
@@ -345,3 +346,7 @@ def test_no_line_of_prose_is_longer_than_100_characters(name: str) -> None:
     prose = re.sub(r"^```.*?^```", "", (ROOT / name).read_text(), flags=re.DOTALL | re.MULTILINE)
     lines = [line for line in prose.splitlines() if not line.startswith(("|", "    "))]
     assert [line for line in lines if len(line) > 100] == []
+
+
+def test_the_readme_is_a_front_door() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 160

@@ -22,7 +22,7 @@ from tests.test_documents import DOCUMENTS, ROOT
 BLOCK = re.compile(r"^([^\n]*)\n```(?:sh|bash|shell|console)\n(.*?)```", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!-- (tour|api|cli|curl|pipeline|sqlite|postgres|not run: .+) -->")
 SERVE = "teamvars serve\n"
-README = ROOT / "README.md"
+OPERATING = ROOT / "docs" / "operating.md"
 
 __all__ = ["dev"]
 
@@ -54,7 +54,7 @@ def test_every_block_of_shell_is_run_or_says_why_not(document: Path) -> None:
 
 
 class FirstStart:
-    """A host on which nothing is but the program, and what the README has somebody type there."""
+    """A host with nothing but the program, and what the document has somebody type there."""
 
     def __init__(self, folder: Path, replaced: dict[str, str]) -> None:
         self._folder = folder
@@ -94,7 +94,7 @@ class FirstStart:
             )
         try:
             deadline = time.monotonic() + HANGS
-            while not is_ready(f"http://127.0.0.1:{self._port}", True):
+            while not is_ready(f"http://127.0.0.1:{self._port}"):
                 assert process.poll() is None, out.read_text()
                 assert time.monotonic() < deadline, out.read_text()
                 time.sleep(0.05)
@@ -103,22 +103,22 @@ class FirstStart:
             end_group(process)
 
 
-def test_the_first_start_on_sqlite_goes_as_the_readme_says(tmp_path: Path) -> None:
+def test_the_first_start_on_sqlite_goes_as_the_document_says(tmp_path: Path) -> None:
     start = FirstStart(tmp_path, {})
-    first, second = blocks(README, "sqlite")
+    first, second = blocks(OPERATING, "sqlite")
     for _ in start.serve(first):
         assert '"name":"network"' in start.type(second)
     assert (tmp_path / "alice.token").stat().st_mode & 0o077 == 0
     assert not re.search(r"^umask", first, re.MULTILINE), "the shell makes files as before"
 
 
-def test_the_first_start_on_postgresql_goes_as_the_readme_says(
+def test_the_first_start_on_postgresql_goes_as_the_document_says(
     tmp_path: Path, postgres: Postgres
 ) -> None:
     postgres.create_database(name := f"first-{uuid4()}")
     for folder in ("etc", "lib"):
         (tmp_path / folder).mkdir(mode=0o700)
-    text = README.read_text()
+    text = OPERATING.read_text()
     settings = re.search(r"```ini\n# /etc/teamvars/environment.*?\n(.*?)```", text, re.DOTALL)
     assert settings is not None
     lines = re.sub(
@@ -128,7 +128,7 @@ def test_the_first_start_on_postgresql_goes_as_the_readme_says(
         flags=re.MULTILINE,
     )
     (tmp_path / "etc" / "environment").write_text(lines)
-    directory = re.search(r"<<'END'\n(.*?)END\n", blocks(README, "sqlite")[0], re.DOTALL)
+    directory = re.search(r"<<'END'\n(.*?)END\n", blocks(OPERATING, "sqlite")[0], re.DOTALL)
     assert directory is not None
     (tmp_path / "lib" / "directory.yaml").write_text(directory[1])
     replaced = {
@@ -138,7 +138,7 @@ def test_the_first_start_on_postgresql_goes_as_the_readme_says(
         "teamvars doctor": "{ teamvars doctor || test $? = 1; }",
     }
     start = FirstStart(tmp_path, replaced)
-    for _ in start.serve(*blocks(README, "postgres")):
+    for _ in start.serve(*blocks(OPERATING, "postgres")):
         printed = (tmp_path / "printed").read_text()
         assert re.search(r"^tvu_\w{49}$", printed, re.MULTILINE)
     postgres.drop_database(name)

@@ -53,6 +53,8 @@ def test_a_release_is_a_commit_with_a_tag_and_files_that_say_its_number(
     assert {file.name for file in files} == {
         "teamvars-9.1.0.tar.gz",
         "teamvars-9.1.0-py3-none-any.whl",
+        "teamvars_hcl-9.1.0.tar.gz",
+        "teamvars_hcl-9.1.0-py3-none-any.whl",
         "teamvars_cli-9.1.0.tar.gz",
         "teamvars_cli-9.1.0-py3-none-any.whl",
     }

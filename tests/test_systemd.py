@@ -1,4 +1,4 @@
-"""The systemd unit of the README: how little it leaves the service, and that this is enough."""
+"""The systemd unit of docs/operating.md: it leaves the service little, and that is enough."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from tests.storage.stores import fresh_postgres
 from tests.support.confined import ConfinedHost, can_confine
 from tests.support.server import Server
 
-README = Path(__file__).parent.parent / "README.md"
+OPERATING = Path(__file__).parent.parent / "docs" / "operating.md"
 MOST = 30
 """Tenths of what `systemd-analyze security` calls exposure."""
 JSON_API = {"Content-Type": "application/vnd.api+json"}
@@ -21,9 +21,8 @@ JSON_API = {"Content-Type": "application/vnd.api+json"}
 
 def unit() -> str:
     """Its text."""
-    found = re.search(
-        r"```ini\n# /etc/systemd/system/teamvars.service\n(.*?)```", README.read_text(), re.DOTALL
-    )
+    text = OPERATING.read_text()
+    found = re.search(r"```ini\n# /etc/systemd/system/teamvars.service\n(.*?)```", text, re.DOTALL)
     assert found is not None
     return found[1]
 

@@ -1,5 +1,5 @@
 """What the builds add: the commit that they are made from, for `teamvars --version` to say, and
-that the server needs the client of the same version.
+that each part of the package needs those below it in the same version.
 """
 
 import runpy
@@ -10,18 +10,19 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-_CLIENT = "teamvars-cli"
+_LOWEST = "teamvars-hcl"
+"""The part that the others need: its wheel says what version all are."""
 _PACKAGES = {"sdist": "src/teamvars", "wheel": "teamvars"}
 """Where the package is in what is built."""
 
 
-class ClientHook(MetadataHookInterface):
-    """Adds the client to what pyproject.toml says that the server needs."""
+class PartsHook(MetadataHookInterface):
+    """Adds the other `parts` that a part needs to its `dependencies`."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """No other version: each has a half of one package."""
-        client = f"{_CLIENT}=={metadata['version']}"
-        metadata["dependencies"] = [client, *self.config["dependencies"]]
+        """No other version: they are parts of one package."""
+        parts = [f"{part}=={metadata['version']}" for part in self.config["parts"]]
+        metadata["dependencies"] = [*parts, *self.config["dependencies"]]
 
 
 class CommitHook(BuildHookInterface[Any]):
@@ -32,8 +33,8 @@ class CommitHook(BuildHookInterface[Any]):
         source = Path(self.root, "src", "teamvars")
         versions = runpy.run_path(str(source / "versions.py"))
         name, commit = versions["COMMIT_FILE"], versions["known_commit"]()
-        is_other_half = self.target_name == "wheel" and self.metadata.name != _CLIENT
-        if version == "editable" or commit is None or (source / name).exists() or is_other_half:
+        is_elsewhere = self.target_name == "wheel" and self.metadata.name != _LOWEST
+        if version == "editable" or commit is None or (source / name).exists() or is_elsewhere:
             return
         self._folder = TemporaryDirectory()
         file = Path(self._folder.name) / name

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
-DISTRIBUTIONS = ("packages/teamvars-cli", ".")
+DISTRIBUTIONS = ("packages/teamvars-hcl", "packages/teamvars-cli", ".")
 """The folder of each project that is built from these sources; all have the same version."""
 
 UNRELEASED = "## Unreleased\n"

@@ -44,7 +44,7 @@
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
 --     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #27; COMMIT
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
---     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #25; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N; #7; #9; #11; COMMIT
+--     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL plan_cache_mode = force_generic_plan; SELECT 1 FROM schema_migrations WHERE admits > N; #3; #10; COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT 1 FROM schema_migrations WHERE admits > N; #7; #9; #11; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -101,7 +101,7 @@ WHERE streams.id = $1 AND CAST(streams.head AS BYTEA) = $2
 ORDER BY key, category;
 
 
--- #3: access_statements.py, LOCK_WORKSPACE.batched
+-- #3: access_statements.py, READ_WORKSPACE.locking.batched
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- PATCH /workspaces/{id}/vars/{id}
@@ -116,21 +116,16 @@ SELECT lookup.number, caller.id AS token_id, caller.user_id,
     streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
     CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes,
-    2 AS level,
-    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
+    its.level, held.sequence = streams.sequence AS is_held
 FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
     WITH ORDINALITY AS lookup (hash, now, workspace_id, number)
 CROSS JOIN tokens AS caller
-JOIN workspaces ON workspaces.id = lookup.workspace_id
-JOIN organizations ON organizations.id = workspaces.organization_id
-JOIN data_keys ON data_keys.organization_id = organizations.id
+LEFT JOIN workspaces ON workspaces.id = lookup.workspace_id
+LEFT JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-JOIN streams AS unlocked ON unlocked.id = workspaces.id
-JOIN streams ON streams.id = workspaces.id
-WHERE caller.hash = lookup.hash
-    AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
-    AND CASE
+LEFT JOIN streams ON streams.id = workspaces.id
+CROSS JOIN LATERAL (SELECT CASE
         WHEN caller.organization_id = organizations.id THEN 3
         WHEN caller.user_id IS NOT NULL THEN coalesce((
             SELECT max(CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END)
@@ -147,8 +142,15 @@ WHERE caller.hash = lookup.hash
             LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
             WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
         ), 0)
-    END >= 2
-FOR UPDATE OF streams SKIP LOCKED;
+    END AS level OFFSET 0) AS its
+LEFT JOIN LATERAL (
+    SELECT held.sequence FROM streams AS held
+    WHERE held.id = streams.id AND its.level >= 2
+    FOR UPDATE OF held SKIP LOCKED
+) AS held ON TRUE
+WHERE caller.hash = lookup.hash
+    AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
 -- #4
@@ -195,7 +197,7 @@ LEFT JOIN idempotency_records AS found
     ON found.name = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb)))) AND found.expires_at > $3;
 
 
--- #7: access_statements.py, LOCK_WORKSPACE.single
+-- #7: access_statements.py, READ_WORKSPACE.locking.single
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
@@ -207,19 +209,14 @@ SELECT caller.id AS token_id, caller.user_id,
     streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
     CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes,
-    2 AS level,
-    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
+    its.level, held.sequence = streams.sequence AS is_held
 FROM tokens AS caller
-JOIN workspaces ON workspaces.id = $3
-JOIN organizations ON organizations.id = workspaces.organization_id
-JOIN data_keys ON data_keys.organization_id = organizations.id
+LEFT JOIN workspaces ON workspaces.id = $3
+LEFT JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-JOIN streams AS unlocked ON unlocked.id = workspaces.id
-JOIN streams ON streams.id = workspaces.id
-WHERE caller.hash = $1
-    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
-    AND CASE
+LEFT JOIN streams ON streams.id = workspaces.id
+CROSS JOIN LATERAL (SELECT CASE
         WHEN caller.organization_id = organizations.id THEN 3
         WHEN caller.user_id IS NOT NULL THEN coalesce((
             SELECT max(CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END)
@@ -236,8 +233,15 @@ WHERE caller.hash = $1
             LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
             WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
         ), 0)
-    END >= 2
-FOR UPDATE OF streams;
+    END AS level OFFSET 0) AS its
+LEFT JOIN LATERAL (
+    SELECT held.sequence FROM streams AS held
+    WHERE held.id = streams.id AND its.level >= 2
+    FOR UPDATE OF held
+) AS held ON TRUE
+WHERE caller.hash = $1
+    AND (caller.expires_at IS NULL OR caller.expires_at > $2)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
 -- #8: idempotency_records.py, INSERT
@@ -253,7 +257,7 @@ WHERE idempotency_records.expires_at <= $8
 RETURNING name;
 
 
--- #9: variables.py, _GET.single
+-- #9: variables.py, GET.single
 -- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
@@ -263,10 +267,11 @@ FROM variables
 WHERE id = $1 AND workspace_id = $2;
 
 
--- #10: variables.py, _GET.batched
+-- #10: variables.py, GET.batched
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
+-- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT lookup.number, variables.id, variables.workspace_id, key, description, category, hcl,
     sensitive, version_id, created_at, value_bytes, sealed_value
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
@@ -484,7 +489,10 @@ SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
-    teams.visibility, teams.is_owners,
+    teams.visibility, teams.is_owners, teams.manage_membership, teams.members_manage_token,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
+    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     CASE
         WHEN caller.organization_id = organizations.id
             THEN 24
@@ -519,11 +527,7 @@ SELECT caller.id AS token_id, caller.user_id,
             FROM teams AS acting
             WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
         )
-    END AS rights,
-    teams.manage_membership, teams.members_manage_token,
-    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
-    CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
-    CAST(streams.value_bytes AS BIGINT) AS value_bytes
+    END AS rights
 FROM tokens AS caller
 LEFT JOIN teams ON teams.id = $3
 LEFT JOIN organizations ON organizations.id = teams.organization_id
@@ -533,69 +537,27 @@ WHERE caller.hash = $1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #19: access_statements.py, LOCK_TEAM.batched
+-- #19: access_statements.py, READ_TEAM.locking.batched
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
-SELECT lookup.number, found.*
-FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
-    WITH ORDINALITY AS lookup (of_1, of_2, of_3, number)
-CROSS JOIN LATERAL (
-SELECT caller.id AS token_id, caller.user_id,
+SELECT lookup.number, caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
-    teams.visibility, teams.is_owners,
-    CASE
-        WHEN caller.organization_id = organizations.id
-            THEN 24
-        WHEN caller.user_id IS NOT NULL THEN (
-            SELECT 
-            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
-            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
-            + CASE WHEN max(acting.manage_membership) = 1
-                THEN 4 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1
-                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
-                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
-                THEN 16 ELSE 0 END
-            FROM memberships
-            LEFT JOIN team_members ON team_members.membership_id = memberships.id
-            LEFT JOIN teams AS acting ON acting.id = team_members.team_id
-            WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
-        )
-        ELSE (
-            SELECT 
-            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
-            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
-            + CASE WHEN max(acting.manage_membership) = 1
-                THEN 4 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1
-                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
-                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
-                THEN 16 ELSE 0 END
-            FROM teams AS acting
-            WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
-        )
-    END AS rights,
-    teams.manage_membership, teams.members_manage_token,
+    teams.visibility, teams.is_owners, teams.manage_membership, teams.members_manage_token,
     streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BYTEA) AS link,
     CAST(streams.head AS BYTEA) AS head, CAST(streams.variables AS BIGINT) AS variables,
     CAST(streams.value_bytes AS BIGINT) AS value_bytes,
-    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
-FROM tokens AS caller
-JOIN teams ON teams.id = lookup.of_3
-JOIN organizations ON organizations.id = teams.organization_id
-JOIN streams AS unlocked ON unlocked.id = teams.id
-JOIN streams ON streams.id = teams.id
-WHERE caller.hash = lookup.of_1
-    AND (caller.expires_at IS NULL OR caller.expires_at > lookup.of_2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
-    AND CASE
+    its.rights, held.sequence = streams.sequence AS is_held
+FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
+    WITH ORDINALITY AS lookup (hash, now, team_id, number)
+CROSS JOIN tokens AS caller
+LEFT JOIN teams ON teams.id = lookup.team_id
+LEFT JOIN organizations ON organizations.id = teams.organization_id
+LEFT JOIN streams ON streams.id = teams.id
+CROSS JOIN LATERAL (SELECT CASE
         WHEN caller.organization_id = organizations.id
             THEN 24
         WHEN caller.user_id IS NOT NULL THEN (
@@ -629,9 +591,15 @@ WHERE caller.hash = lookup.of_1
             FROM teams AS acting
             WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
         )
-    END >= 16
-FOR UPDATE OF streams SKIP LOCKED
-) AS found;
+    END AS rights OFFSET 0) AS its
+LEFT JOIN LATERAL (
+    SELECT held.sequence FROM streams AS held
+    WHERE held.id = streams.id AND its.rights >= 16
+    FOR UPDATE OF held SKIP LOCKED
+) AS held ON TRUE
+WHERE caller.hash = lookup.hash
+    AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
+    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
 -- #20
@@ -669,7 +637,7 @@ SET sequence = $21, link = $22, head = $23, variables = $24, value_bytes = $25
 WHERE id = $20;
 
 
--- #22: streams.py, _LAST_NUMBER.batched
+-- #22: streams.py, LAST_NUMBER.batched
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT lookup.number, found.*
@@ -716,7 +684,6 @@ WHERE memberships.organization_id = lookup.of_2 AND memberships.id = ANY (ARRAY(
 -- GET /workspaces/{id}/vars, several callers at the same time
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
--- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
 SELECT lookup.number, caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
@@ -769,25 +736,29 @@ ORDER BY number, key, category;
 
 -- #27
 -- POST /workspaces/{id}/vars, into several workspaces at the same time
-WITH calls (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17, of_18, of_19, of_20, of_21, of_22, of_23, of_24, of_25, of_26, of_27, of_28, of_29, of_30, of_31, of_32, of_33, of_34) AS (
-SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]), CAST($12 AS TEXT[]), CAST($13 AS BIGINT[]), CAST($14 AS BIGINT[]), CAST($15 AS TEXT[]), CAST($16 AS TEXT[]), CAST($17 AS TEXT[]), CAST($18 AS TEXT[]), CAST($19 AS TEXT[]), CAST($20 AS TEXT[]), CAST($21 AS TEXT[]), CAST($22 AS TEXT[]), CAST($23 AS TEXT[]), CAST($24 AS BYTEA[]), CAST($25 AS BIGINT[]), CAST($26 AS TEXT[]), CAST($27 AS BYTEA[]), CAST($28 AS TEXT[]), CAST($29 AS TEXT[]), CAST($30 AS BIGINT[]), CAST($31 AS BYTEA[]), CAST($32 AS BYTEA[]), CAST($33 AS BIGINT[]), CAST($34 AS BIGINT[]))
+WITH calls_0 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11) AS (
+SELECT * FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]), CAST($5 AS TEXT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS BYTEA[]))
+), calls_1 (of_1, of_2, of_3, of_4, of_5, of_6, of_7, of_8, of_9, of_10, of_11, of_12, of_13, of_14, of_15, of_16, of_17) AS (
+SELECT * FROM unnest(CAST($12 AS TEXT[]), CAST($13 AS BIGINT[]), CAST($14 AS BIGINT[]), CAST($15 AS TEXT[]), CAST($16 AS TEXT[]), CAST($17 AS TEXT[]), CAST($18 AS TEXT[]), CAST($19 AS TEXT[]), CAST($20 AS TEXT[]), CAST($21 AS TEXT[]), CAST($22 AS TEXT[]), CAST($23 AS TEXT[]), CAST($24 AS BYTEA[]), CAST($25 AS BIGINT[]), CAST($26 AS TEXT[]), CAST($27 AS BYTEA[]), CAST($28 AS TEXT[]))
+), calls_2 (of_1, of_2, of_3, of_4, of_5, of_6) AS (
+SELECT * FROM unnest(CAST($29 AS TEXT[]), CAST($30 AS BIGINT[]), CAST($31 AS BYTEA[]), CAST($32 AS BYTEA[]), CAST($33 AS BIGINT[]), CAST($34 AS BIGINT[]))
 ), part_0 AS (
 INSERT INTO variables (id, workspace_id, organization_id, workspace_name, key, description,
     category, hcl, sensitive, version_id, created_at, value_bytes, sealed_value)
-SELECT found.* FROM calls CROSS JOIN LATERAL (
-SELECT calls.of_1, its.workspace_id, organization_id, name_folded, calls.of_3, calls.of_4, calls.of_5, calls.of_6, calls.of_7, calls.of_8, calls.of_9, calls.of_10, calls.of_11
-FROM (SELECT CAST(calls.of_2 AS TEXT) AS workspace_id) AS its
+SELECT found.* FROM calls_0 CROSS JOIN LATERAL (
+SELECT calls_0.of_1, its.workspace_id, organization_id, name_folded, calls_0.of_3, calls_0.of_4, calls_0.of_5, calls_0.of_6, calls_0.of_7, calls_0.of_8, calls_0.of_9, calls_0.of_10, calls_0.of_11
+FROM (SELECT CAST(calls_0.of_2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id
 ) AS found
 ), part_1 AS (
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
     action, subject_type, subject_id, details, key_id, previous, version, address, link,
     organization_id)
-SELECT found.* FROM calls CROSS JOIN LATERAL (
-VALUES (calls.of_12, calls.of_13, calls.of_14, calls.of_15, calls.of_16, calls.of_17, calls.of_18, calls.of_19, calls.of_20, calls.of_21, calls.of_22, calls.of_23, calls.of_24, calls.of_25, calls.of_26, calls.of_27, calls.of_28)
+SELECT found.* FROM calls_1 CROSS JOIN LATERAL (
+VALUES (calls_1.of_1, calls_1.of_2, calls_1.of_3, calls_1.of_4, calls_1.of_5, calls_1.of_6, calls_1.of_7, calls_1.of_8, calls_1.of_9, calls_1.of_10, calls_1.of_11, calls_1.of_12, calls_1.of_13, calls_1.of_14, calls_1.of_15, calls_1.of_16, calls_1.of_17)
 ) AS found
 )
 UPDATE streams
-SET sequence = calls.of_30, link = calls.of_31, head = calls.of_32, variables = calls.of_33, value_bytes = calls.of_34
-FROM calls
-WHERE id = calls.of_29;
+SET sequence = calls_2.of_2, link = calls_2.of_3, head = calls_2.of_4, variables = calls_2.of_5, value_bytes = calls_2.of_6
+FROM calls_2
+WHERE id = calls_2.of_1;

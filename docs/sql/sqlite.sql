@@ -8,41 +8,45 @@
 -- GET /workspaces/{id}/vars, rendered before
 --     #1
 -- POST /workspaces/{id}/vars, the first change of the caller there
---     #1; BEGIN IMMEDIATE; #3; #4; #5; #6; #7; COMMIT
+--     #1; BEGIN IMMEDIATE; #3; #1; #4; #5; #6; COMMIT
 -- POST /workspaces/{id}/vars
---     BEGIN IMMEDIATE; #3; #4; #5; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #1; #4; #5; #6; COMMIT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
---     BEGIN IMMEDIATE; #3; SAVEPOINT member; #8; #4; #5; #6; #7; #9; RELEASE member; COMMIT
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; #5; #6; #8; RELEASE member; COMMIT
 -- POST /workspaces/{id}/vars, sent again with it
---     BEGIN IMMEDIATE; #3; SAVEPOINT member; #8; #4; #5; ROLLBACK TO member; RELEASE member; COMMIT; #1; #10
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #7; #1; #4; ROLLBACK TO member; RELEASE member; COMMIT; #1; #9
 -- GET /workspaces/{id}/vars/{id}
---     #1; #10
+--     #1; #9
 -- PATCH /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #3; #4; #10; #11; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #1; #9; #10; #5; #6; COMMIT
 -- DELETE /workspaces/{id}/vars/{id}
---     BEGIN IMMEDIATE; #3; #4; #10; #12; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #1; #9; #11; #5; #6; COMMIT
 -- GET /organizations/{name}/vars, an owner
---     BEGIN; #13; #14; ROLLBACK
+--     BEGIN; #12; #13; ROLLBACK
 -- GET /organizations/{name}/vars, few grants
---     BEGIN; #13; #15; #16; ROLLBACK
+--     BEGIN; #12; #14; #15; ROLLBACK
 -- GET /organizations/{name}/vars, one workspace
---     BEGIN; #17; #15; ROLLBACK
+--     BEGIN; #16; #14; ROLLBACK
 -- POST /teams/{id}/relationships/users
---     #18; BEGIN IMMEDIATE; #3; #19; #20; #21; #6; #7; COMMIT
+--     #17; BEGIN IMMEDIATE; #3; #17; #18; #19; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/users
---     BEGIN IMMEDIATE; #3; #19; #20; #22; #23; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #17; #18; #20; #21; #5; #6; COMMIT
 -- POST /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #3; #19; #24; #21; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #17; #22; #19; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
---     BEGIN IMMEDIATE; #3; #19; #24; #22; #23; #6; #7; COMMIT
+--     BEGIN IMMEDIATE; #3; #17; #22; #20; #21; #5; #6; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
 -- GET /workspaces/{id}/vars
 -- GET /workspaces/{id}/vars, rendered before
 -- POST /workspaces/{id}/vars, the first change of the caller there
+-- POST /workspaces/{id}/vars
+-- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
+-- PATCH /workspaces/{id}/vars/{id}
+-- DELETE /workspaces/{id}/vars/{id}
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
@@ -104,54 +108,7 @@ ORDER BY key, category;
 SELECT 1 FROM schema_migrations WHERE admits > N;
 
 
--- #4: access_statements.py, LOCK_WORKSPACE.single
--- POST /workspaces/{id}/vars, the first change of the caller there
--- POST /workspaces/{id}/vars
--- POST /workspaces/{id}/vars, with an Idempotency-Key
--- POST /workspaces/{id}/vars, sent again with it
--- PATCH /workspaces/{id}/vars/{id}
--- DELETE /workspaces/{id}/vars/{id}
-SELECT caller.id AS token_id, caller.user_id,
-    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
-    workspaces.id AS workspace_id, workspaces.name AS workspace_name,
-    organizations.id AS organization_id, organizations.name AS organization_name,
-    data_keys.version AS key_version, data_keys.master_key_id, data_keys.wrapped AS wrapped_key,
-    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
-    CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
-    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
-    2 AS level,
-    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
-FROM tokens AS caller
-JOIN workspaces ON workspaces.id = ?3
-JOIN organizations ON organizations.id = workspaces.organization_id
-JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-JOIN streams AS unlocked ON unlocked.id = workspaces.id
-JOIN streams ON streams.id = workspaces.id
-WHERE caller.hash = ?1
-    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
-    AND CASE
-        WHEN caller.organization_id = organizations.id THEN 3
-        WHEN caller.user_id IS NOT NULL THEN coalesce((
-            SELECT max(CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END)
-            FROM memberships
-            JOIN team_members ON team_members.membership_id = memberships.id
-            JOIN teams ON teams.id = team_members.team_id
-            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
-            WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
-        ), 0)
-        ELSE coalesce((
-            SELECT CASE WHEN teams.is_owners = 1 THEN 3 ELSE coalesce(grants.level, 0) END
-            FROM teams
-            LEFT JOIN grants ON grants.team_id = teams.id AND grants.workspace_id = workspaces.id
-            WHERE teams.id = caller.team_id AND teams.organization_id = organizations.id
-        ), 0)
-    END >= 2;
-
-
--- #5: variables.py, _INSERT
+-- #4: variables.py, _INSERT
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -163,7 +120,7 @@ FROM (SELECT CAST(?2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id;
 
 
--- #6: streams.py, _INSERT_ENTRY
+-- #5: streams.py, _INSERT_ENTRY
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -179,7 +136,7 @@ INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17);
 
 
--- #7: streams.py, _MOVE
+-- #6: streams.py, _MOVE
 -- POST /workspaces/{id}/vars, the first change of the caller there
 -- POST /workspaces/{id}/vars
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
@@ -194,7 +151,7 @@ SET sequence = ?2, link = ?3, head = ?4, variables = ?5, value_bytes = ?6
 WHERE id = ?1;
 
 
--- #8: idempotency_records.py, FIND
+-- #7: idempotency_records.py, FIND
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT held.records, held.bytes,
@@ -210,7 +167,7 @@ LEFT JOIN idempotency_records AS found
     ON found.name IN (SELECT value FROM json_each(?1)) AND found.expires_at > ?3;
 
 
--- #9: idempotency_records.py, INSERT
+-- #8: idempotency_records.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, bytes, expires_at, answer)
@@ -223,7 +180,7 @@ WHERE idempotency_records.expires_at <= ?8
 RETURNING name;
 
 
--- #10: variables.py, _GET.single
+-- #9: variables.py, GET.single
 -- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}
@@ -234,7 +191,7 @@ FROM variables
 WHERE id = ?1 AND workspace_id = ?2;
 
 
--- #11: variables.py, _UPDATE
+-- #10: variables.py, _UPDATE
 -- PATCH /workspaces/{id}/vars/{id}
 UPDATE variables
 SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?6,
@@ -242,12 +199,12 @@ SET description = ?2, hcl = ?3, sensitive = ?4, version_id = ?5, value_bytes = ?
 WHERE id = ?1;
 
 
--- #12: variables.py, _DELETE
+-- #11: variables.py, _DELETE
 -- DELETE /workspaces/{id}/vars/{id}
 DELETE FROM variables WHERE id = ?1;
 
 
--- #13: search_access.py, READ_SEARCH
+-- #12: search_access.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -298,7 +255,7 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version;
 
 
--- #14: variable_search.py, _PAGE_OF_ALL
+-- #13: variable_search.py, _PAGE_OF_ALL
 -- GET /organizations/{name}/vars, an owner
 WITH looked_at AS MATERIALIZED (
     SELECT key, workspace_name, category, workspace_id FROM variables
@@ -330,7 +287,7 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #15: variable_search.py, _PAGE_OF_FEW
+-- #14: variable_search.py, _PAGE_OF_FEW
 -- GET /organizations/{name}/vars, few grants
 -- GET /organizations/{name}/vars, one workspace
 WITH few AS (
@@ -360,12 +317,12 @@ FROM frontier LEFT JOIN (
 ORDER BY page.key, page.name_folded, page.category;
 
 
--- #16: variable_search.py, _SEALED
+-- #15: variable_search.py, _SEALED
 -- GET /organizations/{name}/vars, few grants
 SELECT id, sealed_value FROM variables WHERE id IN (SELECT value FROM json_each(?1));
 
 
--- #17: search_access.py, READ_SEARCH_OF_WORKSPACE
+-- #16: search_access.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller
@@ -417,13 +374,19 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = ?4;
 
 
--- #18: access_statements.py, READ_TEAM.single
+-- #17: access_statements.py, READ_TEAM.single
 -- POST /teams/{id}/relationships/users
+-- DELETE /teams/{id}/relationships/users
+-- POST /teams/{id}/relationships/organization-memberships
+-- DELETE /teams/{id}/relationships/organization-memberships
 SELECT caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
-    teams.visibility, teams.is_owners,
+    teams.visibility, teams.is_owners, teams.manage_membership, teams.members_manage_token,
+    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
+    CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
     CASE
         WHEN caller.organization_id = organizations.id
             THEN 24
@@ -458,11 +421,7 @@ SELECT caller.id AS token_id, caller.user_id,
             FROM teams AS acting
             WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
         )
-    END AS rights,
-    teams.manage_membership, teams.members_manage_token,
-    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
-    CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
-    CAST(streams.value_bytes AS BIGINT) AS value_bytes
+    END AS rights
 FROM tokens AS caller
 LEFT JOIN teams ON teams.id = ?3
 LEFT JOIN organizations ON organizations.id = teams.organization_id
@@ -472,102 +431,7 @@ WHERE caller.hash = ?1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #19: access_statements.py, LOCK_TEAM.single
--- POST /teams/{id}/relationships/users
--- DELETE /teams/{id}/relationships/users
--- POST /teams/{id}/relationships/organization-memberships
--- DELETE /teams/{id}/relationships/organization-memberships
-SELECT caller.id AS token_id, caller.user_id,
-    caller.team_id AS token_team_id, caller.organization_id AS token_organization_id,
-    teams.id AS team_id, teams.name AS team_name,
-    organizations.id AS organization_id, organizations.name AS organization_name,
-    teams.visibility, teams.is_owners,
-    CASE
-        WHEN caller.organization_id = organizations.id
-            THEN 24
-        WHEN caller.user_id IS NOT NULL THEN (
-            SELECT 
-            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
-            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
-            + CASE WHEN max(acting.manage_membership) = 1
-                THEN 4 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1
-                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
-                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
-                THEN 16 ELSE 0 END
-            FROM memberships
-            LEFT JOIN team_members ON team_members.membership_id = memberships.id
-            LEFT JOIN teams AS acting ON acting.id = team_members.team_id
-            WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
-        )
-        ELSE (
-            SELECT 
-            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
-            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
-            + CASE WHEN max(acting.manage_membership) = 1
-                THEN 4 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1
-                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
-                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
-                THEN 16 ELSE 0 END
-            FROM teams AS acting
-            WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
-        )
-    END AS rights,
-    teams.manage_membership, teams.members_manage_token,
-    streams.id AS stream_id, CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
-    CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
-    CAST(streams.value_bytes AS BIGINT) AS value_bytes,
-    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
-FROM tokens AS caller
-JOIN teams ON teams.id = ?3
-JOIN organizations ON organizations.id = teams.organization_id
-JOIN streams AS unlocked ON unlocked.id = teams.id
-JOIN streams ON streams.id = teams.id
-WHERE caller.hash = ?1
-    AND (caller.expires_at IS NULL OR caller.expires_at > ?2)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0
-    AND CASE
-        WHEN caller.organization_id = organizations.id
-            THEN 24
-        WHEN caller.user_id IS NOT NULL THEN (
-            SELECT 
-            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
-            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
-            + CASE WHEN max(acting.manage_membership) = 1
-                THEN 4 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1
-                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
-                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
-                THEN 16 ELSE 0 END
-            FROM memberships
-            LEFT JOIN team_members ON team_members.membership_id = memberships.id
-            LEFT JOIN teams AS acting ON acting.id = team_members.team_id
-            WHERE memberships.organization_id = organizations.id
-                AND memberships.user_id = caller.user_id AND memberships.status = 'active'
-        )
-        ELSE (
-            SELECT 
-            CASE WHEN count(*) > 0 THEN 1 ELSE 0 END
-            + CASE WHEN max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1 THEN 2 ELSE 0 END
-            + CASE WHEN max(acting.manage_membership) = 1
-                THEN 4 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1 THEN 8 ELSE 0 END
-            + CASE WHEN max(acting.is_owners) = 1
-                    OR teams.is_owners = 0 AND max(acting.manage_membership) = 1
-                        AND (teams.visibility <> 'secret' OR max(CASE WHEN acting.id = teams.id THEN 1 ELSE 0 END) = 1)
-                THEN 16 ELSE 0 END
-            FROM teams AS acting
-            WHERE acting.id = caller.team_id AND acting.organization_id = organizations.id
-        )
-    END >= 16;
-
-
--- #20
+-- #18
 -- POST /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/users
 SELECT memberships.user_id AS linked_id, memberships.id, memberships.status,
@@ -578,7 +442,7 @@ LEFT JOIN team_members ON team_members.membership_id = memberships.id
 WHERE memberships.organization_id = ?2 AND memberships.user_id IN (SELECT value FROM json_each(?3));
 
 
--- #21
+-- #19
 -- POST /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 INSERT INTO team_members (team_id, membership_id, organization_id)
@@ -587,19 +451,19 @@ FROM memberships
 WHERE memberships.id IN (SELECT value FROM json_each(?2));
 
 
--- #22: streams.py, _LAST_NUMBER.single
+-- #20: streams.py, LAST_NUMBER.single
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries WHERE stream_id = ?1 AND sequence <= 9223372036854775807;
 
 
--- #23
+-- #21
 -- DELETE /teams/{id}/relationships/users
 -- DELETE /teams/{id}/relationships/organization-memberships
 DELETE FROM team_members WHERE team_id = ?1 AND membership_id IN (SELECT value FROM json_each(?2));
 
 
--- #24
+-- #22
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
 SELECT memberships.id AS linked_id, memberships.id, memberships.status,

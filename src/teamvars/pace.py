@@ -1,8 +1,11 @@
-"""Long work on the event loop, in steps that leave the loop to other tasks in between."""
+"""Long work on the event loop, in steps or batches that leave it to other tasks in between."""
 
 import asyncio
 import time
-from typing import Self
+from collections.abc import Callable, Iterable, Iterator
+from typing import Self, TypeVar
+
+T = TypeVar("T")
 
 STEP_SECONDS = 0.004
 """How long `Pace.keep` lets a step become. What follows it unasked may add as much again."""
@@ -34,3 +37,21 @@ class Pace:
         """Ends the step if it was long enough; for after every little piece of the work."""
         if time.perf_counter() - self._began >= STEP_SECONDS:
             await self.give_way()
+
+
+def in_batches(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """The items in batches, each of which ends with the item that makes its size `most` or more: as
+    much at once as others may wait for.
+
+    An item is asked for when its batch is.
+    """
+    batch: list[T] = []
+    room = most
+    for item in items:
+        batch.append(item)
+        room -= size(item)
+        if room <= 0:
+            yield batch
+            batch, room = [], most
+    if batch:
+        yield batch

@@ -4,11 +4,14 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import msgspec
 import structlog
 
 from teamvars import logs, settings
+from teamvars.changes.runner import Runner
+from teamvars.changes.tools import Tools
 from teamvars.console import routes as console
 from teamvars.domain.errors import Refusal
 from teamvars.domain.invitations import MAX_A_DAY
@@ -21,30 +24,32 @@ from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.security.repeats import RecordKeys
 from teamvars.security.sealing import Sealer
 from teamvars.services.accesses import Accesses
-from teamvars.services.accounts import Accounts
 from teamvars.services.applies.applies import Applies
 from teamvars.services.applies.copies import Copies
-from teamvars.services.applies.planning import Tools
+from teamvars.services.applies.planning import Tools as PlanningTools
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
-from teamvars.services.directory.invitations import Inviting
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.grants import Grants
+from teamvars.services.house import House
 from teamvars.services.installation import Installation, Readiness
-from teamvars.services.invitation_links import InvitationLinks
-from teamvars.services.invitations import Invitations
-from teamvars.services.issued_tokens import IssuedTokens
+from teamvars.services.invitations import (
+    InvitationLinks,
+    Invitations,
+    Inviting,
+    OperatorInvitations,
+)
 from teamvars.services.memberships import Memberships
-from teamvars.services.operator_invitations import OperatorInvitations
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles
 from teamvars.services.repeats import OnceDatabase, Repeats
 from teamvars.services.sessions import Sessions
+from teamvars.services.syntax import verdicts
 from teamvars.services.team_members import TeamMembers
 from teamvars.services.teams import Teams
-from teamvars.services.tokens import Tokens
-from teamvars.services.users import Users
+from teamvars.services.tokens import IssuedTokens, Tokens
+from teamvars.services.users import Accounts, Users
 from teamvars.services.value_checks import ValueChecks
 from teamvars.services.variable_search import Searches
 from teamvars.services.variables import Rules, Variables
@@ -54,9 +59,21 @@ from teamvars.storage import clocks
 from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
 from teamvars.storage.outages import WatchedDatabase
-from teamvars.web.accesses.routes import AccessRoutes
+from teamvars.web import (
+    accesses,
+    members,
+    memberships,
+    organizations,
+    parsed_files,
+    team_workspaces,
+    teams,
+    tokens,
+    users,
+    value_checks,
+    workspaces,
+)
 from teamvars.web.applies.routes import ApplyRoutes
-from teamvars.web.audit.routes import AuditRoutes
+from teamvars.web.audit import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http import openapi
@@ -65,22 +82,12 @@ from teamvars.web.http.app import Application
 from teamvars.web.http.asgi import ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
 from teamvars.web.invitations.routes import InvitationRoutes
-from teamvars.web.members.routes import MemberRoutes
-from teamvars.web.memberships.routes import MembershipRoutes
-from teamvars.web.organizations.routes import OrganizationRoutes
-from teamvars.web.parsed_files.routes import ParsedFileRoutes
 from teamvars.web.service import discovery
 from teamvars.web.service.health import HealthRoutes
 from teamvars.web.service.index import IndexRoutes
-from teamvars.web.team_workspaces.routes import TeamWorkspaceRoutes
-from teamvars.web.teams.routes import TeamRoutes
-from teamvars.web.tokens.routes import TokenRoutes
-from teamvars.web.users.routes import UserRoutes
-from teamvars.web.value_checks.routes import ValueCheckRoutes
 from teamvars.web.variables import deprecations
 from teamvars.web.variables.routes import VariableRoutes
 from teamvars.web.variables.search import VariableSearchRoutes
-from teamvars.web.workspaces.routes import WorkspaceRoutes
 
 HOUSEKEEPING_SECONDS = 60
 _OBJECTS_BETWEEN_COLLECTIONS = 5000
@@ -93,6 +100,7 @@ class Services(msgspec.Struct, frozen=True):
     """All use cases over one store and one keyring."""
 
     database: Database
+    changes: Runner
     repeats: Repeats
     installation: Installation
     sessions: Sessions
@@ -149,40 +157,45 @@ def services(
     cursors = Cursors(keys)
     clock = database.now
     plain, database = database, OnceDatabase(database, RecordKeys(keys), clock)
-    rules = Rules(quota, code, setup.cache_mib * 1024 * 1024)
-    tools = Tools(sealer, chain, clock, quota)
+    rules = Rules(quota, setup.cache_mib * 1024 * 1024)
+    tools = Tools(sealer, chain, clock)
+    changes = Runner(database, tools, partial(verdicts, code))
+    house = House(database, clock, tools, changes)
+    own_house = House(plain, clock, tools, Runner(plain, tools, partial(verdicts, code)))
+    planning = PlanningTools(sealer, chain, clock, quota)
     has_mail = setup.mail_server is not None
-    inviting = Inviting(sealer, has_mail, setup.invitations_a_day, setup.own_url)
+    inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
-    outbox = Outbox(plain, sealer, chain, clock, mailer)
+    outbox = Outbox(own_house, mailer)
     return Services(
         database=plain,
+        changes=changes,
         repeats=Repeats(plain, clock),
         installation=Installation(database, clock),
         sessions=Sessions(database, clock),
-        variables=Variables(database, sealer, chain, clock, rules),
+        variables=Variables(database, changes, tools, clock, rules),
         searches=Searches(database, sealer, cursors, clock),
-        applies=Applies(database, tools, code),
-        copies=Copies(database, tools),
-        team_members=TeamMembers(database, chain, clock, usernames=dialect.usernames),
-        memberships=Memberships(database, chain, clock),
-        invitations=Invitations(database, chain, clock, inviting, outbox.wake),
-        invitation_links=InvitationLinks(database, chain, clock),
-        operator_invitations=OperatorInvitations(plain, chain, clock, inviting),
+        applies=Applies(database, planning, changes),
+        copies=Copies(database, planning),
+        team_members=TeamMembers(database, changes, clock, usernames=dialect.usernames),
+        memberships=Memberships(house),
+        invitations=Invitations(house, inviting, outbox.wake),
+        invitation_links=InvitationLinks(house),
+        operator_invitations=OperatorInvitations(own_house, inviting),
         outbox=outbox,
-        teams=Teams(database, chain, clock),
-        grants=Grants(database, chain, clock),
-        accesses=Accesses(database, clock),
-        users=Users(database, clock),
-        organizations=Organizations(database, sealer, chain, clock),
-        workspaces=Workspaces(database, chain, clock),
+        teams=Teams(house),
+        grants=Grants(house),
+        accesses=Accesses(house),
+        users=Users(house),
+        organizations=Organizations(house),
+        workspaces=Workspaces(house),
         value_checks=ValueChecks(database, clock, code),
         parsed_files=ParsedFiles(database, clock, code),
         code=code,
-        tokens=Tokens(database, chain, clock),
-        issued_tokens=IssuedTokens(database, chain, clock),
-        accounts=Accounts(database, chain, clock),
-        directory=DirectoryFiles(database, sealer, chain, clock),
+        tokens=Tokens(house),
+        issued_tokens=IssuedTokens(house),
+        accounts=Accounts(house),
+        directory=DirectoryFiles(house),
         audit=Audit(database, chain, cursors, clock),
     )
 
@@ -199,12 +212,12 @@ def routes(
     listed = [
         *VariableRoutes(all_services.variables, dialect).routes(),
         *VariableSearchRoutes(all_services.searches, dialect).routes(),
-        *MemberRoutes(all_services.team_members).routes(),
-        *MembershipRoutes(all_services.memberships, all_services.invitations).routes(),
-        *WorkspaceRoutes(all_services.workspaces).routes(),
+        *members.routes(all_services.team_members),
+        *memberships.routes(all_services.memberships),
+        *workspaces.routes(all_services.workspaces),
         *ApplyRoutes(all_services.applies, all_services.copies, dialect).routes(),
-        *ValueCheckRoutes(all_services.value_checks).routes(),
-        *ParsedFileRoutes(all_services.parsed_files, dialect).routes(),
+        *value_checks.routes(all_services.value_checks),
+        *parsed_files.routes(all_services.parsed_files, dialect),
         *AuditRoutes(all_services.audit).routes(),
         *(directory_routes(all_services, dialect) if directory_api else ()),
         *HealthRoutes(Readiness(all_services.installation, keys)).routes(),
@@ -218,16 +231,16 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
     """What `TEAMVARS_DIRECTORY_API=off` leaves out."""
     return [
         *discovery.routes(),
-        *OrganizationRoutes(all_services.organizations, dialect).routes(),
-        *WorkspaceRoutes(all_services.workspaces).directory_routes(),
+        *organizations.routes(all_services.organizations, dialect),
+        *workspaces.directory_routes(all_services.workspaces),
         *VariableRoutes(all_services.variables, dialect).directory_routes(),
-        *UserRoutes(all_services.users).routes(),
-        *TeamRoutes(all_services.teams).routes(),
-        *MembershipRoutes(all_services.memberships, all_services.invitations).directory_routes(),
+        *users.routes(all_services.users),
+        *teams.routes(all_services.teams),
+        *memberships.directory_routes(all_services.memberships, all_services.invitations),
         *InvitationRoutes(all_services.invitation_links).routes(),
-        *TeamWorkspaceRoutes(all_services.grants).routes(),
-        *AccessRoutes(all_services.accesses).routes(),
-        *TokenRoutes(all_services.tokens).routes(),
+        *team_workspaces.routes(all_services.grants),
+        *accesses.routes(all_services.accesses),
+        *tokens.routes(all_services.tokens),
     ]
 
 
@@ -269,6 +282,7 @@ def asgi(config: Settings, keys: Keyring) -> ASGIApp:
             chore.cancel()
         with suppress(Refusal):
             await all_services.sessions.store_uses()
+        await all_services.changes.close()
         await all_services.code.close()
         await database.close()
 

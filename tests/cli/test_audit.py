@@ -3,6 +3,7 @@
 # ruff: noqa: S608 - what is put together here is done behind the service's back
 
 import json
+import re
 from datetime import datetime
 
 import pytest
@@ -35,7 +36,7 @@ def test_the_trail_names_operators_and_callers_and_what_they_did(served_host: Se
 def test_verify_exits_with_3_once_somebody_has_touched_the_trail(served_host: ServedHost) -> None:
     untouched = served_host.host.succeed("audit", "verify")
     assert untouched.out == ""
-    assert "streams hold" in untouched.err
+    assert "streams verify" in untouched.err
     tamper = "UPDATE audit_entries SET subject_id = '{}' WHERE subject_id = '{}'"
     team = served_host.applied["organizations"]["acme"]["teams"]["platform"]
     execute(served_host.host, tamper.format("team-another", team))
@@ -156,5 +157,22 @@ def test_what_is_of_another_type_than_its_column_hides_no_other(host: Host) -> N
         assert {"link": "text"} in touched
     heads = host.run("audit", "head")
     assert heads.code == 1
-    assert "stream system does not hold" in heads.err
+    assert "stream system does not verify" in heads.err
     assert host.run("audit", "verify").code == 3
+
+
+def test_what_is_accepted_is_passed_by_the_place_that_was_printed(empty_host: Host) -> None:
+    host = empty_host
+    host.succeed("init")
+    (host.folder / "directory.yaml").write_text(DIRECTORY)
+    applied = host.succeed("directory", "apply", "directory.yaml", "--json").json
+    team = applied["organizations"]["acme"]["teams"]["platform"]
+    execute(host, f"UPDATE audit_entries SET action = 'member.remove' WHERE stream_id = '{team}'")
+    (digest,) = re.findall(rf"{team} found: ([0-9a-f]{{64}})", host.run("audit", "verify").out)
+    words = ("audit", "accept", team, "--found", digest, "--reason", "seen")
+    accepted = host.succeed(*words)
+    place = accepted.out.strip()
+    assert re.fullmatch(rf"{team}:[0-9]+", place)
+    assert f"--accepted {place}" in accepted.err
+    assert host.run("audit", "verify").code == 3
+    assert host.run("audit", "verify", "--accepted", place).code == 0

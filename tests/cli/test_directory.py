@@ -355,7 +355,10 @@ def test_a_file_says_what_something_was_called_or_that_it_is_new(tmp_path: Path)
 @pytest.mark.parametrize(
     ("organization", "fault"),
     [
-        ("{name: a, former-name: b, new: true}", "1: what has a 'former-name' is not 'new'"),
+        (
+            "{name: a, former-name: b, new: true}",
+            "1: something with a 'former-name' cannot be 'new'",
+        ),
         ("{name: a, former-name: b c}", "1: a name has 1 to 90"),
         ("{name: a, new: maybe}", "1: this must be true or false"),
         ("{name: a, workspaces: [{former-name: b}]}", "1: 'name' is missing"),
@@ -393,4 +396,4 @@ def test_what_was_renamed_over_http_is_not_made_again_by_its_unchanged_file(
     done = empty_host.succeed("directory", "apply", "-", "--json", given=back)
     assert done.json["changes"] == ["rename organization acme-corp to acme"]
     assert empty_host.succeed("directory", "apply", "-", given=back).out == ""
-    assert "streams hold" in empty_host.succeed("audit", "verify").err
+    assert "streams verify" in empty_host.succeed("audit", "verify").err

@@ -51,7 +51,7 @@ def test_a_sound_installation_has_no_findings_and_exits_with_0(ready: Host) -> N
 def test_a_mistyped_setting_is_named_without_its_value(ready: Host) -> None:
     ((severity, subject, text),) = findings(ready.having(databse_url="secret"), 1)
     assert (severity, subject) == (PROBLEM, "configuration")
-    assert text == "TEAMVARS_DATABSE_URL is no setting of teamvars. Correct or unset it."
+    assert text == "TEAMVARS_DATABSE_URL is not a setting of teamvars. Correct or unset it."
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ def test_it_changes_nothing(served_host: ServedHost) -> None:
 @pytest.mark.parametrize(
     ("free", "severity", "text"),
     [
-        (36_864, PROBLEM, "Only 0 MiB are free on the disk of the database, and changes fail"),
+        (36_864, PROBLEM, "Only 0 MiB are free on the database's disk, and changes fail"),
         (64 * 1024 * 1024 - 1, PROBLEM, "Only 63 MiB are free"),
-        (64 * 1024 * 1024, OK, "the one of the database has room"),
+        (64 * 1024 * 1024, OK, "the database's disk has room"),
     ],
 )
 def test_a_disk_without_room_for_changes_is_a_problem(free: int, severity: str, text: str) -> None:
@@ -178,8 +178,8 @@ VERSIONS = [
     ("SQLite", (3, 51, 3), OK, ""),
     ("SQLite", (3, 54, 0), OK, ""),
     ("PostgreSQL", (14, 3), PROBLEM, "can corrupt indexes. Update to 14.4 or later, and reindex."),
-    ("PostgreSQL", (14, 4), ADVICE, "gets no fixes any more. Plan an upgrade."),
-    ("PostgreSQL", (13, 22), ADVICE, "gets no fixes any more. Plan an upgrade."),
+    ("PostgreSQL", (14, 4), ADVICE, "no longer gets fixes. Plan an upgrade."),
+    ("PostgreSQL", (13, 22), ADVICE, "no longer gets fixes. Plan an upgrade."),
     ("PostgreSQL", (15, 0), OK, ""),
 ]
 
@@ -198,7 +198,7 @@ def test_settings_that_lose_acknowledged_changes_are_problems() -> None:
     engine = Engine("PostgreSQL", (17, 0), ("fsync off", "synchronous_commit off"))
     found = engine_findings(engine, 0)[1:]
     assert [one.severity for one in found] == [Severity.PROBLEM] * 2
-    assert all("acknowledged changes can be lost. Turn it on." in one.text for one in found)
+    assert all("acknowledged changes may get lost. Turn it on." in one.text for one in found)
 
 
 def test_standbys_that_are_gone_are_a_problem() -> None:
@@ -266,6 +266,6 @@ def test_variables_of_the_client_are_no_mistyped_settings(host: Host) -> None:
     host.succeed("init")
     client = {"address": "https://x", "token": "t", "organization": "o", "workspace": "w"}
     findings = host.having(**client).run("doctor", "--json").json
-    assert not [one for one in findings if "is no setting" in one["text"]]
+    assert not [one for one in findings if "is not a setting" in one["text"]]
     mistyped = host.having(adress="x").run("doctor", "--json").json
-    assert [one for one in mistyped if "TEAMVARS_ADRESS is no setting" in one["text"]]
+    assert [one for one in mistyped if "TEAMVARS_ADRESS is not a setting" in one["text"]]

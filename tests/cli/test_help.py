@@ -1,4 +1,4 @@
-"""Help costs what Typer costs: no command is loaded to list them all."""
+"""Help costs what click costs: no command is loaded to list them all."""
 
 import inspect
 import os
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from teamvars.cli import app
 from teamvars.cli.commands import CLIENT, OPERATOR
-from teamvars.cli.lazy import LazyCommand
+from teamvars.cli.program import LazyCommand, app
 from tests.support.commands import SCRIPT
 
 # Of the same shape: options before the command, and commands in a group.
 EMPTY = """
-import typer
-from pathlib import Path
-app, token = typer.Typer(add_completion=False), typer.Typer()
-app.add_typer(token, name="token")
+import click
 
-@app.callback()
-def root(data_dir: Path | None = None) -> None: ...
+@click.group()
+@click.option("--data-dir")
+def app(data_dir: str | None) -> None: ...
+
+@app.group()
+def token() -> None: ...
 
 @token.command()
 def create() -> None: ...
@@ -74,8 +74,9 @@ def lazy_commands() -> list[LazyCommand]:
 
 def test_the_summary_of_a_command_is_how_its_own_help_begins() -> None:
     for command in lazy_commands():
-        assert command.help
-        assert inspect.cleandoc(command.load().help).startswith(command.help.removesuffix("."))
+        summary, help_ = command.short_help, command.load().help
+        assert summary
+        assert inspect.cleandoc(help_ or "").startswith(summary.removesuffix("."))
 
 
 def test_no_noun_is_both_a_clients_and_an_operators() -> None:
@@ -100,6 +101,13 @@ def test_help_tells_apart_what_a_command_is_about() -> None:
     for tree, panel in ((CLIENT, client), (OPERATOR, operator)):
         for noun in {words.split()[0] for words, _, _ in tree}:
             assert f" {noun} " in panel
+
+
+@pytest.mark.parametrize("words", [(), ("vars",)])
+def test_a_group_alone_shows_its_help(words: tuple[str, ...]) -> None:
+    told = subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (2, "")
+    assert " ".join(("Usage: teamvars", *words)) in told.stdout
 
 
 def test_flags_are_shown_as_such() -> None:

@@ -43,7 +43,7 @@ def test_init_can_be_repeated(host: Host) -> None:
     before = content(host.data)
     host.succeed("init")
     assert content(host.data)["keyring.json"] == before["keyring.json"]
-    assert host.succeed("audit", "verify").said.startswith("1 streams hold")
+    assert host.succeed("audit", "verify").said.startswith("1 streams verify")
 
 
 def test_init_never_makes_a_second_keyring_for_a_store(served_host: ServedHost) -> None:

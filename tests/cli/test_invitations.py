@@ -103,5 +103,5 @@ def test_doctor_says_how_mail_goes_and_who_has_no_link(host: Host) -> None:
         public_url="https://vars.example.com",
     ).run("doctor")
     assert "mail: by mail.example.com; messages that wait: 0" in told.out
-    assert "Invitations to which nobody has a link: " in told.out
+    assert "Invitations whose link nobody has: " in told.out
     assert "hunter2" not in told.out + told.err

@@ -67,7 +67,7 @@ def test_the_trail_is_asked_for_a_request_by_the_id_of_its_line(served_host: Ser
     assert (entry["action"], entry["request"]) == ("variable.create", line["request_id"])
     unknown = served_host.host.run("audit", "list", "--request", "nobody-sent-this")
     assert (unknown.code, unknown.out) == (5, "")
-    assert "No entry is of the request nobody-sent-this." in unknown.err
+    assert "No entry belongs to the request nobody-sent-this." in unknown.err
 
 
 @pytest.mark.parametrize("log_format", ["json", "console"])

@@ -87,7 +87,7 @@ def test_a_disabled_user_is_refused_by_every_worker_until_enabled(firm: Firm) ->
         line for line in host.succeed("user", "list").out.splitlines() if firm.leaver in line
     )
     again = host.succeed("directory", "apply", "firm.yaml")
-    assert f"User {firm.leaver} is disabled, and stays so." in again.err
+    assert f"User {firm.leaver} is disabled, and stays disabled." in again.err
     assert firm.status(firm.token) == 401
     host.succeed("user", "enable", shown["id"])
     assert firm.status(firm.token) == 200
@@ -255,7 +255,7 @@ def test_access_says_who_may_read_and_write_and_through_what(firm: Firm) -> None
     ]
     told = host.succeed("access", f"{firm.name}/network")
     assert [line.split()[-1] for line in told.out.splitlines()][2] == "disabled"
-    assert "who is disabled has none" in told.err
+    assert "disabled users have none" in told.err
     assert host.run("access", "network").code == 2
 
 

@@ -18,6 +18,7 @@ from tests.support import packages
 SETTING = "TEAMVARS_TEST_GO_TFE"
 PACKAGES = ("golang-go", "golang-github-hashicorp-go-tfe-dev")
 GOPATH = Path("/usr/share/gocode")
+COMPILED = Path(__file__).parents[2] / ".cache" / "go"
 LIBRARY = "github.com/hashicorp/go-tfe"
 TESTS = (
     "^(TestVariables|TestTeamMembers|TestOrganizationMemberships|TestTeams(Create|Delete)"
@@ -51,7 +52,7 @@ def test_go_tfe_passes_its_own_tests(go: str, hosted: Hosted, tmp_path: Path) ->
         "HOME": str(tmp_path),
         "GO111MODULE": "off",
         "GOPATH": str(GOPATH),
-        "GOCACHE": str(tmp_path / "cache"),
+        "GOCACHE": str(COMPILED),
         "TFE_ADDRESS": hosted.url,
         "TFE_TOKEN": hosted.root,
     }

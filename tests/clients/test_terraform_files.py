@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.variables import Category
 from teamvars.hcl import evaluate
 from teamvars.hcl.characters import normal
+from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, ParsedFile, parse
 from teamvars.variable_files.writing import Writing, write
 from tests.clients.test_terraform import terraform

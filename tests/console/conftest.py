@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, BrowserContext
 
 from tests.console.visitors import Crowd, Site
 from tests.support.browser import open_browser
 from tests.support.commands import Host
+from tests.support.patience import HANGS
 from tests.support.postgres import Postgres
 from tests.support.served_deployment import serve_deployment
 
@@ -18,6 +19,14 @@ async def browser() -> AsyncIterator[Browser]:
     """Chromium, without a window."""
     async with open_browser() as browser:
         yield browser
+
+
+@pytest.fixture(scope="session")
+async def window(browser: Browser) -> BrowserContext:
+    """Where all tabs are; it has loaded what all pages share."""
+    context = await browser.new_context(reduced_motion="reduce")
+    context.set_default_timeout(HANGS * 1000)
+    return context
 
 
 @pytest.fixture(scope="session")
@@ -41,17 +50,18 @@ async def postgres_site(
         yield Site(served, "terraform")
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+@pytest.fixture(scope="session")
 def site(request: pytest.FixtureRequest) -> Site:
-    """The console on each engine."""
-    found: Site = request.getfixturevalue(f"{request.param}_site")
+    """The console on SQLite, or where `on_each_engine` wants it."""
+    engine = getattr(request, "param", "sqlite")
+    found: Site = request.getfixturevalue(f"{engine}_site")
     return found
 
 
 @pytest.fixture
-async def crowd(browser: Browser) -> AsyncIterator[Crowd]:
+async def crowd(window: BrowserContext) -> AsyncIterator[Crowd]:
     """Whoever looks at the console in this test; none of their pages may complain."""
-    crowd = Crowd(browser)
+    crowd = Crowd(window)
     yield crowd
     await crowd.leave()
     assert crowd.complaints == []

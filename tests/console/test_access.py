@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
-from tests.console.visitors import Crowd, Site, Theme, Visitor
+from tests.console.visitors import Crowd, Site, Theme, Visitor, on_each_engine
 from tests.support.tenant import Tenant
 
 Look = Callable[[str], Awaitable[None]]
@@ -238,6 +238,7 @@ async def tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"the Tab key never reaches {name}")
 
 
+@on_each_engine
 async def test_the_keyboard_is_enough(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
     visitor = await crowd.visitor(site, tenant)

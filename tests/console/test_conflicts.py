@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.console.visitors import Crowd, Site
+from tests.console.visitors import Crowd, Site, on_each_engine
 
 
+@on_each_engine
 @pytest.mark.parametrize("choice", ["Save mine", "Keep theirs", "Back to the form"])
 async def test_the_slower_editor_sees_both_versions_and_chooses(
     site: Site, crowd: Crowd, choice: str

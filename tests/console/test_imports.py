@@ -4,7 +4,7 @@ import re
 
 from playwright.async_api import APIResponse, Locator, Page, Route, expect
 
-from tests.console.visitors import Crowd, Site
+from tests.console.visitors import Crowd, Site, on_each_engine
 
 TFVARS = 'region = "us"\nports  = [80, 443]\nsame = "x"\nPSK = "rotated"\n'
 
@@ -39,6 +39,7 @@ async def outcomes(page: Page) -> dict[str, str]:
     return dict(zip(keys, await rows.locator(".outcome").all_inner_texts(), strict=True))
 
 
+@on_each_engine
 async def test_a_pasted_file_is_looked_at_and_then_applied(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
     await site.make(tenant, "region", "eu", category=site.tool)
@@ -107,6 +108,7 @@ async def test_what_is_applied_is_what_was_seen(sqlite_site: Site, crowd: Crowd)
     assert (await site.stored(tenant))["A"]["value"] == "1"
 
 
+@on_each_engine
 async def test_an_apply_whose_answer_is_lost_is_sent_again_and_happens_once(
     site: Site, crowd: Crowd
 ) -> None:

@@ -82,7 +82,9 @@ async def test_several_are_invited_at_once_and_each_bad_one_is_marked(
     await expect(field).to_be_focused()
     faults = form.locator(".field > .error")
     await expect(faults.nth(0)).to_contain_text("no\\u202ee@example.com: This must be")
-    await expect(faults.nth(1)).to_contain_text(f"{known}: The user with this address is in")
+    await expect(faults.nth(1)).to_contain_text(
+        f"{known}: The user with this address is already in"
+    )
     found = await members(tenant)
     assert (found[first], found[second]) == (("invited", ["crew"]),) * 2
     await expect(row(visitor, second)).to_contain_text("ends in 7 days")
@@ -211,7 +213,7 @@ async def test_an_invitation_is_renewed_and_taken_back(sqlite_site: Site, crowd:
     await expect(row(visitor, "invited_writer-")).to_contain_text("no link yet")
     await visitor.button(f"Renew the invitation of {email}").click()
     await page.get_by_text(
-        f"The invitation of {email} is good for seven days again."
+        f"The invitation of {email} is valid for seven days again."
     ).first.wait_for()
     await expect(row(visitor, email)).to_contain_text("renewed, not sent, ends in 7 days")
     await visitor.button(f"Revoke the invitation of {email}").click()
@@ -256,7 +258,7 @@ async def test_somebody_is_removed_but_not_the_last_owner(site: Site, crowd: Cro
     visitor = await visit(site, crowd, tenant)
     dialog = visitor.page.get_by_role("dialog")
     await visitor.button(f"Remove writer-{mark}").click()
-    await expect(dialog).to_contain_text("their tokens open nothing here any more")
+    await expect(dialog).to_contain_text("their tokens stop working here")
     await dialog.get_by_role("button", name="Remove", exact=True).click()
     await visitor.button(f"Remove writer-{mark}").wait_for(state="detached")
     assert (await tenant.call("writer", "GET", tenant.vars_path())).status_code == 404

@@ -103,7 +103,7 @@ async def test_a_token_that_is_revoked_signs_out_and_loses_no_typed_text(
     form = await visitor.add("kept", "typed by hand")
     another = await renewed(tenant)
     await form.get_by_role("button", name="Add variable").click()
-    await visitor.page.get_by_text("The token is not valid any more").first.wait_for()
+    await visitor.page.get_by_text("The token is no longer valid").first.wait_for()
     await visitor.page.get_by_label("Token").fill(another)
     await visitor.button("Sign in").click()
     assert await form.get_by_label("Value").input_value() == "typed by hand"

@@ -116,7 +116,7 @@ async def test_several_are_added_at_once_and_all_or_none(site: Site, crowd: Crow
         ]
     )
     await expect(form).to_contain_text("Nobody is added yet: 2 of 6 cannot be.")
-    await expect(form).to_contain_text(f"In the team already: {reader}.")
+    await expect(form).to_contain_text(f"Already in the team: {reader}.")
     assert await tenant.members() == {tenant.memberships["reader"]}
     area = form.get_by_label("Whom to add")
     assert await area.get_attribute("aria-invalid") == "true"
@@ -128,7 +128,7 @@ async def test_several_are_added_at_once_and_all_or_none(site: Site, crowd: Crow
     assert hostile not in await area.input_value()
     await form.get_by_role("button", name="Add to the team").click()
     notice = visitor.page.locator(".place .notice")
-    await expect(notice).to_contain_text(f"In the team already: {reader}.")
+    await expect(notice).to_contain_text(f"Already in the team: {reader}.")
     await expect(notice).to_contain_text(f"Added: {plain}, {manager}")
     people = ("reader", "plain", "manager", "invited")
     assert await tenant.members() == {tenant.memberships[one] for one in people}

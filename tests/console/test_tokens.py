@@ -44,9 +44,9 @@ async def test_revoking_the_token_one_has_signs_out(sqlite_site: Site, crowd: Cr
     await visitor.sign_in("writer")
     await visitor.button("Revoke the token without a description").click()
     dialog = visitor.page.get_by_role("dialog")
-    await expect(dialog).to_contain_text("that is you")
+    await expect(dialog).to_contain_text("so are you")
     await dialog.get_by_role("button", name="Revoke", exact=True).click()
-    await visitor.page.get_by_text("The token is not valid any more").first.wait_for()
+    await visitor.page.get_by_text("The token is no longer valid").first.wait_for()
 
 
 async def test_a_team_reads_that_users_alone_have_tokens_here(
@@ -55,7 +55,7 @@ async def test_a_team_reads_that_users_alone_have_tokens_here(
     visitor = await crowd.visitor(sqlite_site, await sqlite_site.tenant())
     await visitor.go("/settings/tokens")
     await visitor.sign_in("writers-token")
-    await visitor.page.get_by_text("Users alone have tokens of their own").first.wait_for()
+    await visitor.page.get_by_text("Only users have tokens of their own").first.wait_for()
     assert await visitor.page.get_by_role("link", name="Tokens").count() == 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Request, Route, expect
 
-from tests.console.visitors import Crowd, Site
+from tests.console.visitors import Crowd, Site, on_each_engine
 
 
 def attributes_of(request: Request) -> Any:
@@ -16,6 +16,7 @@ def attributes_of(request: Request) -> Any:
     return json.loads(request.post_data or "")["data"]["attributes"]
 
 
+@on_each_engine
 async def test_a_variable_is_added_edited_and_deleted_in_its_place(
     site: Site, crowd: Crowd
 ) -> None:
@@ -70,6 +71,7 @@ async def test_saving_what_was_not_changed_changes_nothing(sqlite_site: Site, cr
     assert before["crlf"]["version-id"] != stored["kept"]["version-id"]
 
 
+@on_each_engine
 async def test_filter_tabs_and_order_find_a_variable(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
     await site.make(tenant, "B_KEY", "10.0.0.1", category="env")
@@ -115,6 +117,7 @@ async def test_who_may_only_read_is_offered_nothing_else(site: Site, crowd: Crow
     await visitor.page.get_by_text("nobody reads it back").first.wait_for()
 
 
+@on_each_engine
 async def test_every_error_stands_at_the_field_it_is_about(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
     await site.make(tenant, "taken", category=site.tool)

@@ -104,7 +104,7 @@ async def test_what_cannot_be_given_is_told_at_the_field(sqlite_site: Site, crow
         ("<img src=x onerror=alert(1)>", "There is no team of this name."),
         ("write", "There is no team of this name."),
         ("owners", "may do everything in every workspace"),
-        ("writers", "has access to this workspace already"),
+        ("writers", "already has access to this workspace"),
     ):
         await give(visitor, "Team", name)
         await expect(fault).to_contain_text(told)

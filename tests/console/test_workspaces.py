@@ -55,4 +55,4 @@ async def test_a_key_is_found_in_all_workspaces_one_may_read(site: Site, crowd: 
         assert await visitor.row("OTHER").count() == 0
         await visitor.page.go_back()
         await search.fill("nothing*")
-        await visitor.page.get_by_text("No key that you can see begins so.").first.wait_for()
+        await visitor.page.get_by_text("No key that you can see begins with this.").first.wait_for()

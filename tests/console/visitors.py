@@ -3,13 +3,16 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page
+import pytest
+from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page
 
-from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import Tenant, build_tenant
 
 Theme = Literal["light", "dark"]
+# The pages know the API alone, and that is tested on both engines: these see a dialect's words as
+# well, or two who change the same.
+on_each_engine = pytest.mark.parametrize("site", ["sqlite", "postgres"], indirect=True)
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Site:
 
 @dataclass
 class Visitor:
-    """Somebody with a browser. `complaints` are errors of the page and breaches of its policy."""
+    """Somebody with a tab. `complaints` are errors of the page and breaches of its policy."""
 
     site: Site
     tenant: Tenant
@@ -106,21 +109,20 @@ class Visitor:
 
 
 class Crowd:
-    """All visitors of a test."""
+    """All visitors of a test, each in a tab, which is all that a session has."""
 
-    def __init__(self, browser: Browser) -> None:
-        self._browser = browser
+    def __init__(self, context: BrowserContext) -> None:
+        self._context = context
         self._visitors: list[Visitor] = []
 
     async def visitor(
         self, site: Site, tenant: Tenant, *, theme: Theme = "light", width: int = 1200
     ) -> Visitor:
         """Somebody who has not been here before."""
-        context = await self._browser.new_context(
-            color_scheme=theme, reduced_motion="reduce", viewport={"width": width, "height": 900}
-        )
-        context.set_default_timeout(HANGS * 1000)
-        visitor = Visitor(site, tenant, context, await context.new_page())
+        page = await self._context.new_page()
+        await page.emulate_media(color_scheme=theme)
+        await page.set_viewport_size({"width": width, "height": 900})
+        visitor = Visitor(site, tenant, self._context, page)
         visitor.watch(visitor.page)
         self._visitors.append(visitor)
         return visitor
@@ -141,9 +143,9 @@ class Crowd:
         return visitor
 
     async def leave(self) -> None:
-        """Closes all browsers."""
-        for visitor in self._visitors:
-            await visitor.context.close()
+        """Closes all tabs."""
+        for page in self._context.pages:
+            await page.close()
 
     @property
     def complaints(self) -> list[str]:

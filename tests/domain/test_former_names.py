@@ -41,7 +41,7 @@ def test_a_former_name_leads_to_the_last_that_had_it() -> None:
         ("fresh", Origin("acme-old"), "was acme-old, which is called Acme-New now"),
         ("acme-old", Origin("never"), "is called Acme-New now"),
         ("acme-new", Origin("acme"), None),  # it was renamed the last time
-        ("acme-new", Origin("other"), "is there, and so is other"),
+        ("acme-new", Origin("other"), "exists, and so does other"),
         ("other", Origin("acme-old"), None),
     ],
 )

@@ -11,17 +11,15 @@ from msgspec.structs import asdict, replace
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.variables import (
     MAX_DESCRIPTION_CHARACTERS,
-    MAX_KEY_CHARACTERS,
-    MAX_VALUE_BYTES,
-    Category,
     Variable,
     VariableDraft,
     WorkspaceFilter,
-    value_size,
 )
 from teamvars.domain.workspaces import Workspace
+from teamvars.kernel.variables import MAX_KEY_CHARACTERS, MAX_VALUE_BYTES, Category, value_size
 
 WORKSPACE = Workspace("ws-1", "network", "org-1", "Acme")
+IDS = "var-FJDA2AmbwMZ4Qx9T", "v-1"
 ATTRIBUTES = ("key", "value", "description", "category", "hcl", "sensitive")
 MADE = Variable("var-1", "ws-1", "k", "v", "d", Category.ENV, False, False, "v-0", 1)
 
@@ -50,7 +48,7 @@ stored = st.fixed_dictionaries(attributes).map(_stored)
 def refused(draft: VariableDraft, before: Variable | None = None) -> list[tuple[Code, str | None]]:
     """The codes and pointers of the refusal of a draft without faults from its document."""
     with pytest.raises(Refusal) as refusal:
-        _ = draft.build(WORKSPACE, 1) if before is None else draft.applied_to(before)
+        _ = draft.build(WORKSPACE, 1, IDS) if before is None else draft.applied_to(before, "v-1")
     return [(fault.code, fault.pointer) for fault in refusal.value.faults]
 
 
@@ -61,14 +59,14 @@ def said(draft: VariableDraft) -> dict[str, Any]:
 
 @given(draft=complete)
 def test_a_new_variable_is_what_the_draft_says(draft: VariableDraft) -> None:
-    made = draft.build(WORKSPACE, 7)
+    made = draft.build(WORKSPACE, 7, IDS)
     assert {name: getattr(made, name) for name in ATTRIBUTES} == said(draft)
     assert (made.workspace_id, made.created_at) == (WORKSPACE.id, 7)
     assert re.fullmatch(r"var-\w{16}", made.id)
 
 
 def test_what_a_new_variable_is_not_told_is_empty_readable_and_text() -> None:
-    made = VariableDraft(key="k", category=Category.TOOL).build(WORKSPACE, 1)
+    made = VariableDraft(key="k", category=Category.TOOL).build(WORKSPACE, 1, IDS)
     assert (made.value, made.description, made.hcl, made.sensitive) == ("", "", False, False)
 
 
@@ -81,7 +79,7 @@ def test_an_update_changes_what_it_says_and_the_version_alone(
             (Code.SENSITIVE_IS_PERMANENT, "/data/attributes/sensitive")
         ]
         return
-    after = draft.applied_to(before)
+    after = draft.applied_to(before, "v-1")
     assert after.version_id != before.version_id
     assert asdict(replace(after, version_id="")) == {
         **asdict(before),
@@ -95,7 +93,7 @@ def test_a_sensitive_variable_never_becomes_readable(
     before: Variable, draft: VariableDraft
 ) -> None:
     try:
-        after = draft.applied_to(before)
+        after = draft.applied_to(before, "v-1")
     except Refusal:
         return
     assert after.sensitive or not before.sensitive
@@ -104,10 +102,10 @@ def test_a_sensitive_variable_never_becomes_readable(
 @given(before=stored, draft=drafts)
 def test_an_update_said_again_changes_nothing(before: Variable, draft: VariableDraft) -> None:
     try:
-        once = draft.applied_to(before)
+        once = draft.applied_to(before, "v-1")
     except Refusal:
         return
-    twice = draft.applied_to(once)
+    twice = draft.applied_to(once, "v-1")
     assert replace(twice, version_id="") == replace(once, version_id="")
     hidden = ["value"] if once.sensitive and draft.value is not None else []
     assert draft.changed(once, twice) == hidden
@@ -119,7 +117,7 @@ def test_what_changed_does_not_tell_whether_a_guess_was_the_value(known: str, gu
     told = []
     for value in (known, guessed):
         draft = VariableDraft(value=value)
-        told.append(draft.changed(before, draft.applied_to(before)))
+        told.append(draft.changed(before, draft.applied_to(before, "v-1")))
     assert told == [["value"], ["value"]]
 
 
@@ -134,7 +132,7 @@ def test_every_fault_is_told_at_once_those_of_the_document_first() -> None:
         faults=(of_document,),
     )
     with pytest.raises(Refusal) as refusal:
-        draft.applied_to(replace(MADE, value=None, sensitive=True), [more])
+        draft.applied_to(replace(MADE, value=None, sensitive=True), "v-1", [more])
     assert [(fault.code, fault.pointer) for fault in refusal.value.faults] == [
         (Code.WRONG_TYPE, "/data/attributes/hcl"),
         (Code.WORKSPACE_FULL, "/data"),
@@ -157,7 +155,7 @@ def test_a_value_is_measured_in_bytes_of_utf_8(char: str, over: int) -> None:
     count = MAX_VALUE_BYTES // len(char.encode()) + over
     draft = VariableDraft(key="k", value=char * count, category=Category.ENV)
     if value_size(char * count) <= MAX_VALUE_BYTES:
-        assert draft.build(WORKSPACE, 1).value == char * count
+        assert draft.build(WORKSPACE, 1, IDS).value == char * count
     else:
         assert refused(draft) == [(Code.INVALID_VALUE, "/data/attributes/value")]
 
@@ -167,7 +165,7 @@ def test_code_is_a_value_that_the_request_makes_code_and_that_can_be_read(
     before: Variable, draft: VariableDraft
 ) -> None:
     try:
-        after = draft.applied_to(before)
+        after = draft.applied_to(before, "v-1")
     except Refusal:
         return
     code = draft.code(before)
@@ -181,7 +179,7 @@ def test_code_is_a_value_that_the_request_makes_code_and_that_can_be_read(
 
 def test_no_value_is_shown_by_a_repr() -> None:
     draft = VariableDraft(key="k", value="canary-value", category=Category.ENV)
-    shown = f"{draft!r} {draft.build(WORKSPACE, 1)!r} {draft.code(replace(MADE, hcl=True))!r}"
+    shown = f"{draft!r} {draft.build(WORKSPACE, 1, IDS)!r} {draft.code(replace(MADE, hcl=True))!r}"
     assert "canary-value" not in shown
 
 

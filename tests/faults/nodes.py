@@ -23,9 +23,9 @@ from teamvars.domain.directory import (
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Status
 from teamvars.domain.workspaces import Quota
-from teamvars.services.accounts import Disabling
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
+from teamvars.services.users import Disabling
 from teamvars.web.http.errors import STATUS
 from tests.faults.model.model import Model
 from tests.faults.model.organization import Team

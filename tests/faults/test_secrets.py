@@ -18,17 +18,16 @@ from teamvars.domain.invitations import Invited, Letter
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.tokens import Token
 from teamvars.domain.users import User
-from teamvars.domain.variables import SourceCode, ValueDraft
+from teamvars.domain.variables import SourceCode, StoredVariable, ValueDraft
 from teamvars.domain.workspaces import Workspace
 from teamvars.hcl import definitions
 from teamvars.mail.smtp import Server
 from teamvars.security.tokens import hash_token
 from teamvars.services.code.examination import FileJob
-from teamvars.services.operator_invitations import Issued
+from teamvars.services.invitations import Issued
 from teamvars.services.parsed_files import FileDraft
 from teamvars.services.tokens import NewToken
 from teamvars.storage.database import Transaction
-from teamvars.storage.variables import StoredVariable
 from teamvars.variable_files import Format, parse
 from teamvars.web.dialects import STANDARD
 from teamvars.web.variables import requests
@@ -49,11 +48,11 @@ class Aviary:
     folders: list[Path]
 
     def files(self) -> Iterator[tuple[Path, bytes]]:
-        """What every file holds now."""
+        """What every file holds now; the room that one has left is full of zeros."""
         for folder in self.folders:
             for path in folder.rglob("*"):
                 if path.is_file() and not path.is_symlink():
-                    yield path, path.read_bytes()
+                    yield path, path.read_bytes().rstrip(b"\0")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -83,6 +82,7 @@ async def test_no_value_is_found_in_answers_logs_audit_or_any_file(
     aviary: Aviary, keyed: bool
 ) -> None:
     flock, served = Flock(), aviary.served
+    without_any = {hash(content) for _, content in aviary.files()}  # nothing is let out yet
     tenant = await build_tenant(served)
     answers = await let_out(tenant, flock, keyed=keyed)
     token = await made_token(tenant, keyed=keyed)
@@ -99,6 +99,8 @@ async def test_no_value_is_found_in_answers_logs_audit_or_any_file(
     searched = ""
     for path, content in aviary.files():
         searched += f"{path}\n"
+        if hash(content) in without_any:
+            continue
         assert not finds(content, *flock.values, *tokens), path
         control |= finds(content, *flock.known)
     assert control == set(flock.known)
@@ -129,7 +131,7 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
     document = variable_document(value=secret)
     draft, _ = requests.create_draft(document, "ws-1", STANDARD)
     file = json.dumps({"a": secret, "b": f"{secret}\0"})
-    variable = draft.build(Workspace("ws-1", "network", "org-1", "acme"), 0)
+    variable = draft.build(Workspace("ws-1", "network", "org-1", "acme"), 0, ("var-1", "v-1"))
     assert (draft.value, variable.value) == (secret, secret)
     user = User("user-1", "carol", None, site_admin=False)
     membership = Membership("ou-1", "org-1", "acme", user, Status.INVITED, 0)
@@ -156,12 +158,13 @@ def test_no_object_shows_a_value_or_a_token_by_its_repr() -> None:
 
 
 async def test_what_a_dump_of_the_tokens_holds_authenticates_nobody(tenant: Tenant) -> None:
-    async def dump(tx: Transaction) -> list[bytes]:
-        return [bytes(row[0]) for row in await tx.fetch("SELECT hash FROM tokens")]
+    async def dump(tx: Transaction) -> set[bytes]:
+        return {bytes(row[0]) for row in await tx.fetch("SELECT hash FROM tokens")}
 
     dumped = await tenant.deployment.services.database.read(dump)
-    assert hash_token(tenant.tokens["owner"]) in dumped
-    for hash_ in dumped:
+    hashes = {hash_token(token) for token in tenant.tokens.values()}
+    assert hashes <= dumped
+    for hash_ in hashes:
         for shown in (hash_.hex(), base64.b64encode(hash_).decode(), hash_.decode("latin-1")):
             for token in (shown, f"tvu_{shown}", f"tvu_{shown[:49]}"):
                 headers = {b"Authorization": f"Bearer {token}".encode("latin-1")}

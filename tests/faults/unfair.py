@@ -1,7 +1,6 @@
 """A server that keeps no share for anybody: whoever comes is worked on at once."""
 
-from teamvars import wiring
-from teamvars.web.http import fair_slots
+from teamvars import fair_slots, wiring
 from teamvars.web.http.asgi import ASGIApp
 from tests.faults.hasty import AlteredHost
 

@@ -20,7 +20,10 @@ from tests.mutants.recording import ROOMS, ROOT, TracedTest, forget, recorded
 from tests.mutants.running import Verdict, judge
 from tests.support.postgres import LocalPostgres
 
-_WATCHED = ("security/**/*.py", "domain/**/*.py", "services/**/*.py", "storage/access*.py")
+_WATCHED = (
+    *(f"{room}/**/*.py" for room in ("changes", "decisions", "domain", "security", "services")),
+    "storage/access*.py",
+)
 _EXPLAINED = Path(__file__).with_name("survivors.toml")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".cache/mutants"
-ROOMS = ("domain", "security", "services", "storage", "web")
+ROOMS = ("decisions", "domain", "security", "services", "storage", "web")
 """The tests whose code runs in their own process, where it can be replaced."""
 
 _SOURCES = f"{ROOT / 'src'}{os.sep}"

@@ -3,7 +3,8 @@
 import hmac
 
 from teamvars.domain.audit import Actor, AuditEntry, Event
-from teamvars.domain.variables import Category, Variable
+from teamvars.domain.variables import Variable
+from teamvars.kernel.variables import Category
 from teamvars.security.encoding import length_prefixed
 from teamvars.security.keyring import KeySet
 

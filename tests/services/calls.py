@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
+from teamvars.changes.tools import Tools
+from teamvars.decisions.team_members import Direction
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.team_members import LinkageType, MembersDraft
-from teamvars.domain.variables import Category, Variable, VariableDraft, WorkspaceFilter
+from teamvars.domain.variables import Variable, VariableDraft, WorkspaceFilter
+from teamvars.kernel.variables import Category
+from teamvars.security.chain import Chain
+from teamvars.security.sealing import Sealer
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
-from teamvars.services.team_members import Change
 from teamvars.storage import migrations
 from teamvars.storage.database import Database, Transaction
 from tests.storage.stores import words
@@ -48,6 +52,12 @@ class Calls:
         self.tenant = tenant
         self.node = node or tenant.deployment
         self.services = self.node.services
+
+    @property
+    def tools(self) -> Tools:
+        """What changes of the node are made with."""
+        clock = self.services.database.now
+        return Tools(Sealer(self.node.keys), Chain(self.node.keys), clock)
 
     async def create(
         self, who: str = "owner", workspace: str = "network", **attributes: Any
@@ -85,7 +95,7 @@ class Calls:
         return await self.services.database.read(body)
 
     async def change(
-        self, change: Change, *people: str, team: str = "crew", who: str = "owner"
+        self, change: Direction, *people: str, team: str = "crew", who: str = "owner"
     ) -> None:
         """Adds or removes members, by membership."""
         await self.services.team_members.change(

@@ -8,7 +8,7 @@ import pytest
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Status
-from teamvars.services.accounts import Disabling
+from teamvars.services.users import Disabling
 from tests.services.calls import Calls, caller, refusal_of
 from tests.support.deployment import operator
 

@@ -10,14 +10,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from teamvars import wiring
+from teamvars.changes.trails import Alarm, OwnTrail
 from teamvars.domain.audit import SYSTEM_STREAM, Break, Event
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.grants import AccessType
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
-from teamvars.services.accounts import Disabling
 from teamvars.services.diagnosis import Diagnosis
-from teamvars.services.trails import Alarm, Trail
+from teamvars.services.users import Disabling
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import Place, cut, execute, wipe
@@ -472,7 +472,7 @@ async def test_where_a_row_was_put_back_only_a_request_goes_on_that_does_nothing
     async def recorded(*events: Event) -> None:
         async def body(tx: Transaction) -> None:
             locked = await streams.lock(tx, [stream, team])
-            trail = Trail(tx, Chain(calls.node.keys))
+            trail = OwnTrail(tx, Chain(calls.node.keys))
             for event in events:
                 await trail.extend(trail.check(locked[event.subject_id]), [event])
 

@@ -235,7 +235,7 @@ async def test_what_no_entry_has_and_nothing_was_called_is_told_all_at_once(call
         "There is no stream ws-none.",
         "Nobody is or was called nobody,",
         "No entry has the action none.done.",
-        "No entry is of the request req-none.",
+        "No entry belongs to the request req-none.",
         "Nothing is or was called nothing,",
         "There is and was no workspace none/none;",
         "There is and was no team none/none;",

@@ -70,15 +70,15 @@ async def test_a_stream_goes_on_once_it_is_accepted_and_the_acceptance_has_to_be
 
 async def test_only_what_was_found_is_accepted(own_calls: Calls, network: str) -> None:
     database = own_calls.services.database
-    assert "holds" in await why_not(own_calls, network)
+    assert "verifies" in await why_not(own_calls, network)
     await cut(database, network)
     found = (await breaks(own_calls))[network].found
-    assert "not what is there" in await why_not(own_calls, network)
+    assert "not the present state" in await why_not(own_calls, network)
     await execute(database, network, EDIT)
-    assert "not what is there" in await why_not(own_calls, network, found or "")
+    assert "not the present state" in await why_not(own_calls, network, found or "")
     assert "no stream" in await why_not(own_calls, "ws-nobody")
     await accept(own_calls, network)
-    assert "holds" in await why_not(own_calls, network)
+    assert "verifies" in await why_not(own_calls, network)
 
 
 async def test_what_records_an_acceptance_is_accepted_before(
@@ -88,9 +88,9 @@ async def test_what_records_an_acceptance_is_accepted_before(
     opened = await organization_of(own_calls, network)
     for stream in (network, opened, SYSTEM_STREAM):
         await cut(database, stream, many=1)
-    assert f"{SYSTEM_STREAM} does not hold" in await why_not(own_calls, network)
+    assert f"{SYSTEM_STREAM} does not verify" in await why_not(own_calls, network)
     places = [await accept(own_calls, SYSTEM_STREAM)]
-    assert f"{opened} does not hold" in await why_not(own_calls, network)
+    assert f"{opened} does not verify" in await why_not(own_calls, network)
     places += [await accept(own_calls, opened), await accept(own_calls, network)]
     assert await breaks(own_calls, *places) == {}
     assert set(await breaks(own_calls)) == {SYSTEM_STREAM, opened, network}
@@ -230,7 +230,7 @@ async def test_who_opened_a_stream_is_taken_from_an_authentic_entry_alone(
         "WHERE subject_id = $1 AND action = 'workspace.create'",
     )
     await cut(database, opened, many=1)
-    assert f"{opened} does not hold" in await why_not(own_calls, network)
+    assert f"{opened} does not verify" in await why_not(own_calls, network)
 
 
 TAKEN = "UPDATE audit_entries SET sequence = {} WHERE stream_id = $1 AND sequence = 1"

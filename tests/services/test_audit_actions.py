@@ -13,11 +13,12 @@ from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.teams import TeamDraft
-from teamvars.domain.variables import Category, VariableDraft
+from teamvars.domain.variables import VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
+from teamvars.kernel.variables import Category
 from teamvars.security.tokens import hash_token
-from teamvars.services.accounts import Disabling
-from teamvars.services.operator_invitations import Asked
+from teamvars.services.invitations import Asked
+from teamvars.services.users import Disabling
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import execute
 from tests.services.calls import AS_WRITTEN, Calls, caller

@@ -16,11 +16,11 @@ from msgspec.msgpack import Decoder
 from structlog.testing import LogCapture
 
 from teamvars.domain.errors import Code, Refusal
+from teamvars.fair_slots import LOCK_WAITERS, FairLock
 from teamvars.services.code import checker
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import Examination, Job, TooComplex, examined
 from teamvars.services.code.process import Killed, Limits, Process
-from teamvars.services.fair_lock import WAITERS_LIMIT, FairLock
 from tests.support.patience import HANGS
 from tests.support.processes import children, command, environment, is_there, niceness
 
@@ -334,7 +334,7 @@ async def test_only_so_many_wait() -> None:
             pass
 
     async with lock.held_by("first"):
-        tasks = [asyncio.ensure_future(want(str(number))) for number in range(WAITERS_LIMIT)]
+        tasks = [asyncio.ensure_future(want(str(number))) for number in range(LOCK_WAITERS)]
         await asyncio.sleep(0)
         with pytest.raises(Refusal, match="busy"):
             await want("another")

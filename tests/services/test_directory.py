@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from teamvars.decisions.invitations import Asked
 from teamvars.domain.directory import (
     Directory,
     OrganizationEntry,
@@ -14,7 +15,6 @@ from teamvars.domain.grants import AccessType, GrantDraft
 from teamvars.domain.memberships import Status
 from teamvars.domain.teams import Visibility
 from teamvars.services.directory_files.files import Options
-from teamvars.services.operator_invitations import Asked
 from tests.services.calls import AS_WRITTEN, Calls, caller, dump, refusal_of
 from tests.support.deployment import operator
 

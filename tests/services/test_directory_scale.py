@@ -23,7 +23,7 @@ from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import InvitationDraft, Status
 from teamvars.security import keyring
 from teamvars.services.tokens import OwnerName
-from teamvars.storage import organizations, streams
+from teamvars.storage import organizations, streams, tables
 from teamvars.storage.database import Body, Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller
 from tests.storage.stores import fresh_postgres
@@ -132,7 +132,8 @@ async def test_an_organization_that_is_renamed_while_a_file_waits_for_it_is_not_
                 (seen,) = found.values()
                 await streams.lock(tx, [seen.id])
                 before = await organizations.get(tx, seen.id)
-                await organizations.update(tx, replace(before, name=f"new-{name}"))
+                after = replace(before, name=f"new-{name}")
+                await tx.write_each(tables.updating(before, after).part)
                 locked.set()
                 await done.wait()
 

@@ -161,7 +161,7 @@ async def test_names_are_given_on_in_whatever_order_the_file_has(calls: Calls) -
     (told,) = await refused(
         calls, name=name, workspaces=("payments",), origins={"payments": Origin("archive")}
     )
-    assert "is there, and so is archive, which cannot get its name" in told
+    assert "exists, and so does archive, which cannot take its name" in told
 
 
 async def test_what_is_gone_has_no_former_name(calls: Calls) -> None:

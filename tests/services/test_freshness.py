@@ -14,9 +14,9 @@ from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import WorkspaceDraft
-from teamvars.services.accounts import Disabling
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
+from teamvars.services.users import Disabling
 from tests.services.calls import Calls, caller, caller_with, refusal_of
 from tests.support.deployment import operator
 

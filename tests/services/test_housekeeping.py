@@ -18,6 +18,7 @@ from teamvars.services.installation import Installation, NotReady
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import migrations
 from teamvars.storage.database import Body, Database, T, Transaction
+from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
 from tests.services.calls import Calls, caller, caller_with, count, dump, refusal_of
 from tests.storage.stores import opened
@@ -38,7 +39,7 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._database, name)
-        if name in ("migrate", "in_request", "now", "takes_writes"):
+        if name in ("migrate", "in_request", "now", "takes_writes", "deadline", "may_share"):
             return method
         transactions = self.writes if name == "write" else self.reads
         return lambda body, **more: method(self._noting(body, transactions), **more)
@@ -50,8 +51,10 @@ class Watched:
     async def __aexit__(self, *_: object) -> None:
         await self._database.close()
 
-    async def change(self, _: str, body: Body[T]) -> T:
-        return await self._database.write(self._noting(body, self.writes))
+    async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
+        del waits  # as if each were alone
+        noting = self._noting(body, self.writes)
+        return await self._database.batch(noting, deadline, waits=True)
 
     def _noting(self, body: Body[T], transactions: list[list[str]]) -> Body[T]:
         async def noting(tx: Transaction) -> T:

@@ -16,11 +16,11 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import LIFETIME, NO_LONGER_VALID, Delivery
 from teamvars.domain.memberships import InvitationDraft, Membership, Status
 from teamvars.security.tokens import hash_token
-from teamvars.services.accounts import Disabling
 from teamvars.services.directory_files.files import Options
-from teamvars.services.operator_invitations import Asked
+from teamvars.services.invitations import Asked
 from teamvars.services.tokens import NewToken, OwnerName
-from teamvars.storage import memberships
+from teamvars.services.users import Disabling
+from teamvars.storage import memberships, tables
 from teamvars.storage.database import Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller, caller_with, dump, refusal_of
 from tests.support.deployment import open_deployment, operator, secret_of
@@ -626,7 +626,7 @@ async def test_whom_a_file_names_meanwhile_stays(own_calls: Calls) -> None:
     inserted = asyncio.Event()
 
     async def name_them(tx: Transaction) -> None:
-        await memberships.insert(tx, [made])
+        await tx.write_each(tables.inserting(made, 1).part)
         inserted.set()
         await asyncio.sleep(0.5)
 

@@ -24,7 +24,7 @@ from tests.support.tenant import build_tenant
 
 WHOLE = [
     Finding(
-        Severity.OK, "rows", "every row is there that a stream counts, and every data key opens"
+        Severity.OK, "rows", "every row that a stream counts is there, and every data key opens"
     )
 ]
 
@@ -133,7 +133,7 @@ async def test_each_kind_of_loss_is_a_problem_that_names_what_is_not_there(
     names = {**calls.tenant.workspaces, "crew": calls.tenant.teams["crew"]}
     assert (found.severity, found.subject) == (Severity.PROBLEM, subject)
     assert text.format(**names) in found.text
-    assert found.text.endswith("Restore a backup that is whole.")
+    assert found.text.endswith("Restore a complete backup.")
 
 
 async def test_of_many_losses_some_are_named_and_all_are_counted(

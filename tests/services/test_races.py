@@ -1,12 +1,10 @@
 """Two nodes on one store: of those who want the same thing at once, one gets it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
-import asyncpg
 import pytest
 
-from teamvars import wiring
 from teamvars.domain.applies import ApplyDraft, ItemDraft
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.memberships import Status
@@ -17,13 +15,9 @@ from teamvars.domain.variable_search import VariableSearch
 from teamvars.domain.variables import VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory_files.files import Options
-from teamvars.storage import access
-from teamvars.storage.database import Row, Transaction
 from tests.services.calls import Calls, caller, count, draft
-from tests.storage.stores import fresh_postgres, words
-from tests.support.deployment import open_deployment, operator
-from tests.support.postgres import Postgres
-from tests.support.tenant import build_tenant
+from tests.storage.stores import words
+from tests.support.deployment import operator
 
 CALLERS = 16
 
@@ -190,55 +184,6 @@ async def test_of_files_that_create_one_organization_at_once_one_creates_it(
     assert sorted(bool(one.changes) for one in applied) == [False, False, False, True]
     assert len({one.organizations[name].id for one in applied}) == 1
     assert await both_nodes[0].tenant.deployment.audit_holds()
-
-
-class Interrupted(Transaction):
-    """A transaction in which something happens elsewhere after the first statement."""
-
-    def __init__(self, tx: Transaction, happen: Callable[[], Awaitable[object]]) -> None:
-        self._tx = tx
-        self._happen: Callable[[], Awaitable[object]] | None = happen
-
-    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        rows = await self._tx.fetch(sql, *args)
-        if self._happen is not None:
-            happen, self._happen = self._happen, None
-            await happen()
-        return rows
-
-    async def script(self, sql: str) -> None:
-        await self._tx.script(sql)
-
-
-async def test_what_is_made_while_its_lock_is_asked_for_is_locked_all_the_same(
-    postgres: Postgres,
-) -> None:
-    with fresh_postgres(postgres) as url:
-        async with open_deployment(url) as deployment:
-            calls = Calls(await build_tenant(deployment))
-            (owner,) = calls.named("owner")
-            owners = TeamEntry("owners", members=(owner,))
-            entry = OrganizationEntry("late", {owner: Status.ACTIVE}, (), (owners,))
-
-            async def make_it() -> None:
-                await calls.services.directory.apply(
-                    operator(), Directory(organizations=(entry,)), Options()
-                )
-
-            async def lock_it(tx: Transaction) -> None:
-                who, now = caller(calls.tenant, "owner"), wiring.clock()
-                granted = await access.organization(
-                    Interrupted(tx, make_it), who, now, "late", lock=True
-                )
-                rival = await asyncpg.connect(url)
-                with pytest.raises(asyncpg.LockNotAvailableError):
-                    await rival.execute(
-                        "SELECT id FROM streams WHERE id = $1 FOR UPDATE NOWAIT",
-                        granted.organization.id,
-                    )
-                await rival.close()
-
-            await deployment.services.database.write(lock_it)
 
 
 async def make_team(calls: Calls, number: int) -> object:

@@ -1,12 +1,16 @@
 """What is taken away while somebody waits for a lock is gone when they have it, on both engines."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import asyncpg
 import pytest
 
+from teamvars.changes.storing import store
+from teamvars.decisions import Decision, Found
+from teamvars.decisions import grants as grant_decisions
+from teamvars.decisions.rows import together
 from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft
 from teamvars.domain.audit import SYSTEM_STREAM
@@ -14,20 +18,14 @@ from teamvars.domain.directory import TeamEntry
 from teamvars.domain.grants import AccessType
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import InvitationDraft, Status
-from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.variables import VariableDraft
-from teamvars.security.chain import Chain
 from teamvars.security.tokens import hash_token
-from teamvars.services.directory import grants as grant_changes
-from teamvars.services.directory.ledger import Ledger
-from teamvars.services.memberships import granted
-from teamvars.services.operator_invitations import Asked
-from teamvars.storage import memberships
-from teamvars.storage.database import Row, Transaction
+from teamvars.services.invitations import Asked
+from teamvars.storage import grants, memberships, streams
+from teamvars.storage.database import Transaction
 from tests.services.calls import Calls, caller, count, draft, refusal_of
 from tests.support.deployment import operator, secret_of
-from tests.support.observed_transaction import ObservedTransaction
 
 Ask = Callable[[], Coroutine[Any, Any, object]]
 
@@ -42,14 +40,13 @@ async def meanwhile(
     _, holder = both_nodes
 
     async def change(
-        streams: list[str], ask: Ask, then: Callable[[Ledger], Awaitable[object]]
+        held: list[str], ask: Ask, then: Callable[[Transaction], Awaitable[object]]
     ) -> Awaitable[object]:
         async def body(tx: Transaction) -> asyncio.Task[object]:
-            ledger = Ledger(tx, operator(), Chain(holder.node.keys), 1)
-            await ledger.lock(streams)
+            await streams.lock(tx, held)
             asked = asyncio.create_task(ask())
             await waits(store_url, asked)
-            await then(ledger)
+            await then(tx)
             return asked
 
         return await holder.services.database.write(body)
@@ -89,10 +86,13 @@ async def test_who_loses_a_grant_and_waits_for_the_workspace_changes_nothing(
             caller(tenant, "writer"), workspace, variable.id, VariableDraft(value="x"), ANY_VERSION
         )
 
-    async def revoke(ledger: Ledger) -> None:
-        await grant_changes.delete(ledger, writers, [workspace])
+    async def revoke(tx: Transaction) -> None:
+        found, revoked = await revoking(tx, writers, workspace)
         # The workspace's stream moves, which says that what was seen before it was is old.
-        await ledger.record(workspace, "variable.delete", new_id("var"), variable.audited())
+        note = found.note(workspace, "variable.delete", new_id("var"), variable.audited())
+        found.streams |= await streams.lock(tx, [workspace])
+        decision = together(None, revoked, Decision(None, notes=(note,)))
+        await store(tx, calls.tools, found, decision)
 
     asked = await meanwhile([workspace, writers], ask, revoke)
     assert await refusal_of(asked) == "not_found"
@@ -128,9 +128,12 @@ async def test_who_loses_a_grant_and_waits_to_copy_or_to_apply_changes_nothing(
         wanted = ApplyDraft([ItemDraft(draft(key="applied"))])
         return calls.services.applies.apply(who, target, wanted, ANY_VERSION)
 
-    async def revoke(ledger: Ledger) -> None:
-        await grant_changes.delete(ledger, writers, [target])
-        await ledger.record(target, "variable.delete", new_id("var"), copied.audited())
+    async def revoke(tx: Transaction) -> None:
+        found, revoked = await revoking(tx, writers, target)
+        note = found.note(target, "variable.delete", new_id("var"), copied.audited())
+        found.streams |= await streams.lock(tx, [target])
+        decision = together(None, revoked, Decision(None, notes=(note,)))
+        await store(tx, calls.tools, found, decision)
 
     asked = await meanwhile([target, writers, readers], ask, revoke)
     assert await refusal_of(asked) == "forbidden", "to read it is not enough"
@@ -149,9 +152,9 @@ async def test_who_is_no_owner_any_more_and_waits_for_the_organization_removes_n
     def ask() -> Coroutine[Any, Any, object]:
         return calls.services.memberships.remove(caller(tenant, "plain"), removed)
 
-    async def demote(ledger: Ledger) -> None:
+    async def demote(tx: Transaction) -> None:
         owners, demoted = tenant.teams["owners"], tenant.memberships["plain"]
-        await memberships.remove_from_team(ledger.tx, owners, [demoted])
+        await tx.write_each(memberships.putting(owners, [demoted], adds=False).part)
 
     asked = await meanwhile([organization, tenant.teams["owners"]], ask, demote)
     assert await refusal_of(asked) == "forbidden"
@@ -185,8 +188,8 @@ async def test_who_accepts_by_a_link_that_is_taken_back_meanwhile_comes_to_nothi
         by = Caller(hash_token(secret_of(issued)), new_id("req"))
         return calls.services.invitation_links.accept(by, secret_of(issued))
 
-    async def take_back(ledger: Ledger) -> None:
-        await ledger.tx.execute(change, issued.membership.id)
+    async def take_back(tx: Transaction) -> None:
+        await tx.execute(change, issued.membership.id)
 
     organization = await organization_of(calls)
     asked = await meanwhile([organization, SYSTEM_STREAM], ask, take_back)
@@ -210,10 +213,8 @@ async def test_who_accepts_an_invitation_that_is_taken_back_meanwhile_comes_to_n
     def ask() -> Coroutine[Any, Any, object]:
         return calls.services.invitations.accept(caller(tenant, "outsider"), made.id)
 
-    async def expire(ledger: Ledger) -> None:
-        await ledger.tx.execute(
-            "UPDATE invitations SET expires_at = 1 WHERE membership_id = $1", made.id
-        )
+    async def expire(tx: Transaction) -> None:
+        await tx.execute("UPDATE invitations SET expires_at = 1 WHERE membership_id = $1", made.id)
 
     asked = await meanwhile([await organization_of(calls)], ask, expire)
     assert await refusal_of(asked) == "not_found"
@@ -238,6 +239,14 @@ async def test_of_many_who_accept_one_invitation_all_succeed_and_it_is_accepted_
     assert await count(calls.services.database, question, invited) == 1
 
 
+async def revoking(tx: Transaction, team_id: str, ws_id: str) -> tuple[Found, Decision[None]]:
+    """A team that is locked loses its access to a workspace: what an operator decides."""
+    found = Found(operator(), 1)
+    found.streams |= await streams.lock(tx, [team_id])
+    given = [each for each in await grants.of_teams(tx, [team_id]) if each.workspace_id == ws_id]
+    return found, grant_decisions.deleted(found, team_id, given)
+
+
 async def organization_of(calls: Calls) -> str:
     """The id of the tenant's organization."""
     membership = calls.tenant.memberships["owner"]
@@ -252,40 +261,3 @@ async def still_invited(calls: Calls, membership_id: str) -> None:
     assert found is not None
     assert found.status is Status.INVITED
     assert await calls.node.audit_holds()
-
-
-class Between(ObservedTransaction):
-    """Does something else, once, between a statement about memberships and the next one."""
-
-    def __init__(self, tx: Transaction, then: Ask) -> None:
-        super().__init__(tx, lambda *_: None)
-        self._then: Ask | None = then
-
-    async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        rows = await super().fetch(sql, *args)
-        then = self._then
-        if then is not None and "FROM memberships" in sql:
-            self._then = None
-            await then()
-        return rows
-
-
-async def test_who_owns_what_takes_the_name_of_an_organization_has_no_rights_to_its_memberships(
-    both_nodes: tuple[Calls, Calls],
-) -> None:
-    calls, other = both_nodes
-    tenant = calls.tenant
-
-    async def rename() -> None:
-        update = other.services.organizations.update
-        given_up = OrganizationDraft(name=f"{tenant.organization}-before")
-        await update(caller(tenant, "owner"), tenant.organization, given_up)
-        taken = OrganizationDraft(name=tenant.organization)
-        await update(caller(tenant, "outsider"), tenant.other_organization, taken)
-
-    async def body(tx: Transaction) -> object:
-        between = Between(tx, rename)
-        asked = caller(tenant, "outsider"), 1, tenant.memberships["reader"]
-        return await granted(between, *asked)
-
-    assert await refusal_of(calls.services.database.query(body)) == "not_found"

@@ -233,7 +233,7 @@ async def test_altered_details_are_found_whatever_they_say_now(
     )
     assert {one.reason for one in found} == {
         "the entry was altered or replaced",
-        "no entry says that this stream was opened",
+        "no entry records the beginning of this stream",
     }
 
 

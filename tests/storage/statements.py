@@ -269,6 +269,8 @@ def texts(value: object) -> Iterator[tuple[str, str]]:
     elif isinstance(value, Lookup):
         yield ".single", value.single
         yield ".batched", value.batched
+        if value.locking is not None:
+            yield from ((f".locking{suffix}", sql) for suffix, sql in texts(value.locking))
 
 
 def place(module: ModuleType) -> str:

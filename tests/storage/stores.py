@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from teamvars.domain.errors import Refusal
 from teamvars.services.upgrades import upgrade
-from teamvars.storage.database import Body, Database, Transaction
+from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.engines import database_for
 from teamvars.storage.migrations import Migration
 from tests.support.postgres import Postgres
@@ -64,6 +64,11 @@ def adding(id_: str, note: str = "") -> Body[str]:
 async def ids(tx: Transaction) -> list[str]:
     """The ids of all things, in order."""
     return [row[0] for row in await tx.fetch("SELECT id FROM things ORDER BY id")]
+
+
+async def batched(database: Database, body: Body[T]) -> T:
+    """Runs it as changes of many callers are run."""
+    return await database.batch(body, database.deadline(), waits=False)
 
 
 def words(*outcomes: object) -> list[str]:

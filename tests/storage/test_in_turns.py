@@ -8,7 +8,7 @@ import pytest
 
 from teamvars.storage.database import Database, Taken, Transaction
 from teamvars.storage.sqlite import SqliteDatabase
-from tests.storage.stores import adding, fresh_sqlite, ids, make_things, opened
+from tests.storage.stores import adding, batched, fresh_sqlite, ids, make_things, opened
 from tests.support.patience import HANGS, until
 
 ADD = "INSERT INTO things (id, note) VALUES ($1, '')"
@@ -52,7 +52,7 @@ async def test_other_writes_come_before_or_after_it_and_never_inside(database: D
 
     writing = asyncio.create_task(database.write_in_turns(body))
     await inside.wait()
-    others = [database.write(adding("by write")), database.change("one", adding("by change"))]
+    others = [database.write(adding("by write")), batched(database, adding("by change"))]
     await asyncio.gather(*others)
     with pytest.raises(Undone):
         await writing

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from teamvars.domain.names import fold
-from teamvars.storage import lineage, migrations, schemas, users
+from teamvars.storage import installation, migrations, schemas, users
 from teamvars.storage.database import (
     Body,
     Database,
@@ -233,12 +233,12 @@ async def test_a_store_and_every_older_copy_of_it_get_one_lineage(
         first = migrations.known()[: number - 1]
         older.setattr(migrations, "known", lambda: first)
         await bring_up(empty)
-    assert await empty.read(lineage.find) is None
+    assert await empty.read(installation.find_lineage) is None
     await empty.migrate(before)
     await bring_up(empty)
-    assert await empty.read(lineage.find) == "store-c-17"
-    await empty.write(lambda tx: lineage.begin(tx, "store-other"))
-    assert await empty.read(lineage.find) == "store-c-17"
+    assert await empty.read(installation.find_lineage) == "store-c-17"
+    await empty.write(lambda tx: installation.begin_lineage(tx, "store-other"))
+    assert await empty.read(installation.find_lineage) == "store-c-17"
     with pytest.raises(Taken):
         await empty.write(running("INSERT INTO lineage (id) VALUES ('store-other')"))
 

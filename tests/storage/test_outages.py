@@ -34,7 +34,7 @@ async def test_an_outage_and_its_end_are_told_once_each_whatever_was_asked(tmp_p
         lambda: database.read(look),
         lambda: database.query(look),
         lambda: database.write(look),
-        lambda: database.change("subject", look),
+        lambda: database.batch(look, database.deadline(), waits=False),
     )
     with capture_logs() as lines:
         for again in range(2):

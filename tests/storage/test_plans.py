@@ -16,6 +16,7 @@ from teamvars import wiring
 from teamvars.services import audit_pages
 from teamvars.storage import access_statements, search_access
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
+from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
 from teamvars.storage.postgres import PostgresDatabase
 from teamvars.web.http.addresses import ClientAddresses
@@ -163,9 +164,10 @@ class Watched:
         method = getattr(self._database, name)
         return lambda *bodies, **more: method(*map(self._watched, bodies), **more)
 
-    async def change(self, _: str, body: Body[T]) -> T:
+    async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
         # As if each were alone: a batch's statements are those of `Lookup.batched`.
-        return await self._database.write(self._watched(body))
+        del waits
+        return await self._database.batch(self._watched(body), deadline, waits=True)
 
     def _watched(self, body: Body[T]) -> Body[T]:
         has_many = isinstance(self._database, PostgresDatabase)
@@ -191,6 +193,13 @@ class Listening(ObservedTransaction):
         if self._has_many:
             self._see(lookup.batched, tuple([arg] * 32 for arg in args))
         return await super().look_up_all(lookup, *args)
+
+    async def lock_each(
+        self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+    ) -> Sequence[tuple[Row | None, bool | None]]:
+        if self._has_many and lookup.locking is not None:
+            self._see(lookup.locking.batched, tuple([arg] * 32 for arg in calls[0]))
+        return await super().lock_each(lookup, calls)
 
 
 class Large(NamedTuple):
@@ -422,12 +431,13 @@ async def test_what_a_foreign_key_looks_for_is_not_looked_for_in_the_whole_organ
 async def test_while_serving_no_access_statement_goes_through_a_table_however_small(
     postgres: Postgres,
 ) -> None:
-    asked = (access_statements.LOCK_WORKSPACE, access_statements.LOCK_TEAM)
+    asked = (access_statements.READ_WORKSPACE.locking, access_statements.READ_TEAM.locking)
 
     async def plans(tx: Transaction) -> str:
         found = [
             row[0]
             for lookup in asked
+            if lookup is not None
             for row in await tx.fetch(f"EXPLAIN {lookup.batched}", [b"hash"], [0], ["id"])
         ]
         return "\n".join(found)

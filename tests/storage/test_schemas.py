@@ -13,7 +13,7 @@ from teamvars.storage import migrations, schemas
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.schemas import Begun, SchemaMismatch
 from tests.storage.later import CONTRACT, EXPAND, later, released
-from tests.storage.stores import adding, bring_up, ids, opened, words
+from tests.storage.stores import adding, batched, bring_up, ids, opened, words
 
 THINGS = 250
 RAISING = "-- expand, admits {expand}: who does not know it would do harm.\nSELECT 1;\n"
@@ -66,7 +66,7 @@ async def each_change(database: Database, id_: str) -> list[str]:
     ways: list[Any] = [
         database.write(adding(f"{id_}-1")),
         database.write_in_turns(adding(f"{id_}-2")),
-        database.change(id_, adding(f"{id_}-3")),
+        batched(database, adding(f"{id_}-3")),
     ]
     return words(*await asyncio.gather(*ways, return_exceptions=True))
 

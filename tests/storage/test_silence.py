@@ -15,7 +15,7 @@ from teamvars.storage.connections import CONNECTIONS, Connections, Lane
 from teamvars.storage.database import Lookup, Statement, Transaction
 from teamvars.storage.postgres import PostgresDatabase
 from tests.storage.proxy import Way, way_to
-from tests.storage.stores import adding, ids, make_things, opened, words
+from tests.storage.stores import adding, batched, ids, make_things, opened, words
 from tests.support.patience import HANGS, until
 
 T = TypeVar("T")
@@ -61,7 +61,9 @@ def appending(id_: str) -> Callable[[Transaction], Coroutine[Any, Any, None]]:
 
     async def body(tx: Transaction) -> None:
         await tx.look_up(LOCKED, "a")
-        await tx.execute_all(Statement("INSERT INTO things (id, note) VALUES ($1, $2)", (id_, "")))
+        await tx.write_each(
+            Statement("INSERT INTO things (id, note) VALUES ($1, $2)", (id_, "")).part
+        )
 
     return body
 
@@ -82,7 +84,7 @@ def everything(database: PostgresDatabase) -> "list[asyncio.Task[Any]]":
             database.query(find),
             database.read(ids),
             database.write(adding("b")),
-            database.change("a", appending("c")),
+            batched(database, appending("c")),
         )
     ]
 
@@ -116,19 +118,6 @@ async def test_a_commit_that_is_not_answered_in_time_has_an_unknown_outcome(way:
         way.freezes_at_commit = False
         way.thaw()
         assert await until_answered(lambda: database.read(ids)) == ["a", "b", "c"]
-
-
-async def test_neither_has_one_of_a_batch_for_any_of_them(way: Way) -> None:
-    async with serving(way.url, UNHURRIED) as database:
-        await database.change("a", appending("b"))
-        way.freezes_at_commit = True
-        changes = [database.change(f"s{n}", appending(f"c{n}")) for n in range(3)]
-        outcomes = await asyncio.wait_for(asyncio.gather(*changes, return_exceptions=True), HANGS)
-        assert words(*outcomes) == ["outcome_unknown"] * 3
-        way.freezes_at_commit = False
-        way.thaw()
-        answered = await until_answered(lambda: database.read(ids))
-        assert answered == ["a", "b", "c0", "c1", "c2"]
 
 
 async def test_a_statement_is_ended_without_asking_the_server_to_cancel_it(way: Way) -> None:

@@ -21,7 +21,7 @@ import pytest
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.storage import sqlite
 from teamvars.storage.database import Database, MissingTable, Taken, Transaction
-from tests.storage.stores import adding, fresh_sqlite, ids, make_things, opened, words
+from tests.storage.stores import adding, batched, fresh_sqlite, ids, make_things, opened, words
 
 MEGABYTE = 1024 * 1024
 
@@ -185,11 +185,11 @@ async def test_nobody_runs_again_for_a_change_that_is_refused_before_it_has_chan
         await tx.execute("INSERT INTO things (id, note) VALUES ('b', ''), ('a', '')")
 
     outcomes = await asyncio.gather(
-        store.change("1", counted),
-        store.change("2", adding("a")),
-        store.change("3", denied),
-        store.change("4", taken),
-        store.change("5", counted),
+        batched(store, counted),
+        batched(store, adding("a")),
+        batched(store, denied),
+        batched(store, taken),
+        batched(store, counted),
         return_exceptions=True,
     )
     assert words(*outcomes) == ["done", "done", "not_found", "Taken()", "done"]
@@ -200,11 +200,11 @@ async def test_a_change_that_is_refused_after_it_has_changed_something_is_undone
     store: Database,
 ) -> None:
     outcomes = await asyncio.gather(
-        store.change("1", adding("a")),
-        store.change("2", refused),
+        batched(store, adding("a")),
+        batched(store, refused),
         store.write(adding("b")),
-        store.change("3", refused),
-        store.change("4", adding("c")),
+        batched(store, refused),
+        batched(store, adding("c")),
         return_exceptions=True,
     )
     assert words(*outcomes) == ["done", "not_found", "done", "not_found", "done"]
@@ -221,8 +221,8 @@ async def test_nobody_is_told_of_success_when_sqlite_has_ended_the_transaction_i
         return "success"
 
     outcomes = await asyncio.gather(
-        store.change("1", adding("a")),
-        store.change("2", hides_it),
+        batched(store, adding("a")),
+        batched(store, hides_it),
         store.write(adding("b")),
         return_exceptions=True,
     )
@@ -240,7 +240,7 @@ async def test_when_no_thread_can_be_had_for_the_commit_the_next_write_finds_the
     with monkeypatch.context() as patch:
         patch.setattr(ThreadPoolExecutor, "submit", no_thread)
         outcomes = await asyncio.gather(
-            store.write(adding("a")), store.change("1", adding("b")), return_exceptions=True
+            store.write(adding("a")), batched(store, adding("b")), return_exceptions=True
         )
     assert all(isinstance(outcome, RuntimeError) for outcome in outcomes)
     assert await store.read(ids) == []

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from teamvars.domain.errors import Code, Refusal, not_found, outcome_unknown, storage_unavailable
-from teamvars.storage import deadlines, postgres, write_outages
+from teamvars.storage import deadlines, outages, postgres
 from teamvars.storage.database import Database
-from teamvars.storage.outages import WatchedDatabase
+from teamvars.storage.outages import WatchedDatabase, WriteOutages, begins_with
 from teamvars.storage.postgres import PostgresDatabase
 from teamvars.storage.sqlite import SqliteDatabase
-from teamvars.storage.write_outages import WriteOutages, begins_with
-from tests.storage.failing_disk import Fault, failing_disk
+from tests.storage.failing_disk import FailingDisk, Fault, failing_disk
 from tests.storage.stores import adding, ids, make_things
 from tests.support.patience import HANGS
 from tests.support.postgres import LocalPostgres
@@ -29,7 +29,7 @@ TABLE = "CREATE TABLE write_probes (one BIGINT PRIMARY KEY, filler {bytes} NOT N
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_outages, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(outages, "PAUSE_SECONDS", 0.01)
 
 
 async def make(database: Database) -> None:
@@ -94,15 +94,27 @@ async def test_two_tries_that_succeed_one_after_another_end_it() -> None:
         if not tried[-1]:
             raise storage_unavailable()
 
-    outages = WriteOutages(probe)
+    found = WriteOutages(probe)
     with capture_logs() as lines:
-        outages.begin("FullError: disk full")
-        outages.begin("FullError: disk full")
-        assert outages.is_on
-        await until(lambda: not outages.is_on)
+        found.begin("FullError: disk full")
+        found.begin("FullError: disk full")
+        assert found.is_on
+        await until(lambda: not found.is_on)
     assert tried == [False, True, False, True, True]
     assert [line["event"] for line in lines] == PAIR
     assert lines[0]["reason"] == "FullError: disk full"
+
+
+async def add_little(database: Database, disk: FailingDisk, id_: str) -> None:
+    """Adds a thing where there is room for a little, and not for what the node tries.
+
+    Such a try may use the room up before: then it is there once more.
+    """
+    while True:
+        disk.fail(Fault("write", apsw.FullError, range(12, 1_000_000)))
+        with suppress(Refusal):
+            await database.write(adding(id_))
+            return
 
 
 async def test_on_a_full_disk_small_writes_that_succeed_do_not_end_it(tmp_path: Path) -> None:
@@ -114,9 +126,7 @@ async def test_on_a_full_disk_small_writes_that_succeed_do_not_end_it(tmp_path: 
                 disk.fail(Fault("write", apsw.FullError, range(1, 2)))
                 assert await refused(database.write(adding("a"))) is Code.STORAGE_UNAVAILABLE
                 assert not database.takes_writes
-                # There is room for a little, and not for what the node tries.
-                disk.fail(Fault("write", apsw.FullError, range(12, 1_000_000)))
-                await database.write(adding(f"b{number}"))
+                await add_little(database, disk, f"b{number}")
             assert not database.takes_writes
             disk.mend()
             await until(lambda: database.takes_writes)

@@ -1,6 +1,6 @@
-"""A program with no more than the README's systemd unit leaves it, as far as one can go without
-systemd: no privileges, no memory that is both written and executed, no system call but those of the
-unit's filter. `python -m tests.support.confined PROGRAM ARGUMENTS` becomes the program.
+"""A program with no more than the systemd unit of docs/operating.md leaves it, as far as one can go
+without systemd: no privileges, no memory that is both written and executed, no system call but
+those of the unit. `python -m tests.support.confined PROGRAM ARGUMENTS` becomes the program.
 """
 
 import ctypes

@@ -13,7 +13,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
-from teamvars.services.operator_invitations import Issued
+from teamvars.services.invitations import Issued
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for
 from teamvars.web.http.addresses import ClientAddresses

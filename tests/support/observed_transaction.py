@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Lookup, Row, Transaction
 
 
 class ObservedTransaction(Transaction):
@@ -19,6 +19,17 @@ class ObservedTransaction(Transaction):
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         self._note(sql, tuple(rows[0]) if rows else ())
         await self._tx.execute_many(sql, rows)
+
+    async def lock_each(
+        self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+    ) -> Sequence[tuple[Row | None, bool | None]]:
+        locking = None if self.has_one_writer else lookup.locking
+        self._note((locking or lookup).single, calls[0])
+        return await self._tx.lock_each(lookup, calls)
+
+    @property
+    def has_one_writer(self) -> bool:
+        return self._tx.has_one_writer
 
     async def script(self, sql: str) -> None:
         await self._tx.script(sql)

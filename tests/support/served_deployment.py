@@ -34,6 +34,8 @@ async def serve_deployment(host: Host, *options: object) -> AsyncIterator[Served
     )
     async with database_for(config.url) as database:
         with Server(host, *options) as server:
-            async with httpx.AsyncClient(base_url=f"{server.url}/api/v2", timeout=HANGS) as client:
+            async with httpx.AsyncClient(
+                base_url=f"{server.url}/api/v2", timeout=HANGS, verify=server.trust
+            ) as client:
                 services = wiring.services(database, keys, config.quota)
                 yield ServedDeployment(config, keys, services, client, host, server)

@@ -16,6 +16,9 @@ import httpx
 from tests.support.commands import Host
 from tests.support.patience import HANGS
 
+# For HTTP without TLS. A context of its own for each client would read all authorities each time.
+TRUSTS_NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
 
 class Server:
     """`teamvars serve` on a host's store; in a `with` it is ready inside and gone afterwards.
@@ -30,7 +33,7 @@ class Server:
         self.host = host
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.trust: ssl.SSLContext | bool = True
+        self.trust = TRUSTS_NOBODY
         if authority is not None:
             self.url = f"https://localhost:{self.port}"
             self.trust = ssl.create_default_context(cafile=str(authority))
@@ -97,7 +100,7 @@ class Server:
         return httpx.Client(base_url=self.url, headers=headers, **options)
 
 
-def is_ready(url: str, trust: ssl.SSLContext | bool = True) -> bool:
+def is_ready(url: str, trust: ssl.SSLContext = TRUSTS_NOBODY) -> bool:
     """Whether a server there can do its work."""
     try:
         return httpx.get(f"{url}/readyz", timeout=HANGS, verify=trust).status_code == 200

@@ -16,9 +16,9 @@ from teamvars.domain.directory import (
 from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
 from teamvars.domain.teams import Visibility
-from teamvars.services.accounts import Disabling
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName
+from teamvars.services.users import Disabling
 from tests.support.deployment import Deployment, operator
 
 JSON_API = "application/vnd.api+json"

@@ -10,11 +10,11 @@ from types import ModuleType
 
 import pytest
 
-from teamvars.services import repeats, turns
+from teamvars import fair_slots
+from teamvars.services import repeats
 from teamvars.services.code import checker
 from teamvars.services.code.process import Limits
 from teamvars.storage import connections, postgres, servers, sqlite, sqlite_settlement
-from teamvars.web.http import fair_slots
 from tests.support.patience import HANGS
 
 LIMITS: tuple[tuple[ModuleType, str], ...] = (
@@ -24,7 +24,6 @@ LIMITS: tuple[tuple[ModuleType, str], ...] = (
     (servers, "CONNECT_SECONDS"),
     (sqlite, "LOCK_WAIT_SECONDS"),
     (sqlite_settlement, "WAIT_SECONDS"),
-    (turns, "WAIT_SECONDS"),
 )
 
 

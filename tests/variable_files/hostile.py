@@ -1,6 +1,7 @@
 """Keys and values that the service accepts, and that a careless writer would come to grief by."""
 
-from teamvars.domain.variables import Category, Variable
+from teamvars.domain.variables import Variable
+from teamvars.kernel.variables import Category
 
 HOSTILE_KEYS = ["$(id)", "a;b", "\u202egnp", "a-b", "1a", "`id`", "a.b", "A[0]", "é'\"", "a$b"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from teamvars.domain.variables import Category
+from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, ParsedFile, parse
 
 

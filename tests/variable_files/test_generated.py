@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from teamvars.domain.variables import Category, VariableDraft, variable_faults
+from teamvars.domain.variables import VariableDraft
 from teamvars.hcl import evaluate
 from teamvars.hcl import parse as parse_code
+from teamvars.kernel.variables import Category, key_faults, value_faults
 from teamvars.variable_files import MAX_FAULTS, MAX_NAMES, Format, ParsedFile, parse
 from tests.hcl.test_generated import JSON, SEEDS, equal, mutated, rendered
 
 FORMATS = pytest.mark.parametrize("file_format", list(Format))
 IDENTIFIERS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,20}", fullmatch=True)
 KEYS = st.text(min_size=1, max_size=20).filter(
-    lambda key: not variable_faults(key, "") and _is_text(key) and key[0] not in "#\ufeff"
+    lambda key: not key_faults(key) and _is_text(key) and key[0] not in "#\ufeff"
 )
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0")) | st.text("a $'\"\\`#\r\n=")
 PIECES = [
@@ -52,7 +53,7 @@ def well_read(found: ParsedFile) -> list[tuple[str, str, bool]]:
 
 
 def assert_can_be_created(category: Category, key: str, value: str, hcl: bool) -> None:
-    assert variable_faults(key, value) == []
+    assert [*key_faults(key), *value_faults(value)] == []
     assert "\0" not in value
     code = VariableDraft(key=key, value=value, category=category, hcl=hcl).code(None)
     if code is not None:

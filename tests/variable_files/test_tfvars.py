@@ -2,8 +2,8 @@
 
 import pytest
 
-from teamvars.domain.variables import Category
 from teamvars.hcl import parse as parse_code
+from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, ParsedFile, parse
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from teamvars.domain.variables import Category
 from teamvars.hcl import evaluate
+from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, ParsedFile, parse
 
 

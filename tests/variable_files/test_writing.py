@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from teamvars.domain.variables import Category, Variable
+from teamvars.domain.variables import Variable
 from teamvars.hcl import evaluate
 from teamvars.hcl.characters import normal
+from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, parse
 from teamvars.variable_files.writing import Writing, Written, write
 from tests.hcl.test_generated import JSON, equal

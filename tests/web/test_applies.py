@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from teamvars.services.turns import WAITERS_EACH
+from teamvars.fair_slots import WAITERS_EACH
 from tests.support.deployment import Deployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant, faults
 

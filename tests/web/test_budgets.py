@@ -6,9 +6,10 @@ from contextlib import ExitStack
 import pytest
 
 from teamvars.domain.errors import Refusal
+from teamvars.fair_slots import Principal
+from teamvars.time_limits import TimeLimits
 from teamvars.web.http import budgets
-from teamvars.web.http.budgets import Bodies, Principal, Responses
-from teamvars.web.http.time_limits import TimeLimits
+from teamvars.web.http.budgets import Bodies, Responses
 
 ALICE: Principal = ("user", "alice")
 MIB = 1024 * 1024

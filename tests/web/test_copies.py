@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from teamvars.domain.applies import MAX_ITEMS
-from teamvars.domain.variables import Category
+from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
 from teamvars.services.applies.lookups import by_name, opened
 from teamvars.storage import access, streams

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from teamvars import fair_slots
 from teamvars.domain.errors import Code, Refusal
-from teamvars.web.http import fair_slots
-from teamvars.web.http.fair_slots import (
+from teamvars.fair_slots import (
     COMPANY_SECONDS,
     LONE_SLOTS,
     MOST_SLOTS,
@@ -20,7 +20,7 @@ from teamvars.web.http.fair_slots import (
     Group,
     Party,
 )
-from teamvars.web.http.time_limits import TimeLimits
+from teamvars.time_limits import TimeLimits
 
 
 class Worker:

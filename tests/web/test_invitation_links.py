@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from teamvars.domain.invitations import NO_LONGER_VALID
-from teamvars.services.operator_invitations import Asked, Issued
+from teamvars.services.invitations import Asked, Issued
 from teamvars.web.http.budgets import STRANGER_BODY_BYTES
 from tests.support.deployment import operator, secret_of
 from tests.support.tenant import JSON_API, Tenant

@@ -5,11 +5,10 @@ import asyncio
 import httpx
 import pytest
 
-from teamvars import wiring
-from teamvars.web.http import fair_slots
+from teamvars import fair_slots, wiring
+from teamvars.fair_slots import PRINCIPAL_SHARE, FairSlots, Party
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from teamvars.web.http.fair_slots import PRINCIPAL_SHARE, FairSlots, Party
 from tests.support.deployment import BASE
 from tests.support.patience import HANGS
 from tests.support.tenant import JSON_API, Tenant, variable_document

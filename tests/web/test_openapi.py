@@ -17,7 +17,7 @@ from teamvars import wiring
 from teamvars.domain.errors import Code
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
-from teamvars.services.operator_invitations import Asked
+from teamvars.services.invitations import Asked
 from teamvars.storage.engines import database_for
 from teamvars.web import examples
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect

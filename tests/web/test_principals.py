@@ -5,19 +5,19 @@ from collections.abc import Callable
 
 import pytest
 
+from teamvars import fair_slots
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.security.tokens import hash_token
-from teamvars.web.http import fair_slots
-from teamvars.web.http.fair_slots import (
+from teamvars.fair_slots import (
     LONE_SLOTS,
     ORGANIZATION_SHARE,
     PRINCIPAL_SHARE,
     FairSlots,
     Party,
 )
-from teamvars.web.http.principals import Principals
-from teamvars.web.http.time_limits import TimeLimits
+from teamvars.security.tokens import hash_token
+from teamvars.time_limits import TimeLimits
+from teamvars.web.http.admission import Principals
 
 
 class Worker:

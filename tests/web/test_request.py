@@ -9,11 +9,11 @@ import pytest
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Refusal
+from teamvars.time_limits import TimeLimits
 from teamvars.web.http import request as requests
 from teamvars.web.http.asgi import Message, Receive, Scope
 from teamvars.web.http.budgets import CALLER_BODY_BYTES, Bodies
 from teamvars.web.http.request import Request
-from teamvars.web.http.time_limits import TimeLimits
 from tests.support.patience import HANGS
 
 LIMIT = 0.05

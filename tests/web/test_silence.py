@@ -6,14 +6,13 @@ from typing import Any
 import httpx
 import pytest
 
-from teamvars import wiring
+from teamvars import fair_slots, wiring
+from teamvars.fair_slots import LONE_SLOTS
 from teamvars.security.tokens import new_token
 from teamvars.storage.connections import Connections, Lane
 from teamvars.storage.postgres import PostgresDatabase
-from teamvars.web.http import fair_slots
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from teamvars.web.http.fair_slots import LONE_SLOTS
 from tests.storage.proxy import way_to
 from tests.storage.stores import fresh_postgres
 from tests.support.deployment import BASE, open_deployment

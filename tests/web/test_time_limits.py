@@ -4,7 +4,7 @@ import asyncio
 
 import uvloop
 
-from teamvars.web.http.time_limits import TimeLimits
+from teamvars.time_limits import TimeLimits
 from tests.support.patience import HANGS
 
 SHORT, LONG = 0.05, HANGS

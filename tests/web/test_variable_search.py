@@ -14,11 +14,10 @@ from teamvars.domain.errors import Refusal
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page
 from teamvars.domain.variable_search import Place, VariableSearch
+from teamvars.fair_slots import LONE_SLOTS, WAITERS_EACH
 from teamvars.security.cursors import Cursors
-from teamvars.services.turns import WAITERS_EACH
 from teamvars.storage import search_access, variable_search
 from teamvars.storage.database import Transaction
-from teamvars.web.http.fair_slots import LONE_SLOTS
 from tests.services.calls import caller
 from tests.support.deployment import Deployment
 from tests.support.tenant import Tenant, build_tenant, variable_document

@@ -1,16 +1,16 @@
-"""Questions to the person at the terminal; without one, nothing is asked."""
+"""What a command asks for: answers of the person at the terminal, standard input, files."""
 
 import getpass
 import sys
+from pathlib import Path
 
-import typer
-
-from teamvars.cli.exits import USAGE
-from teamvars.cli.failures import Failure
+from teamvars.cli.exits import ERROR, INVALID, USAGE, Failure
 from teamvars.cli.output import note
 from teamvars.domain.names import escaped
 
 _MOST_OF_STDIN = 16 * 1024 * 1024
+STDIN = "-"
+_MOST_BYTES = 24 * 1024 * 1024
 
 
 def is_terminal() -> bool:
@@ -23,7 +23,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not is_terminal():
-        raise Failure("Nobody is at a terminal to say yes. Give --yes to do it.", USAGE)
+        raise Failure("No terminal to confirm on. Give --yes to do it.", USAGE)
     if not agrees(f"{question} [y/N] "):
         raise Failure("Nothing was changed.")
 
@@ -36,7 +36,7 @@ def agrees(question: str) -> bool:
 def ask(question: str, instead: str) -> str:
     """A line that the person types; `instead` says what to give where there is no terminal."""
     if not is_terminal():
-        raise Failure(f"Nobody is at a terminal to answer. Give {instead}.", USAGE)
+        raise Failure(f"No terminal to answer on. Give {instead}.", USAGE)
     return _answer(question)
 
 
@@ -76,11 +76,12 @@ def choose(kind: str, names: list[str], option: str) -> str:
         return given
     if given.isdecimal() and 1 <= int(given) <= len(names):
         return names[int(given) - 1]
-    raise Failure(f"That is no {kind} of these.", USAGE)
+    raise Failure("That is not one of them.", USAGE)
 
 
 def _answer(question: str) -> str:
-    typer.echo(escaped(question), nl=False, err=True)
+    sys.stderr.write(escaped(question))
+    sys.stderr.flush()
     try:
         return sys.stdin.readline().strip()
     except UnicodeDecodeError:
@@ -89,7 +90,26 @@ def _answer(question: str) -> str:
 
 def _not_of_the_locale() -> Failure:
     return Failure(
-        f"What was typed has letters that the locale does not know ({sys.stdin.encoding}). "
+        f"What you typed has letters that the locale does not know ({sys.stdin.encoding}). "
         "Set LC_ALL to one with UTF-8, such as C.UTF-8.",
         USAGE,
     )
+
+
+def text_of(path: str) -> str:
+    """What a file holds, or standard input for `-`, byte for byte. Fails without quoting it."""
+    try:
+        if path == STDIN:
+            given = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                given = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise Failure(f"{path} cannot be read: {error.strerror}.", ERROR) from None
+    if len(given) > _MOST_BYTES:
+        raise Failure(f"{path} has more than {_MOST_BYTES} bytes.", INVALID)
+    try:
+        return given.decode()
+    except UnicodeDecodeError as error:
+        line = given.count(b"\n", 0, error.start) + 1
+        raise Failure(f"{path}:{line}: This is not UTF-8.", INVALID) from None

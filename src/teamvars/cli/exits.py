@@ -1,4 +1,4 @@
-"""What commands exit with: one list, which `teamvars --help` and docs/cli.md show."""
+"""How commands end: what they exit with, which `teamvars --help` and docs/cli.md show, and why."""
 
 DONE, ERROR, USAGE, DIFFERENCES, UNAUTHENTICATED, NOT_FOUND, CONFLICT, INVALID = range(8)
 FORBIDDEN, BUSY, SERVICE_FAULT, NO_CONNECTION, UNKNOWN_OUTCOME = range(8, 13)
@@ -10,23 +10,23 @@ CLOSED_PIPE = 128 + 13
 
 MEANINGS = {
     DONE: "done",
-    ERROR: "an error that is none of these",
-    USAGE: "wrong usage: of options, arguments, settings or a link",
+    ERROR: "any other error",
+    USAGE: "wrong usage: options, arguments, settings or a link",
     DIFFERENCES: "differences were found",
     UNAUTHENTICATED: "not authenticated",
     NOT_FOUND: "not found, or nothing that you may see",
     CONFLICT: "a conflict: somebody else has changed it",
-    INVALID: "invalid: what was given is refused",
+    INVALID: "invalid: your input is refused",
     FORBIDDEN: "forbidden: you may see it, but not do this to it",
     BUSY: "the service is busy, limits you or cannot write; nothing was changed",
     SERVICE_FAULT: "a fault of the service",
-    NO_CONNECTION: "no connection, or no answer where nothing was to be changed",
+    NO_CONNECTION: "no connection, or no answer to a request that changes nothing",
     UNKNOWN_OUTCOME: "unknown outcome: no answer to a change, or Ctrl-C after it was sent",
     NOT_STARTED: "run: a fault of its own; the command was not started",
     NOT_EXECUTABLE: "run: the command cannot be run",
     NO_COMMAND: "run: there is no such command",
     INTERRUPTED: "Ctrl-C while no change was under way",
-    CLOSED_PIPE: "nobody reads the output any more, as of head -n 1",
+    CLOSED_PIPE: "nobody reads the output any more, as after head -n 1",
 }
 
 
@@ -34,3 +34,11 @@ def epilog() -> str:
     """The list as help ends with it."""
     lines = (f"{code:>4}  {meaning}" for code, meaning in MEANINGS.items())
     return "\n".join(("Exit codes:", *lines))
+
+
+class Failure(Exception):
+    """Ends the command with an exit code; the text says what is wrong and what to do about it."""
+
+    def __init__(self, text: str, code: int = 1) -> None:
+        super().__init__(text)
+        self.code = code

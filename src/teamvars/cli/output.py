@@ -3,38 +3,43 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import NoReturn, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TextIO
 
 import msgspec
-import typer
 
-from teamvars.cli.exits import CLOSED_PIPE, ERROR
-from teamvars.cli.failures import Failure
+from teamvars.cli.exits import CLOSED_PIPE, Failure
 from teamvars.domain.names import escaped
-
-
-def fail(text: str, code: int = ERROR) -> NoReturn:
-    """Ends the command with an error."""
-    raise Failure(text, code)
 
 
 def ended(failure: Failure) -> int:
     """Says on stderr why a command failed; returns what the process exits with."""
-    try:
+    with suppress(Failure):  # there is no place to say it
         note(f"teamvars: {failure}")
-    except typer.Exit as closed:
-        return closed.exit_code
-    except Failure:
-        pass  # there is no place to say it
     return failure.code
 
 
-def print_json(value: object) -> None:
-    """One JSON document on stdout."""
-    for line in msgspec.json.format(msgspec.json.encode(value)).decode().split("\n"):
+def show(
+    value: object, rows: Iterable[Sequence[str]], as_json: bool, *, said: str | None = None
+) -> None:
+    """Prints what a command has to show: one JSON document for programs; for people rows of
+    equally many cells on stdout, and what is said of them on stderr.
+    """
+    if as_json:
+        for line in msgspec.json.format(msgspec.json.encode(value)).decode().split("\n"):
+            say(line)
+        return
+    for line in aligned([*rows]):
         say(line)
+    if said is not None:
+        note(said)
+
+
+def show_token(token_id: str, secret: str, ends: str, as_json: bool) -> None:
+    """Prints a token that was just made."""
+    said = f"Token {token_id}, expires {ends}. It is shown only this once."
+    show({"id": token_id, "token": secret}, [(secret,)], as_json, said=said)
 
 
 def say(line: str) -> None:
@@ -48,14 +53,8 @@ def note(text: str) -> None:
         _write(line, sys.stderr)
 
 
-def say_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Prints rows of equally many cells on stdout, each column as wide as its widest cell."""
-    for line in aligned(rows):
-        say(line)
-
-
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A line for each row of equally many cells, its columns below each other."""
+    """A line for each row of equally many cells, each column as wide as its widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -70,7 +69,8 @@ def _write(line: str, stream: TextIO) -> None:
     except UnicodeEncodeError:
         text = "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)
     with writing(stream):
-        typer.echo(text, stream)
+        stream.write(f"{text}\n")
+        stream.flush()
 
 
 @contextmanager
@@ -82,5 +82,16 @@ def writing(stream: TextIO) -> Iterator[None]:
         # Else the interpreter would complain when it writes what is left at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if isinstance(error, BrokenPipeError):
-            raise typer.Exit(CLOSED_PIPE) from None
+            sys.exit(CLOSED_PIPE)
         raise Failure(f"The output cannot be written: {error.strerror}.") from None
+
+
+def say_text(text: str) -> None:
+    """The text on stdout: as it is for a program, and so that it commands nothing on a terminal."""
+    if sys.stdout.isatty():
+        for line in text.removesuffix("\n").split("\n"):
+            say(line)
+        return
+    with writing(sys.stdout):
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()

@@ -1,10 +1,14 @@
 """The routes of the console: the shell at each of its pages, and the files that it loads."""
 
+import gzip
+import hashlib
 from collections.abc import Mapping
 from itertools import accumulate
+from pathlib import Path
+from string import Template
 
-from teamvars.console import files
-from teamvars.console.files import File
+import msgspec
+
 from teamvars.domain.errors import not_found
 from teamvars.web.http.negotiation import takes_gzip
 from teamvars.web.http.pages import FILE_HEADERS, headers_of_sources
@@ -16,6 +20,12 @@ PATH = "/app"
 _SEGMENTS = ("/{first}", "/{second}", "/{third}", "/{fourth}")
 """Those of the longest path of a page: organization, `workspaces`, workspace, what of it."""
 
+_FOLDER = Path(__file__).parent / "static"
+_SHELL_FILE = "shell.html"
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_DIGEST_CHARACTERS = 16
+_RARE = {"damaged_values.js"}
+"""Modules that a page asks for when it needs them."""
 _EVERY_FILE = {
     **FILE_HEADERS,
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -36,6 +46,45 @@ _ASSET = {"Cache-Control": "public, max-age=31536000, immutable"}
 _OF_ANOTHER_EDITION = {"Cache-Control": "no-store"}
 
 
+class File(msgspec.Struct, frozen=True):
+    """A file, as it is and compressed."""
+
+    media_type: str
+    content: bytes
+    compressed: bytes
+
+
+class Files(msgspec.Struct, frozen=True):
+    """The shell, and what it loads, which stands below a segment that says which edition it is.
+
+    Modules import each other by relative paths, and so all of a page come from one edition.
+    """
+
+    edition: str
+    shell: File
+    assets: Mapping[str, File]
+
+
+def load(path: str) -> Files:
+    """The files of the package, read once and compressed once; `path` is where they are served."""
+    sources = {one.name: one.read_bytes() for one in sorted(_FOLDER.iterdir())}
+    template = Template(sources.pop(_SHELL_FILE).decode())
+    digest = hashlib.sha256()
+    for name, content in sources.items():
+        digest.update(name.encode() + b"\0" + content + b"\0")
+    edition = digest.hexdigest()[:_DIGEST_CHARACTERS]
+    base = f"{path}/{edition}"
+    # All at once: else a module is asked for only when the one that imports it is there.
+    modules = "\n".join(
+        f'<link rel="modulepreload" href="{base}/{name}">'
+        for name in sources
+        if name.endswith(".js") and name not in _RARE
+    )
+    shell = template.substitute(base=base, modules=modules).encode()
+    assets = {name: _file(_TYPES[Path(name).suffix], text) for name, text in sources.items()}
+    return Files(edition, _file("text/html", shell), assets)
+
+
 def routes() -> list[Route]:
     """One for each depth of a page's path. All are public: what is shown is asked of the API."""
     console = _Console()
@@ -47,7 +96,7 @@ def routes() -> list[Route]:
 
 class _Console:
     def __init__(self) -> None:
-        self._files = files.load(PATH)
+        self._files = load(PATH)
 
     async def respond(self, request: Request) -> Response:
         """A file where the last segment has a dot, which no name of an organization has; else the
@@ -72,3 +121,8 @@ def _response(request: Request, file: File, headers: Mapping[str, str]) -> Respo
     if not takes_gzip(request.header("accept-encoding")):
         return Response(200, file.content, sent)
     return Response(200, file.compressed, {**sent, "Content-Encoding": "gzip"})
+
+
+def _file(media_type: str, content: bytes) -> File:
+    # Without a time, so that all workers and nodes send the same bytes.
+    return File(f"{media_type}; charset=utf-8", content, gzip.compress(content, mtime=0))

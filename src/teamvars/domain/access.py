@@ -103,6 +103,11 @@ class WorkspaceAccess(msgspec.Struct, frozen=True):
     stream: Stream
     key: WrappedKey
 
+    @property
+    def may_change(self) -> bool:
+        """Whether the caller may write its variables."""
+        return self.level >= Level.WRITE
+
     def require_visible(self) -> None:
         """Refuses like a missing workspace when the caller may not even read the variables."""
         if self.level < Level.READ:
@@ -140,7 +145,7 @@ class OrganizationAccess(msgspec.Struct, frozen=True):
             raise not_found()
 
     def require_owner(self) -> None:
-        """Refuses members who are no owners as forbidden."""
+        """Refuses members who are not owners as forbidden."""
         self.require_visible()
         if not self.is_owner:
             raise forbidden(_ONLY_OWNERS)
@@ -158,21 +163,33 @@ class TeamAccess(msgspec.Struct, frozen=True):
     manages_token: bool
     stream: Stream
 
+    @property
+    def sees(self) -> bool:
+        """Whether the caller sees it: outsiders see no team, and only its members a secret one."""
+        in_sight = self.in_organization and (self.in_team or not self.team.is_secret)
+        return self.is_owner or in_sight
+
+    @property
+    def may_change(self) -> bool:
+        """Whether the caller may add and remove its members."""
+        manages = self.manages_membership and not self.team.is_owners
+        return self.is_owner or (self.sees and manages)
+
     def require_visible(self) -> None:
-        """Refuses like a missing team: outsiders see none, and only its members a secret one."""
-        if self.is_owner:
-            return
-        if not self.in_organization or (self.team.is_secret and not self.in_team):
+        """Refuses like a missing team."""
+        if not self.sees:
             raise not_found()
 
     def require_see_changes(self) -> None:
-        """Refuses who may see the team but not how it came about."""
+        """Refuses callers who may see the team but not its changes."""
         self.require_visible()
         if not self.is_owner and not self.manages_membership:
-            raise forbidden("Only owners and who manages membership may see a team's changes.")
+            raise forbidden(
+                "Only owners and holders of manage-membership may see a team's changes."
+            )
 
     def require_manage_token(self) -> None:
-        """Refuses who may see the team but neither make, see nor revoke its token."""
+        """Refuses callers who may see the team but not make, see or revoke its token."""
         self.require_visible()
         if not self.manages_token:
             raise forbidden(
@@ -181,11 +198,10 @@ class TeamAccess(msgspec.Struct, frozen=True):
             )
 
     def require_manage_membership(self) -> None:
-        """Refuses who may see the team but not change its members."""
+        """Refuses callers who may see the team but not change its members."""
         self.require_visible()
-        if self.is_owner:
+        if self.may_change:
             return
         if self.team.is_owners:
             raise forbidden("Only owners may change the members of the owners team.")
-        if not self.manages_membership:
-            raise forbidden("You may see this team, but not change its members.")
+        raise forbidden("You may see this team, but not change its members.")

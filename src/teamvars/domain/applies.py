@@ -6,10 +6,11 @@ from enum import StrEnum
 import msgspec
 from msgspec import UNSET
 
-from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.preconditions import Expected, is_met, stale
-from teamvars.domain.variables import Category, VariableDraft
+from teamvars.domain.variables import VariableDraft
+from teamvars.kernel.discreet import Discreet
+from teamvars.kernel.variables import Category
 
 MAX_ITEMS = 5_000
 """Of one apply or copy."""
@@ -127,7 +128,7 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 def repeated(at: str) -> Fault:
     """An earlier item has the same key and category."""
     return Fault(
-        Code.KEY_TAKEN, "An earlier item has this key in this category.", pointer=f"{at}/key"
+        Code.KEY_TAKEN, "An earlier item has the same key and category.", pointer=f"{at}/key"
     )
 
 
@@ -139,20 +140,20 @@ def too_much_code(at: str) -> Fault:
 
 def no_such_source() -> Fault:
     """There is no workspace of the target's organization with the id, or none that one may see."""
-    detail = "You see no workspace with this id in the organization of the path's."
+    detail = "You see no workspace with this id in the organization of the workspace in the path."
     return Fault(Code.NOT_FOUND, detail, pointer=_SOURCE)
 
 
 def is_the_target() -> Fault:
     """A workspace is to be copied into itself."""
-    detail = "This is the workspace of the path: there is nothing to copy."
+    detail = "This is the workspace in the path: there is nothing to copy."
     return Fault(Code.INVALID_VALUE, detail, pointer=_SOURCE)
 
 
 def not_in_source(at: str) -> Fault:
     """The source has no variable of that name.
 
-    Not `not_found`: who has lost no right is not refused the repeat of a copy by it.
+    Not `not_found`: otherwise callers who have lost no right could not repeat a copy.
     """
     return Fault(Code.INVALID_VALUE, "The source has no such variable.", pointer=at)
 
@@ -164,7 +165,7 @@ def in_target(name: Name, at: str) -> Fault:
 
 
 def is_for_owners(name: Name, at: str) -> Fault:
-    """A sensitive variable, and somebody who is no owner."""
+    """A sensitive variable, and a caller who is not an owner."""
     key, _ = name
     detail = f"{key} is sensitive: only owners and the organization's token copy it."
     return Fault(Code.FORBIDDEN, detail, pointer=at)

@@ -48,27 +48,27 @@ class Acceptance(msgspec.Struct, frozen=True):
 
 def nothing_to_accept(stream_id: str) -> Refusal:
     """The stream holds."""
-    return _refused(f"{stream_id} holds: there is nothing to accept.")
+    return _refused(f"{stream_id} verifies: there is nothing to accept.")
 
 
 def accept_first(stream_id: str) -> Refusal:
     """What would record the acceptance does not hold itself."""
-    return _refused(f"{stream_id} does not hold, and would record this: accept that one first.")
+    return _refused(f"{stream_id} does not verify, and must record this: accept that one first.")
 
 
 def found_otherwise(stream_id: str) -> Refusal:
     """The digest is not that of what is there now."""
     return _refused(
-        f"That is not what is there of {stream_id} now. Run 'teamvars audit verify' again, and "
-        "look at what has changed since."
+        f"This is not the present state of {stream_id}. Run 'teamvars audit verify' again, and "
+        "look at what has changed."
     )
 
 
 def no_room(stream_id: str) -> Refusal:
     """No entry can come after those that are there: somebody has taken the last number."""
     return _refused(
-        f"{stream_id} has an entry with a number after which there is none. Delete the last of its "
-        "rows in audit_entries, by sequence, and run 'teamvars audit verify' again."
+        f"{stream_id} has an entry with the largest possible number. Delete the last of its rows "
+        "in audit_entries, by sequence, and run 'teamvars audit verify' again."
     )
 
 

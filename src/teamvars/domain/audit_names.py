@@ -1,10 +1,11 @@
-"""What users, organizations, teams and workspaces are called, by the audit trail.
-
-The trail knows those that are gone as well, and every name that one ever had.
+"""What users, organizations, teams and workspaces are called: by the audit trail, which knows those
+that are gone as well and every name that one ever had, and now, as far as an organization is told.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import msgspec
 
 from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry
 from teamvars.domain.names import fold
@@ -40,10 +41,13 @@ class AuditNames:
         """
         organization, slash, rest = name.partition("/")
         if not slash:
-            return set(self._called.get((type_, fold(name)), ()))
-        owners = self.called("organizations", organization)
-        found = self._called.get((type_, fold(rest)), ())
-        return {id_ for id_ in found if self._organizations.get(id_) in owners}
+            return self.named(type_, name)
+        owners = self.named("organizations", organization)
+        return {id_ for id_ in self.named(type_, rest) if self._organizations.get(id_) in owners}
+
+    def named(self, type_: str, name: str) -> set[str]:
+        """As `called`, by the name alone."""
+        return set(self._called.get((type_, fold(name)), ()))
 
     def inside(self, organization_id: str) -> set[str]:
         """The ids of all teams and workspaces that the organization has or had."""
@@ -96,6 +100,30 @@ class AuditNames:
             self._names.setdefault(id_, address)
             self._types[id_] = "users"
             self._called.setdefault(("users", fold(address)), set()).add(id_)
+
+
+class ActorNames(msgspec.Struct, frozen=True):
+    """What is told of the actors of entries, of the tokens they used and of where they are, by id.
+
+    Users have a name while they are members, as the organization is told it: whoever is invited
+    goes by the address of the invitation. A token is described where its owner is a member, a team
+    that the reader sees, or the organization.
+    """
+
+    names: Mapping[str, str]
+    descriptions: Mapping[str, str]
+
+    def of_actor(self, entry: AuditEntry) -> str | None:
+        """Who acted; None for operators and for actors that are gone or may not be named."""
+        return None if entry.actor_kind == OPERATOR else self.names.get(entry.actor_id)
+
+    def of_stream(self, entry: AuditEntry) -> str | None:
+        """What the team, workspace or organization is called that was changed; None once gone."""
+        return self.names.get(entry.stream_id)
+
+    def of_token(self, entry: AuditEntry) -> str | None:
+        """What the token is described as; None where it is not, and where it is gone."""
+        return None if entry.token_id is None else self.descriptions.get(entry.token_id)
 
 
 def _text(value: Any) -> str | None:

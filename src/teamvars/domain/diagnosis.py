@@ -8,6 +8,7 @@ import msgspec
 
 from teamvars.domain.invitations import Delivery
 from teamvars.domain.tokens import Suspects
+from teamvars.domain.workspaces import Usage
 
 CLOCK_TOLERANCE = 5_000_000
 """How far two clocks may be apart, in µs, before tokens expire at surprising times."""
@@ -17,6 +18,7 @@ _LEAST_FREE = 64 * 1024 * 1024
 _SQLITE_SAFE_SINCE = (3, 51, 3)
 _POSTGRES_SUPPORTED_SINCE = 15
 _MANY_CALLERS = 3
+_WHOLE = "every row that a stream counts is there, and every data key opens"
 
 
 class Severity(StrEnum):
@@ -66,7 +68,7 @@ def engine_findings(engine: Engine, now: int) -> list[Finding]:
         Finding(
             Severity.PROBLEM,
             "durability",
-            f"{engine.name} runs with {setting}: acknowledged changes can be lost. Turn it on.",
+            f"{engine.name} runs with {setting}: acknowledged changes may get lost. Turn it on.",
         )
         for setting in engine.unsafe_settings
     ]
@@ -87,10 +89,10 @@ def engine_findings(engine: Engine, now: int) -> list[Finding]:
 def disk_finding(free: int) -> Finding:
     """What so many free bytes are worth, on the disk of a database that is a file."""
     if free >= _LEAST_FREE:
-        return Finding(Severity.OK, "disk", "the one of the database has room")
+        return Finding(Severity.OK, "disk", "the database's disk has room")
     text = (
-        f"Only {free // (1024 * 1024)} MiB are free on the disk of the database, and changes fail "
-        "once it is full. Make room."
+        f"Only {free // (1024 * 1024)} MiB are free on the database's disk, and changes fail once "
+        "it is full. Make room."
     )
     return Finding(Severity.PROBLEM, "disk", text)
 
@@ -111,7 +113,7 @@ def census_findings(census: Census) -> list[Finding]:
             Finding(
                 Severity.ADVICE,
                 "members-manage-token",
-                f"Members of team {team} can make and note its token, which outlives their "
+                f"Members of team {team} can make and copy its token, which outlives their "
                 "membership. Replace it when one of them leaves.",
             )
             for team in census.token_teams
@@ -146,7 +148,7 @@ def mail_findings(server: str | None, counted: Mapping[Delivery, int]) -> list[F
     without = failed + counted.get(Delivery.NONE, 0) + (waiting if server is None else 0)
     if without:
         text = (
-            f"Invitations to which nobody has a link: {without}, refused by a mail server: "
+            f"Invitations whose link nobody has: {without}, refused by a mail server: "
             f"{failed}. See 'teamvars invite list', and resend or revoke them."
         )
         findings.append(Finding(Severity.ADVICE, "mail", text))
@@ -156,8 +158,8 @@ def mail_findings(server: str | None, counted: Mapping[Delivery, int]) -> list[F
 def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -> list[Finding]:
     """Tokens that somebody should look at, each kind in one finding."""
     told = (
-        (unending, "never expire", "Give those who need one a token that does, and revoke these"),
-        (unattached, "are of users without a membership", "Revoke them, or disable the users"),
+        (unending, "never expire", "Give their users tokens that expire, and revoke these"),
+        (unattached, "belong to users without a membership", "Revoke them, or disable the users"),
         (unused, "were not used for 90 days", "Revoke those that nobody needs"),
     )
     return [
@@ -174,13 +176,12 @@ def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -
 def trail_findings(altered: Sequence[str], most: int) -> list[Finding]:
     """The streams whose heads do not hold, of which so many are named."""
     if not altered:
-        return [Finding(Severity.OK, "trail", "the head of every stream holds")]
+        return [Finding(Severity.OK, "trail", "the head of every stream verifies")]
     more = f" and {len(altered) - most} more" if len(altered) > most else ""
     text = (
         f"Streams that were altered outside of the service ({len(altered)}): "
-        f"{', '.join(altered[:most])}{more}. What would change them is refused. Run "
-        "'teamvars audit verify', find out who did it, and then restore a backup or run "
-        "'teamvars audit accept'."
+        f"{', '.join(altered[:most])}{more}. Changes to them are refused. Run 'teamvars audit "
+        "verify', find out who did it, and then restore a backup or run 'teamvars audit accept'."
     )
     return [Finding(Severity.PROBLEM, "trail", text)]
 
@@ -194,7 +195,7 @@ def address_findings(callers: Mapping[str, int]) -> list[Finding]:
         return []
     text = (
         f"All recent changes came from {', '.join(sorted(callers))}. If it is a proxy, name it in "
-        "TEAMVARS_TRUSTED_PROXIES: until then failures and limits of all callers count as one's."
+        "TEAMVARS_TRUSTED_PROXIES: until then failures and limits of all callers count together."
     )
     return [Finding(Severity.ADVICE, "addresses", text)]
 
@@ -220,6 +221,72 @@ def _version(engine: Engine, version: str) -> Finding:
         text = f"PostgreSQL {version} can corrupt indexes. Update to 14.4 or later, and reindex."
         return Finding(Severity.PROBLEM, "engine", text)
     if engine.name == "PostgreSQL" and engine.version[0] < _POSTGRES_SUPPORTED_SINCE:
-        text = f"PostgreSQL {version} gets no fixes any more. Plan an upgrade."
+        text = f"PostgreSQL {version} no longer gets fixes. Plan an upgrade."
         return Finding(Severity.ADVICE, "engine", text)
     return Finding(Severity.OK, "engine", f"{engine.name} {version}")
+
+
+# What a store has lost: rows that its streams count, and data keys that open
+
+
+class Losses(msgspec.Struct, frozen=True):
+    """Some losses of a kind, each in words, and how many there are."""
+
+    named: Sequence[str]
+    total: int
+
+
+def usage_loss(stream_id: str, said: Usage, found: Usage) -> str:
+    """A workspace that should hold what its stream says, and holds something else."""
+    return f"{stream_id} has {_in_words(found)} instead of {_in_words(said)}"
+
+
+def entries_loss(stream_id: str, sequence: int, found: int, newest: int) -> str:
+    """A stream that should have every entry up to its number, and has others."""
+    return f"{stream_id} has {found}, the last of them number {newest}, instead of {sequence}"
+
+
+def loss_findings(
+    *, usages: Losses, entries: Losses, streams: Losses, data_keys: Losses
+) -> list[Finding]:
+    """A problem for each kind of loss; where there is none, that all is there."""
+    told = (
+        ("variables", usages, "Workspaces with other variables than were counted"),
+        ("audit", entries, "Streams with other audit entries than were counted"),
+        ("streams", streams, "Streams without their subject, or subjects without their stream"),
+        ("data keys", data_keys, "Organizations whose values cannot be read"),
+    )
+    found = [
+        Finding(
+            Severity.PROBLEM,
+            subject,
+            f"{what} ({losses.total}): {_some_named(losses)}. Restore a complete backup.",
+        )
+        for subject, losses, what in told
+        if losses.total
+    ]
+    return found or [Finding(Severity.OK, "rows", _WHOLE)]
+
+
+def damage_findings(damaged: Losses, opened: int, *, every: bool) -> list[Finding]:
+    """Of the values that were tried, every one there is or one of each data key, those that are
+    damaged; `opened` are not.
+    """
+    tried = "every value" if every else "a value of each data key; 'doctor --all' opens every one"
+    if not damaged.total:
+        return [Finding(Severity.OK, "values", f"{opened} open: {tried}")]
+    text = (
+        f"Values that cannot be decrypted ({damaged.total}, and {opened} open): "
+        f"{_some_named(damaged)}. "
+        "Write new ones over them, or delete the variables."
+    )
+    return [Finding(Severity.PROBLEM, "values", text)]
+
+
+def _in_words(usage: Usage) -> str:
+    return f"{usage.variables} variables of {usage.value_bytes} bytes"
+
+
+def _some_named(losses: Losses) -> str:
+    more = losses.total - len(losses.named)
+    return "; ".join(losses.named) + (f"; and {more} more" if more else "")

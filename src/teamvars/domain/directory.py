@@ -88,7 +88,7 @@ class Exported(msgspec.Struct, frozen=True):
 class Applied(msgspec.Struct, frozen=True):
     """What applying a file did, or would do: the ids it speaks of and the changes, in order.
 
-    `disabled` are the users it names who are disabled, and stay so: a file says nothing of that.
+    `disabled` are the named users who are disabled, and stay so: a file cannot say that.
     `held` says for how long, in seconds, it kept writers waiting: on SQLite all of them, on
     PostgreSQL those of the organizations it names.
     """

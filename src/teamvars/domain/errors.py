@@ -46,12 +46,12 @@ class Code(Enum):
     METHOD_NOT_ALLOWED = ("method_not_allowed", Kind.METHOD_NOT_ALLOWED, "Method not allowed")
     NOT_ACCEPTABLE = ("not_acceptable", Kind.NOT_ACCEPTABLE, "Not acceptable")
     REQUEST_TIMEOUT = ("request_timeout", Kind.TIMEOUT, "The request took too long to arrive")
-    TYPE_CONFLICT = ("type_conflict", Kind.CONFLICT, "Another resource type than the endpoint's")
-    ID_CONFLICT = ("id_conflict", Kind.CONFLICT, "Another id than the path's")
+    TYPE_CONFLICT = ("type_conflict", Kind.CONFLICT, "Not the endpoint's resource type")
+    ID_CONFLICT = ("id_conflict", Kind.CONFLICT, "Not the id in the path")
     RELATIONSHIP_CONFLICT = (
         "relationship_conflict",
         Kind.CONFLICT,
-        "Another related resource than the path's",
+        "Not the related resource in the path",
     )
     WORKSPACE_LOCKED = ("workspace_locked", Kind.CONFLICT, "Workspace is locked")
     WORKSPACE_NOT_LOCKED = ("workspace_not_locked", Kind.CONFLICT, "Workspace is not locked")
@@ -65,7 +65,7 @@ class Code(Enum):
         Kind.CONFLICT,
         "The first request is still under way",
     )
-    ALREADY_MADE = ("already_made", Kind.CONFLICT, "Made before, and shown then")
+    ALREADY_MADE = ("already_made", Kind.CONFLICT, "Already made, and shown then")
     PRECONDITION_FAILED = ("precondition_failed", Kind.STALE, "The resource has changed")
     BODY_TOO_LARGE = ("body_too_large", Kind.TOO_LARGE, "Body too large")
     UNSUPPORTED_MEDIA_TYPE = (
@@ -80,7 +80,7 @@ class Code(Enum):
     IDEMPOTENCY_KEY_REUSED = (
         "idempotency_key_reused",
         Kind.INVALID,
-        "The key came with another request",
+        "The key was used for another request",
     )
     KEY_TAKEN = ("key_taken", Kind.INVALID, "Key is taken")
     NAME_TAKEN = ("name_taken", Kind.INVALID, "Name is taken")
@@ -95,16 +95,16 @@ class Code(Enum):
         "Invitation not accepted",
     )
     LAST_OWNER = ("last_owner", Kind.INVALID, "Last owner")
-    OWNERS_IS_PERMANENT = ("owners_is_permanent", Kind.INVALID, "The owners team stays as it is")
+    OWNERS_IS_PERMANENT = ("owners_is_permanent", Kind.INVALID, "The owners team cannot be changed")
     ALREADY_MEMBER = ("already_member", Kind.INVALID, "Already a member")
     GRANT_TAKEN = ("grant_taken", Kind.INVALID, "The team has a grant on the workspace")
     TOO_MANY_REQUESTS = ("too_many_requests", Kind.TOO_MANY, "Too many requests under way")
-    RATE_LIMITED = ("rate_limited", Kind.TOO_MANY, "Too many requests a second")
+    RATE_LIMITED = ("rate_limited", Kind.TOO_MANY, "Too many requests per second")
     BUSY = ("busy", Kind.UNAVAILABLE, "Busy")
     STORAGE_UNAVAILABLE = ("storage_unavailable", Kind.UNAVAILABLE, "Storage unavailable")
     RELEASE_TOO_OLD = ("release_too_old", Kind.UNAVAILABLE, "Release too old for the database")
     OUTCOME_UNKNOWN = ("outcome_unknown", Kind.UNAVAILABLE, "Outcome unknown")
-    DAMAGED_VALUE = ("damaged_value", Kind.DAMAGED, "A stored value does not open")
+    DAMAGED_VALUE = ("damaged_value", Kind.DAMAGED, "A stored value cannot be decrypted")
     TRAIL_ALTERED = ("trail_altered", Kind.ALTERED, "The audit trail was altered")
     INTERNAL_ERROR = ("internal_error", Kind.BUG, "Internal error")
 
@@ -232,7 +232,7 @@ def forbidden(detail: str) -> Refusal:
 
 def busy() -> Refusal:
     """This worker has too much under way, whoever asks; nothing was changed."""
-    return Refusal(Fault(Code.BUSY, "Too much is under way here. Nothing was changed; try again."))
+    return Refusal(Fault(Code.BUSY, "The service is busy. Nothing was changed; try again."))
 
 
 def too_many_requests(detail: str, retry_after: int = 1) -> Refusal:
@@ -242,7 +242,7 @@ def too_many_requests(detail: str, retry_after: int = 1) -> Refusal:
 
 def rate_limited(per_second: int, retry_after: int) -> Refusal:
     """This caller asks more often than the operator lets anybody; nothing was changed."""
-    detail = f"You may make {per_second} requests a second here. Nothing was changed."
+    detail = f"You may make {per_second} requests per second here. Nothing was changed."
     return Refusal(Fault(Code.RATE_LIMITED, detail), retry_after=retry_after)
 
 
@@ -263,8 +263,8 @@ def release_too_old() -> Refusal:
     return Refusal(
         Fault(
             Code.RELEASE_TOO_OLD,
-            "A later release has migrated the database, and this one is too old to change anything "
-            "in it. Nothing was changed; try again, for another node may do it.",
+            "A later release has migrated the database, and this one is too old to change it. "
+            "Nothing was changed; try again, since another node may be able to.",
         )
     )
 
@@ -288,8 +288,8 @@ def trail_altered(stream_id: str) -> Refusal:
     return Refusal(
         Fault(
             Code.TRAIL_ALTERED,
-            f"The audit trail of {stream_id} was altered outside of the service, so nothing is "
-            "changed there. Reading goes on, and so does what only takes rights away. Tell the "
+            f"The audit trail of {stream_id} was altered outside of the service, so it accepts no "
+            "changes. You can still read, and do whatever only takes rights away. Tell the "
             "operator: 'teamvars audit verify' says more.",
             meta={"stream": stream_id},
         )

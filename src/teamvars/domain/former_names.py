@@ -81,7 +81,7 @@ def objection(name: str, origin: Origin, live: Mapping[str, T], former: FormerNa
     there, was = live.get(fold(name)), origin.former_name
     if there is not None:
         if was is not None and fold(was) in live and not former.had(there.id, was):
-            return f"is there, and so is {was}, which cannot get its name"
+            return f"exists, and so does {was}, which cannot take its name"
         return None
     for asked in () if origin.new else (name, was):
         present = None if asked is None else former.present(asked)

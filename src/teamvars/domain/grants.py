@@ -89,7 +89,7 @@ class GrantDraft(msgspec.Struct, frozen=True):
         """A fault when the document is about another grant than the path."""
         if self.id in (None, id_):
             return []
-        return [Fault(Code.ID_CONFLICT, "This is not the id of the path.", pointer="/data/id")]
+        return [Fault(Code.ID_CONFLICT, "This is not the id in the path.", pointer="/data/id")]
 
     def applied_to(self, grant: Grant) -> Grant:
         """The grant as a draft without faults makes it."""
@@ -116,7 +116,7 @@ def owners_take_no_grants() -> Fault:
 
 def grant_taken() -> Fault:
     """The team has a grant on the workspace already."""
-    detail = "The team has access to this workspace already: change that one."
+    detail = "The team already has access to this workspace: change that."
     return Fault(Code.GRANT_TAKEN, detail, pointer=_TEAM)
 
 

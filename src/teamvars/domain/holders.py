@@ -1,4 +1,4 @@
-"""Who may do what with the variables of a workspace, as a reviewer of access wants to see it."""
+"""Who may do what with the variables of a workspace, for reviewers of access."""
 
 from collections.abc import Sequence
 from enum import StrEnum

@@ -4,10 +4,10 @@ from enum import StrEnum
 
 import msgspec
 
-from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.names import fold
 from teamvars.domain.users import User
+from teamvars.kernel.discreet import Discreet
 
 DAY = 86_400_000_000
 LIFETIME = 7 * DAY
@@ -112,7 +112,7 @@ def no_longer_valid() -> Refusal:
 
 def too_many_of_organization(most: int) -> Fault:
     """The organization has had its invitations of a day."""
-    detail = f"An organization can send {most} invitations a day, those sent again included."
+    detail = f"An organization can send {most} invitations a day, including those sent again."
     return Fault(Code.TOO_MANY_ITEMS, detail)
 
 

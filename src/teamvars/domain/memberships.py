@@ -113,5 +113,5 @@ class InvitationDraft(msgspec.Struct, frozen=True):
 
     def already_member(self) -> Fault:
         """The address belongs to somebody who is in the organization or invited to it."""
-        detail = "The user with this address is in the organization or invited to it already."
+        detail = "The user with this address is already in the organization or invited to it."
         return Fault(Code.ALREADY_MEMBER, detail, pointer=EMAIL_POINTER)

@@ -6,7 +6,9 @@ import unicodedata
 
 from teamvars.domain.errors import Code, Fault
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,90}")
+NAME = re.compile(r"[A-Za-z0-9_-]{1,90}")
+"""Of an organization or workspace (contract §7)."""
+
 _USERNAME = re.compile(r"[A-Za-z0-9_.@+-]{1,90}")
 _EMAIL = re.compile(r"[^\s@]{1,64}@[^\s@]{1,255}")
 _ASCII_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
@@ -67,7 +69,7 @@ def escaped(text: str) -> str:
 
 def is_name(text: str) -> bool:
     """Whether it can name an organization or workspace (contract §7)."""
-    return _NAME.fullmatch(text) is not None
+    return NAME.fullmatch(text) is not None
 
 
 def is_team_name(text: str) -> bool:

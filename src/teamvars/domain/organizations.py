@@ -35,7 +35,7 @@ class OrganizationDraft(msgspec.Struct, frozen=True):
         """A fault when the document is about another organization than the path."""
         if self.id is None or fold(self.id) == fold(organization.name):
             return []
-        detail = "This is not the name of the path's organization, which is its id."
+        detail = "This is not the name of the organization in the path, which is its id."
         return [Fault(Code.ID_CONFLICT, detail, pointer="/data/id")]
 
     def applied_to(self, organization: Organization) -> Organization:
@@ -51,7 +51,7 @@ def still_used(variables: int, workspaces: int) -> Fault:
     """An organization would take variables with it."""
     detail = (
         f"The organization still has {variables} variables in {workspaces} of its workspaces. "
-        "With force=true they are deleted as well."
+        "With force=true they are deleted too."
     )
     meta = {"variables": variables, "workspaces": workspaces}
     return Fault(Code.ORGANIZATION_NOT_EMPTY, detail, meta=meta)

@@ -37,6 +37,6 @@ def is_met(expected: Expected, version_id: str | None) -> bool:
 
 def stale(expected: Expected, at: str) -> Fault:
     """What is there is not at the version that the request expects at that pointer."""
-    made = "It exists by now. Read it." if expected is None else None
-    detail = made or "It has changed since that version, or is gone. Read it again."
+    made = "It exists now. Read it." if expected is None else None
+    detail = made or "It has changed since that version, or was deleted. Read it again."
     return Fault(Code.PRECONDITION_FAILED, detail, pointer=at)

@@ -3,8 +3,8 @@
 import msgspec
 
 from teamvars.domain.access import Caller
-from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Code, Fault, Refusal, too_many_requests
+from teamvars.kernel.discreet import Discreet
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = 86_400_000_000
@@ -51,14 +51,15 @@ class Held(msgspec.Struct, frozen=True):
         """Refuses one record more than a caller may have."""
         if self.records >= MAX_RECORDS or self.bytes + len(record.answer) > MAX_BYTES:
             raise too_many_requests(
-                f"{MAX_RECORDS} answers, or {MAX_BYTES} bytes of them, are kept for your keys "
-                f"already, each for a day. Nothing was changed; without {HEADER} it can be."
+                f"{MAX_RECORDS} answers, or {MAX_BYTES} bytes of them, are already kept for your "
+                f"keys, each for a day. Nothing was changed; without {HEADER} the change is "
+                "possible."
             )
 
 
 def reused() -> Refusal:
-    """The key came with another request before."""
-    detail = "This key came with another request before. Send a new key with each change."
+    """The key was used for another request before."""
+    detail = "This key was used for another request. Send a new key with each change."
     return Refusal(Fault(Code.IDEMPOTENCY_KEY_REUSED, detail, header=HEADER))
 
 
@@ -71,7 +72,7 @@ def in_use() -> Refusal:
 def already_made(id_: str) -> Refusal:
     """The first request made what is shown only once."""
     detail = (
-        "The first request with this key made it, and it was shown then. If that answer is lost, "
-        "delete what meta.id names and send a new key."
+        "The first request with this key made it, and its answer showed it. If that answer is "
+        "lost, delete what meta.id names and send a new key."
     )
     return Refusal(Fault(Code.ALREADY_MADE, detail, header=HEADER, meta={"id": id_}))

@@ -59,7 +59,7 @@ class MembersDraft(msgspec.Struct, frozen=True):
             set(invited),
             Code.INVITATION_NOT_ACCEPTED,
             "This user has not accepted the invitation to the organization yet. "
-            "Add them by organization membership id, or wait until they have.",
+            "Add them by organization membership id, or wait until they accept.",
         )
 
     def last_owners(self, owners: Iterable[str]) -> list[Fault]:

@@ -41,6 +41,19 @@ class Team(msgspec.Struct, frozen=True):
         return self.visibility is Visibility.SECRET
 
 
+def owners_of(organization_id: str, id_: str) -> Team:
+    """The team that every organization has."""
+    return Team(
+        id=id_,
+        organization_id=organization_id,
+        name=OWNERS,
+        visibility=Visibility.ORGANIZATION,
+        manage_membership=False,
+        is_owners=True,
+        members_manage_token=True,
+    )
+
+
 class TeamFilter(msgspec.Struct, frozen=True):
     """Which teams are wanted; None lets all through. `search` is a part of the name."""
 
@@ -76,7 +89,7 @@ class TeamDraft(msgspec.Struct, frozen=True):
         """A fault for another id than the path's, and one for a new name of the owners team."""
         faults = []
         if self.id not in (None, team.id):
-            detail = "This is not the id of the path's team."
+            detail = "This is not the id of the team in the path."
             faults.append(Fault(Code.ID_CONFLICT, detail, pointer="/data/id"))
         if team.is_owners and self.name not in (None, team.name):
             detail = "The owners team keeps its name."

@@ -1,7 +1,11 @@
 """Times in µs UTC as they are stored, and which of them can be written."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+
+Clock = Callable[[], int]
+"""Says what time it is, in µs UTC."""
 
 LATEST = 253_402_300_799_000_000
 """9999-12-31T23:59:59Z: the last second of the calendar, whatever a time is rounded to."""

@@ -6,8 +6,10 @@ from typing import TypeGuard
 
 import msgspec
 
+from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.times import LATEST, microseconds, moment
+from teamvars.kernel.discreet import Discreet
 
 MAX_DESCRIPTION_CHARACTERS = 512
 EXPIRY_RULE = "at the latest 9999-12-31T23:59:59Z"
@@ -45,6 +47,53 @@ class Token(msgspec.Struct, frozen=True):
             "last-used": self.last_used_at,
         }
         return [name for name, at in times.items() if at is not None and moment(at) is None]
+
+
+class HashedToken(Discreet, frozen=True):
+    """A token as it is stored: by its hash, from which nobody can make it."""
+
+    token: Token
+    hash: bytes
+
+
+class NewToken(Discreet, frozen=True):
+    """A token just made. `secret` is the token itself: shown once, stored nowhere."""
+
+    token: Token
+    secret: str
+
+
+class OwnerName(msgspec.Struct, frozen=True):
+    """Whom a token is for, by name: a user, an organization, or a team of that organization."""
+
+    user: str | None = None
+    organization: str | None = None
+    team: str | None = None
+
+
+class OfOrganization(msgspec.Struct, frozen=True):
+    """The token of an organization, by the organization's name."""
+
+    name: str
+    kind = "organization"
+
+
+class OfTeam(msgspec.Struct, frozen=True):
+    """The token of a team."""
+
+    id: str
+    kind = "team"
+
+
+class OfUser(msgspec.Struct, frozen=True):
+    """The tokens of a user."""
+
+    id: str
+    kind = "user"
+
+
+Whose = OfOrganization | OfTeam | OfUser
+"""Whose tokens a caller speaks of. A user has any number, a team and an organization one."""
 
 
 class IssuedToken(msgspec.Struct, frozen=True):
@@ -115,15 +164,20 @@ class TokenDraft(msgspec.Struct, frozen=True):
             faults.append(_fault("description", detail))
         expires_at = self.expires_at(now, latest)
         if not can_expire(expires_at, now):
-            detail = f"This must be a time to come, as RFC 3339 has it, {EXPIRY_RULE}."
+            detail = f"This must be a future time as in RFC 3339, {EXPIRY_RULE}."
             faults.append(_fault("expired-at", detail))
         elif latest is not None and expires_at > latest:
             detail = (
-                f"The token that you use ends at {moment(latest):%Y-%m-%dT%H:%M:%SZ}, and none "
-                "that you make with it ends later. Without an end it ends then."
+                f"Your token expires at {moment(latest):%Y-%m-%dT%H:%M:%SZ}, and tokens that you "
+                "make with it expire no later. Leave expired-at out to make it expire then."
             )
             faults.append(_fault("expired-at", detail))
         return faults
+
+
+def stream_of(token: Token) -> str:
+    """The stream in which a token's birth and revocation are recorded."""
+    return token.owner_id if token.owner_kind in ("team", "organization") else SYSTEM_STREAM
 
 
 def can_expire(at: int | None, now: int) -> TypeGuard[int]:
@@ -133,12 +187,12 @@ def can_expire(at: int | None, now: int) -> TypeGuard[int]:
 
 def no_such_expiry() -> Fault:
     """A lifetime ends at a time at which no token may expire."""
-    return Fault(Code.INVALID_VALUE, f"A token expires in time to come, {EXPIRY_RULE}.")
+    return Fault(Code.INVALID_VALUE, f"A token expires in the future, {EXPIRY_RULE}.")
 
 
 def too_many() -> Fault:
     """The owner has as many live tokens as anybody may have."""
-    detail = f"There are {MAX_LIVE_TOKENS} live tokens already: revoke one that is not used."
+    detail = f"There are {MAX_LIVE_TOKENS} live tokens already: revoke one that nobody uses."
     return Fault(Code.TOO_MANY_ITEMS, detail)
 
 

@@ -15,7 +15,7 @@ class User(msgspec.Struct, frozen=True):
     """A user of the installation.
 
     A placeholder was made by an invitation: it never had a token, was active in no organization,
-    and stood in no directory file. The tokens of who is disabled authenticate nobody.
+    and stood in no directory file. The tokens of disabled users authenticate nobody.
     """
 
     id: str

@@ -10,8 +10,9 @@ import msgspec
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.errors import not_found
-from teamvars.domain.variables import MAX_KEY_CHARACTERS, Category, Variable
+from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
+from teamvars.kernel.variables import MAX_KEY_CHARACTERS, Category
 
 MAX_PAGE_VALUE_BYTES = 1024 * 1024
 """The bytes of values on a page; the value that exceeds them is the first of the next page, unless

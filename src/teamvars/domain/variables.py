@@ -1,34 +1,21 @@
 """Variables of a workspace: what they are, what may be asked of them, and the sensitive rules."""
 
-import re
 from collections.abc import Sequence
-from enum import StrEnum
 
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Code, Fault, refuse_all
-from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.names import fold
 from teamvars.domain.workspaces import Workspace
+from teamvars.kernel.discreet import Discreet
+from teamvars.kernel.variables import Category, key_faults, value_faults
 
-MAX_KEY_CHARACTERS = 128
 MAX_DESCRIPTION_CHARACTERS = 512
-MAX_VALUE_BYTES = 256 * 1024
 MAX_WORKSPACE_VALUE_BYTES = 16 * 1024 * 1024
 
-# White space of every script, '=', and the control and format-control blocks C0, DEL and C1.
-_FORBIDDEN_IN_KEY = re.compile(r"[\s=\x00-\x1f\x7f-\x9f]")
-
 _ATTRIBUTES = "/data/attributes"
-
-
-class Category(StrEnum):
-    """`tool`: a variable of the tool that runs in the workspace; `env`: an environment variable."""
-
-    TOOL = "tool"
-    ENV = "env"
+_LONG_DESCRIPTION = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
 
 
 class Variable(Discreet, frozen=True, gc=False):
@@ -49,6 +36,10 @@ class Variable(Discreet, frozen=True, gc=False):
         """The same with another value."""
         return replace(self, value=value)
 
+    def as_shown(self) -> "Variable":
+        """A variable just written, as its readers will see it."""
+        return self.with_value(None) if self.sensitive else self
+
     def audited(self) -> dict[str, object]:
         """What the audit trail says of it with every change."""
         return {
@@ -57,6 +48,28 @@ class Variable(Discreet, frozen=True, gc=False):
             "sensitive": self.sensitive,
             "version-id": self.version_id,
         }
+
+
+class StoredVariable(msgspec.Struct, frozen=True, gc=False):
+    """A variable whose value is still sealed (`variable.value` is None); `value_bytes` counts it.
+
+    `sealed` is None where it was not fetched: a sensitive value, unless it was asked for.
+    """
+
+    variable: Variable
+    sealed: bytes | None
+    value_bytes: int
+
+
+class VariableInWorkspace(msgspec.Struct, frozen=True):
+    """A variable as its readers see it, and the workspace it belongs to."""
+
+    workspace: Workspace
+    variable: Variable
+
+    def without_value(self) -> "VariableInWorkspace":
+        """The same, without the value."""
+        return replace(self, variable=self.variable.with_value(None))
 
 
 class SourceCode(Discreet, frozen=True):
@@ -82,12 +95,17 @@ class VariableDraft(Discreet, frozen=True, gc=False):
     faults: tuple[Fault, ...] = ()
     at: str = _ATTRIBUTES
 
-    def build(self, workspace: Workspace, now: int, more: Sequence[Fault] = ()) -> Variable:
-        """The new variable. Refuses with every fault of the draft, and those `more`."""
+    def build(
+        self, workspace: Workspace, now: int, ids: tuple[str, str], more: Sequence[Fault] = ()
+    ) -> Variable:
+        """The new variable, with fresh ids of its own and of its version.
+
+        Refuses with every fault of the draft, and those `more`.
+        """
         refuse_all([*self.faults, *more, *self._attribute_faults()])
         assert self.key is not None and self.category is not None  # decoding requires both
         return Variable(
-            id=new_id("var"),
+            id=ids[0],
             workspace_id=workspace.id,
             key=self.key,
             value=self.value or "",
@@ -95,12 +113,14 @@ class VariableDraft(Discreet, frozen=True, gc=False):
             category=self.category,
             hcl=self.hcl or False,
             sensitive=self.sensitive or False,
-            version_id=new_version_id(),
+            version_id=ids[1],
             created_at=now,
         )
 
-    def applied_to(self, variable: Variable, more: Sequence[Fault] = ()) -> Variable:
-        """The variable as it will be, with a new version.
+    def applied_to(
+        self, variable: Variable, version_id: str, more: Sequence[Fault] = ()
+    ) -> Variable:
+        """The variable as it will be, at that new version.
 
         Refuses with every fault of the draft, and those `more`.
 
@@ -118,7 +138,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
             category=variable.category if self.category is None else self.category,
             hcl=variable.hcl if self.hcl is None else self.hcl,
             sensitive=variable.sensitive if self.sensitive is None else self.sensitive,
-            version_id=new_version_id(),
+            version_id=version_id,
         )
 
     def code(self, before: Variable | None) -> SourceCode | None:
@@ -161,10 +181,16 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         return any(fault.pointer in unclear for fault in self.faults)
 
     def _attribute_faults(self) -> list[Fault]:
+        is_long = len(self.description or "") > MAX_DESCRIPTION_CHARACTERS
+        details = {
+            "key": [] if self.key is None else key_faults(self.key),
+            "value": value_faults(self.value or ""),
+            "description": [_LONG_DESCRIPTION] if is_long else [],
+        }
         return [
-            *([] if self.key is None else _key_faults(self.key, self.at)),
-            *([] if self.value is None else _value_faults(self.value, self.at)),
-            *([] if self.description is None else _description_faults(self.description, self.at)),
+            Fault(Code.INVALID_VALUE, detail, pointer=f"{self.at}/{name}")
+            for name, found in details.items()
+            for detail in found
         ]
 
     def _permanent(self) -> Fault:
@@ -184,8 +210,9 @@ class ValueDraft(Discreet, frozen=True):
 
     def all_faults(self) -> list[Fault]:
         """Those of the document, and a value that is too long for any variable."""
-        too_long = [] if self.value is None else _value_faults(self.value, _ATTRIBUTES)
-        return [*self.faults, *too_long]
+        details = value_faults(self.value or "")
+        pointer = f"{_ATTRIBUTES}/value"
+        return [*self.faults, *(Fault(Code.INVALID_VALUE, one, pointer=pointer) for one in details)]
 
 
 class WorkspaceFilter(msgspec.Struct, frozen=True):
@@ -203,7 +230,7 @@ class WorkspaceFilter(msgspec.Struct, frozen=True):
         return [
             Fault(
                 Code.INVALID_VALUE,
-                f"This is not the name of the {noun} of the path.",
+                f"This is not the name of the {noun} in the path.",
                 pointer=f"/filter/{noun}/name",
             )
             for noun, (given, actual) in named.items()
@@ -224,42 +251,8 @@ def damaged_value(variable: Variable, pointer: str | None = None) -> Fault:
     """The stored value of a variable does not open. `pointer`: where a new one would stand."""
     return Fault(
         Code.DAMAGED_VALUE,
-        f"The stored value of {variable.key} is damaged and does not open. "
-        "Write a new value over it, or delete the variable.",
+        f"The stored value of {variable.key} is damaged and cannot be decrypted. Write a new "
+        "value over it, or delete the variable.",
         pointer=pointer,
         meta={"id": variable.id, "key": variable.key},
     )
-
-
-def value_size(value: str) -> int:
-    """The bytes of a value as they count against the limits."""
-    return len(value.encode())
-
-
-def variable_faults(key: str, value: str) -> list[Fault]:
-    """What keeps any variable from having this key and value, whatever else it has."""
-    return [*_key_faults(key, _ATTRIBUTES), *_value_faults(value, _ATTRIBUTES)]
-
-
-def _key_faults(key: str, at: str) -> list[Fault]:
-    faults = []
-    if not 1 <= len(key) <= MAX_KEY_CHARACTERS:
-        faults.append(f"A key has 1 to {MAX_KEY_CHARACTERS} characters.")
-    if _FORBIDDEN_IN_KEY.search(key):
-        faults.append("A key has no white space, no control characters and no '='.")
-    return [Fault(Code.INVALID_VALUE, detail, pointer=f"{at}/key") for detail in faults]
-
-
-def _value_faults(value: str, at: str) -> list[Fault]:
-    # A character is at most four bytes, so most values need not be encoded to be known to fit.
-    if len(value) * 4 <= MAX_VALUE_BYTES or value_size(value) <= MAX_VALUE_BYTES:
-        return []
-    detail = f"A value has at most {MAX_VALUE_BYTES} bytes of UTF-8."
-    return [Fault(Code.INVALID_VALUE, detail, pointer=f"{at}/value")]
-
-
-def _description_faults(description: str, at: str) -> list[Fault]:
-    if len(description) <= MAX_DESCRIPTION_CHARACTERS:
-        return []
-    detail = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
-    return [Fault(Code.INVALID_VALUE, detail, pointer=f"{at}/description")]

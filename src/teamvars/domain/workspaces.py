@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from teamvars.domain.errors import Code, Fault
 from teamvars.domain.names import name_faults
 
-_TERRAFORM_VERSION = re.compile(r"[0-9A-Za-z.+~<>=!, -]{1,64}")
+TERRAFORM_VERSION = re.compile(r"[0-9A-Za-z.+~<>=!, -]{1,64}")
+"""A version or a constraint on one."""
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -20,6 +21,17 @@ class Workspace(msgspec.Struct, frozen=True):
     name: str
     organization_id: str
     organization_name: str
+
+
+class ByNames(msgspec.Struct, frozen=True):
+    """A workspace as its organization's name and its own say which."""
+
+    organization: str
+    workspace: str
+
+
+Address = str | ByNames
+"""Which workspace: by id or by names."""
 
 
 class ExecutionMode(StrEnum):
@@ -35,6 +47,14 @@ class WorkspaceSettings(msgspec.Struct, frozen=True):
 
     execution_mode: ExecutionMode = ExecutionMode.REMOTE
     terraform_version: str = "latest"
+
+
+class WorkspaceRecord(msgspec.Struct, frozen=True):
+    """All that is stored of a workspace itself. `locked_by` is the id of who locked it."""
+
+    workspace: Workspace
+    settings: WorkspaceSettings = WorkspaceSettings()
+    locked_by: str | None = None
 
 
 class WorkspaceDetails(msgspec.Struct, frozen=True):
@@ -81,7 +101,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
         """A fault when the document is about another workspace than the path."""
         if self.id in (None, workspace.id):
             return []
-        detail = "This is not the id of the path's workspace."
+        detail = "This is not the id of the workspace in the path."
         return [Fault(Code.ID_CONFLICT, detail, pointer="/data/id")]
 
     def applied_to(self, settings: WorkspaceSettings) -> WorkspaceSettings:
@@ -98,7 +118,7 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
         if self.execution_mode is not None and self.execution_mode not in modes:
             faults.append(("execution-mode", f"An execution mode is one of {', '.join(modes)}."))
         version = self.terraform_version
-        if version is not None and _TERRAFORM_VERSION.fullmatch(version) is None:
+        if version is not None and TERRAFORM_VERSION.fullmatch(version) is None:
             faults.append(("terraform-version", "This must be a version or a constraint on one."))
         return [
             Fault(Code.INVALID_VALUE, detail, pointer=f"/data/attributes/{name}")

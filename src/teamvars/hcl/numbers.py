@@ -6,9 +6,12 @@ of up to 153 digits is therefore exact.
 """
 
 import re
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
+from operator import add, mul, sub
+from typing import Any
 
 Number = int | Decimal
 
@@ -24,6 +27,7 @@ MAX_EXPONENT = 1_000
 MAX_MAGNITUDE = 1_200
 """No number is 10 to this power or more, or closer to zero than its inverse."""
 
+_EXACT: Mapping[str, Callable[[Any, Any], Any]] = {"+": add, "-": sub, "*": mul}
 _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
 
 
@@ -72,8 +76,8 @@ def negated(number: Number) -> Number:
 
 def compute(operator: str, left: Number, right: Number) -> Number:
     """The result of one of `+ - * / %`. Refuses: division by zero, a result out of range."""
-    if isinstance(left, int) and isinstance(right, int) and operator in "+-*":
-        exact = _whole(operator, left, right)
+    if isinstance(left, int) and isinstance(right, int) and operator in _EXACT:
+        exact: int = _EXACT[operator](left, right)
         if exact.bit_length() <= PRECISION:
             return exact
     result = _fraction(operator, _binary(left), _binary(right))
@@ -83,19 +87,10 @@ def compute(operator: str, left: Number, right: Number) -> Number:
     return _shortest(_rounded(result))
 
 
-def _whole(operator: str, left: int, right: int) -> int:
-    if operator == "+":
-        return left + right
-    return left - right if operator == "-" else left * right
-
-
 def _fraction(operator: str, left: Fraction, right: Fraction) -> Fraction:
-    if operator == "+":
-        return left + right
-    if operator == "-":
-        return left - right
-    if operator == "*":
-        return left * right
+    if operator in _EXACT:
+        result: Fraction = _EXACT[operator](left, right)
+        return result
     if operator == "/":
         if not right:
             raise NumberError("division by zero has no result")

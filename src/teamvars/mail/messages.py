@@ -36,7 +36,8 @@ def compose(letter: Letter, sender: str, public_url: str) -> EmailMessage:
     message["From"] = Address(addr_spec=sender)
     message["To"] = Address(username=user, domain=domain)
     message["Date"] = format_datetime(datetime.now(UTC))
-    message["Message-ID"] = f"<{_name_of(letter)}@{sender.rpartition('@')[2]}>"
+    name = hashlib.sha256(b"message of " + letter.link_hash).hexdigest()[:32]
+    message["Message-ID"] = f"<{name}@{sender.rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"
     link = link_of(public_url, letter.secret)
     message.set_content(_text(letter, link))
@@ -103,7 +104,3 @@ def _note(letter: Letter) -> str:
         f"It is good for one use{day}. Whoever has it can accept in your place, so do not forward "
         "it. If you did not expect this message, do nothing: nobody is added before they accept."
     )
-
-
-def _name_of(letter: Letter) -> str:
-    return hashlib.sha256(b"message of " + letter.link_hash).hexdigest()[:32]

@@ -16,8 +16,8 @@ from aiosmtplib import (
     SMTPResponseException,
 )
 
-from teamvars.domain.discreet import Discreet
 from teamvars.domain.invitations import Letter
+from teamvars.kernel.discreet import Discreet
 from teamvars.mail.messages import Undeliverable, compose, reachable
 
 SEND_SECONDS = 30.0

@@ -14,9 +14,13 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
+from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.pages import Position
 from teamvars.security.encoding import length_prefixed
 from teamvars.security.keyring import Keyring
+
+PARAMETER = "page[after]"
+"""The query parameter that a cursor comes in."""
 
 _STEP_BYTES = 128
 
@@ -52,6 +56,17 @@ class Cursors:
             position: Position = msgspec.json.decode(padded, type=kind)
             return position
         return None
+
+    def opened(self, cursor: str | None, list_: str, kind: type[Position]) -> Position | None:
+        """As `open`, of what a caller sent; without one, None: the beginning.
+
+        Refuses what is no cursor of that list.
+        """
+        position = None if cursor is None else self.open(cursor, list_, kind)
+        if position is None and cursor is not None:
+            detail = f"This {PARAMETER} is of no page of this list. Begin with the first one."
+            raise Refusal(Fault(Code.INVALID_PARAMETER, detail, parameter=PARAMETER))
+        return position
 
 
 def _written(sealed: bytes) -> str:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from teamvars.domain.discreet import Discreet
 from teamvars.domain.ids import new_id
+from teamvars.kernel.discreet import Discreet
 from teamvars.security import whole_files
 from teamvars.security.permissions import Purpose, by_mode
 
@@ -62,9 +62,8 @@ def save_new(keyring: Keyring, path: Path) -> None:
     """Makes the file, whole or not at all, durably and readable by its owner alone. Refuses to
     overwrite one.
     """
-    text = json.dumps(
-        {"format": _FORMAT, **{p: _as_json(s) for p, s in _purposes(keyring)}}, indent=2
-    )
+    purposes = {MASTER: _as_json(keyring.master), AUDIT: _as_json(keyring.audit)}
+    text = json.dumps({"format": _FORMAT, **purposes}, indent=2)
     try:
         whole_files.create(path, text + "\n")
     except FileExistsError:
@@ -100,10 +99,6 @@ def load(path: Path) -> Keyring:
 def _new_key_set(purpose: str) -> KeySet:
     key_id = new_id(_PREFIXES[purpose])
     return KeySet(key_id, {key_id: secrets.token_bytes(KEY_BYTES)})
-
-
-def _purposes(keyring: Keyring) -> tuple[tuple[str, KeySet], ...]:
-    return ((MASTER, keyring.master), (AUDIT, keyring.audit))
 
 
 def _as_json(key_set: KeySet) -> dict[str, object]:

@@ -1,19 +1,15 @@
-"""Who may read and write the variables of a workspace, as its owners want to know it."""
+"""Who may read and write the variables of a workspace, for its owners."""
 
 from teamvars.domain.access import Caller, Permission
 from teamvars.domain.holders import Principal
 from teamvars.domain.pages import Page, Paged
-from teamvars.services import Clock
+from teamvars.services.house import UseCases
 from teamvars.storage import access, holders
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Transaction
 
 
-class Accesses:
+class Accesses(UseCases):
     """What owners and the organization's token learn of the access that others have."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def list(self, caller: Caller, workspace_id: str, page: Page) -> Paged[Principal]:
         """Everybody and every live token with access to a workspace.

@@ -6,7 +6,7 @@ from teamvars.storage.database import Database, Transaction
 
 
 async def admit_writer(database: Database, caller: Caller, now: int, workspace_id: str) -> None:
-    """Refuses who may not change the variables of a workspace.
+    """Refuses callers who may not change the variables of a workspace.
 
     Refuses: unauthenticated, not found, forbidden.
     """

@@ -1,6 +1,6 @@
 """The audit trail: showing it, handing it on, and proving that nobody has touched it."""
 
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable
 from functools import partial
 
 from msgspec.structs import replace
@@ -14,18 +14,18 @@ from teamvars.domain.audit import (
     Head,
     OrganizationAuditQuery,
     Position,
+    Stream,
 )
 from teamvars.domain.audit_acceptances import Acceptance
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.pages import Page, Paged
 from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
-from teamvars.services import Clock, audit_acceptance, audit_pages, audit_verification, cursors
+from teamvars.services import Clock, audit_acceptance, audit_pages, audit_verification
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
 from teamvars.services.audit_queries import resolved, resolved_within
 from teamvars.services.audit_verification import Place, vouched
-from teamvars.services.audit_visibility import seen_workspaces
-from teamvars.storage import access, access_by_name, audit_actors, audit_organizations, streams
+from teamvars.storage import access, access_by_name, audit_names, audit_organizations, streams
 from teamvars.storage.database import Database, Transaction
 
 _FILLED_AT_ONCE = 200
@@ -54,20 +54,14 @@ class Audit:
         async def body(tx: Transaction) -> AuditPage:
             granted = await access.workspace(tx, caller, self._clock(), workspace_id)
             granted.require(Permission.READ_VARIABLES)
-            is_owner = granted.level is Level.OWNER
             found, searched_from = (
                 (await audit_pages.newest(tx, granted.stream, page), None)
                 if key is None
                 else await audit_pages.about_key(tx, granted.stream, key, page)
             )
-            actors = await audit_actors.find(
-                tx,
-                granted.workspace.organization_id,
-                found.items,
-                sees_secret=is_owner,
-            )
-            seen = None if is_owner else await self._seen(tx, caller, found)
-            return AuditPage(found, actors, searched_from, seen)
+            is_owner = granted.level is Level.OWNER
+            shown = await self._page(tx, caller, granted.stream, found, is_owner=is_owner)
+            return replace(shown, searched_from=searched_from)
 
         return await (self._database.read if key is None else self._database.query)(body)
 
@@ -81,19 +75,29 @@ class Audit:
             granted = await access.team(tx, caller, self._clock(), team_id)
             granted.require_see_changes()
             found = await audit_pages.newest(tx, granted.stream, page)
-            organization_id = granted.team.organization_id
-            actors = await audit_actors.find(
-                tx, organization_id, found.items, sees_secret=granted.is_owner
-            )
-            seen = None if granted.is_owner else await self._seen(tx, caller, found)
-            return AuditPage(found, actors, seen=seen)
+            is_owner = granted.is_owner
+            return await self._page(tx, caller, granted.stream, found, is_owner=is_owner)
 
         return await self._database.read(body)
 
-    async def _seen(
-        self, tx: Transaction, caller: Caller, found: Paged[AuditEntry]
-    ) -> Collection[str]:
-        return await seen_workspaces(tx, caller, self._clock(), found.items)
+    async def _page(
+        self,
+        tx: Transaction,
+        caller: Caller,
+        stream: Stream,
+        found: Paged[AuditEntry],
+        *,
+        is_owner: bool,
+    ) -> AuditPage:
+        """What was found in a stream, as the caller may see it."""
+        organization_id, entries = stream.organization_id, found.items
+        actors = await audit_names.find(tx, organization_id, entries, sees_secret=is_owner)
+        seen = (
+            None
+            if is_owner
+            else await audit_pages.seen_workspaces(tx, caller, self._clock(), entries)
+        )
+        return AuditPage(found, actors, seen=seen)
 
     async def of_organization(
         self,
@@ -114,10 +118,10 @@ class Audit:
             granted.require_owner()
             organization_id = granted.organization.id
             list_ = f"audit events of {organization_id}"
-            before = cursors.opened(self._cursors, cursor, list_, Position)
+            before = self._cursors.opened(cursor, list_, Position)
             wanted = replace(await resolved_within(tx, granted, query), before=before)
             found = await audit_pages.of_organization(tx, wanted, query.size)
-            actors = await audit_actors.find(tx, organization_id, found.items, sees_secret=True)
+            actors = await audit_names.find(tx, organization_id, found.items, sees_secret=True)
             further = found.following and self._cursors.seal(found.following, list_)
             return OrganizationAuditPage(found.items, actors, further)
 
@@ -134,11 +138,7 @@ class Audit:
 
     async def newest(self, limit: int, wanted: AuditFilter = AuditFilter()) -> list[AuditEntry]:  # noqa: B008 - frozen
         """The newest entries of all streams that the filter lets through, newest first."""
-
-        async def body(tx: Transaction) -> list[AuditEntry]:
-            return await streams.search(tx, wanted, limit)
-
-        return await self._database.read(body)
+        return await self._database.read(partial(streams.search, wanted=wanted, limit=limit))
 
     async def find(self, limit: int, query: AuditQuery) -> tuple[list[AuditEntry], AuditNames]:
         """The newest entries that are asked for, newest first, and what everything is called.
@@ -176,17 +176,17 @@ class Audit:
         ]
         while waiting:
             stream_id = waiting.pop()
-            while entries := await self._after(stream_id, known.get(stream_id, 0)):
+            while entries := await self._database.read(
+                partial(
+                    streams.entries_after,
+                    stream_id=stream_id,
+                    sequence=known.get(stream_id, 0),
+                )
+            ):
                 for entry in entries:
                     known[stream_id] = entry.sequence
                     yield entry
                     waiting += (id_ for id_, end in vouched(entry).items() if end)
-
-    async def _after(self, stream_id: str, sequence: int) -> Sequence[AuditEntry]:
-        async def body(tx: Transaction) -> Sequence[AuditEntry]:
-            return await streams.entries_after(tx, stream_id, sequence)
-
-        return await self._database.read(body)
 
     async def verify(
         self, kept: Iterable[Head] = (), passed: Collection[Place] = ()
@@ -198,7 +198,9 @@ class Audit:
         its entries are. Heads `kept` elsewhere must lie on the way: that shows a rollback of the
         whole database. What an operator has accepted is a break of its own, unless it is `passed`.
         """
-        return await self._database.read(partial(self._verify, kept=kept, passed=passed))
+        return await self._database.read(
+            partial(audit_verification.verify, chain=self._chain, kept=kept, passed=passed)
+        )
 
     async def accept(self, caller: Caller, wanted: Acceptance) -> Acceptance:
         """Accepts what was found of a stream that does not hold: from then on it goes on, and what
@@ -213,8 +215,3 @@ class Audit:
             return await audit_acceptance.accept(tx, self._chain, caller, wanted, self._clock())
 
         return await self._database.write(body)
-
-    async def _verify(
-        self, tx: Transaction, *, kept: Iterable[Head], passed: Collection[Place]
-    ) -> tuple[int, list[Break]]:
-        return await audit_verification.verify(tx, self._chain, kept, passed)

@@ -2,16 +2,19 @@
 organization.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 
 import msgspec
 from msgspec.structs import replace
 
+from teamvars.domain.access import Caller, Level
 from teamvars.domain.audit import AuditEntry, AuditFilter, Position, Stream
-from teamvars.domain.audit_actors import ActorNames
+from teamvars.domain.audit_actions import workspaces_in
+from teamvars.domain.audit_names import ActorNames, AuditNames
+from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.pages import CursorPaged, Page, Paged
-from teamvars.storage import streams
+from teamvars.storage import access, streams
 from teamvars.storage.database import Transaction
 
 MOST_SEARCHED = 10_000
@@ -50,7 +53,7 @@ class AuditPage(msgspec.Struct, frozen=True):
 async def newest(tx: Transaction, stream: Stream, page: Page) -> Paged[AuditEntry]:
     """A page of all changes. Sequence numbers have no gaps, so it is a range of them."""
     up_to = stream.sequence - page.offset
-    entries = await streams.entries_between(tx, stream.id, max(up_to - page.size, 0), up_to)
+    entries = await streams.entries_between(tx, (stream.id, max(up_to - page.size, 0), up_to))
     return Paged(entries[::-1], stream.sequence)
 
 
@@ -64,16 +67,15 @@ async def about_key(
     """
     pieces = _pieces(stream)
     ids: set[str] = set()
-    for after, up_to in pieces:
-        ids |= await streams.variables_called_between(tx, stream.id, key, after, up_to)
+    for piece in pieces:
+        ids |= await streams.variables_called(tx, key, piece)
     numbers: list[int] = []
-    for after, up_to in pieces if ids else ():
-        numbers += await streams.sequences_about(tx, stream.id, ids, after, up_to)
+    for piece in pieces if ids else ():
+        numbers += await streams.sequences_about(tx, piece, ids)
     wanted = numbers[page.offset : page.offset + page.size]
     entries: list[AuditEntry] = []
     if wanted:
-        between = wanted[-1] - 1, wanted[0]
-        entries = await streams.entries_about(tx, stream.id, ids, *between)
+        entries = await streams.entries_about(tx, (stream.id, wanted[-1] - 1, wanted[0]), ids)
     return Paged(entries[::-1], len(numbers)), max(stream.sequence - MOST_SEARCHED, 0) + 1
 
 
@@ -85,7 +87,8 @@ async def once_called(
     """
     ids: set[str] = set()
     for piece in _pieces(stream):
-        ids |= await streams.once_called(tx, stream.id, piece, types, name)
+        told = AuditNames(await streams.naming(tx, piece))
+        ids.update(*(told.named(type_, name) for type_ in types))
     return ids
 
 
@@ -117,15 +120,33 @@ async def of_organization(
     return CursorPaged(shown, shown[-1].position if len(shown) < len(found) else before)
 
 
+async def seen_workspaces(
+    tx: Transaction, caller: Caller, now: int, entries: Iterable[AuditEntry]
+) -> frozenset[str]:
+    """Of the workspaces in the details, the ids of those whose variables the caller may read."""
+    named = {id_ for entry in entries for id_ in workspaces_in(entry.read_details() or {})}
+    return frozenset([id_ for id_ in sorted(named) if await _sees(tx, caller, now, id_)])
+
+
+async def _sees(tx: Transaction, caller: Caller, now: int, workspace_id: str) -> bool:
+    try:
+        return (await access.workspace(tx, caller, now, workspace_id)).level >= Level.READ
+    except Refusal as refusal:
+        if refusal.kind is not Kind.NOT_FOUND:
+            raise
+        return False
+
+
 def _of_size(entries: Sequence[AuditEntry]) -> Sequence[AuditEntry]:
     """The first of the entries, and those after it until their details are too many."""
     sizes = accumulate(len(str(entry.details)) for entry in entries)
     return entries[: max(sum(size <= _MOST_DETAILS for size in sizes), 1)]
 
 
-def _pieces(stream: Stream) -> list[tuple[int, int]]:
-    """The newest `MOST_SEARCHED` sequence numbers: after the first and up to the second, each."""
+def _pieces(stream: Stream) -> list[streams.Piece]:
+    """The newest `MOST_SEARCHED` changes of the stream."""
     oldest = max(stream.sequence - MOST_SEARCHED, 0)
     return [
-        (max(up_to - _PIECE, oldest), up_to) for up_to in range(stream.sequence, oldest, -_PIECE)
+        (stream.id, max(up_to - _PIECE, oldest), up_to)
+        for up_to in range(stream.sequence, oldest, -_PIECE)
     ]

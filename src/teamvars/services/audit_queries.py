@@ -5,7 +5,7 @@ from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, AuditQuery, Organi
 from teamvars.domain.audit_names import OPERATOR, AuditNames
 from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.services import audit_pages
-from teamvars.storage import audit_actors, streams, workspaces
+from teamvars.storage import audit_names, streams, workspaces
 from teamvars.storage.database import Transaction
 
 _ACTORS = ("users", "teams", "organizations")
@@ -20,10 +20,18 @@ async def resolved(tx: Transaction, names: AuditNames, query: AuditQuery) -> Aud
     """
     resolver = _Resolver(tx, names)
     kind, actors = await resolver.actors(query.actor)
+    stream, action, request = query.stream, query.action, query.request
+    if stream not in (None, SYSTEM_STREAM) and stream not in names:
+        await resolver.require(AuditFilter(stream_id=stream), f"There is no stream {stream}.")
+    if action is not None:
+        await resolver.require(AuditFilter(action=action), f"No entry has the action {action}.")
+    if request is not None:
+        nothing = f"No entry belongs to the request {request}. Refused requests have none."
+        await resolver.require(AuditFilter(request_id=request), nothing)
     found = AuditFilter(
-        stream_id=await resolver.stream(query.stream),
-        action=await resolver.action(query.action),
-        request_id=await resolver.request(query.request),
+        stream_id=stream,
+        action=action,
+        request_id=request,
         actor_kind=kind,
         actor_ids=actors,
         subject_ids=await resolver.subjects(query.subject),
@@ -50,7 +58,7 @@ async def resolved_within(
     """
     organization, actors, within = granted.organization, None, []
     if query.actor is not None:
-        actors = await audit_actors.called(tx, organization.id, query.actor)
+        actors = await audit_names.called(tx, organization.id, query.actor)
         actors |= await audit_pages.once_called(tx, granted.stream, query.actor, _OWN_ACTORS)
         actors.add(query.actor)
     if query.workspace is not None:
@@ -74,21 +82,10 @@ class _Resolver:
         self._tx = tx
         self._names = names
 
-    async def stream(self, stream: str | None) -> str | None:
-        if stream not in (None, SYSTEM_STREAM) and stream not in self._names:
-            await self._require(AuditFilter(stream_id=stream), f"There is no stream {stream}.")
-        return stream
-
-    async def action(self, action: str | None) -> str | None:
-        if action is not None:
-            await self._require(AuditFilter(action=action), f"No entry has the action {action}.")
-        return action
-
-    async def request(self, request: str | None) -> str | None:
-        if request is not None:
-            nothing = f"No entry is of the request {request}. What was refused has none."
-            await self._require(AuditFilter(request_id=request), nothing)
-        return request
+    async def require(self, wanted: AuditFilter, otherwise: str) -> None:
+        """Notes a fault where there is no such entry."""
+        if not await streams.has_entry(self._tx, wanted):
+            self.faults.append(Fault(Code.NOT_FOUND, otherwise))
 
     async def actors(self, actor: str | None) -> tuple[str | None, set[str] | None]:
         """The kind, where that is said, and the ids."""
@@ -97,12 +94,12 @@ class _Resolver:
         kind, colon, account = actor.partition(":")
         if colon and kind == OPERATOR:
             wanted = AuditFilter(actor_kind=OPERATOR, actor_ids=[account])
-            await self._require(wanted, f"No entry is by an operator whose account is {account}.")
+            await self.require(wanted, f"No entry is by an operator whose account is {account}.")
             return OPERATOR, {account}
         ids = self._called(_ACTORS, actor)
         if not ids:
-            nobody = f"Nobody is or was called {actor}, and no entry is by who has that id."
-            await self._require(AuditFilter(actor_ids=[actor]), nobody)
+            nobody = f"Nobody is or was called {actor}, and no entry is by an actor with that id."
+            await self.require(AuditFilter(actor_ids=[actor]), nobody)
         return None, {*ids, actor}
 
     async def subjects(self, subject: str | None) -> set[str] | None:
@@ -110,30 +107,26 @@ class _Resolver:
             return None
         ids = self._called(_NAMED, subject) | await streams.variables_called(self._tx, subject)
         if not ids:
-            nothing = f"Nothing is or was called {subject}, and no entry is about what has that id."
-            await self._require(AuditFilter(subject_ids=[subject]), nothing)
+            nothing = (
+                f"Nothing is or was called {subject}, and no entry is about anything with that id."
+            )
+            await self.require(AuditFilter(subject_ids=[subject]), nothing)
         return {*ids, subject}
 
     def whole(self, type_: str, said: str | None, form: str) -> list[set[str]]:
-        """The ids of what is meant and, of an organization, of all that it has or had."""
+        """The ids of what is meant and, of an organization, of all that it has or had.
+
+        A team or workspace is named with its organization: else it may be another's.
+        """
         if said is None:
             return []
-        is_id = self._names.is_a(type_, said)
-        ids = {said} if is_id else self._named_in_full(type_, said)
+        ids = {said} if self._names.is_a(type_, said) else set()
+        if not ids and ("/" in said) is (type_ != "organizations"):
+            ids = self._names.called(type_, said)
         if not ids:
             detail = f"There is and was no {type_[:-1]} {said}; say {form} or its id."
             self.faults.append(Fault(Code.NOT_FOUND, detail))
         return [ids.union(*map(self._names.inside, ids))]
 
-    def _named_in_full(self, type_: str, said: str) -> set[str]:
-        """A team or workspace is named with its organization: else it may be another's."""
-        has_slash = "/" in said
-        return self._names.called(type_, said) if has_slash is (type_ != "organizations") else set()
-
     def _called(self, types: tuple[str, ...], name: str) -> set[str]:
-        found: set[str] = set()
-        return found.union(*(self._names.called(type_, name) for type_ in types))
-
-    async def _require(self, wanted: AuditFilter, otherwise: str) -> None:
-        if not await streams.has_entry(self._tx, wanted):
-            self.faults.append(Fault(Code.NOT_FOUND, otherwise))
+        return set().union(*(self._names.called(type_, name) for type_ in types))

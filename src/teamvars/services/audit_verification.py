@@ -63,7 +63,10 @@ class Testimony:
             new += [id_ for id_ in vouched_for if id_ not in self.opened]
             self.opened.update(vouched_for)
             if entry.action == ACCEPT:
-                self._hear_acceptance(entry, Acceptance.read(entry))
+                acceptance = Acceptance.read(entry)
+                self.acceptances[acceptance.stream_id, acceptance.sequence] = acceptance
+                if entry.stream_id == SYSTEM_STREAM:
+                    self.accepted[acceptance.stream_id] = acceptance
         return new
 
     def first_break(self, remains: Remains) -> Break | None:
@@ -74,15 +77,10 @@ class Testimony:
         if accepted is not None and not accepted.row:
             found = _ended_otherwise(remains, accepted)
         elif remains.stream_id not in self.opened and accepted is None:
-            found = Break(remains.stream_id, 1, "no entry says that this stream was opened")
+            found = Break(remains.stream_id, 1, "no entry records the beginning of this stream")
         else:
             found = _unrecorded(remains, accepted) or self._break(remains, accepted)
         return None if found is None else replace(found, found=remains.digest)
-
-    def _hear_acceptance(self, entry: AuditEntry, acceptance: Acceptance) -> None:
-        self.acceptances[acceptance.stream_id, acceptance.sequence] = acceptance
-        if entry.stream_id == SYSTEM_STREAM:
-            self.accepted[acceptance.stream_id] = acceptance
 
     def _break(self, remains: Remains, accepted: Acceptance | None) -> Break | None:
         stream_id, row = remains.stream_id, remains.row
@@ -171,13 +169,15 @@ def _unrecorded(remains: Remains, accepted: Acceptance | None) -> Break | None:
     """A break where the stream lacks the entry of an acceptance that the system's records."""
     if accepted is None or any(accepted.is_of(entry) for entry in remains.entries):
         return None
-    reason = "the entry is missing by which an operator has accepted the stream"
+    reason = "the entry is missing with which an operator accepted the stream"
     return Break(remains.stream_id, accepted.sequence, reason)
 
 
 def _accepted(acceptance: Acceptance) -> Break:
     place = f"{acceptance.stream_id}:{acceptance.sequence}"
-    reason = f"accepted by an operator, for: {acceptance.reason} (--accepted {place} passes it)"
+    reason = (
+        f"accepted by an operator, for: {acceptance.reason} (--accepted {place} passes over it)"
+    )
     return Break(acceptance.stream_id, acceptance.sequence, reason)
 
 
@@ -197,7 +197,7 @@ async def _lost(tx: Transaction, head: Head) -> Break | None:
     """A break when the entry a kept head speaks of is not there any more."""
     if head.sequence == 0:
         return None
-    found = await streams.entries_between(tx, head.stream_id, head.sequence - 1, head.sequence)
+    found = await streams.entries_between(tx, (head.stream_id, head.sequence - 1, head.sequence))
     if found and found[0].link == head.link:
         return None
     return Break(head.stream_id, head.sequence, "the entry of the kept head is gone: a rollback")

@@ -7,15 +7,17 @@ from functools import partial
 from teamvars.domain.diagnosis import (
     CLOCK_TOLERANCE,
     Finding,
+    Losses,
     Severity,
     address_findings,
     census_findings,
+    damage_findings,
     engine_findings,
+    loss_findings,
     mail_findings,
     token_findings,
     trail_findings,
 )
-from teamvars.domain.losses import Losses, damage_findings, loss_findings
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, SealBroken, Sealer
 from teamvars.services import Clock
@@ -24,7 +26,6 @@ from teamvars.storage import (
     diagnosis,
     invitations,
     issued_tokens,
-    losses,
     sealed_values,
     streams,
 )
@@ -66,9 +67,9 @@ class Diagnosis:
 
         async def body(tx: Transaction) -> list[Finding]:
             return loss_findings(
-                usages=await losses.of_usages(tx, MOST_NAMED),
-                entries=await losses.of_entries(tx, MOST_NAMED),
-                streams=await losses.of_streams(tx, MOST_NAMED),
+                usages=await diagnosis.lost_usages(tx, MOST_NAMED),
+                entries=await diagnosis.lost_entries(tx, MOST_NAMED),
+                streams=await diagnosis.lost_streams(tx, MOST_NAMED),
                 data_keys=await _unopened(tx, sealer),
             )
 
@@ -87,7 +88,7 @@ class Diagnosis:
         return damage_findings(tried.damaged, tried.opened, every=every)
 
     async def of_trail(self, chain: Chain) -> list[Finding]:
-        """Whether the head of every stream holds; `audit verify` looks at the entries as well."""
+        """Whether the head of every stream verifies; `audit verify` also looks at the entries."""
         heads = await self._database.read(streams.every)
         return trail_findings([one.id for one in heads if not chain.head_holds(one)], MOST_NAMED)
 

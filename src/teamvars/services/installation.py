@@ -16,7 +16,7 @@ from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.services import Clock
 from teamvars.services.upgrades import Tell, upgrade
-from teamvars.storage import data_keys, keyring_keys, lineage, schemas, streams
+from teamvars.storage import data_keys, installation, schemas, streams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.migrations import Migration
 from teamvars.storage.schemas import Schema, SchemaMismatch
@@ -78,7 +78,7 @@ class Installation:
         """Whether the store knows a keyring, so that a new one must never be made for it."""
         if not await self._database.read(schemas.schema):
             return False
-        return bool(await self._database.read(keyring_keys.find_all))
+        return bool(await self._database.read(installation.find_checks))
 
     async def initialise(self, keyring: Keyring) -> bool:
         """Notes the keyring in a store that has none and begins its history; False: was done.
@@ -88,13 +88,13 @@ class Installation:
 
         async def body(tx: Transaction) -> bool:
             _require_admitted(await schemas.schema(tx))
-            noted = await keyring_keys.find_all(tx)
+            noted = await installation.find_checks(tx)
             if noted:
                 _require_fit(noted, keyring)
-            await lineage.begin(tx, new_id("store"))
+            await installation.begin_lineage(tx, new_id("store"))
             if noted:
                 return False
-            await keyring_keys.insert_all(tx, keyring.checks(), self._clock())
+            await installation.insert_checks(tx, keyring.checks(), self._clock())
             await streams.insert(tx, Chain(keyring).open(SYSTEM_STREAM, NO_ORGANIZATION))
             return True
 
@@ -102,7 +102,7 @@ class Installation:
 
     async def lineage(self) -> str | None:
         """Which store this is; None before it is initialised."""
-        return await self._database.read(lineage.find)
+        return await self._database.read(installation.find_lineage)
 
     async def require_ready(self, keyring: Keyring) -> None:
         """Raises NotReady where the schema lacks what this release needs or does not admit it, and
@@ -110,9 +110,9 @@ class Installation:
         """
         if (await self.outstanding()).missing:
             raise NotReady("The database lacks migrations. Run: teamvars migrate up")
-        noted = await self._database.read(keyring_keys.find_all)
+        noted = await self._database.read(installation.find_checks)
         if not noted:
-            raise NotReady("The database knows no keyring yet. Run: teamvars init")
+            raise NotReady("The database has no keyring yet. Run: teamvars init")
         _require_fit(noted, keyring)
 
     async def require_data_key(self, sealer: Sealer, after: str) -> str:
@@ -131,7 +131,7 @@ class Installation:
         except SealBroken as broken:
             raise NotReady(
                 f"{broken} Rows were altered or lost: 'teamvars doctor' names them. Restore a "
-                "backup that is whole."
+                "complete backup."
             ) from None
         return key.organization_id
 
@@ -149,7 +149,7 @@ class Installation:
 
     async def key_uses(self) -> dict[str, int]:
         """How many data keys each master key wraps."""
-        return await self._database.read(keyring_keys.uses)
+        return await self._database.read(data_keys.uses)
 
 
 class Readiness:

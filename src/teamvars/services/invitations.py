@@ -1,214 +1,206 @@
-"""Invitations: made and sent again by owners, and accepted by those they are for."""
+"""Invitations: made by owners and operators, accepted with a token or by a link, and expired."""
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
+from teamvars.decisions import invitations as decisions
+from teamvars.decisions import memberships as membership_decisions
+from teamvars.decisions import users as user_decisions
+from teamvars.decisions.invitations import Asked, Fresh, Terms
+from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import forbidden, not_found, refuse_all
+from teamvars.domain.audit import Actor
+from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.domain.invitations import no_address, not_pending
-from teamvars.domain.memberships import EMAIL_POINTER, InvitationDraft, Membership, Status
-from teamvars.domain.names import fold, is_email
-from teamvars.domain.organizations import Organization
-from teamvars.domain.pages import Paged
-from teamvars.domain.teams import Team
-from teamvars.domain.users import User, other_username_for, username_for
-from teamvars.security.chain import Chain
-from teamvars.services import Clock
-from teamvars.services.directory import invitations as invitation_changes
-from teamvars.services.directory import memberships as membership_changes
-from teamvars.services.directory import users as user_changes
-from teamvars.services.directory.invitations import Inviting
-from teamvars.services.directory.ledger import Ledger
-from teamvars.services.memberships import MembershipPage, granted, page_of
-from teamvars.storage import access_by_name, memberships, teams, users
-from teamvars.storage.database import Body, Database, Transaction
+from teamvars.domain.invitations import LIFETIME, Delivery, Invited, no_longer_valid
+from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
+from teamvars.domain.tokens import NewToken
+from teamvars.domain.users import other_username_for
+from teamvars.kernel.discreet import Discreet
+from teamvars.mail.messages import link_of
+from teamvars.security.tokens import INVITATION, has_invitation_form, hash_token, new_token
+from teamvars.services.house import House, UseCases, looks, makes
+from teamvars.services.tokens import fresh_token
+from teamvars.storage import invitations, memberships, operator_names, users
+from teamvars.storage.database import Transaction
+from teamvars.storage.memberships import Within
 
-Found = tuple[Organization, Sequence[Team]]
-"""The organization somebody is invited to, and those of the wanted teams that are its own."""
+__all__ = [
+    "Asked",
+    "InvitationLinks",
+    "Invitations",
+    "Inviting",
+    "Issued",
+    "OperatorInvitations",
+]
 
 
-class Invitations:
-    """What callers do with invitations. All methods refuse unauthenticated and not found.
-
-    `wake` is called once there is a message to be sent.
+class Inviting(msgspec.Struct, frozen=True):
+    """What inviting takes: whether mail is set up, how many links an organization has a day, and
+    where people find the service.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        chain: Chain,
-        clock: Clock,
-        inviting: Inviting,
-        wake: Callable[[], None],
-    ) -> None:
-        self._database = database
-        self._chain = chain
-        self._clock = clock
-        self._inviting = inviting
+    mail: bool
+    a_day: int
+    url: str
+
+
+class Invitations(UseCases):
+    """What callers do with invitations. All methods refuse unauthenticated and not found."""
+
+    accept = makes(decisions.accept)
+
+    def __init__(self, house: House, inviting: Inviting, wake: Callable[[], None]) -> None:
+        """`wake` is called once there is a message to be sent."""
+        super().__init__(house)
+        self._terms = Terms(Delivery.WAITING if inviting.mail else Delivery.NONE, inviting.a_day)
         self._wake = wake
 
     async def invite(
         self, caller: Caller, organization: str, draft: InvitationDraft
     ) -> MembershipPage:
-        """Invites whoever has that e-mail address, and puts them into teams.
+        """See `decisions.invitations.invite`.
 
         Where mail is set up, a message with a link goes there; the caller never sees the link.
         Until they accept, the organization learns nothing of them but an id: not their name, nor
-        how they write their address, nor whether they were known here. A user who does not exist
-        is created. Refuses: forbidden, every fault of the draft, teams of another organization,
-        somebody who is in the organization or invited to it, one invitation more than a day has.
+        how they write their address, nor whether they were known here.
         """
-
-        async def body(tx: Transaction) -> MembershipPage:
-            ledger = Ledger(tx, caller, self._chain, self._clock())
-
-            async def look() -> Found:
-                seen = await access_by_name.organization(tx, caller, ledger.now, organization)
-                seen.require_owner()
-                return seen.organization, await _own_teams(tx, seen.organization, draft)
-
-            found = await ledger.locked(look, streams_of)
-            made = await invite_to(ledger, self._inviting, found, draft)
-            await invitation_changes.create(
-                ledger, self._inviting, made, caller.user_id, self._inviting.delivery
-            )
-            return await _shown(tx, made)
-
-        return await self._sent(body)
+        asked = organization, draft, _fresh(draft.email or ""), self._terms
+        page = await self._make(caller, decisions.invite, *asked)
+        self._wake()
+        return page
 
     async def resend(self, caller: Caller, membership_id: str) -> MembershipPage:
-        """Sends a new link, good for seven days, and voids the former.
-
-        Refuses: forbidden, an invitation that was accepted, a user without an e-mail address, one
-        invitation more than a day has.
-        """
-
-        async def body(tx: Transaction) -> MembershipPage:
-            ledger = Ledger(tx, caller, self._chain, self._clock())
-
-            async def look() -> Membership:
-                found, seen = await granted(tx, caller, ledger.now, membership_id)
-                seen.require_owner()
-                return found
-
-            found = await ledger.locked(look, lambda it: [it.organization_id, SYSTEM_STREAM])
-            address = require_pending(found)
-            place = found.organization_id, address, None
-            refuse_all(await invitation_changes.surplus(ledger, self._inviting, *place))
-            await invitation_changes.create(
-                ledger, self._inviting, found, caller.user_id, self._inviting.delivery
-            )
-            return await _shown(tx, found)
-
-        return await self._sent(body)
-
-    async def accept(self, caller: Caller, membership_id: str) -> MembershipPage:
-        """Accepts an invitation; one that is accepted already stays so.
-
-        Refuses: forbidden to all but the invited user with a token of their own.
-        """
-
-        async def body(tx: Transaction) -> MembershipPage:
-            ledger = Ledger(tx, caller, self._chain, self._clock())
-
-            async def look() -> Membership:
-                found, _ = await granted(tx, caller, ledger.now, membership_id)
-                if caller.user_id != found.user.id:
-                    raise forbidden("Only the invited user may accept, with a token of their own.")
-                if found.invitation is not None and not found.invitation.is_live(ledger.now):
-                    raise not_found()
-                return found
-
-            found = await ledger.locked(look, lambda it: [it.organization_id])
-            if found.status is Status.INVITED:
-                await accept_for_user(ledger, found)
-            found, seen = await granted(tx, caller, ledger.now, membership_id)
-            return await page_of(tx, Paged([found], 1), seen.sees_secret)
-
-        return await self._database.write(body)
-
-    async def _sent(self, body: Body[MembershipPage]) -> MembershipPage:
-        """The result of the write, after which what waits to be sent is looked for."""
-        page = await self._database.write(body)
+        """Sends a new link; see `decisions.invitations.resend`."""
+        asked = membership_id, new_token(INVITATION), self._terms
+        page = await self._make(caller, decisions.resend, *asked)
         self._wake()
         return page
 
 
-async def invite_to(
-    ledger: Ledger, inviting: Inviting | None, found: Found, draft: InvitationDraft
-) -> Membership:
-    """The new membership of whoever the draft invites; all that `found` names is locked.
+def _fresh(email: str) -> Fresh:
+    """What an invitation to an address is made with."""
+    return Fresh(new_id("ou"), new_id("user"), other_username_for(email), new_token(INVITATION))
 
-    The bounds of a day are those of `inviting`; None: there are none.
+
+class InvitationLinks(UseCases):
+    """What whoever holds a link does with it, without a token.
+
+    To all that is no link, or no longer one, both methods refuse alike. Who guesses takes no lock
+    and waits for no writer.
     """
-    tx, (organization, into) = ledger.tx, found
-    faults = [*draft.all_faults(), *draft.missing(team.id for team in into)]
-    email = draft.email or ""
-    known = await users.find_all_by_email(tx, [email]) if is_email(email) else {}
-    user = known.get(fold(email))
-    if user and await memberships.find_of_user(tx, organization.id, user.id):
-        faults.append(draft.already_member())
-    if inviting is not None and is_email(email):
-        faults += await invitation_changes.surplus(
-            ledger, inviting, organization.id, email, EMAIL_POINTER
-        )
-    refuse_all(faults)
-    made = Membership(
-        id=new_id("ou"),
-        organization_id=organization.id,
-        organization_name=organization.name,
-        user=user or await _create_user(ledger, email),
-        status=Status.INVITED,
-        created_at=ledger.now,
-        invited_as=email,
-    )
-    await membership_changes.create(ledger, [made])
-    if into:
-        await membership_changes.add_to_teams(ledger, [(team, [made.id]) for team in into])
-    return made
+
+    _open = looks(decisions.opened_by, at_a_glance=True)
+    _open_first = looks(decisions.open_for_first_token, at_a_glance=True)
+
+    async def show(self, secret: str) -> Invited:
+        """Who invites whom where. It uses nothing up."""
+        return await self._open(Caller(b"", ""), _hash(secret))
+
+    async def accept(self, caller: Caller, secret: str) -> NewToken:
+        """Makes the membership active, and shows its user the first token, this once.
+
+        The caller becomes that user. Refuses: forbidden, where the user has to accept with a token
+        of their own; the link is as good as before then.
+        """
+        hash_ = _hash(secret)
+        opened = await self._open_first(caller, hash_)
+        caller.actor = Actor("user", opened.user.id)
+        try:
+            return await self._make(caller, decisions.accept_by_link, hash_, fresh_token("user"))
+        except Refusal as refusal:
+            if refusal.kind is Kind.NOT_FOUND:  # the organization ended while this waited
+                raise no_longer_valid() from None
+            raise
 
 
-async def accept_for_user(ledger: Ledger, found: Membership) -> None:
-    """Makes an invited membership active, whose organization is locked."""
-    await membership_changes.update(ledger, [found.with_status(Status.ACTIVE)])
-    if found.invitation is not None:
-        await invitation_changes.record(ledger, found, "accept")
+def _hash(secret: str) -> bytes:
+    if not has_invitation_form(secret):
+        raise no_longer_valid()
+    return hash_token(secret)
 
 
-def require_pending(found: Membership) -> str:
-    """The address an invitation goes to. Refuses one that was accepted, and who has no address."""
-    if found.status is not Status.INVITED:
-        raise not_pending()
-    if found.shown_email is None:
-        raise no_address()
-    return found.shown_email
+_BATCH = 100
 
 
-def streams_of(seen: Found) -> list[str]:
-    """What an invitation locks: the organization, the system and the teams."""
-    organization, into = seen
-    return [organization.id, SYSTEM_STREAM, *(team.id for team in into)]
+class Issued(Discreet, frozen=True):
+    """A membership with a new invitation, and the link, where the operator is shown it."""
+
+    membership: Membership
+    link: str | None
 
 
-async def _own_teams(
-    tx: Transaction, organization: Organization, draft: InvitationDraft
-) -> list[Team]:
-    found = await teams.find_by_ids(tx, draft.wanted())
-    return [team for team in found if team.organization_id == organization.id]
+class OperatorInvitations(UseCases):
+    """What an operator does with invitations; the bounds of a day do not hold for them.
 
+    A link is shown where they ask for it, or where no mail is set up; else a message carries it.
+    All methods refuse: not found.
+    """
 
-async def _shown(tx: Transaction, made: Membership) -> MembershipPage:
-    found = await memberships.find(tx, made.id)
-    assert found is not None  # it is locked
-    return await page_of(tx, Paged([found], 1), None)
+    revoke = makes(membership_decisions.revoke_by_operator)
 
+    def __init__(self, house: House, inviting: Inviting) -> None:
+        super().__init__(house)
+        self._inviting = inviting
 
-async def _create_user(ledger: Ledger, email: str) -> User:
-    """A user who has not signed in yet, under a name that is free; the system is locked."""
-    name = username_for(email)
-    while await users.find_all(ledger.tx, [name]):
-        name = other_username_for(email)
-    user = User(new_id("user"), name, email, site_admin=False, placeholder=True)
-    await user_changes.create(ledger, [user])
-    return user
+    async def create(self, caller: Caller, asked: Asked, *, show: bool) -> Issued:
+        """Invites somebody. Refuses: an address that is none, somebody who is in already."""
+        made, terms = _fresh(asked.email), self._terms(show=show)
+        page = await self._make(caller, decisions.invite_by_operator, asked, made, terms)
+        return self._issued(page, terms, made.secret)
+
+    async def resend(self, caller: Caller, membership_id: str, *, show: bool) -> Issued:
+        """Makes a new link and voids the former. Refuses an invitation that was accepted."""
+        secret, terms = new_token(INVITATION), self._terms(show=show)
+        asked = membership_id, secret, terms
+        page = await self._make(caller, decisions.resend_by_operator, *asked)
+        return self._issued(page, terms, secret)
+
+    async def invite_missing(self, caller: Caller, organization: str) -> Sequence[Issued]:
+        """Makes links for those of an organization who wait without one, each by itself.
+
+        Whoever has no e-mail address is left out.
+        """
+        now = self._clock()
+        waiting = [one for one in await self.pending(organization) if one.lacks_link(now)]
+        return [await self.resend(caller, one.id, show=False) for one in waiting]
+
+    async def pending(self, organization: str | None = None) -> Sequence[Membership]:
+        """The memberships that wait for their users, of one organization or of all."""
+
+        async def body(tx: Transaction) -> Sequence[Membership]:
+            within = Within()
+            if organization is not None:
+                named = await operator_names.organization(tx, organization)
+                within = Within(organization_id=named.id)
+            wanted = MembershipFilter(status=Status.INVITED)
+            return (await memberships.search(tx, within, wanted, None)).items
+
+        return await self._database.read(body)
+
+    async def expire(self) -> None:
+        """Ends some of the invitations that have expired, and removes those users whom invitations
+        made, nobody was ever known as, and nobody invites any more.
+        """
+        caller = Caller(b"", new_id("req"), Actor.service("housekeeping"))
+        ended = await self._database.read(lambda tx: invitations.expired(tx, self._clock(), _BATCH))
+        for membership_id in ended:
+            try:
+                await self._make(caller, decisions.expire, membership_id)
+            except Refusal as refusal:
+                if refusal.kind is not Kind.NOT_FOUND:  # it ended in another way
+                    raise
+        before = self._clock() - LIFETIME
+        if await self._database.read(lambda tx: users.unclaimed(tx, before, 1)):
+            await self._make(caller, user_decisions.remove_unclaimed, before)
+        if await self._database.read(lambda tx: invitations.has_old_requests(tx, self._clock())):
+            await self._database.write(lambda tx: invitations.forget_requests(tx, self._clock()))
+
+    def _terms(self, *, show: bool) -> Terms:
+        return Terms(Delivery.WAITING if self._inviting.mail and not show else Delivery.SHOWN)
+
+    def _issued(self, page: MembershipPage, terms: Terms, secret: str) -> Issued:
+        is_shown = terms.delivery is Delivery.SHOWN
+        link = link_of(self._inviting.url, secret) if is_shown else None
+        return Issued(page.memberships[0], link)

@@ -9,19 +9,18 @@ from contextlib import suppress
 
 import structlog
 
+from teamvars.changes.trails import OwnTrail
+from teamvars.decisions import invitations as decisions
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import Delivery, Letter, retry_after
 from teamvars.mail.smtp import SEND_SECONDS, Mailer, NotSent
-from teamvars.security.chain import Chain
-from teamvars.security.sealing import SealBroken, Sealer
-from teamvars.services import Clock
-from teamvars.services.directory.ledger import Ledger
-from teamvars.services.trails import Trail
+from teamvars.security.sealing import SealBroken
+from teamvars.services.house import House, UseCases
 from teamvars.storage import invitations, organizations, streams
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Transaction
 from teamvars.storage.invitations import Waiting
 
 CLAIMED_FOR = int(4 * SEND_SECONDS * 1_000_000)
@@ -32,16 +31,11 @@ POLL_SECONDS = 5.0
 log = structlog.get_logger("teamvars.mail")
 
 
-class Outbox:
+class Outbox(UseCases):
     """Sends what waits, one message at a time. Without a mailer nothing ever does."""
 
-    def __init__(
-        self, database: Database, sealer: Sealer, chain: Chain, clock: Clock, mailer: Mailer | None
-    ) -> None:
-        self._database = database
-        self._sealer = sealer
-        self._chain = chain
-        self._clock = clock
+    def __init__(self, house: House, mailer: Mailer | None) -> None:
+        super().__init__(house)
         self._mailer = mailer
         self._woken = asyncio.Event()
 
@@ -83,7 +77,7 @@ class Outbox:
         except NotSent as not_sent:
             await self._note(waiting, not_sent)
         else:
-            await self._settle(waiting, Delivery.SENT, "send", {})
+            await self._settle(waiting, Delivery.SENT)
         return True
 
     async def _claim(self, tx: Transaction) -> tuple[Letter | None, Waiting | None]:
@@ -93,7 +87,7 @@ class Outbox:
         does not hold, a message waits, and those of others go before it.
         """
         now = self._clock()
-        trail = Trail(tx, self._chain)
+        trail = OwnTrail(tx, self._house.tools.chain)
         while waiting := await invitations.claim(tx, now, now + CLAIMED_FOR):
             stream = await streams.find(tx, waiting.invited.organization_id)
             if stream is None or await trail.holds(stream):
@@ -107,7 +101,7 @@ class Outbox:
         try:
             if wrapped is None:
                 raise SealBroken(f"The data key of {invited.organization_id} is gone.")
-            key = self._sealer.data_key(wrapped)
+            key = self._house.tools.sealer.data_key(wrapped)
             secret = key.open_secret(link.sealed, invited.membership_id, link.hash)
         except SealBroken as broken:
             log.error(str(broken))
@@ -131,25 +125,14 @@ class Outbox:
         await self._database.write(lambda tx: invitations.put_off(tx, waiting, due_at))
 
     async def _give_up(self, waiting: Waiting, reply: int) -> None:
-        await self._settle(waiting, Delivery.FAILED, "fail", {"reply": reply})
+        await self._settle(waiting, Delivery.FAILED, reply)
 
-    async def _settle(
-        self, waiting: Waiting, how: Delivery, verb: str, more: dict[str, object]
-    ) -> None:
+    async def _settle(self, waiting: Waiting, how: Delivery, reply: int | None = None) -> None:
         """Erases the secret and records what became of the message."""
         caller = Caller(b"", new_id("req"), Actor.service("mail"))
-        invited = waiting.invited
-
-        async def body(tx: Transaction) -> None:
-            ledger = Ledger(tx, caller, self._chain, self._clock())
-            await ledger.lock([invited.organization_id])
-            await invitations.settle(tx, waiting, how)
-            details = {"user": invited.user.id, **more}
-            action = f"invitation.{verb}"
-            await ledger.record(invited.organization_id, action, invited.membership_id, details)
-
+        asked = waiting.invited, waiting.link.hash, how, reply
         try:
-            await self._database.write(body)
+            await self._make(caller, decisions.settle, *asked)
         except Refusal as refusal:
             if refusal.kind is not Kind.NOT_FOUND:  # the organization is gone, and all of it
                 raise

@@ -1,8 +1,8 @@
 """Reading a file of variables, as people keep them, into what a workspace would hold."""
 
 from teamvars.domain.access import Caller
-from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.kernel.discreet import Discreet
 from teamvars.services import Clock
 from teamvars.services.admission import admit_writer
 from teamvars.services.code.checker import CodeChecker

@@ -12,15 +12,16 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
+from teamvars.changes.runner import LACKS_RIGHT
+from teamvars.decisions import Needs
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Kind, Refusal, refuse_all
 from teamvars.domain.repeats import KEPT_FOR, Asked, Held, Record, in_use, reused
 from teamvars.security.repeats import RecordKeys
 from teamvars.services import Clock
-from teamvars.services.changes import LACKS_RIGHT
-from teamvars.services.syntax import Unparsed
 from teamvars.storage import idempotency_records
 from teamvars.storage.database import Body, Database, MissingReference, Taken, Transaction
+from teamvars.storage.deadlines import Deadline
 
 T = TypeVar("T")
 
@@ -111,12 +112,16 @@ class OnceDatabase(Database):
             return self._database.write_in_turns(body, subject=subject)
         return self._make(keyed, partial(self._database.write_in_turns, subject=subject), body)
 
-    def change(self, subject: str, body: Body[T]) -> Coroutine[Any, Any, T]:
-        keyed = _KEYED.get()
-        if keyed is None:
-            return self._database.change(subject, body)
-        # What shares a transaction looks up and then writes once; this does more.
-        return self._make(keyed, partial(self._database.write, subject=subject), body)
+    def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> Coroutine[Any, Any, T]:
+        return self._database.batch(body, deadline, waits=waits)
+
+    def deadline(self) -> Deadline:
+        return self._database.deadline()
+
+    @property
+    def may_share(self) -> bool:
+        # The record of a change is written with it, after it.
+        return _KEYED.get() is None
 
     def now(self) -> int:
         return self._database.now()
@@ -220,7 +225,7 @@ class Repeats:
 
 
 async def _try(tx: Transaction, body: Body[Any]) -> None:
-    """Refuses who may not make the change any more, in the words of the change itself.
+    """Refuses callers who may no longer make the change, in the words of the change itself.
 
     Whatever else it comes to is no matter: it was made before, and is rolled back now.
     """
@@ -228,7 +233,7 @@ async def _try(tx: Transaction, body: Body[Any]) -> None:
         await body(tx)
     except Refusal as refusal:
         _require_right(refusal)
-    except (Taken, MissingReference, Unparsed):
+    except (Taken, MissingReference, Needs):
         return
 
 

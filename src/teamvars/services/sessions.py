@@ -1,7 +1,5 @@
 """Authentication on its own, for requests that are refused before they reach another service."""
 
-from contextlib import AbstractContextManager
-
 from teamvars.domain.access import Caller
 from teamvars.services import Clock
 from teamvars.storage import access, tokens
@@ -15,10 +13,8 @@ class Sessions:
         self._database = database
         self._clock = clock
         self._uses: dict[str, int] = {}
-
-    def in_request(self) -> AbstractContextManager[None]:
-        """All that storage is asked inside shares one time limit."""
-        return self._database.in_request()
+        self.in_request = database.in_request
+        """All that storage is asked inside the context shares one time limit."""
 
     async def authenticate(self, caller: Caller) -> None:
         """Finds out who calls; those who ask at the same time share a statement.

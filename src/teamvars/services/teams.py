@@ -5,39 +5,22 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from teamvars.decisions import teams as decisions
+from teamvars.decisions.teams import TeamView
 from teamvars.domain.access import Caller, TeamAccess
-from teamvars.domain.errors import Code, Fault, Refusal, forbidden, refuse_all
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Membership
 from teamvars.domain.pages import Page
 from teamvars.domain.team_members import LinkageType
-from teamvars.domain.teams import Team, TeamDraft, TeamFilter, Visibility
-from teamvars.security.chain import Chain
-from teamvars.services import Clock
-from teamvars.services.directory import teams as team_changes
-from teamvars.services.directory.ledger import Ledger
+from teamvars.domain.teams import TeamDraft, TeamFilter
+from teamvars.services.house import UseCases, makes
 from teamvars.storage import access, access_by_name, memberships, teams
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Transaction
+
+__all__ = ["TeamPage", "TeamView", "Teams"]
 
 MAX_LISTED_USERS = 1000
 """Of all teams of a page together; where there are more, each must be asked for its own."""
-
-
-class TeamView(msgspec.Struct, frozen=True):
-    """A team, and what the one who looks may do with it.
-
-    `user_ids` are its users, in order; None where a list would have too many. `member_ids` are its
-    memberships, in order; None unless they were asked for.
-    """
-
-    team: Team
-    organization_name: str
-    members_count: int
-    may_manage: bool
-    may_change_members: bool
-    may_manage_token: bool
-    user_ids: Sequence[str] | None = None
-    member_ids: Sequence[str] | None = None
 
 
 class TeamPage(msgspec.Struct, frozen=True):
@@ -48,16 +31,14 @@ class TeamPage(msgspec.Struct, frozen=True):
     members: Mapping[str, Membership]
 
 
-class Teams:
+class Teams(UseCases):
     """What callers do with teams. All methods refuse unauthenticated and not found.
 
     Members of an organization see its teams, a secret one only if they are in it.
     """
 
-    def __init__(self, database: Database, chain: Chain, clock: Clock) -> None:
-        self._database = database
-        self._chain = chain
-        self._clock = clock
+    update = makes(decisions.update)
+    delete = makes(decisions.delete)
 
     async def list(
         self, caller: Caller, organization: str, wanted: TeamFilter, page: Page, *, members: bool
@@ -105,88 +86,8 @@ class Teams:
         return await self._database.read(body)
 
     async def create(self, caller: Caller, organization: str, draft: TeamDraft) -> TeamView:
-        """Adds a team, a secret one unless the draft says otherwise.
-
-        Refuses: forbidden, every fault of the draft, a taken name.
-        """
-
-        async def body(tx: Transaction) -> TeamView:
-            ledger = self._ledger(tx, caller)
-            granted = await access_by_name.organization(
-                tx, caller, ledger.now, organization, lock=True
-            )
-            granted.require_owner()
-            refuse_all(draft.all_faults())
-            owner = granted.organization
-            ledger.adopt(granted.stream)
-            made = Team(
-                id=new_id("team"),
-                organization_id=owner.id,
-                name=draft.name or "",
-                visibility=Visibility(draft.visibility or Visibility.SECRET),
-                manage_membership=bool(draft.manage_membership),
-                is_owners=False,
-                members_manage_token=bool(draft.members_manage_token),
-            )
-            await team_changes.create(ledger, [made])
-            return TeamView(made, owner.name, 0, True, True, True, ())
-
-        return await self._database.write(body)
-
-    async def update(self, caller: Caller, team_id: str, draft: TeamDraft) -> TeamView:
-        """Changes what the draft names; changes nothing when that is nothing.
-
-        Refuses: forbidden, every fault of the draft, another id than the path's, another name for
-        the owners team, a taken name.
-        """
-
-        async def body(tx: Transaction) -> TeamView:
-            ledger = self._ledger(tx, caller)
-            granted = await _locked(ledger, caller, team_id)
-            refuse_all([*draft.all_faults(), *draft.conflicts(granted.team)])
-            (before,) = await _with_users(tx, [await _view(tx, granted)])
-            after = draft.applied_to(before.team)
-            if after != before.team:
-                await team_changes.rename(ledger, before.team, after)
-            return replace(before, team=after)
-
-        return await self._database.write(body)
-
-    async def delete(self, caller: Caller, team_id: str) -> None:
-        """Removes a team with its grants and tokens; its members stay in the organization.
-
-        Refuses: forbidden, the owners team.
-        """
-
-        async def body(tx: Transaction) -> None:
-            ledger = self._ledger(tx, caller)
-            granted = await _locked(ledger, caller, team_id)
-            if granted.team.is_owners:
-                detail = "The owners team cannot be deleted."
-                raise Refusal(Fault(Code.OWNERS_IS_PERMANENT, detail))
-            await team_changes.delete(ledger, [granted.team])
-
-        await self._database.write(body)
-
-    def _ledger(self, tx: Transaction, caller: Caller) -> Ledger:
-        return Ledger(tx, caller, self._chain, self._clock())
-
-
-async def _locked(ledger: Ledger, caller: Caller, team_id: str) -> TeamAccess:
-    """The team, locked together with its organization, for a caller who may change it."""
-
-    async def look() -> TeamAccess:
-        granted = await access.team(ledger.tx, caller, ledger.now, team_id)
-        _require_owner(granted)
-        return granted
-
-    return await ledger.locked(look, lambda seen: [seen.team.organization_id, team_id])
-
-
-def _require_owner(granted: TeamAccess) -> None:
-    granted.require_visible()
-    if not granted.is_owner:
-        raise forbidden("Only owners and the organization's token may change teams.")
+        """See `decisions.teams.create`."""
+        return await self._make(caller, decisions.create, organization, draft, new_id("team"))
 
 
 async def _view(tx: Transaction, granted: TeamAccess) -> TeamView:

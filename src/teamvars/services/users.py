@@ -1,12 +1,31 @@
-"""Users: who the caller is, and those beside them. Nobody changes users through this."""
+"""Users: who calls and who is beside them, and how the operator keeps all of them."""
+
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from teamvars.decisions import users as decisions
+from teamvars.decisions.users import Disabled, Disabling
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import not_found
-from teamvars.services import Clock
-from teamvars.storage import access, users
-from teamvars.storage.database import Database, Transaction
+from teamvars.domain.holders import WorkspaceHolders
+from teamvars.domain.memberships import Membership, MembershipFilter
+from teamvars.domain.tokens import IssuedToken
+from teamvars.domain.users import User
+from teamvars.services.house import UseCases, makes
+from teamvars.storage import (
+    access,
+    holders,
+    issued_tokens,
+    memberships,
+    operator_names,
+    teams,
+    users,
+)
+from teamvars.storage.database import Transaction
+from teamvars.storage.memberships import Within
+
+__all__ = ["Account", "Accounts", "Disabled", "Disabling", "UserView", "Users"]
 
 
 class UserView(msgspec.Struct, frozen=True):
@@ -22,12 +41,8 @@ class UserView(msgspec.Struct, frozen=True):
     may_create_organizations: bool | None = None
 
 
-class Users:
+class Users(UseCases):
     """What callers learn of users. All methods refuse unauthenticated."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def read_caller(self, caller: Caller) -> UserView:
         """Whoever calls."""
@@ -59,5 +74,61 @@ class Users:
             if user is None:
                 raise not_found()
             return UserView(user.id, user.username, user.email)
+
+        return await self._database.read(body)
+
+
+class Account(msgspec.Struct, frozen=True):
+    """A user with all that is theirs: memberships, the teams these name by id, and tokens.
+
+    `made` are the tokens of teams and organizations that the user made, which outlive them.
+    """
+
+    user: User
+    memberships: Sequence[Membership]
+    teams: Mapping[str, str]
+    tokens: Sequence[IssuedToken]
+    made: Sequence[IssuedToken]
+
+
+class Accounts(UseCases):
+    """What an operator does with users, who go by name, e-mail address or id.
+
+    All methods refuse: not found, a name that is one user's and the address of another.
+    """
+
+    disable = makes(decisions.disable)
+    enable = makes(decisions.enable)
+    rename = makes(decisions.rename)
+
+    async def list(self) -> list[User]:
+        """All users, by name."""
+        return await self._database.read(users.every)
+
+    async def show(self, who: str) -> Account:
+        """One user."""
+
+        async def body(tx: Transaction) -> Account:
+            user = await users.find_one(tx, who)
+            within = Within(user_id=user.id)
+            found = await memberships.search(tx, within, MembershipFilter(), None)
+            whole = await memberships.with_teams(tx, found.items, None)
+            named = await teams.find_by_ids(tx, {id_ for one in whole for id_ in one.team_ids})
+            return Account(
+                user,
+                whole,
+                {team.id: team.name for team in named},
+                await issued_tokens.meant(tx, "user", user.id),
+                await issued_tokens.meant(tx, "maker", user.id),
+            )
+
+        return await self._database.read(body)
+
+    async def holders(self, organization: str, workspace: str) -> WorkspaceHolders:
+        """Who holds rights to a workspace. Refuses: not found."""
+
+        async def body(tx: Transaction) -> WorkspaceHolders:
+            found = await operator_names.workspace(tx, organization, workspace)
+            return await holders.of_workspace(tx, found, self._clock())
 
         return await self._database.read(body)

@@ -16,10 +16,10 @@ from teamvars.domain.variable_search import (
     VariableSearch,
 )
 from teamvars.domain.variables import Variable, damaged_value
+from teamvars.pace import in_batches
 from teamvars.security.cursors import Cursors
 from teamvars.security.sealing import DataKey, SealBroken, Sealer
-from teamvars.services import Clock, cursors
-from teamvars.services.batches import in_batches
+from teamvars.services import Clock
 from teamvars.storage import access_by_name, variable_search, variables
 from teamvars.storage.database import Database, Transaction
 
@@ -70,7 +70,7 @@ class Searches:
                 tx, caller, self._clock(), organization, wanted.workspace
             )
             granted.require_visible()
-            after = cursors.opened(self._cursors, cursor, _list_of(granted), Place)
+            after = self._cursors.opened(cursor, _list_of(granted), Place)
             page = await variable_search.find_page(tx, granted, replace(wanted, after=after))
             shown = _readable(page) if wanted.values else []
             if shown and not long and sum(one.value_bytes for one in page.items) > SHORT_BYTES:

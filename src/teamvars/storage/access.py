@@ -3,7 +3,7 @@
 Tokens, memberships and grants are read on every request and trusted for none but that one.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from teamvars.domain.access import (
@@ -24,9 +24,6 @@ from teamvars.domain.workspaces import Usage, Workspace
 from teamvars.storage.access_statements import (
     AUTHENTICATE,
     FIND_ACTING_TEAMS,
-    LOCK_ORGANIZATION,
-    LOCK_TEAM,
-    LOCK_WORKSPACE,
     READ_ORGANIZATION,
     READ_TEAM,
     READ_WORKSPACE,
@@ -46,9 +43,7 @@ class CallerRow(NamedTuple):
 
 
 class WorkspaceRow(NamedTuple):
-    """A row of READ_WORKSPACE or LOCK_WORKSPACE. All but the caller is None when there is no such
-    workspace; `unlocked_sequence` is LOCK_WORKSPACE's alone.
-    """
+    """A row of READ_WORKSPACE. All but the caller is None when there is no such workspace."""
 
     token_id: str
     user_id: str | None
@@ -68,11 +63,10 @@ class WorkspaceRow(NamedTuple):
     variables: int
     value_bytes: int
     level: int
-    unlocked_sequence: int | None = None
 
 
 class OrganizationRow(NamedTuple):
-    """A row of READ_ORGANIZATION or LOCK_ORGANIZATION; as `WorkspaceRow`."""
+    """A row of READ_ORGANIZATION; as `WorkspaceRow`."""
 
     token_id: str
     user_id: str | None
@@ -90,11 +84,10 @@ class OrganizationRow(NamedTuple):
     head: bytes
     variables: int
     value_bytes: int
-    unlocked_sequence: int | None = None
 
 
 class TeamRow(NamedTuple):
-    """A row of READ_TEAM or LOCK_TEAM; as `WorkspaceRow`."""
+    """A row of READ_TEAM; as `WorkspaceRow`."""
 
     token_id: str
     user_id: str | None
@@ -106,7 +99,6 @@ class TeamRow(NamedTuple):
     organization_name: str
     visibility: str
     is_owners: int
-    rights: int
     manage_membership: int
     members_manage_token: int
     stream_id: str | None
@@ -115,7 +107,7 @@ class TeamRow(NamedTuple):
     head: bytes
     variables: int
     value_bytes: int
-    unlocked_sequence: int | None = None
+    rights: int
 
 
 R = TypeVar("R", WorkspaceRow, OrganizationRow, TeamRow)
@@ -123,8 +115,6 @@ R = TypeVar("R", WorkspaceRow, OrganizationRow, TeamRow)
 _MAX_ATTEMPTS = 8
 """Each further attempt means that somebody changed the subject, or the caller's rights, during the
 one before."""
-
-_Find = Callable[[], Awaitable[Row | None]]
 
 
 async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
@@ -141,19 +131,17 @@ async def workspace(
     """What the caller may do in a workspace. Refuses: unauthenticated, not found.
 
     With `lock`, if the caller may write variables, the workspace's stream is locked and all else
-    is as of then or later. Nothing is locked for who may not. An owner's level is then WRITE.
+    is as of then or later. Nothing is locked for who may not.
     """
-    args = (caller.token_hash, now, workspace_id)
+    args = caller.token_hash, now, workspace_id
     if not lock:
-        row = await tx.look_up(READ_WORKSPACE, *args)
-        return _workspace(caller, None if row is None else WorkspaceRow(*row))
-    found = await _find(
-        WorkspaceRow,
-        lambda: tx.look_up(READ_WORKSPACE, *args),
-        lambda: tx.look_up(LOCK_WORKSPACE, *args),
-        lambda row: row.level >= Level.WRITE,
-    )
-    return _workspace(caller, found)
+        return to_workspace(caller, await tx.look_up(READ_WORKSPACE, *args))
+    for _ in range(_MAX_ATTEMPTS):
+        ((row, is_held),) = await tx.lock_each(READ_WORKSPACE, [args])
+        granted = to_workspace(caller, row)
+        if is_held or not granted.may_change:
+            return granted
+    raise storage_unavailable()
 
 
 async def workspace_by_name(
@@ -161,25 +149,14 @@ async def workspace_by_name(
 ) -> WorkspaceAccess:
     """As `workspace`, by folded names."""
     row = await tx.fetch_one(READ_WORKSPACE_BY_NAME, caller.token_hash, now, organization, name)
-    return _workspace(caller, None if row is None else WorkspaceRow(*row))
+    return to_workspace(caller, row)
 
 
-async def organization(
-    tx: Transaction, caller: Caller, now: int, name: str, *, lock: bool = False
-) -> OrganizationAccess:
-    """What the caller may do with an organization. Refuses: unauthenticated, not found.
-
-    With `lock`, if the caller owns it, the organization's stream is locked and all else is as of
-    then or later. Nothing is locked for who does not.
-    """
-    args = (caller.token_hash, now, fold(name))
-    found = await _find(
-        OrganizationRow,
-        lambda: tx.fetch_one(READ_ORGANIZATION, *args),
-        (lambda: tx.fetch_one(LOCK_ORGANIZATION, *args)) if lock else None,
-        lambda row: bool(row.is_owner),
-    )
-    row = _existing(caller, found)
+async def organization(tx: Transaction, caller: Caller, now: int, name: str) -> OrganizationAccess:
+    """What the caller may do with an organization. Refuses: unauthenticated, not found."""
+    args = caller.token_hash, now, fold(name)
+    found = await tx.fetch_one(READ_ORGANIZATION, *args)
+    row = _existing(caller, None if found is None else OrganizationRow(*found))
     id_ = row.organization_id
     caller.place = Place(id_, row.organization_name)
     acting: Sequence[Row] = ()
@@ -197,22 +174,14 @@ async def organization(
     )
 
 
-async def team(
-    tx: Transaction, caller: Caller, now: int, team_id: str, *, lock: bool = False
-) -> TeamAccess:
-    """What the caller may do with a team. Refuses: unauthenticated, not found.
+async def team(tx: Transaction, caller: Caller, now: int, team_id: str) -> TeamAccess:
+    """What the caller may do with a team. Refuses: unauthenticated, not found."""
+    return to_team(caller, await tx.look_up(READ_TEAM, caller.token_hash, now, team_id))
 
-    With `lock`, if the caller may change its members, the team's stream is locked and all else is
-    as of then or later. Nothing is locked for who may not.
-    """
-    args = (caller.token_hash, now, team_id)
-    found = await _find(
-        TeamRow,
-        lambda: tx.look_up(READ_TEAM, *args),
-        (lambda: tx.look_up(LOCK_TEAM, *args)) if lock else None,
-        lambda row: bool(row.rights & TeamRight.CHANGES_MEMBERS),
-    )
-    row = _existing(caller, found)
+
+def to_team(caller: Caller, found: Row | None) -> TeamAccess:
+    """What a row of READ_TEAM says. Refuses: unauthenticated, not found."""
+    row = _existing(caller, None if found is None else TeamRow(*found))
     caller.place = Place(
         row.organization_id, row.organization_name, team_id=row.team_id, team=row.team_name
     )
@@ -243,38 +212,6 @@ async def team(
     )
 
 
-async def _find(
-    kind: type[R], read: _Find, lock: _Find | None, may_lock: Callable[[R], bool]
-) -> R | None:
-    """The row that `read` finds; with `lock`, that of `lock`, with its stream locked.
-
-    Under READ COMMITTED, FOR UPDATE re-reads only the locked row after waiting (EvalPlanQual);
-    joined rows keep the statement's snapshot. `unlocked_sequence` is the stream's in that snapshot:
-    a different sequence number means that the stream moved, so the row is read again.
-
-    Who has not the right that `lock` demands gets the row of `read`, to be refused. `lock` has no
-    row then, but neither when the row appeared, or the right was given, after its snapshot, nor
-    where it skipped a locked row; `read` tells these apart.
-    """
-    if lock is None:
-        row = await read()
-        return None if row is None else kind(*row)
-    for _ in range(_MAX_ATTEMPTS):
-        row = await lock()
-        if row is not None:
-            locked = kind(*row)
-            if locked.unlocked_sequence == locked.sequence:
-                return locked
-            continue
-        row = await read()
-        if row is None:
-            return None
-        seen = kind(*row)
-        if seen.stream_id is None or not may_lock(seen):
-            return seen
-    raise storage_unavailable()
-
-
 def _existing(caller: Caller, row: R | None) -> R:
     """The row of a subject that exists; notes who calls. Refuses: unauthenticated, not found."""
     if row is None:
@@ -296,8 +233,9 @@ def identify(caller: Caller, row: CallerRow | WorkspaceRow | OrganizationRow | T
         caller.actor = Actor("organization", row.token_organization_id, row.token_id)
 
 
-def _workspace(caller: Caller, found: WorkspaceRow | None) -> WorkspaceAccess:
-    row = _existing(caller, found)
+def to_workspace(caller: Caller, found: Row | None) -> WorkspaceAccess:
+    """What a row of READ_WORKSPACE says. Refuses: unauthenticated, not found."""
+    row = _existing(caller, None if found is None else WorkspaceRow(*found))
     organization_id = row.organization_id
     caller.place = Place(
         organization_id, row.organization_name, row.workspace_id, row.workspace_name

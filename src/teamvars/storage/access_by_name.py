@@ -11,12 +11,10 @@ from teamvars.storage import access, former_names, search_access
 from teamvars.storage.database import Transaction
 
 
-async def organization(
-    tx: Transaction, caller: Caller, now: int, name: str, *, lock: bool = False
-) -> OrganizationAccess:
+async def organization(tx: Transaction, caller: Caller, now: int, name: str) -> OrganizationAccess:
     """As `access.organization`. Refuses as not found what the caller may not see."""
     try:
-        granted = await access.organization(tx, caller, now, name, lock=lock)
+        granted = await access.organization(tx, caller, now, name)
         granted.require_visible()
     except Refusal as refusal:
         _require_not_found(refusal)

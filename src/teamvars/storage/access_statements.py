@@ -3,13 +3,13 @@
 $1 is the hash of the token and $2 the time; what else there is each statement says. As the engines
 get them, the statements are in docs/sql/. Columns are named as the fields of the rows in `access`.
 
-A statement that reads joins with LEFT JOIN: it has a row for a valid token whether the subject
-exists or not. A statement that locks joins with JOIN, since PostgreSQL locks no row of the nullable
-side of an outer join, and demands the right in its WHERE: who has not the right locks nothing and
-waits for nobody's lock.
+They join with LEFT JOIN: there is a row for a valid token whether the subject exists or not.
 """
 
+import re
 from enum import IntEnum
+
+from msgspec.structs import replace
 
 from teamvars.domain.access import Level
 from teamvars.storage.database import Lookup
@@ -22,32 +22,68 @@ _IS_VALID = """caller.hash = $1
     AND (caller.expires_at IS NULL OR caller.expires_at > $2)
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0"""
 
-# The same of many calls; see `Lookup.batched`.
-_IS_VALID_BATCHED = """caller.hash = lookup.hash
-    AND (caller.expires_at IS NULL OR caller.expires_at > lookup.now)
-    AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0"""
-
 CALLER_COLUMNS = """caller.id AS token_id, caller.user_id,
     caller.team_id AS token_team_id, caller.organization_id AS token_organization_id"""
 
 _STREAM_COLUMNS = f"streams.id AS stream_id, {PLACE}"
 
-# On SQLite this is nothing: one writer at a time locks the whole database.
-_LOCK_STREAM = "{lock streams}"
 
-AUTHENTICATE = Lookup(
-    single=f"""
+def _lookup(single: str, **types: str) -> Lookup:
+    """The lookup of a statement whose parameters have these names, and these types on PostgreSQL.
+
+    For many calls it is the same text with a table of the calls joined to it. `Lookup.of` would
+    make it a subquery, which PostgreSQL does not flatten where it locks rows.
+    """
+    names = list(types)
+    arrays = ", ".join(f"CAST(${n} AS {types[name]}[])" for n, name in enumerate(names, start=1))
+    calls = f"unnest({arrays})\n    WITH ORDINALITY AS lookup ({', '.join(names)}, number)"
+    batched = re.sub(r"\$(\d+)", lambda found: f"lookup.{names[int(found[1]) - 1]}", single)
+    batched = batched.replace("SELECT ", "SELECT lookup.number, ", 1)
+    batched = batched.replace("FROM tokens", f"FROM {calls}\nCROSS JOIN tokens", 1)
+    return Lookup(single, batched.replace("{lock held}", "{lock held} SKIP LOCKED"))
+
+
+def _access(columns: str, right: tuple[str, str, int], joins: str, **types: str) -> Lookup:
+    """The lookup of what callers may do with something that has a stream.
+
+    `right` is what its last column is called, the expression, and how much of it is the right to
+    change. Who has that right has the stream locked, if it is asked for. PostgreSQL locks in a
+    subquery of its own, once it has found the right, so that nobody else waits for the lock; and
+    that subquery has the row as it is once it is locked (EvalPlanQual), while all else is of the
+    statement's snapshot. `is_held` is NULL where nothing was locked.
+    """
+    name, expression, least = right
+    read = f"""
+SELECT {columns},
+    {expression} AS {name}
+FROM tokens AS caller
+{joins}
+WHERE {_IS_VALID}
+"""
+    lock = f"""
+SELECT {columns},
+    its.{name}, held.sequence = streams.sequence AS is_held
+FROM tokens AS caller
+{joins}
+CROSS JOIN LATERAL (SELECT {expression} AS {name} OFFSET 0) AS its
+LEFT JOIN LATERAL (
+    SELECT held.sequence FROM streams AS held
+    WHERE held.id = streams.id AND its.{name} >= {least:d}
+    {{lock held}}
+) AS held ON TRUE
+WHERE {_IS_VALID}
+"""
+    return replace(_lookup(read, **types), locking=_lookup(lock, **types))
+
+
+AUTHENTICATE = _lookup(
+    f"""
 SELECT {CALLER_COLUMNS}
 FROM tokens AS caller
 WHERE {_IS_VALID}
 """,
-    batched=f"""
-SELECT lookup.number, {CALLER_COLUMNS}
-FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]))
-    WITH ORDINALITY AS lookup (hash, now, number)
-CROSS JOIN tokens AS caller
-WHERE {_IS_VALID_BATCHED}
-""",
+    hash="BYTEA",
+    now="BIGINT",
 )
 
 # Workspaces
@@ -73,8 +109,6 @@ _LEVEL = """CASE
         ), 0)
     END"""
 
-_WRITE = Level.WRITE.value
-
 _WORKSPACE_COLUMNS = f"""{CALLER_COLUMNS},
     workspaces.id AS workspace_id, workspaces.name AS workspace_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
@@ -82,31 +116,17 @@ _WORKSPACE_COLUMNS = f"""{CALLER_COLUMNS},
     {_STREAM_COLUMNS}"""
 
 # $3: the workspace's id.
-READ_WORKSPACE = Lookup(
-    single=f"""
-SELECT {_WORKSPACE_COLUMNS},
-    {_LEVEL} AS level
-FROM tokens AS caller
-LEFT JOIN workspaces ON workspaces.id = $3
+READ_WORKSPACE = _access(
+    _WORKSPACE_COLUMNS,
+    ("level", _LEVEL, Level.WRITE),
+    """LEFT JOIN workspaces ON workspaces.id = $3
 LEFT JOIN organizations ON organizations.id = workspaces.organization_id
 LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
-LEFT JOIN streams ON streams.id = workspaces.id
-WHERE {_IS_VALID}
-""",
-    batched=f"""
-SELECT lookup.number, {_WORKSPACE_COLUMNS},
-    {_LEVEL} AS level
-FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
-    WITH ORDINALITY AS lookup (hash, now, workspace_id, number)
-CROSS JOIN tokens AS caller
-LEFT JOIN workspaces ON workspaces.id = lookup.workspace_id
-LEFT JOIN organizations ON organizations.id = workspaces.organization_id
-LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-LEFT JOIN streams ON streams.id = workspaces.id
-WHERE {_IS_VALID_BATCHED}
-""",
+LEFT JOIN streams ON streams.id = workspaces.id""",
+    hash="BYTEA",
+    now="BIGINT",
+    workspace_id="TEXT",
 )
 
 # $3: the organization's folded name, $4: the workspace's.
@@ -122,44 +142,6 @@ LEFT JOIN data_keys ON data_keys.organization_id = organizations.id
 LEFT JOIN streams ON streams.id = workspaces.id
 WHERE {_IS_VALID}
 """
-
-# $3: the workspace's id. The level is evaluated once, in the WHERE: an owner's is WRITE here too.
-# In a batch nobody waits: the row of a locked stream is skipped, and the caller, who then finds by
-# READ_WORKSPACE that there should be one, locks again with `single`.
-LOCK_WORKSPACE = Lookup(
-    single=f"""
-SELECT {_WORKSPACE_COLUMNS},
-    {_WRITE} AS level,
-    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
-FROM tokens AS caller
-JOIN workspaces ON workspaces.id = $3
-JOIN organizations ON organizations.id = workspaces.organization_id
-JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-JOIN streams AS unlocked ON unlocked.id = workspaces.id
-JOIN streams ON streams.id = workspaces.id
-WHERE {_IS_VALID}
-    AND {_LEVEL} >= {_WRITE}
-{_LOCK_STREAM}
-""",
-    batched=f"""
-SELECT lookup.number, {_WORKSPACE_COLUMNS},
-    {_WRITE} AS level,
-    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
-FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]))
-    WITH ORDINALITY AS lookup (hash, now, workspace_id, number)
-CROSS JOIN tokens AS caller
-JOIN workspaces ON workspaces.id = lookup.workspace_id
-JOIN organizations ON organizations.id = workspaces.organization_id
-JOIN data_keys ON data_keys.organization_id = organizations.id
-    AND data_keys.version = organizations.data_key_version
-JOIN streams AS unlocked ON unlocked.id = workspaces.id
-JOIN streams ON streams.id = workspaces.id
-WHERE {_IS_VALID_BATCHED}
-    AND {_LEVEL} >= {_WRITE}
-{_LOCK_STREAM} SKIP LOCKED
-""",
-)
 
 # Organizations
 
@@ -208,17 +190,6 @@ LEFT JOIN organizations ON organizations.name_folded = $3
 LEFT JOIN streams ON streams.id = organizations.id
 """
 
-LOCK_ORGANIZATION = f"""{CALLER_WITH_TEAMS}
-SELECT {_ORGANIZATION_COLUMNS},
-    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
-FROM caller
-JOIN organizations ON organizations.name_folded = $3
-JOIN streams AS unlocked ON unlocked.id = organizations.id
-JOIN streams ON streams.id = organizations.id
-WHERE {IS_OWNER}
-{_LOCK_STREAM}
-"""
-
 # $3: the organization's id.
 FIND_ACTING_TEAMS = f"""{CALLER_WITH_TEAMS}
 SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization_id = $3
@@ -231,7 +202,7 @@ SELECT acting.id, acting.manage_membership FROM acting WHERE acting.organization
 class TeamRight(IntEnum):
     """What a caller is to a team or may do with it: one bit each of `rights`.
 
-    CHANGES_MEMBERS is the highest, so that who has it is found by comparison.
+    CHANGES_MEMBERS is the highest, so that a comparison finds it.
     """
 
     IN_ORGANIZATION = 1
@@ -279,40 +250,17 @@ _RIGHTS = f"""CASE
 _TEAM_COLUMNS = f"""{CALLER_COLUMNS},
     teams.id AS team_id, teams.name AS team_name,
     organizations.id AS organization_id, organizations.name AS organization_name,
-    teams.visibility, teams.is_owners,
-    {_RIGHTS} AS rights,
-    teams.manage_membership, teams.members_manage_token,
+    teams.visibility, teams.is_owners, teams.manage_membership, teams.members_manage_token,
     {_STREAM_COLUMNS}"""
 
 # $3: the team's id.
-READ_TEAM = Lookup.of(
-    f"""
-SELECT {_TEAM_COLUMNS}
-FROM tokens AS caller
-LEFT JOIN teams ON teams.id = $3
+READ_TEAM = _access(
+    _TEAM_COLUMNS,
+    ("rights", _RIGHTS, TeamRight.CHANGES_MEMBERS),
+    """LEFT JOIN teams ON teams.id = $3
 LEFT JOIN organizations ON organizations.id = teams.organization_id
-LEFT JOIN streams ON streams.id = teams.id
-WHERE {_IS_VALID}
-""",
-    "BYTEA",
-    "BIGINT",
-    "TEXT",
-)
-
-LOCK_TEAM = Lookup.of(
-    f"""
-SELECT {_TEAM_COLUMNS},
-    CAST(unlocked.sequence AS BIGINT) AS unlocked_sequence
-FROM tokens AS caller
-JOIN teams ON teams.id = $3
-JOIN organizations ON organizations.id = teams.organization_id
-JOIN streams AS unlocked ON unlocked.id = teams.id
-JOIN streams ON streams.id = teams.id
-WHERE {_IS_VALID}
-    AND {_RIGHTS} >= {TeamRight.CHANGES_MEMBERS:d}
-{_LOCK_STREAM}
-""",
-    "BYTEA",
-    "BIGINT",
-    "TEXT",
+LEFT JOIN streams ON streams.id = teams.id""",
+    hash="BYTEA",
+    now="BIGINT",
+    team_id="TEXT",
 )

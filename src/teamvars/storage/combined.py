@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 _PARAMETER = re.compile(r"\$(\d+)")
 _INSERT = re.compile(r"\s*(INSERT INTO \w+ \([^)]+\))\s+(.+?)\s*", re.DOTALL)
@@ -12,21 +12,35 @@ _ARRAYS = {str: "TEXT[]", int: "BIGINT[]", bytes: "BYTEA[]"}
 @cache
 def in_one(sqls: tuple[str, ...]) -> str:
     """Several statements as one, with the parameters of all, renumbered in their order."""
-    return _with([], _numbered(sqls, "$"))
+    numbered = []
+    before = 0
+    for sql in sqls:
+        parameters = [int(found) for found in _PARAMETER.findall(sql)]
+        numbered.append(_PARAMETER.sub(partial(_renumbered, before), sql))
+        before += max(parameters, default=0)
+    return _with([], numbered)
 
 
 @cache
-def for_all(sqls: tuple[str, ...], types: tuple[str, ...]) -> str:
-    """As `in_one`, for many calls: each parameter is an array of that type, with an element for
-    each call.
+def for_all(parts: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
+    """Statements, each with the types of its parameters, as one: each parameter of each is an array
+    of that type, with an element for each row that it is run for.
 
     A fifth of what a create costs PostgreSQL is to get its statement ready to run, the constraints
     above all, which is done once for all (docs/decisions/022).
     """
-    names = ", ".join(f"of_{n}" for n in range(1, len(types) + 1))
-    arrays = ", ".join(f"CAST(${n} AS {type_})" for n, type_ in enumerate(types, start=1))
-    calls = f"calls ({names}) AS (\nSELECT * FROM unnest({arrays})\n)"
-    return _with([calls], [_for_calls(sql) for sql in _numbered(sqls, "calls.of_")])
+    tables: list[str] = []
+    sqls: list[str] = []
+    before = 0
+    for n, (sql, types) in enumerate(parts):
+        names = ", ".join(f"of_{m}" for m in range(1, len(types) + 1))
+        arrays = ", ".join(
+            f"CAST(${before + m} AS {type_})" for m, type_ in enumerate(types, start=1)
+        )
+        tables.append(f"calls_{n} ({names}) AS (\nSELECT * FROM unnest({arrays})\n)")
+        sqls.append(_for_calls(sql, f"calls_{n}"))
+        before += len(types)
+    return _with(tables, sqls)
 
 
 def is_insert(sql: str) -> bool:
@@ -34,39 +48,30 @@ def is_insert(sql: str) -> bool:
     return _INSERT.fullmatch(sql) is not None
 
 
-def _numbered(sqls: tuple[str, ...], mark: str) -> list[str]:
-    """The statements with the numbers of all parameters in their order, behind the mark."""
-    numbered = []
-    before = 0
-    for sql in sqls:
-        parameters = [int(found) for found in _PARAMETER.findall(sql)]
-        numbered.append(
-            _PARAMETER.sub(lambda found, n=before: f"{mark}{int(found[1]) + n}", sql)  # type: ignore[misc]
-        )
-        before += max(parameters, default=0)
-    return numbered
+def _renumbered(before: int, found: re.Match[str]) -> str:
+    return f"${int(found[1]) + before}"
 
 
-def _for_calls(sql: str) -> str:
-    """A statement for each row of `calls`, whose columns it names."""
-    if insert := _INSERT.fullmatch(sql):
-        return (
-            f"{insert[1]}\nSELECT found.* FROM calls CROSS JOIN LATERAL (\n{insert[2]}\n) AS found"
-        )
-    # Its own condition comes first: what is set comes from parameters and columns.
-    join = "USING" if sql.lstrip().startswith("DELETE") else "FROM"
-    return sql.replace("WHERE", f"{join} calls\nWHERE", 1)
-
-
-def _with(parts: list[str], sqls: list[str]) -> str:
+def _with(tables: list[str], sqls: list[str]) -> str:
     """The statements as one. All but the last are data-modifying common table expressions.
 
     All have the same snapshot, and so none sees the effects of another (PostgreSQL, WITH Queries,
     7.8.4).
     """
     *first, last = (sql.strip() for sql in sqls)
-    parts = [*parts, *(f"part_{n} AS (\n{sql}\n)" for n, sql in enumerate(first))]
+    parts = [*tables, *(f"part_{n} AS (\n{sql}\n)" for n, sql in enumerate(first))]
     return f"WITH {', '.join(parts)}\n{last}" if parts else last
+
+
+def _for_calls(sql: str, calls: str) -> str:
+    """A statement for each row of a table of calls, whose columns it names."""
+    sql = _PARAMETER.sub(rf"{calls}.of_\1", sql)
+    if insert := _INSERT.fullmatch(sql):
+        of_call = f"{calls} CROSS JOIN LATERAL (\n{insert[2]}\n) AS found"
+        return f"{insert[1]}\nSELECT found.* FROM {of_call}"
+    # Its own condition comes first: what is set comes from parameters and columns.
+    join = "USING" if sql.lstrip().startswith("DELETE") else "FROM"
+    return sql.replace("WHERE", f"{join} {calls}\nWHERE", 1)
 
 
 def array_type(values: Sequence[object]) -> str:

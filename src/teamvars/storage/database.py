@@ -16,16 +16,27 @@ import msgspec
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage import clocks
+from teamvars.storage.deadlines import NONE, Deadline
 
 Row = Sequence[Any]
 T = TypeVar("T")
 
 
+Part = tuple[str, Sequence[Sequence[object]]]
+"""A statement, and the rows of parameters that it is run for."""
+
+
 class Statement(msgspec.Struct, frozen=True):
-    """A statement that returns no rows, and its parameters."""
+    """A statement that returns no rows, and its parameters. `is_long`: see `execute_long`."""
 
     sql: str
     args: tuple[object, ...]
+    is_long: bool = False
+
+    @property
+    def part(self) -> Part:
+        """The statement with its parameters as the only row."""
+        return self.sql, [self.args]
 
 
 class Lookup(msgspec.Struct, frozen=True, eq=False):
@@ -33,12 +44,16 @@ class Lookup(msgspec.Struct, frozen=True, eq=False):
 
     `batched` takes each parameter as an array with an element for each call. Its first column is
     the number of the call, from 1; the others are those of `single`, and so is the order of each
-    call's rows. It waits for nobody: a row that `single` would lock, and that another transaction
-    has locked, is left out.
+    call's rows. It waits for nobody: what `single` would lock, and another transaction has locked,
+    it leaves unlocked.
     """
 
     single: str
     batched: str
+    locking: "Lookup | None" = None
+    """On PostgreSQL: the same with the stream of its subject locked, for whoever may change that.
+    Its last column says whether it is: see `Transaction.lock_each`.
+    """
 
     @classmethod
     def of(cls, single: str, *types: str) -> Self:
@@ -46,7 +61,6 @@ class Lookup(msgspec.Struct, frozen=True, eq=False):
         arrays = ", ".join(f"CAST(${n} AS {type_}[])" for n, type_ in enumerate(types, start=1))
         names = ", ".join(f"of_{n}" for n in range(1, len(types) + 1))
         of_call = re.sub(r"\$(\d+)", r"lookup.of_\1", single).strip()
-        of_call = re.sub(r"(\{lock \w+\})", r"\1 SKIP LOCKED", of_call)
         return cls(
             single,
             f"""
@@ -91,6 +105,31 @@ class Transaction(Protocol):
         """
         return await self.fetch(lookup.single, *args)
 
+    async def look_up_each(
+        self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+    ) -> Sequence[Sequence[Row]]:
+        """The rows of a lookup for each call; on PostgreSQL in a `batch` by one statement."""
+        return [await self.look_up_all(lookup, *args) for args in calls]
+
+    async def lock_each(
+        self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+    ) -> Sequence[tuple[Row | None, bool | None]]:
+        """As `look_up_each`, of at most one row each, whose stream is locked if the caller has the
+        right to change it.
+
+        Beside the row: whether all of it is as of the lock. False: the stream has moved while it
+        was waited for, so look again; None: nothing is locked. An engine with one writer locks
+        nothing, and has all as of then.
+        """
+        return [
+            (rows[0] if rows else None, True) for rows in await self.look_up_each(lookup, calls)
+        ]
+
+    @property
+    def has_one_writer(self) -> bool:
+        """Whether a statement that fails undoes itself alone, and nobody waits for the others."""
+        return False
+
     async def prefetch(self, sql: str, *args: object) -> None:
         """May run a statement to have in memory what the next one needs; never fails."""
         return  # without a body it would be abstract
@@ -119,12 +158,13 @@ class Transaction(Protocol):
         """
         await self.execute(sql, *args)
 
-    async def execute_all(self, *statements: Statement) -> None:
-        """Runs statements of which none depends on another's effects; on PostgreSQL in one round
-        trip, on one snapshot.
+    async def write_each(self, *parts: Part) -> None:
+        """Runs statements of which none depends on another's effects, each for all of its rows, of
+        which no two change the same row of the store; on PostgreSQL in one round trip, on one
+        snapshot.
         """
-        for statement in statements:
-            await self.execute(statement.sql, *statement.args)
+        for sql, rows in parts:
+            await self.execute_many(sql, rows)
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Runs a statement for each row of parameters, in order, in few round trips.
@@ -191,15 +231,22 @@ class Database(Protocol):
         """
         ...
 
-    async def change(self, subject: str, body: Body[T]) -> T:
-        """As `write`, for functions that `look_up` and then write once, by `execute_all`.
+    async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
+        """As `write`, for the changes of many callers, with the earliest deadline of theirs.
 
-        Functions that wait at the same time may share a transaction, in which those of one subject
-        run one after another. There, a lookup that locks may have no row because the row is
-        locked (SKIP LOCKED). A function that finds there should be one repeats the lookup, and is
-        run again where the lookup waits for the lock.
+        Unless it `waits`, nothing that it looks up waits for a lock, and it has a connection of its
+        own kind. A function that fails after it has written runs again.
         """
         ...
+
+    def deadline(self) -> Deadline:
+        """The deadline of what begins now. Refuses when too little of it remains."""
+        return NONE
+
+    @property
+    def may_share(self) -> bool:
+        """Whether what this task changes may share a transaction with what others do."""
+        return True
 
     def now(self) -> int:
         """The time by which tokens expire and changes are recorded, in µs UTC: PostgreSQL's, so
@@ -216,7 +263,7 @@ class Database(Protocol):
 
     @property
     def takes_writes(self) -> bool:
-        """Whether there is no outage of writes that is known; see `write_outages`."""
+        """Whether there is no outage of writes that is known; see `outages`."""
         return True
 
     async def migrate(self, body: Body[T]) -> T:

@@ -1,7 +1,63 @@
-"""Questions about the whole directory, for `doctor`."""
+"""Questions about the whole store, for `doctor`.
 
-from teamvars.domain.diagnosis import Census
+Whether the rows are there that streams count is one grouped statement for each kind of row, to be
+asked on one snapshot. All losses are counted, and the first of them described.
+"""
+
+from collections.abc import Callable
+
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.audit_actions import ACCEPT
+from teamvars.domain.diagnosis import Census, Losses, entries_loss, usage_loss
+from teamvars.domain.workspaces import Usage
 from teamvars.storage.database import Transaction
+
+_USAGES = """
+SELECT count(*) OVER (), streams.id, CAST(streams.variables AS BIGINT),
+    CAST(streams.value_bytes AS BIGINT),
+    coalesce(held.variables, 0), coalesce(held.value_bytes, 0)
+FROM streams
+LEFT JOIN (
+    SELECT workspace_id, count(*) AS variables, CAST(sum(value_bytes) AS BIGINT) AS value_bytes
+    FROM variables GROUP BY workspace_id
+) AS held ON held.workspace_id = streams.id
+WHERE streams.variables <> coalesce(held.variables, 0)
+    OR streams.value_bytes <> coalesce(held.value_bytes, 0)
+ORDER BY streams.id LIMIT $1
+"""
+# What was missing when an operator accepted a stream is no loss: from there on it is counted.
+_ENTRIES = f"""
+SELECT count(*) OVER (), streams.id, CAST(streams.sequence AS BIGINT),
+    coalesce(held.entries, 0), CAST(coalesce(held.newest, 0) AS BIGINT)
+FROM streams
+LEFT JOIN (
+    SELECT audit_entries.stream_id,
+        CAST(max(coalesce(accepted.sequence, 1)) AS BIGINT) - 1 + count(*) AS entries,
+        max(audit_entries.sequence) AS newest
+    FROM audit_entries
+    LEFT JOIN (
+        SELECT stream_id, max(sequence) AS sequence FROM audit_entries
+        WHERE action = '{ACCEPT}' AND subject_id = stream_id GROUP BY stream_id
+    ) AS accepted ON accepted.stream_id = audit_entries.stream_id
+    WHERE audit_entries.sequence >= coalesce(accepted.sequence, 1)
+    GROUP BY audit_entries.stream_id
+) AS held ON held.stream_id = streams.id
+WHERE streams.sequence <> coalesce(held.entries, 0)
+    OR streams.sequence <> coalesce(held.newest, 0)
+ORDER BY streams.id LIMIT $1
+"""
+_STREAMS = f"""
+SELECT count(*) OVER (), coalesce(subjects.id, streams.id)
+FROM streams
+FULL JOIN (
+    SELECT '{SYSTEM_STREAM}' AS id
+    UNION ALL SELECT id FROM organizations
+    UNION ALL SELECT id FROM teams
+    UNION ALL SELECT id FROM workspaces
+) AS subjects ON subjects.id = streams.id
+WHERE subjects.id IS NULL OR streams.id IS NULL
+ORDER BY 2 LIMIT $1
+"""
 
 
 async def census(tx: Transaction) -> Census:
@@ -53,3 +109,27 @@ async def newest_callers(tx: Transaction, most: int) -> dict[str, int]:
     except UnicodeDecodeError:  # on SQLite, where somebody has touched the trail
         return {}
     return dict(map(tuple, rows))
+
+
+async def lost_usages(tx: Transaction, most: int) -> Losses:
+    """Workspaces that do not hold as many variables, or bytes of values, as their streams say."""
+
+    def described(id_: str, *numbers: int) -> str:
+        return usage_loss(id_, Usage(*numbers[:2]), Usage(*numbers[2:]))
+
+    return await _losses(tx, _USAGES, most, described)
+
+
+async def lost_entries(tx: Transaction, most: int) -> Losses:
+    """Streams that have fewer or other audit entries than their number says."""
+    return await _losses(tx, _ENTRIES, most, entries_loss)
+
+
+async def lost_streams(tx: Transaction, most: int) -> Losses:
+    """Streams whose subject is gone, and subjects whose stream is."""
+    return await _losses(tx, _STREAMS, most, str)
+
+
+async def _losses(tx: Transaction, sql: str, most: int, described: Callable[..., str]) -> Losses:
+    rows = await tx.fetch(sql, most)
+    return Losses([described(*row[1:]) for row in rows], rows[0][0] if rows else 0)

@@ -1,14 +1,14 @@
 """Grants as rows."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from teamvars.domain.access import Level
-from teamvars.domain.errors import Refusal
-from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, NamedGrant, grant_taken
+from teamvars.domain.errors import not_found
+from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, NamedGrant
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import Visibility
-from teamvars.storage.database import Row, Taken, Transaction
+from teamvars.storage.database import Row, Transaction
 from teamvars.storage.pages import Listing
 
 _COLUMNS = (
@@ -28,10 +28,12 @@ _READABLE = f"""grants.workspace_id IN (
 _LEVELS = {level.value: level for level in GRANT_LEVELS}
 
 
-async def find(tx: Transaction, grant_id: str) -> Grant | None:
-    """A grant by id."""
+async def get(tx: Transaction, grant_id: str) -> Grant:
+    """A grant by id. Refuses: not found."""
     row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM grants WHERE id = $1", grant_id)
-    return None if row is None else _grant(row)
+    if row is None:
+        raise not_found()
+    return _grant(row)
 
 
 async def of_workspace(
@@ -70,45 +72,6 @@ async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:
         f"SELECT {_COLUMNS} FROM grants WHERE team_id IN {{each $1}}", json.dumps(sorted(team_ids))
     )
     return [_grant(row) for row in rows]
-
-
-async def insert(tx: Transaction, made: Iterable[Grant]) -> None:
-    """Adds grants. Refuses: grant_taken."""
-    try:
-        await tx.execute_many(
-            "INSERT INTO grants (id, organization_id, team_id, workspace_id, access, level) "
-            "VALUES ($1, $2, $3, $4, $5, $6)",
-            [
-                (
-                    grant.id,
-                    grant.organization_id,
-                    grant.team_id,
-                    grant.workspace_id,
-                    grant.access,
-                    grant.level.value,
-                )
-                for grant in made
-            ],
-        )
-    except Taken:
-        raise Refusal(grant_taken()) from None
-
-
-async def update(tx: Transaction, changed: Iterable[Grant]) -> None:
-    """Stores what grants are called and let their teams do."""
-    await tx.execute_many(
-        "UPDATE grants SET access = $2, level = $3 WHERE id = $1",
-        [(grant.id, grant.access, grant.level.value) for grant in changed],
-    )
-
-
-async def delete(tx: Transaction, team_id: str, workspace_ids: Sequence[str]) -> None:
-    """Removes a team's grants on workspaces."""
-    await tx.execute(
-        "DELETE FROM grants WHERE team_id = $1 AND workspace_id IN {each $2}",
-        team_id,
-        json.dumps(workspace_ids),
-    )
 
 
 async def _list(

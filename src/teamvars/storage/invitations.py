@@ -1,13 +1,12 @@
 """Invitations as rows: the hashes of their links, the messages that wait, and what a day counts."""
 
-import json
 from collections.abc import Sequence
 
 import msgspec
 
-from teamvars.domain.invitations import DAY, Delivery, Invited, Link
+from teamvars.domain.invitations import DAY, Delivery, Invitation, Invited, Link
 from teamvars.domain.users import User
-from teamvars.storage.database import Lookup, Row, Transaction
+from teamvars.storage.database import Lookup, Row, Statement, Transaction
 from teamvars.storage.users import NEVER_KNOWN
 
 _INVITED = (
@@ -46,6 +45,11 @@ ON CONFLICT (membership_id) DO UPDATE SET
     sealed_secret = excluded.sealed_secret, key_version = excluded.key_version,
     due_at = excluded.due_at, attempts = 0
 """
+_SETTLE = """
+UPDATE invitations SET delivery = $3, sealed_secret = NULL, due_at = NULL
+WHERE membership_id = $1 AND link_hash = $2
+"""
+_COUNT = "INSERT INTO invitation_requests (organization_id, address_folded, at) VALUES ($1, $2, $3)"
 _FORGET_REQUESTS = "DELETE FROM invitation_requests WHERE at <= $1"
 _EXPIRED = (
     "SELECT membership_id FROM invitations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2"
@@ -60,31 +64,19 @@ class Waiting(msgspec.Struct, frozen=True):
     attempts: int
 
 
-class Put(msgspec.Struct, frozen=True):
-    """What is stored of an invitation. A link that is sealed is due to be sent at once."""
+def putting(
+    membership_id: str, inviter: str | None, made: Invitation, link: Link | None, now: int
+) -> Statement:
+    """The statement that stores an invitation in the place of the one that the membership had.
 
-    membership_id: str
-    expires_at: int
-    invited_by: str | None
-    delivery: Delivery
-    link: Link | None
-
-
-async def put(tx: Transaction, made: Put, now: int) -> None:
-    """Stores an invitation in the place of the one that the membership had."""
-    link = made.link
-    sealed = None if link is None else link.sealed
-    await tx.execute(
-        _PUT,
-        made.membership_id,
-        None if link is None else link.hash,
-        made.expires_at,
-        made.invited_by,
-        made.delivery,
-        sealed,
-        None if link is None else link.key_version,
-        None if sealed is None else now,
+    A link that is sealed is due to be sent at once.
+    """
+    hash_, sealed, key_version = (
+        (None, None, None) if link is None else (link.hash, link.sealed, link.key_version)
     )
+    due_at = None if sealed is None else now
+    place = membership_id, hash_, made.expires_at, inviter, made.delivery
+    return Statement(_PUT, (*place, sealed, key_version, due_at))
 
 
 async def find_by_link(tx: Transaction, link_hash: bytes, now: int) -> Invited | None:
@@ -111,15 +103,11 @@ async def claim(tx: Transaction, now: int, until: int) -> Waiting | None:
     return Waiting(_invited(row), Link(bytes(hash_), bytes(sealed), version), attempts)
 
 
-async def settle(tx: Transaction, waiting: Waiting, how: Delivery) -> None:
-    """Stores what became of a message, whose secret is erased; unless another is in its place."""
-    await tx.execute(
-        "UPDATE invitations SET delivery = $3, sealed_secret = NULL, due_at = NULL "
-        "WHERE membership_id = $1 AND link_hash = $2",
-        waiting.invited.membership_id,
-        waiting.link.hash,
-        how,
-    )
+def settling(membership_id: str, link_hash: bytes, how: Delivery) -> Statement:
+    """The statement that stores what became of a message, whose secret is erased; unless another is
+    in its place.
+    """
+    return Statement(_SETTLE, (membership_id, link_hash, how))
 
 
 async def put_off(tx: Transaction, waiting: Waiting, due_at: int) -> None:
@@ -138,21 +126,9 @@ async def expired(tx: Transaction, now: int, limit: int) -> Sequence[str]:
     return [row[0] for row in await tx.fetch(_EXPIRED, now, limit)]
 
 
-async def forget(tx: Transaction, membership_ids: Sequence[str]) -> None:
-    """Deletes what there was of invitations, whose links open nothing; the memberships stay."""
-    await tx.execute(
-        "DELETE FROM invitations WHERE membership_id IN {each $1}", json.dumps(membership_ids)
-    )
-
-
-async def note_request(tx: Transaction, organization_id: str, address: str, now: int) -> None:
-    """Counts a link for an organization and an address, in the form in which they are counted."""
-    await tx.execute(
-        "INSERT INTO invitation_requests (organization_id, address_folded, at) VALUES ($1, $2, $3)",
-        organization_id,
-        address,
-        now,
-    )
+def counting(organization_id: str, address: str, now: int) -> Statement:
+    """The statement that counts a link for an organization and an address in its counted form."""
+    return Statement(_COUNT, (organization_id, address, now))
 
 
 async def requests_of_organization(tx: Transaction, organization_id: str, now: int) -> int:

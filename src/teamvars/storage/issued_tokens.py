@@ -15,6 +15,13 @@ LEFT JOIN organizations
     ON organizations.id = coalesce(tokens.organization_id, teams.organization_id)
 """
 _ORDER = " ORDER BY tokens.created_at, tokens.id"
+_MEANT = {
+    "id": "tokens.id = $1",
+    "hash": "tokens.hash = $1",
+    "user": "tokens.user_id = $1",
+    "organization": "organizations.name_folded = $1",
+    "maker": "tokens.created_by = $1 AND tokens.user_id IS NULL",
+}
 # Bounded, with how many there are in all.
 _COUNTED = _SELECT.replace("\nFROM tokens", ", count(*) OVER ()\nFROM tokens")
 
@@ -24,29 +31,10 @@ async def every(tx: Transaction) -> list[IssuedToken]:
     return await _find(tx, "")
 
 
-async def by_id(tx: Transaction, token_id: str) -> list[IssuedToken]:
-    """The token with that id."""
-    return await _find(tx, "WHERE tokens.id = $1", token_id)
-
-
-async def by_hash(tx: Transaction, hash_: bytes) -> list[IssuedToken]:
-    """The token with that hash."""
-    return await _find(tx, "WHERE tokens.hash = $1", hash_)
-
-
-async def of_user(tx: Transaction, user_id: str) -> list[IssuedToken]:
-    """A user's own tokens."""
-    return await _find(tx, "WHERE tokens.user_id = $1", user_id)
-
-
-async def made_by(tx: Transaction, user_id: str) -> list[IssuedToken]:
-    """The tokens of teams and organizations that a user made."""
-    return await _find(tx, "WHERE tokens.created_by = $1 AND tokens.user_id IS NULL", user_id)
-
-
-async def of_organization(tx: Transaction, name: str) -> list[IssuedToken]:
-    """The tokens of an organization and of its teams."""
-    return await _find(tx, "WHERE organizations.name_folded = $1", fold(name))
+async def meant(tx: Transaction, by: str, value: str | bytes) -> list[IssuedToken]:
+    """The tokens that are found `by` a key of `_MEANT`, oldest first."""
+    folded = fold(value) if isinstance(value, str) and by == "organization" else value
+    return await _find(tx, f"WHERE {_MEANT[by]}", folded)
 
 
 async def unending(tx: Transaction, now: int, limit: int) -> Suspects:

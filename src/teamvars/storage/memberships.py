@@ -14,12 +14,9 @@ from teamvars.domain.memberships import Membership, MembershipFilter, Status
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_members import LinkageType, Linked
-from teamvars.domain.teams import Team
 from teamvars.domain.users import User
-from teamvars.storage import invitations
 from teamvars.storage.database import Lookup, Row, Statement, Transaction
-from teamvars.storage.pages import Listing
-from teamvars.storage.patterns import containing
+from teamvars.storage.pages import Listing, containing
 
 _COLUMNS = (
     "memberships.id, organizations.id, organizations.name, memberships.status, "
@@ -59,7 +56,7 @@ _LINKED_BY = {
     LinkageType.ORGANIZATION_MEMBERSHIPS: "memberships.id",
 }
 # $1: the team's id, $2: that of its organization, $3: the ids as a JSON array.
-_FIND_LINKED = {
+FIND_LINKED = {
     linkage: Lookup.of(
         f"""
 SELECT {id_} AS linked_id, memberships.id, memberships.status,
@@ -115,16 +112,11 @@ async def find_of_user(tx: Transaction, organization_id: str, user_id: str) -> M
     return None if row is None else _membership(row)
 
 
-async def find_linked(
-    tx: Transaction, team: Team, linkage: LinkageType, ids: Sequence[str]
-) -> list[Linked]:
-    """The memberships of a team's organization that the ids name."""
-    args = team.id, team.organization_id, json.dumps(ids)
+def linked(rows: Sequence[Row]) -> list[Linked]:
+    """What rows of `FIND_LINKED` say."""
     return [
         Linked(id_, membership_id, _STATUSES[status], bool(in_team))
-        for id_, membership_id, status, in_team in await tx.look_up_all(
-            _FIND_LINKED[linkage], *args
-        )
+        for id_, membership_id, status, in_team in rows
     ]
 
 
@@ -205,6 +197,14 @@ async def count_of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, 
     return {row[0]: row[1] for row in rows}
 
 
+async def team_ids_of(tx: Transaction, membership_id: str) -> tuple[str, ...]:
+    """The teams that a membership is in, by id, secret ones included."""
+    rows = await tx.fetch(
+        "SELECT team_id FROM team_members WHERE membership_id = $1 ORDER BY team_id", membership_id
+    )
+    return tuple(row[0] for row in rows)
+
+
 async def with_teams(
     tx: Transaction, found: Sequence[Membership], team_ids: Collection[str] | None
 ) -> list[Membership]:
@@ -227,64 +227,10 @@ async def with_teams(
     return [replace(membership, team_ids=of[membership.id]) for membership in found]
 
 
-async def insert(tx: Transaction, made: Iterable[Membership]) -> None:
-    """Adds users to organizations."""
-    await tx.execute_many(
-        "INSERT INTO memberships (id, organization_id, user_id, status, invited_as, "
-        "invited_as_folded, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        [
-            (
-                membership.id,
-                membership.organization_id,
-                membership.user.id,
-                membership.status,
-                membership.invited_as,
-                None if membership.invited_as is None else fold(membership.invited_as),
-                membership.created_at,
-            )
-            for membership in made
-        ],
-    )
-
-
-async def update(tx: Transaction, changed: Sequence[Membership]) -> None:
-    """Stores the statuses of memberships that are no invitations by address any more.
-
-    What there was of an invitation ends, and its link opens nothing.
-    """
-    await tx.execute_many(
-        "UPDATE memberships SET status = $2, invited_as = NULL, invited_as_folded = NULL "
-        "WHERE id = $1",
-        [(membership.id, membership.status) for membership in changed],
-    )
-    await invitations.forget(tx, [membership.id for membership in changed])
-
-
-async def delete(tx: Transaction, membership_ids: Sequence[str]) -> None:
-    """Removes users from organizations, and so from all their teams."""
-    await tx.execute("DELETE FROM memberships WHERE id IN {each $1}", json.dumps(membership_ids))
-
-
-async def add_to_teams(tx: Transaction, added: Iterable[tuple[Team, Sequence[str]]]) -> None:
-    """Adds to each team the memberships with these ids, none of which is in it."""
-    await tx.execute_many(_ADD_TO_TEAM, [(team.id, json.dumps(ids)) for team, ids in added])
-
-
-async def add_to_team(
-    tx: Transaction, team_id: str, membership_ids: Sequence[str], *record: Statement
-) -> None:
-    """As `add_to_teams`, and runs the statements that record it."""
-    await tx.execute_all(Statement(_ADD_TO_TEAM, (team_id, json.dumps(membership_ids))), *record)
-
-
-async def remove_from_team(
-    tx: Transaction, team_id: str, membership_ids: Sequence[str], *record: Statement
-) -> None:
-    """Removes memberships from the team, nothing else of them; and runs the statements that record
-    it.
-    """
-    removal = Statement(_REMOVE_FROM_TEAM, (team_id, json.dumps(membership_ids)))
-    await tx.execute_all(removal, *record)
+def putting(team_id: str, membership_ids: Sequence[str], *, adds: bool) -> Statement:
+    """The statement that adds memberships to a team, none of which is in it, or removes them."""
+    sql = _ADD_TO_TEAM if adds else _REMOVE_FROM_TEAM
+    return Statement(sql, (team_id, json.dumps(membership_ids)))
 
 
 def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[object]]:

@@ -30,8 +30,9 @@ async def organization(tx: Transaction, name: str) -> Organization:
     return (await organizations_named(tx, [name]))[fold(name)]
 
 
-async def team(tx: Transaction, within: Organization, name: str) -> Team:
-    """A team of an organization by its name."""
+async def team(tx: Transaction, organization_name: str, name: str) -> Team:
+    """A team by its own name and its organization's."""
+    within = await organization(tx, organization_name)
     found = await teams.find_named(tx, within.id, name)
     if found is None:
         former = await former_names.inside(tx, former_names.TEAMS, [within.id])

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import Refusal, not_found
-from teamvars.domain.names import fold, name_taken
+from teamvars.domain.errors import not_found
+from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
-from teamvars.storage.database import Taken, Transaction
-from teamvars.storage.pages import Listing
-from teamvars.storage.patterns import containing
+from teamvars.storage.database import Transaction
+from teamvars.storage.pages import Listing, containing
 
 _COLUMNS = "id, name, email, created_at"
 
@@ -86,48 +85,3 @@ async def data_key(
         version,
     )
     return None if row is None else WrappedKey(row[0], row[1], row[2], bytes(row[3]))
-
-
-async def insert(tx: Transaction, organization: Organization, key: WrappedKey) -> None:
-    """Adds an organization and its first data key. Refuses: name_taken."""
-    try:
-        await tx.execute(
-            "INSERT INTO organizations (id, name, name_folded, email, data_key_version, "
-            "created_at) VALUES ($1, $2, $3, $4, $5, $6)",
-            organization.id,
-            organization.name,
-            fold(organization.name),
-            organization.email,
-            key.version,
-            organization.created_at,
-        )
-    except Taken:
-        raise Refusal(name_taken("an organization")) from None
-    await tx.execute(
-        "INSERT INTO data_keys (organization_id, version, master_key_id, wrapped, created_at) "
-        "VALUES ($1, $2, $3, $4, $5)",
-        organization.id,
-        key.version,
-        key.master_key_id,
-        key.wrapped,
-        organization.created_at,
-    )
-
-
-async def update(tx: Transaction, organization: Organization) -> None:
-    """Stores an organization's name and e-mail address as they are now. Refuses: name_taken."""
-    try:
-        await tx.execute(
-            "UPDATE organizations SET name = $2, name_folded = $3, email = $4 WHERE id = $1",
-            organization.id,
-            organization.name,
-            fold(organization.name),
-            organization.email,
-        )
-    except Taken:
-        raise Refusal(name_taken("an organization")) from None
-
-
-async def delete(tx: Transaction, organization_id: str) -> None:
-    """Removes an organization with all that is its own; users are not."""
-    await tx.execute_long("DELETE FROM organizations WHERE id = $1", organization_id)

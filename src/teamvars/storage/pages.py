@@ -1,10 +1,11 @@
-"""Lists that are fetched whole or a page at a time."""
+"""Lists that are fetched whole or a page at a time, and patterns of what is wanted of them."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
 
+from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.storage.database import Row, Transaction
 
@@ -34,3 +35,17 @@ class Listing(msgspec.Struct, frozen=True):
         count = await tx.fetch_one(f"SELECT count(*) FROM {self.source}", *self.args)
         assert count is not None
         return Paged([build(row) for row in rows], count[0])
+
+
+def containing(text: str) -> str:
+    """The LIKE pattern of every folded name that has the text in it; `!` is its escape."""
+    return f"%{_escaped(text)}%"
+
+
+def matching(wildcard: str) -> str:
+    """The same of every folded name that is this text, with `*` for any characters or none."""
+    return "%".join(_escaped(part) for part in wildcard.split("*"))
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"!{char}" if char in "!%_" else char for char in fold(text))

@@ -1,4 +1,4 @@
-"""PostgreSQL through asyncpg: pooled connections, retried transactions, group commit."""
+"""PostgreSQL through asyncpg: pooled connections, retried transactions, statements for many."""
 
 import asyncio
 import math
@@ -21,8 +21,7 @@ from teamvars.domain.errors import (
     storage_unavailable,
     trail_altered,
 )
-from teamvars.storage import write_probes
-from teamvars.storage.authorities import require_authority
+from teamvars.storage import outages
 from teamvars.storage.combined import array_type, for_all, in_one, is_insert
 from teamvars.storage.connections import (
     DRIVER,
@@ -40,17 +39,16 @@ from teamvars.storage.database import (
     Lookup,
     MissingReference,
     MissingTable,
+    Part,
     Row,
-    Statement,
     T,
     Taken,
     Transaction,
 )
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.group_commit import GroupCommit
-from teamvars.storage.lookups import Lookups
+from teamvars.storage.lookups import Lookups, find_all
 from teamvars.storage.one_each import OneEach
-from teamvars.storage.servers import Servers
+from teamvars.storage.servers import Servers, require_authority
 
 FRAGMENTS = Fragments(
     text='TEXT COLLATE "C"',
@@ -91,25 +89,37 @@ _IN_EACH_TRANSACTION = "".join(
 class PostgresTransaction(Transaction):
     """A `Transaction` on one connection."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_is_batch", "connection")
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, *, is_batch: bool = False) -> None:
+        """`is_batch`: lookups of many calls are one statement, and wait for no lock."""
+        self.connection = connection
+        self._is_batch = is_batch
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
-        rows: Sequence[Row] = await self._run(self._connection.fetch, FRAGMENTS.render(sql), *args)
+        rows: Sequence[Row] = await self._run(self.connection.fetch, FRAGMENTS.render(sql), *args)
         return rows
 
-    async def execute_all(self, *statements: Statement) -> None:
-        sqls = tuple(statement.sql for statement in statements)
-        args = [arg for statement in statements for arg in statement.args]
-        await self.fetch(in_one(sqls), *args)
+    async def look_up_each(
+        self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+    ) -> Sequence[Sequence[Row]]:
+        if not self._is_batch:
+            return await super().look_up_each(lookup, calls)
+        rows = await find_all(self.fetch, lookup, calls)
+        return [rows.get(number, ()) for number in range(1, len(calls) + 1)]
+
+    async def lock_each(
+        self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+    ) -> Sequence[tuple[Row | None, bool | None]]:
+        assert lookup.locking is not None
+        found = await self.look_up_each(lookup.locking, calls)
+        return [(rows[0][:-1], rows[0][-1]) if rows else (None, None) for rows in found]
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         if is_insert(sql):
-            await self.for_each((sql,), rows)
+            await self.write_each((sql, rows))
         else:  # two of them may change the same row, and the order counts
-            await self._run(self._connection.executemany, FRAGMENTS.render(sql), rows)
+            await self._run(self.connection.executemany, FRAGMENTS.render(sql), rows)
 
     async def try_lock(self, name: bytes) -> bool:
         number = int.from_bytes(name[:8], "big", signed=True)
@@ -117,14 +127,19 @@ class PostgresTransaction(Transaction):
         row = await self.fetch_one(sql, number)
         return row is not None and bool(row[0])
 
-    async def for_each(self, sqls: tuple[str, ...], args: Sequence[Sequence[object]]) -> None:
-        for start in range(0, len(args), _ROWS_AT_ONCE):
-            some = args[start : start + _ROWS_AT_ONCE]
-            if len(some) == 1:
-                await self.fetch(in_one(sqls), *some[0])
-                continue
-            columns = tuple(zip(*some, strict=True))
-            await self.fetch(for_all(sqls, tuple(map(array_type, columns))), *columns)
+    async def write_each(self, *parts: Part) -> None:
+        if all(len(rows) == 1 for _, rows in parts):
+            sql = in_one(tuple(sql for sql, _ in parts))
+            await self.fetch(sql, *(arg for _, (row,) in parts for arg in row))
+            return
+        for start in range(0, max(len(rows) for _, rows in parts), _ROWS_AT_ONCE):
+            some = [
+                (sql, tuple(zip(*rows[start : start + _ROWS_AT_ONCE], strict=True)))
+                for sql, rows in parts
+                if rows[start:]
+            ]
+            texts = tuple((sql, tuple(map(array_type, columns))) for sql, columns in some)
+            await self.fetch(for_all(texts), *(column for _, columns in some for column in columns))
 
     async def _run(self, call: Callable[..., Awaitable[Any]], *args: object) -> Any:
         try:
@@ -138,7 +153,7 @@ class PostgresTransaction(Transaction):
         except _MISSING as error:
             raise MissingTable from error
         except DRIVER as error:
-            raise _explained(error, self._connection) from error
+            raise _explained(error, self.connection) from error
 
     async def shut_out(self, table: str) -> None:
         # Whoever reads it has it locked until the end of the transaction, in a mode (ACCESS SHARE)
@@ -147,7 +162,7 @@ class PostgresTransaction(Transaction):
 
     async def script(self, sql: str) -> None:
         try:
-            await self._connection.execute(FRAGMENTS.render(sql))
+            await self.connection.execute(FRAGMENTS.render(sql))
         except (pg.DuplicateTableError, pg.DuplicateColumnError, pg.DuplicateObjectError) as error:
             raise AlreadyThere from error
 
@@ -217,7 +232,6 @@ class PostgresDatabase(Database):
         """On which a probe is under way."""
         self._subjects = OneEach()
         self._queries = _Queries(self)
-        self._group_commit = GroupCommit(self._write_batch, self.deadline)
 
     async def open(self) -> None:
         require_authority(self._query)
@@ -261,8 +275,8 @@ class PostgresDatabase(Database):
     # Its connection is nobody else's, so that it may take what turns it likes.
     write_in_turns = write
 
-    async def change(self, subject: str, body: Body[T]) -> T:
-        return await self._group_commit.change(subject, body)
+    async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
+        return await self._write_once(Lane.WRITES if waits else Lane.BATCH, body, deadline)
 
     async def probe(self) -> None:
         # A COMMIT that waits for its standby goes on waiting on the server, whoever has gone. One
@@ -274,7 +288,8 @@ class PostgresDatabase(Database):
             self._probing = connection
             try:
                 begin = _WRITE + self._timeouts + self._refusing
-                await _write(connection, write_probes.write, begin, deadline, is_patient=True)
+                tx = PostgresTransaction(connection)
+                await _write(tx, outages.probe, begin, deadline, is_patient=True)
             finally:
                 self._probing = None
 
@@ -300,7 +315,6 @@ class PostgresDatabase(Database):
         return await self.read(_engine)
 
     async def close(self) -> None:
-        await self._group_commit.close()
         while self._writes:
             await asyncio.wait(set(self._writes))
         if self._opening is not None:
@@ -329,9 +343,6 @@ class PostgresDatabase(Database):
 
         return await self._connections.attempt(Lane.STATEMENTS, run, deadline)
 
-    async def _write_batch(self, body: Body[T], deadline: Deadline, isolated: bool) -> T:
-        return await self._write_once(Lane.WRITES if isolated else Lane.BATCH, body, deadline)
-
     async def _write_once(self, lane: Lane, body: Body[T], deadline: Deadline) -> T:
         begin = (_BATCH if lane is Lane.BATCH else _WRITE) + self._timeouts + self._refusing
         return await self._run(lane, body, begin, deadline)
@@ -339,7 +350,9 @@ class PostgresDatabase(Database):
     async def _run(self, lane: Lane, body: Body[T], begin: str, deadline: Deadline) -> T:
         attempt = self._connections.attempt(
             lane,
-            lambda connection: _write(connection, body, begin, deadline),
+            lambda connection: _write(
+                PostgresTransaction(connection, is_batch=lane is Lane.BATCH), body, begin, deadline
+            ),
             deadline,
         )
         # A task of its own, shielded: cancellation of the caller, whose client has disconnected,
@@ -414,18 +427,19 @@ async def _read(connection: Connection, body: Body[T], begin: str) -> T:
 
 
 async def _write(
-    connection: Connection,
+    tx: PostgresTransaction,
     body: Body[T],
     begin: str,
     deadline: Deadline,
     *,
     is_patient: bool = False,
 ) -> T:
-    """Runs the function and commits; who is patient gives no commit up."""
+    """Runs the function and commits; a patient caller never gives a commit up."""
+    connection = tx.connection
     with deadline.enforced_on(connection):
         try:
             await _begin(connection, begin)
-            result = await body(PostgresTransaction(connection))
+            result = await body(tx)
         except BaseException:
             await _roll_back(connection)
             raise

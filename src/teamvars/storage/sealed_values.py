@@ -1,7 +1,7 @@
 """Sealed values of the whole store, sensitive ones too, for whoever asks whether they open."""
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.discreet import Discreet
+from teamvars.kernel.discreet import Discreet
 from teamvars.storage.database import Row, Transaction
 
 _PAGE_ROWS = 50

@@ -1,14 +1,18 @@
 """The PostgreSQL servers of a URL, and connections that detect when one stops responding."""
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import asyncpg
 from asyncpg import exceptions as pg
+
+from teamvars.storage.database import StorageMisconfigured
 
 CONNECT_SECONDS = 3.0
 """The time-out of connecting to one server."""
@@ -21,6 +25,8 @@ _KEEPALIVE = {
     "TCP_KEEPINTVL": _UNACKNOWLEDGED_SECONDS // 4,
     "TCP_USER_TIMEOUT": _UNACKNOWLEDGED_SECONDS * 1000,
 }
+_DEFAULT_AUTHORITY = Path(".postgresql") / "root.crt"
+_MAY_VERIFY = ("require", "verify-ca", "verify-full")
 _TRY_NEXT = (OSError, pg.PostgresError, asyncpg.TargetServerAttributeNotMatched)
 
 
@@ -113,3 +119,32 @@ def _of_all(errors: Mapping[str, Exception]) -> Exception:
             host = urlsplit(dsn).netloc.rpartition("@")[2]
             told[-1].add_note(f"{host}: {type(error).__name__}{message and f': {message}'}")
     return told[-1]
+
+
+def require_authority(query: Mapping[str, str]) -> None:
+    """Raises StorageMisconfigured when the URL's query asks for a certificate of which there is
+    none: the driver would say no more than that a file was not found."""
+    mode = query.get("sslmode") or os.environ.get("PGSSLMODE", "")
+    named = query.get("sslrootcert") or os.environ.get("PGSSLROOTCERT")
+    if mode not in _MAY_VERIFY or (mode == "require" and not named):
+        return
+    path = Path(named) if named else _home() / _DEFAULT_AUTHORITY
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+    except ssl.SSLError:
+        fault = "is no certificate in PEM"
+    except OSError as error:
+        fault = error.strerror or type(error).__name__
+    else:
+        return
+    raise StorageMisconfigured(
+        f"sslmode={mode} needs the certificate of the authority that vouches for the server: "
+        f"{path}: {fault}. Name its file in TEAMVARS_DATABASE_URL: sslrootcert=/path/to/ca.pem"
+    )
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # of an account that has none
+        return Path("~")

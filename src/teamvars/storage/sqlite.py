@@ -18,9 +18,10 @@ import apsw
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, release_too_old, storage_unavailable
-from teamvars.storage import write_probes
+from teamvars.storage import outages
 from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
+from teamvars.storage.deadlines import Deadline
 from teamvars.storage.sqlite_connection import UNUSABLE, SqliteConnection
 from teamvars.storage.sqlite_prefetch import Prefetcher
 from teamvars.storage.sqlite_settlement import (
@@ -240,12 +241,11 @@ class SqliteDatabase(Database):
     async def write_in_turns(self, body: Body[T], *, subject: str | None = None) -> T:
         return await self._write_alone(body, self._begin)
 
-    async def change(self, subject: str, body: Body[T]) -> T:
-        # It writes once, last: a function that is refused has changed nothing to roll back to.
+    async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
         return await self._write(body, has_savepoint=False)
 
     async def probe(self) -> None:
-        await self.write(write_probes.write)
+        await self.write(outages.probe)
 
     async def migrate(self, body: Body[T]) -> T:
         # BEGIN IMMEDIATE excludes other writers, of this process and of others.

@@ -16,7 +16,6 @@ from teamvars.storage.database import (
     MissingReference,
     MissingTable,
     Row,
-    Statement,
     Taken,
     Transaction,
 )
@@ -40,9 +39,9 @@ class SqliteTransaction(Transaction):
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         return self.run(sql, args)
 
-    async def execute_all(self, *statements: Statement) -> None:
-        for statement in statements:
-            self.run(statement.sql, statement.args)
+    @property
+    def has_one_writer(self) -> bool:
+        return True
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         for row in rows:

@@ -15,9 +15,8 @@ from teamvars.domain.audit import (
     Stream,
 )
 from teamvars.domain.errors import not_found
-from teamvars.domain.names import fold
 from teamvars.domain.workspaces import Usage
-from teamvars.storage.database import Lookup, Row, Statement, Transaction
+from teamvars.storage.database import Lookup, Part, Row, Transaction
 
 # SQLite lets a column hold what is not of its type, and some of that not even be read. What it is
 # cast to is another than the head vouches for.
@@ -52,24 +51,19 @@ _RAW_ENTRY = ", ".join(
     ]
     + [f"{name} = CAST({name} AS {{bytes}})" for name in _BYTES]
 )
+Piece = tuple[str, int, int]
+"""Of a stream with that id, the entries after the first number and up to the second."""
 _PAGE = 1000
 _WITHIN = "(stream_id IN {{each {0}}} OR subject_id IN {{each {0}}})"
-# {0} is a key as JSON has it: the variable's, or its former one.
+# {0} is a key as JSON has it: the variable's, or its former one. Details are compact JSON.
+# `replace` is case-sensitive on both engines; LIKE is not on SQLite.
 _ABOUT_KEY = """subject_type = 'vars' AND (
     replace(details, '"key":' || CAST({0} AS TEXT), '') <> details
     OR replace(details, '"from":' || CAST({0} AS TEXT), '') <> details)"""
 _NEWEST_FIRST = "ORDER BY at DESC, stream_id DESC, sequence DESC"
-_NAMING = """WHERE subject_type IN ('users', 'organizations')
+_NAMING = """(subject_type IN ('users', 'organizations')
     OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename',
-        'invitation.create', 'invitation.resend')"""
-_SAYS_NAME = """action IN (
-    'organization.update', 'team.create', 'team.rename', 'workspace.create', 'workspace.rename')"""
-# One entry for each variable. Details are compact JSON. `replace` is case-sensitive on both
-# engines; LIKE is not on SQLite.
-_FIRST_WITH_MEMBER = """WHERE (stream_id, sequence) IN (
-    SELECT stream_id, min(sequence) FROM audit_entries
-    WHERE subject_type = 'vars' AND replace(details, $1, '') <> details
-    GROUP BY stream_id, subject_id)"""
+        'invitation.create', 'invitation.resend'))"""
 _BETWEEN = "WHERE stream_id = $1 AND sequence > $2 AND sequence <= $3"
 _SEQUENCES_ABOUT = f"""SELECT sequence FROM audit_entries {_BETWEEN}
     AND subject_id IN {{each $4}} ORDER BY sequence DESC"""
@@ -80,7 +74,7 @@ INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 """
 # On SQLite whatever is no number is larger than any.
-_LAST_NUMBER = Lookup.of(
+LAST_NUMBER = Lookup.of(
     "SELECT CAST(max(sequence) AS BIGINT) FROM audit_entries "
     f"WHERE stream_id = $1 AND sequence <= {2**63 - 1}",
     "TEXT",
@@ -128,7 +122,7 @@ async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
 
 async def last_number(tx: Transaction, stream_id: str) -> int | None:
     """The largest number of a stream's entries; None where there are none."""
-    row = await tx.look_up(_LAST_NUMBER, stream_id)
+    row = await tx.look_up(LAST_NUMBER, stream_id)
     return None if row is None else row[0]
 
 
@@ -146,20 +140,19 @@ async def every(tx: Transaction) -> list[Stream]:
 
 async def append(tx: Transaction, entry: AuditEntry, after: CheckedStream) -> None:
     """Adds the entry and advances its stream to `after`."""
-    await tx.execute_all(*appending(entry, after))
+    await tx.write_each(*appending([entry], [after]))
 
 
 async def append_all(
     tx: Transaction, added: Sequence[AuditEntry], after: Sequence[CheckedStream]
 ) -> None:
     """Adds entries of several streams and advances each of these to its place in `after`."""
-    await tx.execute_many(_INSERT_ENTRY, added)
-    await tx.execute_many(_MOVE, [_place(stream) for stream in after])
+    await tx.write_each(*appending(added, after))
 
 
-def appending(entry: AuditEntry, after: CheckedStream) -> tuple[Statement, Statement]:
-    """The statements of `append`, to be run with the change that the entry records."""
-    return Statement(_INSERT_ENTRY, entry), Statement(_MOVE, _place(after))
+def appending(entries: Sequence[AuditEntry], after: Iterable[CheckedStream]) -> tuple[Part, Part]:
+    """The statements of `append_all`, to be run with the changes that the entries record."""
+    return (_INSERT_ENTRY, entries), (_MOVE, [_place(stream) for stream in after])
 
 
 async def entries(tx: Transaction, stream_ids: Sequence[str]) -> list[AuditEntry]:
@@ -177,11 +170,9 @@ async def entries_after(tx: Transaction, stream_id: str, sequence: int) -> list[
     return await _fetch_entries(tx, rest, stream_id, sequence)
 
 
-async def entries_between(
-    tx: Transaction, stream_id: str, after: int, up_to: int
-) -> list[AuditEntry]:
-    """A stream's entries with sequence numbers above `after` and up to `up_to`, oldest first."""
-    return await _fetch_entries(tx, f"{_BETWEEN} ORDER BY sequence", stream_id, after, up_to)
+async def entries_between(tx: Transaction, piece: Piece) -> list[AuditEntry]:
+    """The entries of a piece of a stream, oldest first."""
+    return await _fetch_entries(tx, f"{_BETWEEN} ORDER BY sequence", *piece)
 
 
 async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[AuditEntry]:
@@ -235,63 +226,34 @@ def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
     return ("WHERE " + " AND ".join(conditions) if conditions else ""), values
 
 
-async def naming(tx: Transaction) -> list[AuditEntry]:
+async def naming(tx: Transaction, piece: Piece | None = None) -> list[AuditEntry]:
     """The entries that say what users, organizations, teams and workspaces are called, those of
     each stream in order; see `AuditNames`.
     """
-    return await _fetch_entries(tx, f"{_NAMING} ORDER BY sequence")
+    where, args = _in(piece)
+    return await _fetch_entries(tx, f"{where} {_NAMING} ORDER BY sequence", *args)
 
 
-async def variables_called(tx: Transaction, key: str) -> set[str]:
+async def variables_called(tx: Transaction, key: str, piece: Piece | None = None) -> set[str]:
     """The ids of all variables that have the key or had it."""
-    member = f'"key":{_json(key)}'
-    found = await _fetch_entries(tx, _FIRST_WITH_MEMBER, member)
-    return {entry.subject_id for entry in found}
+    where, args = _in(piece)
+    about = _ABOUT_KEY.format(f"${len(args) + 1}")
+    rest = f"count(*) FROM audit_entries {where} {about} GROUP BY subject_id"
+    return {row[0] for row in await _fetch_by_id(tx, "subject_id", rest, *args, _json(key))}
 
 
-async def variables_called_between(
-    tx: Transaction, stream_id: str, key: str, after: int, up_to: int
-) -> set[str]:
-    """As `variables_called`, by the entries of a stream above `after` and up to `up_to`."""
-    rest = f"{_BETWEEN} AND {_ABOUT_KEY.format('$4')}"
-    found = await _fetch_entries(tx, rest, stream_id, after, up_to, _json(key))
-    ids: set[object] = {entry.subject_id for entry in found}
-    return {id_ for id_ in ids if isinstance(id_, str)}  # not where somebody has touched the row
-
-
-async def once_called(
-    tx: Transaction, stream_id: str, between: tuple[int, int], types: Collection[str], name: str
-) -> set[str]:
-    """The ids of all of these types that entries of a stream say have the name or had it.
-
-    `between` are the numbers after the first and up to the second.
-    """
-    rest = f"{_BETWEEN} AND subject_type IN {{each $4}} AND {_SAYS_NAME}"
-    found = await _fetch_entries(tx, rest, stream_id, *between, _ids(types))
-    told: list[tuple[object, object]] = [(entry.subject_id, entry.details) for entry in found]
-    said = [f'"{member}":{_json(fold(name))}' for member in ("name", "from")]
-    return {
-        id_
-        for id_, details in told  # no texts where somebody has touched the row
-        if isinstance(id_, str) and isinstance(details, str)
-        if any(one in fold(details) for one in said)
-    }
-
-
-async def sequences_about(
-    tx: Transaction, stream_id: str, subject_ids: Collection[str], after: int, up_to: int
-) -> list[int]:
-    """The numbers of the entries between those that are about any of the subjects, newest first."""
-    rows = await tx.fetch(_SEQUENCES_ABOUT, stream_id, after, up_to, _ids(subject_ids))
+async def sequences_about(tx: Transaction, piece: Piece, subject_ids: Collection[str]) -> list[int]:
+    """The numbers of the entries of a piece that are about any of the subjects, newest first."""
+    rows = await tx.fetch(_SEQUENCES_ABOUT, *piece, _ids(subject_ids))
     return [row[0] for row in rows]
 
 
 async def entries_about(
-    tx: Transaction, stream_id: str, subject_ids: Collection[str], after: int, up_to: int
+    tx: Transaction, piece: Piece, subject_ids: Collection[str]
 ) -> list[AuditEntry]:
     """As `entries_between`, those about any of the subjects."""
     rest = f"{_BETWEEN} AND subject_id IN {{each $4}} ORDER BY sequence"
-    return await _fetch_entries(tx, rest, stream_id, after, up_to, _ids(subject_ids))
+    return await _fetch_entries(tx, rest, *piece, _ids(subject_ids))
 
 
 async def sizes(tx: Transaction) -> dict[str, int]:
@@ -300,17 +262,17 @@ async def sizes(tx: Transaction) -> dict[str, int]:
     return dict(await _fetch_by_id(tx, "stream_id", counted))  # type: ignore[arg-type]
 
 
-async def _fetch_by_id(tx: Transaction, id_: str, rest: str) -> list[Row]:
-    """The rows of a statement by the column that comes first, which has ids of streams.
+async def _fetch_by_id(tx: Transaction, id_: str, rest: str, *args: object) -> list[Row]:
+    """The rows of a statement by the column that comes first, which has ids.
 
     One that is no text on SQLite, or cannot be decoded, is nobody's: it is shown as its bytes are
     written in Python, and so is no other's either.
     """
     try:
-        rows = await tx.fetch(f"SELECT {id_}, {rest}")
+        rows = await tx.fetch(f"SELECT {id_}, {rest}", *args)
     except UnicodeDecodeError:
         is_text = f"{id_} = CAST({id_} AS {{text}})"
-        rows = await tx.fetch(f"SELECT CAST({id_} AS {{bytes}}), {is_text}, {rest}")
+        rows = await tx.fetch(f"SELECT CAST({id_} AS {{bytes}}), {is_text}, {rest}", *args)
         rows = [(_text(raw) if known else raw, *others) for raw, known, *others in rows]
     return [(raw if isinstance(raw, str) else repr(raw), *others) for raw, *others in rows]
 
@@ -337,6 +299,11 @@ def _read_raw(row: Row) -> AuditEntry:
     fits = zip(_BYTES, (previous_fits, link_fits), strict=True)
     misfits = {n: _shown(getattr(entry, n)) for n, fit in fits if not fit}
     return entry._replace(**texts, **misfits)  # type: ignore[arg-type]
+
+
+def _in(piece: Piece | None) -> tuple[str, tuple[object, ...]]:
+    """The beginning of a WHERE, and its parameters; None: of all streams."""
+    return ("WHERE", ()) if piece is None else (f"{_BETWEEN} AND", piece)
 
 
 def _json(text: str) -> str:

@@ -1,15 +1,13 @@
 """Teams as rows."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
-from teamvars.domain.errors import Refusal
-from teamvars.domain.names import fold, name_taken
+from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import Team, TeamFilter, Visibility
-from teamvars.storage.database import Row, Taken, Transaction
-from teamvars.storage.pages import Listing
-from teamvars.storage.patterns import containing
+from teamvars.storage.database import Row, Transaction
+from teamvars.storage.pages import Listing, containing
 
 _COLUMNS = (
     "id, organization_id, name, visibility, manage_membership, is_owners, members_manage_token"
@@ -67,59 +65,6 @@ async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[Team]:
         json.dumps(sorted(team_ids)),
     )
     return [_team(row) for row in rows]
-
-
-async def insert(tx: Transaction, made: Iterable[Team], now: int) -> None:
-    """Adds teams. Refuses: name_taken."""
-    try:
-        await tx.execute_many(
-            "INSERT INTO teams (id, organization_id, name, name_folded, visibility, "
-            "manage_membership, is_owners, members_manage_token, created_at) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            [
-                (
-                    team.id,
-                    team.organization_id,
-                    team.name,
-                    fold(team.name),
-                    team.visibility,
-                    int(team.manage_membership),
-                    int(team.is_owners),
-                    int(team.members_manage_token),
-                    now,
-                )
-                for team in made
-            ],
-        )
-    except Taken:
-        raise Refusal(name_taken("a team")) from None
-
-
-async def update(tx: Transaction, changed: Iterable[Team]) -> None:
-    """Stores teams' names and settings as they are now. Refuses: name_taken."""
-    try:
-        await tx.execute_many(
-            "UPDATE teams SET name = $2, name_folded = $3, visibility = $4, "
-            "manage_membership = $5, members_manage_token = $6 WHERE id = $1",
-            [
-                (
-                    team.id,
-                    team.name,
-                    fold(team.name),
-                    team.visibility,
-                    int(team.manage_membership),
-                    int(team.members_manage_token),
-                )
-                for team in changed
-            ],
-        )
-    except Taken:
-        raise Refusal(name_taken("a team")) from None
-
-
-async def delete(tx: Transaction, team_ids: Sequence[str]) -> None:
-    """Removes teams with their members, grants and tokens."""
-    await tx.execute("DELETE FROM teams WHERE id IN {each $1}", json.dumps(team_ids))
 
 
 def _team(row: Row) -> Team:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import not_found
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import Token, TokenOwner
@@ -13,24 +12,6 @@ COLUMNS = (
     "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
     "tokens.expires_at, tokens.last_used_at, tokens.description, tokens.created_by"
 )
-
-
-async def insert(tx: Transaction, token: Token, hash_: bytes) -> None:
-    """Adds a token."""
-    owners = {"user": None, "team": None, "organization": None, token.owner_kind: token.owner_id}
-    await tx.execute(
-        "INSERT INTO tokens (id, hash, user_id, team_id, organization_id, created_at, expires_at, "
-        "description, created_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        token.id,
-        hash_,
-        owners["user"],
-        owners["team"],
-        owners["organization"],
-        token.created_at,
-        token.expires_at,
-        token.description,
-        token.created_by,
-    )
 
 
 async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
@@ -70,11 +51,6 @@ async def get(tx: Transaction, token_id: str) -> Token:
     return from_row(row)
 
 
-async def delete(tx: Transaction, token_id: str) -> None:
-    """Revokes a token: from the commit on it authenticates nobody."""
-    await tx.execute("DELETE FROM tokens WHERE id = $1", token_id)
-
-
 async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
     """Stores when tokens were last used, in µs UTC; in id order, so that nodes cannot deadlock."""
     for token_id in sorted(uses):
@@ -84,11 +60,6 @@ async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
             token_id,
             uses[token_id],
         )
-
-
-def stream_of(token: Token) -> str:
-    """The stream in which a token's birth and revocation are recorded."""
-    return token.owner_id if token.owner_kind in ("team", "organization") else SYSTEM_STREAM
 
 
 def from_row(row: Row) -> Token:

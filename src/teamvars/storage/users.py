@@ -1,7 +1,7 @@
 """Users as rows."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Fault, Refusal, there_is_no
@@ -81,24 +81,6 @@ async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> User | Non
     return None if row is None else _user(row)
 
 
-async def insert_all(tx: Transaction, users: Sequence[User], now: int) -> None:
-    """Adds users. Raises Taken when a name or address is another's."""
-    await tx.execute_many(
-        "INSERT INTO users (id, username, username_folded, email, email_folded, site_admin, "
-        "placeholder, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-        [(*_fields(user), now) for user in users],
-    )
-
-
-async def update_all(tx: Transaction, users: Sequence[User]) -> None:
-    """Stores users as they are now. Raises Taken when a name or address is another's by then."""
-    await tx.execute_many(
-        "UPDATE users SET username = $2, username_folded = $3, email = $4, email_folded = $5, "
-        "site_admin = $6, placeholder = $7 WHERE id = $1",
-        [_fields(user) for user in users],
-    )
-
-
 async def find_one(tx: Transaction, who: str) -> User:
     """The user an operator means: by id, or by name or e-mail address.
 
@@ -127,11 +109,6 @@ async def every(tx: Transaction) -> list[User]:
         _user(row)
         for row in await tx.fetch(f"SELECT {_COLUMNS} FROM users ORDER BY username_folded")
     ]
-
-
-async def set_disabled(tx: Transaction, user_id: str, *, disabled: bool) -> None:
-    """Says whether a user's tokens are refused, and nothing else of them."""
-    await tx.execute("UPDATE users SET disabled = $2 WHERE id = $1", user_id, int(disabled))
 
 
 async def owner_streams(tx: Transaction, user_id: str) -> set[str]:
@@ -169,7 +146,7 @@ async def owned_alone(tx: Transaction, user_id: str) -> list[str]:
 async def unclaimed(tx: Transaction, before: int, limit: int) -> list[str]:
     """The ids of placeholders made before then who are invited nowhere any more.
 
-    Who is disabled stays: under a new user, the next invitation would let them in.
+    Disabled users stay: as a new user, the next invitation would let them in.
     """
     rows = await tx.fetch(
         f"SELECT users.id FROM users WHERE {NEVER_KNOWN} AND users.disabled = 0 "
@@ -180,28 +157,6 @@ async def unclaimed(tx: Transaction, before: int, limit: int) -> list[str]:
         limit,
     )
     return [row[0] for row in rows]
-
-
-async def delete_all(tx: Transaction, user_ids: Iterable[str]) -> None:
-    """Removes users who have no tokens and no memberships."""
-    await tx.execute("DELETE FROM users WHERE id IN {each $1}", json.dumps(sorted(user_ids)))
-
-
-async def make_known(tx: Transaction, user_id: str) -> None:
-    """Stores that a user is no placeholder."""
-    await tx.execute("UPDATE users SET placeholder = 0 WHERE id = $1 AND placeholder = 1", user_id)
-
-
-def _fields(user: User) -> tuple[object, ...]:
-    return (
-        user.id,
-        user.username,
-        fold(user.username),
-        user.email,
-        None if user.email is None else fold(user.email),
-        int(user.site_admin),
-        int(user.placeholder),
-    )
 
 
 def _user(row: Row) -> User:

@@ -22,8 +22,9 @@ from teamvars.domain.variable_search import (
     SearchAccess,
     VariableSearch,
 )
-from teamvars.domain.variables import Category, Variable
+from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
+from teamvars.kernel.variables import Category
 from teamvars.storage.database import Row, Transaction
 
 MAX_LOOKED_AT = 2000

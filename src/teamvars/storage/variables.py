@@ -3,16 +3,15 @@
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
-import msgspec
-
-from teamvars.domain.errors import Refusal, not_found
-from teamvars.domain.variables import Category, Variable, key_taken
-from teamvars.storage.database import Lookup, Row, Statement, Taken, Transaction
+from teamvars.domain.errors import not_found
+from teamvars.domain.variables import StoredVariable, Variable
+from teamvars.kernel.variables import Category
+from teamvars.storage.database import Lookup, Row, Statement, Transaction
 
 _PAGE_ROWS = 200
 
-# Columns in the order of `_stored`.
-_GET = Lookup(
+# $1: the id of the variable, $2: that of its workspace. Columns in the order of `_stored`.
+GET = Lookup(
     single="""
 SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at,
     value_bytes, sealed_value
@@ -122,17 +121,6 @@ OpenValue = Callable[[bytes, str], str]
 """Takes a sealed value and the id of its variable, and gives the value."""
 
 
-class StoredVariable(msgspec.Struct, frozen=True, gc=False):
-    """A variable whose value is still sealed (`variable.value` is None); `value_bytes` counts it.
-
-    `sealed` is None where it was not fetched: a sensitive value, unless it was asked for.
-    """
-
-    variable: Variable
-    sealed: bytes | None
-    value_bytes: int
-
-
 async def find_all(
     tx: Transaction, workspace_id: str, head: bytes, open_value: OpenValue, *, few: bool
 ) -> Iterator[Variable] | None:
@@ -152,35 +140,32 @@ async def find_all(
 
 async def get(tx: Transaction, workspace_id: str, variable_id: str) -> StoredVariable:
     """One variable of a workspace, with its sealed value. Refuses: not found."""
-    row = await tx.look_up(_GET, variable_id, workspace_id)
+    return stored(await tx.look_up(GET, variable_id, workspace_id))
+
+
+def stored(row: Row | None) -> StoredVariable:
+    """The variable of a row of `GET`. Refuses: not found."""
     if row is None:
         raise not_found()
     return _stored(row)
 
 
-async def insert(tx: Transaction, stored: StoredVariable, *record: Statement) -> None:
-    """Adds a variable to a workspace that is locked, and runs the statements that record it.
-
-    Refuses: key_taken.
-    """
-    await _change(tx, Statement(_INSERT, _inserted(stored)), *record)
+def inserting(stored: StoredVariable) -> Statement:
+    """The statement that adds a variable to a locked workspace. Raises Taken: its key is."""
+    return Statement(_INSERT, _inserted(stored))
 
 
-async def update(
-    tx: Transaction, before: Variable, stored: StoredVariable, *record: Statement
-) -> None:
-    """Updates a variable, and runs the statements that record it. Refuses: key_taken."""
+def updating(before: Variable, stored: StoredVariable) -> Statement:
+    """The statement that updates a variable. Raises Taken: the key that it is to have is."""
     variable, args = stored.variable, _updated(stored)
     if (variable.key, variable.category) == (before.key, before.category):
-        await tx.execute_all(Statement(_UPDATE, args), *record)
-    else:
-        with_key = (*args, variable.key, variable.category)
-        await _change(tx, Statement(_UPDATE_WITH_KEY, with_key), *record)
+        return Statement(_UPDATE, args)
+    return Statement(_UPDATE_WITH_KEY, (*args, variable.key, variable.category))
 
 
-async def delete(tx: Transaction, variable_id: str, *record: Statement) -> None:
-    """Deletes a variable, and runs the statements that record it."""
-    await tx.execute_all(Statement(_DELETE, (variable_id,)), *record)
+def deleting(variable_id: str) -> Statement:
+    """The statement that deletes a variable."""
+    return Statement(_DELETE, (variable_id,))
 
 
 async def pages(
@@ -209,19 +194,16 @@ async def sealed_values(
     return dict(rows)  # type: ignore[arg-type]  # of two columns
 
 
-async def change_many(
-    tx: Transaction,
-    created: Sequence[StoredVariable],
-    updated: Sequence[StoredVariable],
-    deleted: Sequence[StoredVariable],
-) -> None:
-    """Deletes, updates and inserts variables of a workspace that the transaction has locked.
+def putting(verb: str, stored: StoredVariable) -> Statement:
+    """The statement that creates, updates or deletes a variable of a locked workspace.
 
     An updated one keeps its key and category, and its value where `sealed` is None.
     """
-    await tx.execute_many(_DELETE, [(stored.variable.id,) for stored in deleted])
-    await tx.execute_many(_UPDATE_UNLESS_KEPT, [_updated(stored) for stored in updated])
-    await tx.execute_many(_INSERT, [_inserted(stored) for stored in created])
+    if verb == "delete":
+        return deleting(stored.variable.id)
+    if verb == "create":
+        return inserting(stored)
+    return Statement(_UPDATE_UNLESS_KEPT, _updated(stored))
 
 
 async def place_some(tx: Transaction) -> int:
@@ -259,13 +241,6 @@ def _updated(stored: StoredVariable) -> tuple[object, ...]:
         stored.value_bytes,
         stored.sealed,
     )
-
-
-async def _change(tx: Transaction, *statements: Statement) -> None:
-    try:
-        await tx.execute_all(*statements)
-    except Taken:
-        raise Refusal(key_taken()) from None
 
 
 def _listed(rows: Sequence[Row], workspace_id: str, open_value: OpenValue) -> Iterator[Variable]:

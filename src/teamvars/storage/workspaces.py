@@ -1,11 +1,10 @@
 """Workspaces as rows."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from teamvars.domain.access import Level
-from teamvars.domain.errors import Refusal
-from teamvars.domain.names import fold, name_taken
+from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.workspaces import (
@@ -15,9 +14,8 @@ from teamvars.domain.workspaces import (
     WorkspaceSearch,
     WorkspaceSettings,
 )
-from teamvars.storage.database import Taken, Transaction
-from teamvars.storage.pages import Listing
-from teamvars.storage.patterns import containing, matching
+from teamvars.storage.database import Transaction
+from teamvars.storage.pages import Listing, containing, matching
 
 # $1: organization, $2 and $3: patterns of the name, $4: ids of teams. Owners see all.
 _SEEN_BY_OWNERS = f"""
@@ -33,11 +31,6 @@ WHERE workspaces.organization_id = $1
     AND grants.team_id IN {{each $4}} AND grants.level >= {Level.READ.value}
 GROUP BY workspaces.id, workspaces.name, workspaces.name_folded
 """
-
-_INSERT = (
-    "INSERT INTO workspaces (id, organization_id, name, name_folded, execution_mode, "
-    "terraform_version, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)"
-)
 
 
 async def of_organizations(
@@ -118,63 +111,3 @@ async def find_details(
         )
         for id_, mode, version, locked_by, created_at, count in rows
     }
-
-
-async def insert(
-    tx: Transaction,
-    workspace: Workspace,
-    now: int,
-    settings: WorkspaceSettings = WorkspaceSettings(),  # noqa: B008 - frozen
-) -> None:
-    """Adds a workspace. Refuses: name_taken."""
-    try:
-        await tx.execute(_INSERT, *_fields(workspace, now, settings))
-    except Taken:
-        raise Refusal(name_taken("a workspace")) from None
-
-
-async def insert_all(tx: Transaction, made: Sequence[Workspace], now: int) -> None:
-    """Adds workspaces with names that are free."""
-    settings = WorkspaceSettings()
-    await tx.execute_many(_INSERT, [_fields(workspace, now, settings) for workspace in made])
-
-
-async def update(tx: Transaction, workspace: Workspace, settings: WorkspaceSettings) -> None:
-    """Stores a workspace's name and settings as they are now. Refuses: name_taken.
-
-    With another name all its variables change their place among those of the organization.
-    """
-    try:
-        await tx.execute_long(
-            "UPDATE workspaces SET name = $2, name_folded = $3, execution_mode = $4, "
-            "terraform_version = $5 WHERE id = $1",
-            workspace.id,
-            workspace.name,
-            fold(workspace.name),
-            settings.execution_mode,
-            settings.terraform_version,
-        )
-    except Taken:
-        raise Refusal(name_taken("a workspace")) from None
-
-
-async def set_lock(tx: Transaction, workspace_id: str, locked_by: str | None) -> None:
-    """Notes who has locked a workspace; None: nobody."""
-    await tx.execute("UPDATE workspaces SET locked_by = $2 WHERE id = $1", workspace_id, locked_by)
-
-
-async def delete(tx: Transaction, *workspace_ids: str) -> None:
-    """Removes workspaces with their variables and the grants on them."""
-    await tx.execute_long("DELETE FROM workspaces WHERE id IN {each $1}", json.dumps(workspace_ids))
-
-
-def _fields(workspace: Workspace, now: int, settings: WorkspaceSettings) -> tuple[object, ...]:
-    return (
-        workspace.id,
-        workspace.organization_id,
-        workspace.name,
-        fold(workspace.name),
-        settings.execution_mode,
-        settings.terraform_version,
-        now,
-    )

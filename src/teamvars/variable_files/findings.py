@@ -2,9 +2,9 @@
 
 from bisect import bisect_right
 
-from teamvars.domain.discreet import Discreet
-from teamvars.domain.variables import Category, variable_faults
 from teamvars.hcl import HclError
+from teamvars.kernel.discreet import Discreet
+from teamvars.kernel.variables import Category, key_faults, value_faults
 
 MAX_NAMES = 5_000
 """What a file may define; as many as a workspace holds."""
@@ -87,7 +87,7 @@ class Findings:
         """Notes a variable, or why there can be none like it. Its name has been noted before;
         of those with one name the first is meant.
         """
-        details = [fault.detail for fault in variable_faults(name, value)]
+        details = [*key_faults(name), *value_faults(value)]
         if "\0" in value:
             details.append("A value has no NUL character.")
         for detail in details:

@@ -2,8 +2,7 @@
 
 import re
 
-from teamvars.domain.environment import InvalidKey, name_in_environment, text_of
-from teamvars.domain.variables import Variable
+from teamvars.kernel.variables import InvalidKey, Variable, name_in_environment, text_of
 
 _PART = re.compile(r"([^'\\]+)|(['\\])")
 _NUMBER = re.compile(r"[0-9]{1,9}")

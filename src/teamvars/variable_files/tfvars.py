@@ -1,7 +1,12 @@
-"""`.tfvars`: `name = expression`, one definition after another."""
+"""`.tfvars`: `name = expression`, one definition after another; and a text as an expression."""
+
+import re
 
 from teamvars.hcl import Definition, HclError, definitions
 from teamvars.variable_files.findings import Findings
+
+_TO_ESCAPE = re.compile(r'["\\\x00-\x1f]|[$%](?=\{)')
+_ESCAPED = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "$": "$$", "%": "%%"}
 
 
 def read(findings: Findings) -> None:
@@ -28,3 +33,12 @@ def _read(findings: Findings, found: Definition) -> None:
         return
     is_text = isinstance(value, str)
     findings.item(found.name, found.at, value if is_text else found.text, hcl=not is_text)
+
+
+def quoted(text: str) -> str:
+    """The text as a string of the configuration language in which nothing is filled in."""
+    return '"' + _TO_ESCAPE.sub(_escaped, text) + '"'
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return _ESCAPED.get(match[0]) or f"\\u{ord(match[0]):04x}"

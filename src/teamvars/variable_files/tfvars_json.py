@@ -11,7 +11,7 @@ import msgspec
 
 from teamvars.hcl.numbers import NumberError, read_number
 from teamvars.variable_files.findings import MAX_DEPTH, Enough, Findings, sentence
-from teamvars.variable_files.literals import quoted
+from teamvars.variable_files.tfvars import quoted
 
 _COMMENT = "//"
 """The name that terraform ignores in such a file."""

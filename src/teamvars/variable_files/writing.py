@@ -7,13 +7,19 @@ from functools import partial
 
 import msgspec
 
-from teamvars.domain.discreet import Discreet
-from teamvars.domain.environment import InvalidKey, Unfit, name_in_environment, text_of
-from teamvars.domain.variables import Category, Variable
 from teamvars.hcl import HclError, definitions, parse
 from teamvars.hcl.characters import name_length
+from teamvars.kernel.discreet import Discreet
+from teamvars.kernel.variables import (
+    Category,
+    InvalidKey,
+    Unfit,
+    Variable,
+    name_in_environment,
+    text_of,
+)
 from teamvars.variable_files import shells
-from teamvars.variable_files.literals import quoted
+from teamvars.variable_files.tfvars import quoted
 
 
 class Writing(StrEnum):
@@ -50,7 +56,7 @@ class Written(Discreet, frozen=True):
 def write(form: Writing, variables: Sequence[Variable], *, interpolate: bool = True) -> Written:
     """The file with all of the variables that it can have, in their order.
 
-    `interpolate`: who reads a dotenv file fills in what it finds after a `$`, as most programs do.
+    `interpolate`: readers of a dotenv file replace what follows a `$`, as most programs do.
     """
     entry = partial(_dotenv, interpolate) if form is Writing.DOTENV else _ENTRIES[form]
     entries, unwritten = [], []

@@ -13,7 +13,7 @@ import yaml
 
 from teamvars.hcl.numbers import NumberError, read_number
 from teamvars.variable_files.findings import MAX_DEPTH, Enough, Findings, sentence
-from teamvars.variable_files.literals import quoted
+from teamvars.variable_files.tfvars import quoted
 
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")

@@ -1,13 +1,12 @@
 """What differs between the ways of speaking the API (contract §1): one object, chosen at start."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
-from teamvars.domain.variables import Category, Variable
-from teamvars.web.http.formats import timestamp
+from teamvars.kernel.variables import Category
 
 _WITH_CATEGORY = (
     *("NewVariableAttributes", "VariableChanges", "VariableAttributes", "FoundAttributes"),
@@ -15,11 +14,11 @@ _WITH_CATEGORY = (
 )
 
 
-class Dialect(msgspec.Struct, frozen=True):
+class Dialect(msgspec.Struct, frozen=True, dict=True):
     """`name` is part of every entity tag; the rest is what clients send and see.
 
-    `created_at` gives the attribute of that name, or that there is none; `usernames` says whether
-    a linkage object may name a user by username instead of by id. `ignored_includes` are what
+    `has_created_at` says whether variables show when they were made; `usernames`, whether a
+    linkage object may name a user by username instead of by id. `ignored_includes` are what
     clients ask to have included, and go without, where a route does not know it;
     `deletes_with_variables` says whether an organization that still has some is deleted unasked.
     """
@@ -28,15 +27,15 @@ class Dialect(msgspec.Struct, frozen=True):
     categories: Mapping[Category, str]
     required_to_create: frozenset[str]
     required_to_update: frozenset[str]
-    created_at: Callable[[Variable], str | UnsetType]
+    has_created_at: bool
     usernames: bool
     ignored_includes: frozenset[str]
     deletes_with_variables: bool
 
-    @property
-    def has_created_at(self) -> bool:
-        """Whether variables have that attribute."""
-        return self.created_at is not _unset
+    @cached_property
+    def words(self) -> Mapping[str, Category]:
+        """The categories by what they are called."""
+        return {word: category for category, word in self.categories.items()}
 
     def amend(self, schemas: dict[str, Any]) -> None:
         """Adds to the schemas of documents, by name, what is particular to the dialect."""
@@ -50,14 +49,6 @@ class Dialect(msgspec.Struct, frozen=True):
         if self.usernames:
             named = schemas["UserIdentifier"]["properties"]["id"]
             named["description"] = "The id or the username of a user."
-
-
-def _unset(_: Variable) -> UnsetType:
-    return UNSET
-
-
-def _created_at(variable: Variable) -> str:
-    return timestamp(variable.created_at, variable.id)
 
 
 # Of workspaces and organizations, as the clients' own libraries list them: most are of runs, states
@@ -86,7 +77,7 @@ STANDARD = Dialect(
     categories={Category.TOOL: "tool", Category.ENV: "env"},
     required_to_create=frozenset({"key", "description", "category"}),
     required_to_update=frozenset({"id", "attributes"}),
-    created_at=_unset,
+    has_created_at=False,
     usernames=False,
     ignored_includes=frozenset(),
     deletes_with_variables=False,
@@ -97,7 +88,7 @@ TERRAFORM = Dialect(
     categories={Category.TOOL: "terraform", Category.ENV: "env"},
     required_to_create=frozenset({"key", "category"}),
     required_to_update=frozenset(),
-    created_at=_created_at,
+    has_created_at=True,
     usernames=True,
     ignored_includes=_SENT_BY_CLIENTS,
     deletes_with_variables=True,

@@ -1,14 +1,17 @@
 """What a shell offers for a word that somebody is typing."""
 
+import re
+import shutil
 from threading import Event
 
 import pytest
 
 from teamvars.cli.client.offers import in_time
-from teamvars.cli.failures import Failure
+from teamvars.cli.exits import Failure
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.conftest import Service
 from tests.cli.client.test_examples import bash
+from tests.support import packages
 from tests.support.desk import Desk
 from tests.support.patience import HANGS
 
@@ -19,6 +22,26 @@ COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
 _teamvars_completion teamvars
 echo "${{COMPREPLY[@]}}"
 """
+
+SHOWN = ["search", "Find variables in all workspaces you may read."]
+OTHER_SHELLS = {
+    "fish": """
+teamvars completion fish | source
+complete -C 'teamvars vars sea'
+complete -C 'teamvars vars get LOG'
+complete -C 'teamvars vars import pro'
+""",
+    # zsh completes at a terminal alone: what stands for its part prints what it is given.
+    "zsh": """
+compdef() { :; }
+_describe() { print -l -- "${(P@)2}"; }
+_files() { print -l -- ${words[-1]}*; }
+source <(teamvars completion zsh)
+words=(teamvars vars sea); CURRENT=3; _teamvars_completion
+words=(teamvars vars get LOG); CURRENT=4; _teamvars_completion
+words=(teamvars vars import pro); CURRENT=4; _teamvars_completion
+""",
+}
 
 
 def offered(desk: Desk, words: str) -> list[str]:
@@ -69,6 +92,24 @@ def test_a_service_that_is_busy_writes_nothing_into_the_line_that_is_typed(netwo
     with Attacker(503) as busy:
         busy_desk = network.having(address=busy.url, token="tvu_any")
         assert offered(busy_desk, "teamvars vars get ''") == []
+
+
+@pytest.mark.parametrize("shell", OTHER_SHELLS)
+def test_other_shells_show_words_with_what_they_stand_for_and_files_where_there_are_none(
+    shell: str, completing: Desk
+) -> None:
+    if shutil.which(shell) is None:
+        packages.install(shell)
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    (completing.folder / "prod.tfvars").touch()
+    script = completing.folder / "script"
+    script.write_text(OTHER_SHELLS[shell])
+    done = bash(completing, f"{shell} {script}")
+    assert (done.returncode, done.stderr) == (0, "")
+    command, key, file = done.stdout.splitlines()
+    assert re.split("[:\t]", command, maxsplit=1) == SHOWN
+    assert (key, file) == ("LOG_LEVEL", "prod.tfvars")
 
 
 def test_all_that_is_looked_up_for_a_word_has_one_limit() -> None:

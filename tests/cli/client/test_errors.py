@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from teamvars.cli.client.addresses import Address
-from teamvars.cli.client.errors import ApiError, faults_of
-from teamvars.cli.client.place import Target, Token
+from teamvars.cli.client.api.addresses import Address
+from teamvars.cli.client.api.errors import ApiError, faults_of
+from teamvars.cli.client.api.targets import Target, Token
 from tests.cli.client.conftest import Service
 from tests.support.desk import Desk
 

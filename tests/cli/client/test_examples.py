@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from teamvars.cli import named
 from teamvars.cli.commands import CLIENT
-from teamvars.cli.lazy import named
 from tests.cli.client.conftest import Service
 from tests.support.desk import Desk
 from tests.test_documents import ROOT
@@ -31,7 +31,7 @@ offered teamvars workspace access --workspace ''
 
 def example_of(words: str) -> str:
     """The last line of a command's help."""
-    text = inspect.getdoc(named(PLACES[words])) or ""
+    text = inspect.cleandoc(named(PLACES[words]).help)
     found = EXAMPLE.search(text)
     assert found, f"the help of '{words}' ends with no example"
     return found[1]

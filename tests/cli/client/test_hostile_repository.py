@@ -307,7 +307,7 @@ def test_names_from_a_server_command_no_terminal(stranger: Desk) -> None:
 def test_a_name_leads_to_no_other_path(desk: Desk, name: str) -> None:
     done = desk.run("workspace", "access", "--workspace", name)
     assert done.code == REFUSED
-    assert "The workspace from --workspace is none" in done.err
+    assert "The workspace from --workspace is not one" in done.err
 
 
 def test_an_id_is_one_segment_of_a_path_whatever_is_in_it(stranger: Desk) -> None:
@@ -344,4 +344,4 @@ def test_an_answer_of_another_kind_is_told_with_what_to_do_next(
         for words in ("whoami", "vars list -w network", "team list", "vars search KEY"):
             done = equipped.run(*words.split())
             assert done.code in (1, 7)
-            assert re.search("Check the address|teamvars version|nothing that teamvars", done.err)
+            assert re.search("Check the address|teamvars version|not as teamvars would", done.err)

@@ -19,10 +19,10 @@ def test_somebody_who_is_known_here_accepts_an_invitation(
     assert event["names"]["actor"] == "carol"
     again = stranger.run("login", "accept", office)
     assert (again.code, again.out) == (5, "")
-    assert f"No invitation from {office} waits for you." in again.err
+    assert f"You have no open invitation from {office}." in again.err
 
 
 def test_nobody_is_told_of_invitations_of_others(desk: Desk, office: str) -> None:
     listed = desk.succeed("login", "accept")
-    assert (listed.out, "No invitation waits for you." in listed.err) == ("", True)
+    assert (listed.out, "You have no open invitation." in listed.err) == ("", True)
     assert desk.run("login", "accept", office).code == 5

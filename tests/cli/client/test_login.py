@@ -207,7 +207,7 @@ def test_a_token_that_says_no_end_ends_with_the_one_that_made_it(
     assert ends[child] == ends[made.json["id"]]
     refused = short.run("login", "tokens", "create", "--expires", "8d")
     assert refused.code == 7
-    assert "none that you make with it ends later" in refused.err
+    assert "tokens that you make with it expire no later" in refused.err
 
 
 def test_a_teams_token_is_told_as_such(desk: Desk, service: Service, office: str) -> None:
@@ -268,7 +268,7 @@ def test_versions_are_told_and_compared(stranger: Desk, service: Service) -> Non
     with Attacker(200, body) as other:
         done = stranger.having(token="tvu_secret").succeed("version", "--address", other.url)
     assert other.seen == [("/", None)]
-    assert "These do not fit" in done.err
+    assert "These versions do not fit" in done.err
     with Attacker(200, b"<html>") as other:
         done = stranger.run("version", "--address", other.url)
     assert (done.code, "is not teamvars" in done.err) == (1, True)
@@ -285,7 +285,7 @@ def test_ctrl_c_at_a_prompt_ends_it_and_keeps_nothing(stranger: Desk, service: S
 
 DECIDES = """
 import sys
-from teamvars.cli.client.user_files import Settings, change
+from teamvars.cli.client.api.accounts import Settings, change
 for number in range(25):
     change(Settings, lambda settings: settings.links.update({f"{sys.argv[1]}-{number}": "x"}))
 """
@@ -333,7 +333,7 @@ def test_a_home_without_a_name_takes_no_token(stranger: Desk, service: Service) 
     homeless = Homeless(stranger.folder, stranger.settings, stranger.home)
     done = homeless.run("login", "--address", service.url, given=service.tokens["alice"])
     assert done.code == 2
-    assert "HOME is no folder." in done.err
+    assert "HOME is not a folder." in done.err
 
 
 def test_a_token_that_is_refused_is_told_by_where_it_came_from(

@@ -12,12 +12,11 @@ from typing import Self, cast
 
 import pytest
 
-from teamvars.cli.client.addresses import Address
-from teamvars.cli.client.sending import Sending
-from teamvars.cli.client.transport import Connection, NoAnswerError, Reply, Request
-from teamvars.cli.client.wires import NoConnectionError
-from teamvars.cli.exits import MEANINGS
-from teamvars.cli.failures import Failure
+from teamvars.cli.client.api.addresses import Address
+from teamvars.cli.client.api.sending import Sending
+from teamvars.cli.client.api.transport import Connection, NoAnswerError, Reply, Request
+from teamvars.cli.client.api.wires import NoConnectionError
+from teamvars.cli.exits import MEANINGS, Failure
 from tests.cli.client.attacker import Attacker
 from tests.support.commands import SCRIPT
 from tests.support.desk import Desk

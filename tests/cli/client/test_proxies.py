@@ -11,9 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from teamvars.cli.client.addresses import address
-from teamvars.cli.client.proxies import proxy_for
-from teamvars.cli.failures import Failure
+from teamvars.cli.client.api.addresses import address, proxy_for
+from teamvars.cli.exits import Failure
 from tests.cli.client.attacker import Attacker
 from tests.cli.client.connect_proxy import ConnectProxy
 from tests.support.desk import Desk
@@ -73,7 +72,7 @@ def test_what_goes_through_a_proxy_is_encrypted_to_the_service(
     assert proxy.heard
 
 
-@pytest.mark.parametrize(("status", "told"), [(407, "wants a user"), (403, "answered 403")])
+@pytest.mark.parametrize(("status", "told"), [(407, "needs a user"), (403, "answered 403")])
 def test_a_proxy_that_refuses_is_told_of_without_its_password(
     traveller: Desk, monkeypatch: pytest.MonkeyPatch, status: int, told: str
 ) -> None:
@@ -151,6 +150,6 @@ def test_a_proxy_is_a_url_or_a_host(text: str, proxy: str) -> None:
     "text", ["https://p:1", "socks5://p:1", "http://", "http://p:x", "http://c\nanary", "a b"]
 )
 def test_what_is_no_http_proxy_is_refused_without_being_shown(text: str) -> None:
-    with pytest.raises(Failure, match="no URL of an HTTP proxy") as refused:
+    with pytest.raises(Failure, match="not the URL of an HTTP proxy") as refused:
         proxy_for(address(SERVICE, "here"), {"HTTPS_PROXY": text})
     assert refused.value.code == 2

@@ -231,5 +231,5 @@ def test_two_variables_of_one_name_are_refused_by_it(network: Desk) -> None:
     network.succeed("vars", "set", "TF_VAR_region=of the environment")
     refused = network.run("run", "--", "env")
     assert refused.code == 125
-    assert "TF_VAR_region: two variables are called so there" in refused.err
+    assert "TF_VAR_region: two variables have this name there" in refused.err
     assert seen(network, "--only", "region")["TF_VAR_region"] == "of the tool"

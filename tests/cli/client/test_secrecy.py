@@ -2,11 +2,12 @@
 
 import pytest
 
-from teamvars.cli.client.held import Held
+from teamvars.cli.client.changes import Wanted
+from teamvars.cli.client.contents import Contents
 from teamvars.cli.client.secrecy import Intent, Secrecy, settled, suggested
-from teamvars.cli.client.wanted import Wanted
-from teamvars.cli.failures import Failure
-from teamvars.domain.variables import Category, Variable
+from teamvars.cli.exits import Failure
+from teamvars.domain.variables import Variable
+from teamvars.kernel.variables import Category
 
 NEW, READABLE, SENSITIVE = None, False, True
 
@@ -15,7 +16,9 @@ def intents(*states: bool | None, key: str = "DB_URL") -> list[Intent]:
     """A variable that is wanted in workspaces where it is new, readable or sensitive."""
     return [
         Intent(
-            Held(f"ws-{n}", f"svc-{n}", [] if state is None else [held(key, state)], None, "tool"),
+            Contents(
+                f"ws-{n}", f"svc-{n}", [] if state is None else [held(key, state)], None, "tool"
+            ),
             [Wanted(key, Category.ENV, "topsecret")],
         )
         for n, state in enumerate(states)

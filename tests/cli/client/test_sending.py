@@ -129,7 +129,7 @@ def test_a_service_that_is_away_is_told_at_once(stranger: Desk) -> None:
 @pytest.mark.parametrize(
     ("status", "code", "told"),
     [
-        (500, 10, "answered 500, and nothing that teamvars would say"),
+        (500, 10, "answered 500, and not as teamvars would"),
         (403, 8, "membership of the team 'owners'"),
         (404, 5, "teamvars workspace list"),
         (412, 6, "Somebody else has changed it"),

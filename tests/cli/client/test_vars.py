@@ -180,7 +180,7 @@ def test_history_says_who_changed_what_a_line_each(
     ]
     events = network.succeed("vars", "history", "KEY", "--limit", "2", "--json").json
     assert [event["actor-name"] for event in events] == ["alice", "bob"]
-    assert "Nothing has happened" in network.succeed("vars", "history", "NONE").err
+    assert "There are no changes" in network.succeed("vars", "history", "NONE").err
 
 
 def test_what_somebody_else_has_written_commands_no_terminal(network: Desk) -> None:

@@ -113,7 +113,10 @@ async def _run(
 async def is_well(target: Target) -> bool:
     """Whether the server answers."""
     begun = time.monotonic()
-    async with httpx.AsyncClient(base_url=target.served.server.url, timeout=PATIENCE) as client:
+    server = target.served.server
+    async with httpx.AsyncClient(
+        base_url=server.url, timeout=PATIENCE, verify=server.trust
+    ) as client:
         while time.monotonic() < begun + PATIENCE:
             try:
                 if (await client.get("/healthz")).status_code == 200:

@@ -1,24 +1,49 @@
-"""`completion`: what a shell needs to complete words, and the words that are looked up for it."""
+"""`completion`: what a shell needs to complete words, and the words that it then asks for."""
 
-from typing import Annotated
+import click
+from click.shell_completion import CompletionItem, get_completion_class
 
-import typer
-from typer.completion import get_completion_inspect_parameters, shell_complete
+from teamvars.cli.exits import USAGE, Failure
 
-from teamvars.cli.exits import USAGE
-from teamvars.cli.failures import Failure
+_BASH = """\
+_teamvars_completion() {
+    mapfile -t COMPREPLY < <(
+        env COMP_WORDS="$(printf '%s\\n' "${COMP_WORDS[@]}")" COMP_CWORD="$COMP_CWORD" \\
+            _TEAMVARS_COMPLETE=complete_bash "$1"
+    )
+}
+complete -o default -F _teamvars_completion teamvars"""
+_ZSH = """\
+#compdef teamvars
+_teamvars_completion() {
+    local -a offered
+    offered=("${(@f)$(env COMP_WORDS="${words[*]}" COMP_CWORD=$((CURRENT - 1)) \\
+        _TEAMVARS_COMPLETE=complete_zsh teamvars)}")
+    if [[ -n "$offered" ]]; then
+        _describe teamvars offered
+    else
+        _files
+    fi
+}
+compdef _teamvars_completion teamvars"""
+_FISH = """\
+function _teamvars_completion
+    set -l offered (env COMP_WORDS=(commandline -cp) COMP_CWORD=(commandline -t) \\
+        _TEAMVARS_COMPLETE=complete_fish teamvars)
+    if set -q offered[1]
+        printf '%s\\n' $offered
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete --command teamvars --no-files --arguments '(_teamvars_completion)'"""
+_SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
-_VARIABLE = "_TEAMVARS_COMPLETE"
 
-
-_SHELLS = ("bash", "zsh", "fish")
-
-
-def completion(
-    context: typer.Context,
-    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
-) -> None:
-    """Print what makes a shell complete commands, options and names.
+@click.command()
+@click.argument("shell", metavar="SHELL", help="bash, zsh or fish.")
+def completion(shell: str) -> None:
+    """Print a script that completes commands, options and names.
 
     For bash, put this line into ~/.bashrc, and the like for zsh and fish:
 
@@ -26,12 +51,28 @@ def completion(
 
     Example: teamvars completion bash
     """
-    if shell not in _SHELLS:
-        raise Failure(f"It is one of {', '.join(_SHELLS)}.", USAGE)
-    register()
-    shell_complete(context.find_root().command, {}, "teamvars", _VARIABLE, f"source_{shell}")
+    if shell not in _SCRIPTS:
+        raise Failure(f"It is one of {', '.join(_SCRIPTS)}.", USAGE)
+    click.echo(_SCRIPTS[shell])
 
 
-def register() -> None:
-    """Makes the program answer such shells; it takes a moment that other commands do not spend."""
-    get_completion_inspect_parameters()
+def answer(program: click.Command, asked: str) -> None:
+    """Prints the words that a script of `completion` asks for, a line each; `asked` names the
+    shell. Without any the shell offers files, as it does by itself.
+    """
+    shell = asked.removeprefix("complete_")
+    kind = get_completion_class(shell)
+    if kind is None or shell not in _SCRIPTS:
+        return
+    waiting = kind(program, {}, "teamvars", asked)
+    for item in waiting.get_completions(*waiting.get_completion_args()):
+        click.echo(_line(shell, item))
+
+
+def _line(shell: str, item: CompletionItem) -> str:
+    """The word and, for a shell that shows it, what it stands for."""
+    value = str(item.value)
+    if shell == "zsh":
+        value = value.replace(":", r"\:")
+    between = {"zsh": ":", "fish": "\t"}.get(shell)
+    return f"{value}{between}{item.help}" if between and item.help else value

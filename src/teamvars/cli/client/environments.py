@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from teamvars.cli.variables import TOKEN
-from teamvars.domain.environment import InvalidKey, Unfit, name_in_environment, text_of
-from teamvars.domain.steering_names import is_steering
+from teamvars.cli.commands import TOKEN
+from teamvars.domain.key_names import is_steering
 from teamvars.domain.variables import Variable
+from teamvars.kernel.variables import InvalidKey, Unfit, name_in_environment, text_of
 
 
 class Rules(NamedTuple):
@@ -79,7 +79,7 @@ class _Making:
             return
         if name in self._taken:
             self.faults.append(
-                f"{name}: two variables are called so there (--only takes one of them)."
+                f"{name}: two variables have this name there (choose one with --only)."
             )
         self._taken.add(name)
         if is_steering(name) and name not in self._rules.allow_env:
@@ -116,4 +116,4 @@ class _Making:
             if self._rules.allow_missing:
                 self.notes.append(f"{told}.")
             else:
-                self.faults.append(f"{told}; --allow-missing goes on without it.")
+                self.faults.append(f"{told}; --allow-missing continues without it.")

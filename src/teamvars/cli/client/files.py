@@ -2,24 +2,22 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import NamedTuple
 
-import typer
+import click
 
-from teamvars.cli.client.inputs import text_of
-from teamvars.cli.client.wanted import Wanted
-from teamvars.cli.exits import INVALID, USAGE
-from teamvars.cli.failures import Failure
-from teamvars.domain.variables import Category
+from teamvars.cli.asking import text_of
+from teamvars.cli.client.changes import Wanted
+from teamvars.cli.client.contents import category_of
+from teamvars.cli.client.options import category_option
+from teamvars.cli.exits import INVALID, USAGE, Failure
+from teamvars.cli.options import OneOf, together
+from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, Item, ParsedFile, parse
 
-File = Annotated[
-    str, typer.Argument(metavar="FILE", help=".env, .tfvars, JSON or YAML; - is standard input.")
-]
-Written = Annotated[Format | None, typer.Option("--format", help="How it is written.")]
-Prune = Annotated[
-    bool, typer.Option("--prune", help="Delete what the file does not have, of its category.")
-]
+prune_option = click.option(
+    "--prune", is_flag=True, help="Delete what the file does not have, of its category."
+)
 
 _WORD = re.compile(r"true|false|-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _ENDINGS = {
@@ -29,6 +27,25 @@ _ENDINGS = {
     ".yaml": Format.YAML,
     ".yml": Format.YAML,
 }
+
+
+class Source(NamedTuple):
+    """A file that a command is given, and what the command was told of it."""
+
+    path: str
+    form: Format | None
+    category: str | None
+
+
+source_options = together(
+    "source",
+    Source,
+    path=click.argument(
+        "path", metavar="FILE", help=".env, .tfvars, JSON or YAML; - is standard input."
+    ),
+    form=click.option("--format", "form", type=OneOf(Format), help="How it is written."),
+    category=category_option,
+)
 
 
 def parsed(path: str, file_format: Format | None) -> ParsedFile:
@@ -45,17 +62,15 @@ def dotenv(path: str) -> dict[str, str]:
     return {item.key: item.value for item in parsed(path, Format.DOTENV).items}
 
 
-def wanted(
-    path: str, file_format: Format | None, category: Category | None
-) -> tuple[Category, list[Wanted]]:
+def wanted_in(source: Source) -> tuple[Category, list[Wanted]]:
     """What a file says variables should be, all of the one category: its format's unless given."""
-    found = parsed(path, file_format)
-    of = category or found.category
+    of, found = category_of(source.category), parsed(source.path, source.form)
+    of = of or found.category
     refused = [item for item in found.items if of is Category.ENV and not _is_text(item)]
     if refused:
         lines = [
-            f"{path}:{one.line}:{one.column}: {one.key} is no text, and an environment variable "
-            "is nothing else."
+            f"{source.path}:{one.line}:{one.column}: {one.key} is not a string, and an environment "
+            "variable must be one."
             for one in refused
         ]
         raise Failure("\n".join(lines), INVALID)
@@ -75,5 +90,5 @@ def _format(path: str) -> Format:
         return Format.DOTENV
     found = _ENDINGS.get(Path(name).suffix)
     if found is None:
-        raise Failure(f"Nothing tells how {path} is written. Give --format.", USAGE)
+        raise Failure(f"The format of {path} is unknown. Give --format.", USAGE)
     return found

@@ -1,127 +1,92 @@
-"""`vars import`, `vars apply`: what a file says becomes what is there."""
+"""`vars import`, `vars apply`, `vars diff`: what a file says, and what is there."""
 
+import sys
 from collections.abc import Collection
-from typing import Annotated
+from typing import Any, NamedTuple
 
-import typer
+import click
 
 from teamvars.cli.asking import is_terminal
-from teamvars.cli.client import files
 from teamvars.cli.client.api import connect
-from teamvars.cli.client.applies import Work
-from teamvars.cli.client.applying import How, change
-from teamvars.cli.client.files import File, Prune, Written
-from teamvars.cli.client.held import all_held, category_of
-from teamvars.cli.client.options import AsJson, CategoryWord, DryRun, Yes, placed
-from teamvars.cli.client.place import Where
-from teamvars.cli.client.secrecy import Intent, Secrecy, secret_keys, settled, suggested
-from teamvars.cli.client.tables import number
-from teamvars.cli.client.wanted import Wanted, compare
-from teamvars.cli.exits import USAGE
-from teamvars.cli.failures import Failure
-from teamvars.cli.output import note
-from teamvars.domain.variables import Category
+from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.applies import How, Work, change, counted, how_options
+from teamvars.cli.client.changes import Change, Wanted, change_row, compare, in_full, number
+from teamvars.cli.client.contents import Contents, all_contents, shown_in
+from teamvars.cli.client.files import Source, prune_option, source_options, wanted_in
+from teamvars.cli.client.options import placed
+from teamvars.cli.client.secrecy import (
+    Intent,
+    Secrecy,
+    followed,
+    secrecy_options,
+    secret_keys,
+    settled,
+    suggested,
+)
+from teamvars.cli.exits import DIFFERENCES, USAGE, Failure
+from teamvars.cli.options import json_option
+from teamvars.cli.output import note, show
+from teamvars.domain.applies import Outcome
+from teamvars.domain.names import escaped
+from teamvars.domain.variables import Variable
+from teamvars.kernel.variables import Category
 
-Sensitive = Annotated[
-    bool | None,
-    typer.Option(
-        "--sensitive/--no-sensitive", help="Make all of them sensitive; or new ones readable."
-    ),
-]
-SensitiveKeys = Annotated[
-    list[str] | None,
-    typer.Option("--sensitive-keys", metavar="GLOB", help="Make those that match sensitive."),
-]
-TakeSuggestions = Annotated[
-    bool,
-    typer.Option("--take-suggestions", help="Make new ones with a secret's name sensitive."),
-]
-SkipSensitive = Annotated[
-    bool,
-    typer.Option("--skip-sensitive", help="Do not change variables that are sensitive there."),
-]
+_UNKNOWN = "sensitive, cannot be compared"
 
 
+@click.command()
+@source_options
+@secrecy_options
+@how_options
 @placed("organization", "workspace")
-def import_(
-    where: Where,
-    file: File,
-    file_format: Written = None,
-    category: CategoryWord = None,
-    sensitive: Sensitive = None,
-    sensitive_keys: SensitiveKeys = None,
-    take_suggestions: TakeSuggestions = False,
-    skip_sensitive: SkipSensitive = False,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
-    """Add and update what a file says. The rest stays.
+def import_(where: Where, source: Source, told: Secrecy, how: How) -> None:
+    """Add and update variables from a file. The rest stays.
 
-    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all. What is
-    sensitive in one of them is made so where it is new.
+    -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
+    all. A variable that is sensitive in one of them is made sensitive in the others.
 
     Example: teamvars vars import prod.tfvars --yes
     """
-    _, wanted = files.wanted(file, file_format, category_of(category))
-    told = _told(Secrecy(sensitive, sensitive_keys or (), take_suggestions, skip_sensitive))
-    _make(where, wanted, (), told, How(yes, dry_run, as_json))
+    _, wanted = wanted_in(source)
+    _make(where, wanted, (), told, how)
 
 
+@click.command()
+@source_options
+@secrecy_options
+@prune_option
+@how_options
 @placed("organization", "workspace")
-def apply(
-    where: Where,
-    file: File,
-    file_format: Written = None,
-    category: CategoryWord = None,
-    sensitive: Sensitive = None,
-    sensitive_keys: SensitiveKeys = None,
-    take_suggestions: TakeSuggestions = False,
-    skip_sensitive: SkipSensitive = False,
-    prune: Prune = False,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
-    """Make variables what a file says.
+def apply(where: Where, source: Source, told: Secrecy, prune: bool, how: How) -> None:
+    """Make the variables match a file.
 
-    With --prune nothing else of their category stays. What is sensitive cannot be compared, and is
-    sent again.
+    With --prune all others of their category are deleted. Sensitive values cannot be compared, and
+    are sent again.
 
-    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all. What is
-    sensitive in one of them is made so where it is new.
+    -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
+    all. A variable that is sensitive in one of them is made sensitive in the others.
 
     Example: teamvars vars apply prod.tfvars --prune --yes
     """
-    of, wanted = files.wanted(file, file_format, category_of(category))
-    told = _told(Secrecy(sensitive, sensitive_keys or (), take_suggestions, skip_sensitive))
-    _make(where, wanted, (of,) if prune else (), told, How(yes, dry_run, as_json))
-
-
-def _told(told: Secrecy) -> Secrecy:
-    """What the command was told. Fails where that contradicts itself."""
-    if told.takes_suggestions and told.sensitive is False:
-        raise Failure("Give one of --no-sensitive and --take-suggestions.", USAGE)
-    return told
+    of, wanted = wanted_in(source)
+    _make(where, wanted, (of,) if prune else (), told, how)
 
 
 def _make(
-    where: Where,
-    wanted: list[Wanted],
-    prune: Collection[Category],
-    told: Secrecy,
-    how: How,
+    where: Where, wanted: list[Wanted], prune: Collection[Category], told: Secrecy, how: How
 ) -> None:
     """Makes what is wanted so in each workspace, once what is sensitive is settled."""
+    if told.takes_suggestions and told.sensitive is False:
+        raise Failure("Give one of --no-sensitive and --take-suggestions.", USAGE)
     api = connect(where)
     api.announce()
     asks = not how.yes and not how.dry_run and is_terminal()
-    founds = all_held(api)
+    founds = all_contents(api)
     hidden = secret_keys(founds)
     intents = settled([Intent(found, wanted) for found in founds], told)
     intents = suggested(intents, told, asks=asks)
     work = [
-        Work(each.held, compare(each.held.variables, each.wanted, prune, hidden))
+        Work(each.there, compare(each.there.variables, each.wanted, prune, hidden))
         for each in intents
     ]
     change(api, [_spared(one) for one in work] if told.skips else work, how)
@@ -129,11 +94,98 @@ def _make(
 
 def _spared(work: Work) -> Work:
     """The same without what is sensitive already, unless it is to go."""
-    held, changes, _ = work
+    there, changes, _ = work
     kept = [
         one for one in changes if one.wanted is None or not (one.before and one.before.sensitive)
     ]
     if left := len(changes) - len(kept):
         are = "is left as it is" if left == 1 else "are left as they are"
-        note(f"{held.name}: {number(left, 'sensitive variable')} {are}.")
-    return Work(held, kept)
+        note(f"{there.name}: {number(left, 'sensitive variable')} {are}.")
+    return Work(there, kept)
+
+
+@click.command()
+@source_options
+@prune_option
+@json_option
+@placed("organization", "workspace")
+def diff(where: Where, source: Source, prune: bool, as_json: bool) -> None:
+    """Show what applying a file would change.
+
+    Exits with 3 if anything would change. Sensitive values cannot be compared: it says so, and does
+    not count them as a difference.
+
+    -w 'prod-*' or -w eu,us means every workspace that matches.
+
+    Example: teamvars vars diff prod.tfvars
+    """
+    of, wanted = wanted_in(source)
+    api = connect(where)
+    founds = all_contents(api)
+    hidden = secret_keys(founds)
+    intents = followed([Intent(found, wanted) for found in founds])
+    found = [
+        Difference(each.there, one)
+        for each in intents
+        for one in compare(each.there.variables, each.wanted, (of,), hidden)
+    ]
+    shown = [one for one in found if prune or one.change.outcome is not Outcome.DELETED]
+    show([one.told() for one in shown], shown_in(api, (one.row() for one in shown)), as_json)
+    for each in intents:
+        _sum_up(each.there, [one.change for one in found if one.there is each.there], prune=prune)
+    if any(not one.change.is_unknown for one in shown):
+        sys.exit(DIFFERENCES)
+
+
+class Difference(NamedTuple):
+    """One change in one workspace."""
+
+    there: Contents
+    change: Change
+
+    def row(self) -> tuple[str, ...]:
+        """For people, the workspace first."""
+        word = self.there.word(self.change.category)
+        if self.change.is_unknown:
+            return self.there.name, "?", escaped(self.change.key), word, _UNKNOWN
+        return self.there.name, *change_row(self.change, word, in_full)
+
+    def told(self) -> dict[str, Any]:
+        """For programs. What nobody may see is null, and `hidden` says so."""
+        change = self.change
+        return {
+            "workspace": self.there.name,
+            "key": change.key,
+            "category": self.there.word(change.category),
+            "outcome": "unknown" if change.is_unknown else change.outcome.value,
+            "changed": list(change.names),
+            "before": _attributes(change.before, change),
+            "after": _attributes(change.after, change),
+        }
+
+
+def _attributes(variable: Variable | None, change: Change) -> dict[str, Any] | None:
+    if variable is None:
+        return None
+    hidden = variable.sensitive or change.is_hidden
+    return {
+        "value": None if hidden else variable.value,
+        "hidden": hidden,
+        "hcl": variable.hcl,
+        "sensitive": variable.sensitive,
+        "description": variable.description,
+    }
+
+
+def _sum_up(there: Contents, changes: list[Change], *, prune: bool) -> None:
+    """Says on stderr how much differs, what nobody can say it of, and what only pruning takes."""
+    known = [one for one in changes if not one.is_unknown]
+    alone = [one for one in known if one.outcome is Outcome.DELETED and not prune]
+    note(f"{there.name}: {counted([one for one in known if one not in alone], is_done=False)}.")
+    if unknown := len(changes) - len(known):
+        note(
+            f"{there.name}: {number(unknown, 'sensitive value')} cannot be compared, since nobody "
+            "can read them. An apply sends them again (--skip-sensitive)."
+        )
+    if alone:
+        note(f"{there.name} has {len(alone)} more that the file does not have (--prune).")

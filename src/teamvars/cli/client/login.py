@@ -1,83 +1,94 @@
-"""`login` and `logout`."""
+"""`login`, `login accept`, `logout`, `whoami` and `version`."""
 
-from typing import Annotated
+import time
+from typing import Any
 
-import typer
+import click
+import msgspec
 
+from teamvars import __version__
 from teamvars.cli import asking
-from teamvars.cli.client import reading, stored_tokens, user_files
-from teamvars.cli.client.addresses import Address, address
-from teamvars.cli.client.api import Api
+from teamvars.cli.client.api import Api, accounts, at, connect
+from teamvars.cli.client.api.accounts import Settings
+from teamvars.cli.client.api.addresses import Address, address
+from teamvars.cli.client.api.targets import (
+    Given,
+    Target,
+    Token,
+    Where,
+    located,
+    said_address,
+    sendable,
+    travel_of,
+)
+from teamvars.cli.client.api.transport import Connection, NoAnswerError, Request
+from teamvars.cli.client.api.wires import NoConnectionError
 from teamvars.cli.client.options import offered, placed, require_said
-from teamvars.cli.client.place import Target, Token, Where, said_address, sendable, travel_of
-from teamvars.cli.client.user_files import Settings
-from teamvars.cli.exits import NOT_FOUND, USAGE
-from teamvars.cli.failures import Failure
-from teamvars.cli.output import note
+from teamvars.cli.exits import NO_CONNECTION, NOT_FOUND, USAGE, Failure
+from teamvars.cli.options import json_option
+from teamvars.cli.output import note, show
 from teamvars.domain.names import NAME_RULE, fold, is_name
 
 _MOST_BYTES = 4096
+_MEMBERSHIPS = "organization-memberships"
+_SOME = "To accept one: teamvars login accept ORGANIZATION"
+_NONE = "You have no open invitation."
+_SERVICE_ACCOUNT = "api-"
+"""How the name of a team's or organization's token begins: `api-team-…`, `api-organization-…`."""
 
 
+@click.command()
+@click.option("--name", help="Store it beside others, for --account NAME.")
 @placed("organization", account=False)
-def login(
-    where: Where,
-    context: typer.Context,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Keep it beside others, for --account NAME.")
-    ] = None,
-) -> None:
-    """Log in to a service, and keep the token.
+def login(where: Where, name: str | None) -> None:
+    """Log in to a service, and store the token.
 
-    The token is typed without being shown, or comes from standard input. It is tried, and kept in
-    the system's keyring where there is one, else in a file that only you can read.
+    Type the token, which is not shown, or give it on standard input. It is tried, and then stored
+    in the system's keyring if there is one, else in a file that only you can read.
 
-    With --name it is kept beside the others, and used where --account names it.
+    With --name it is stored beside the others, for use with --account.
 
     Example: teamvars login --address https://teamvars.example.com
     """
-    if context.invoked_subcommand is not None:
+    if click.get_current_context().invoked_subcommand is not None:
         return
     if name is not None and not is_name(name):
         raise Failure(f"--name is {NAME_RULE}.", USAGE)
-    place, _ = said_address(where) or _asked(user_files.read(Settings))
-    given = asking.secret(f"Token for {place}: ", _MOST_BYTES).strip()
+    service, _ = said_address(where) or _asked(accounts.read(Settings))
+    given = asking.secret(f"Token for {service}: ", _MOST_BYTES).strip()
     token = Token(sendable(given, "you"), "you")
-    api = Api(Target(place, "you", token, travel=travel_of(where)))
-    who = reading.account(api)["attributes"]["username"]
-    organization = _organization(where.organization, reading.organizations(api))
-    kept = stored_tokens.keep(place, name, token.value, organization)
-    note(f"Logged in to {place} as {who}. The token is in {kept}.")
+    api = Api(Target(service, "you", token, travel=travel_of(where)))
+    who = api.account()["attributes"]["username"]
+    organization = _organization(where.organization, api.organizations())
+    kept = accounts.keep(service, name, token.value, organization)
+    note(f"Logged in to {service} as {who}. The token is in {kept}.")
     if name is not None:
         note(f"To use it: --account {name}, with any command.")
     if organization is not None:
         note(f"Organization: {organization}.")
-    note("Next: teamvars link, in a folder that is for one workspace.")
+    note("Next: teamvars link, in the folder of a workspace.")
 
 
-def logout(
-    at: Annotated[str | None, typer.Option("--address", help="Of this service alone.")] = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--account", help="Only of this account.", autocompletion=offered("account")),
-    ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Of all services and accounts.")] = False,
-) -> None:
-    """Forget a token that was kept.
+@click.command()
+@click.option("--address", "at", help="Only of this service.")
+@click.option("--account", "name", help="Only of this account.", shell_complete=offered("account"))
+@click.option("--all", "all_", is_flag=True, help="Of all services and accounts.")
+def logout(at: str | None, name: str | None, all_: bool) -> None:
+    """Forget a stored token.
 
-    It stays valid for whoever has a copy: 'teamvars login tokens revoke' ends it.
+    Copies of it still work: to revoke it, run 'teamvars login tokens revoke'.
 
     Example: teamvars logout
     """
     require_said({"address": at, "account": name})
     if bool(at) + bool(name) + all_ > 1:
         raise Failure("Give one of --address, --account and --all.", USAGE)
-    settings = user_files.read(Settings)
+    settings = accounts.read(Settings)
     if all_:
-        accounts = list(settings.accounts)
+        names = list(settings.accounts)
     else:
-        accounts = [str(address(at, "--address")) if at else name or settings.address or ""]
-    forgotten = [account for account in accounts if stored_tokens.forget(account)]
+        names = [str(address(at, "--address")) if at else name or settings.address or ""]
+    forgotten = [account for account in names if accounts.forget(account)]
     if not forgotten:
         raise Failure(f"You are not logged in{' there' if at or name else ''}.")
     for account in forgotten:
@@ -99,3 +110,122 @@ def _organization(wanted: str | None, names: list[str]) -> str | None:
         if fold(name) == fold(wanted):
             return name
     raise Failure(f"You are in no organization {wanted}. Yours: {', '.join(names)}.", NOT_FOUND)
+
+
+@click.command()
+@click.argument(
+    "organization", required=False, metavar="[ORGANIZATION]", help="Whose invitation to accept."
+)
+@json_option
+@placed()
+def accept(where: Where, organization: str | None, as_json: bool) -> None:
+    """Accept an invitation; without a name, list your open invitations.
+
+    You need a token here. If you have none, open the link that you were sent.
+
+    Example: teamvars login accept
+    """
+    api = connect(where)
+    memberships = api.pages(at(_MEMBERSHIPS))
+    waiting = [_row(one) for one in memberships if one["attributes"]["status"] == "invited"]
+    if organization is None:
+        cells = ((row["organization"], f"expires {row['expires'] or 'never'}") for row in waiting)
+        show(waiting, cells, as_json, said=_SOME if waiting else _NONE)
+        return
+    found = next((row for row in waiting if fold(row["organization"]) == fold(organization)), None)
+    if found is None:
+        raise Failure(f"You have no open invitation from {organization}.", NOT_FOUND)
+    api.announce(f"Your membership of {found['organization']}")
+    api.post(at(_MEMBERSHIPS, found["id"], "actions", "accept"))
+    show(found, (), as_json)
+    note(f"You are a member of {found['organization']}. Next: teamvars link")
+
+
+def _row(membership: dict[str, Any]) -> dict[str, Any]:
+    invitation = membership["attributes"].get("invitation") or {}
+    return {
+        "id": membership["id"],
+        "organization": membership["relationships"]["organization"]["data"]["id"],
+        "expires": invitation.get("expires-at"),
+    }
+
+
+@click.command()
+@json_option
+@placed("organization", "workspace")
+def whoami(where: Where, as_json: bool) -> None:
+    """Show who you are, on which service, and which settings say so.
+
+    Example: teamvars whoami
+    """
+    api = connect(where)
+    found = _found(api, api.account())
+    show(found, ((name, *_cells(told)) for name, told in found.items()), as_json)
+
+
+def _found(api: Api, account: dict[str, Any]) -> dict[str, Any]:
+    target, attributes = api.target, account["attributes"]
+    kind = "user"
+    if attributes["is-service-account"]:
+        kind = attributes["username"].removeprefix(_SERVICE_ACCOUNT).partition("-")[0]
+    return {
+        "address": Given(str(target.address), target.address_origin)._asdict(),
+        "name": attributes["username"],
+        "id": account["id"],
+        "email": attributes["email"],
+        "token": Given(kind, target.token.origin)._asdict(),
+        "organization": target.organization and target.organization._asdict(),
+        "workspace": target.workspace and target.workspace._asdict(),
+    }
+
+
+def _cells(told: Any) -> tuple[str, str]:
+    if isinstance(told, dict):
+        return told["value"], f"from {told['origin']}"
+    return told or "-", ""
+
+
+@click.command()
+@json_option
+@placed()
+def version(where: Where, as_json: bool) -> None:
+    """Show the versions of this command and of the service.
+
+    They fit if the first number is the same and, while that is 0, the second too.
+
+    Example: teamvars version
+    """
+    service = located(where)
+    served = None if service is None else _served(service, where)
+    told = {"client": __version__, "server": served, "address": service and str(service)}
+    rows = [("client", __version__), ("server", f"{served}  {service}" if served else "-")]
+    show(told, rows, as_json)
+    if served is not None and _line(served) != _line(__version__):
+        note(
+            f"These versions do not fit: install release {served} here, or ask the operator of "
+            f"{service}."
+        )
+
+
+def _served(service: Address, where: Where) -> str:
+    request = Request("GET", "/", {"Accept": "application/json"}, None)
+    connection = Connection(service, travel_of(where))
+    try:
+        reply = connection.exchange(request, time.monotonic() + connection.seconds)
+    except NoConnectionError as error:
+        raise Failure(connection.unreachable(error), NO_CONNECTION) from None
+    except NoAnswerError as error:
+        raise Failure(f"No answer from {service}: {error}.", NO_CONNECTION) from None
+    try:
+        told: Any = msgspec.json.decode(reply.body)
+    except (msgspec.DecodeError, RecursionError):
+        told = None
+    if reply.status != 200 or not isinstance(told, dict) or told.get("name") != "teamvars":
+        raise Failure(f"What answers at {service} is not teamvars. Check the address.")
+    return str(told.get("version", "-"))
+
+
+def _line(release: str) -> tuple[str, ...]:
+    """The numbers that two releases have in common when they fit."""
+    numbers = release.split(".")
+    return tuple(numbers[: 2 if numbers[0] == "0" else 1])

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
+from teamvars.cli.commands import ADDRESS, ORGANIZATION, PROXY, TOKEN, WORKSPACE
 from teamvars.cli.exits import MEANINGS
 from teamvars.cli.output import say
-from teamvars.cli.variables import ADDRESS, ORGANIZATION, PROXY, TOKEN, WORKSPACE
+from teamvars.cli.program import LazyCommand, LazyGroup
 
 _ENVIRONMENT = {
     ADDRESS: "The service, such as https://host:8443.",
@@ -18,7 +17,6 @@ _ENVIRONMENT = {
     WORKSPACE: "The workspace.",
     PROXY: "As --proxy.",
     "SSL_CERT_FILE": "The certificates of authorities that are trusted.",
-    "NO_COLOR": "If it is set, nothing is coloured.",
 }
 _FILES = {
     ".teamvars/link.toml": "Which workspace a folder is for.",
@@ -27,28 +25,28 @@ _FILES = {
 }
 
 
-def manual(context: typer.Context) -> None:
+@click.command()
+def manual() -> None:
     """Print the manual page: all commands with their options.
 
     To read it: teamvars manual | man -l -
 
     Example: teamvars manual
     """
-    root: Any = context.find_root().command
-    for line in _page(root, context):
+    for line in _page(click.get_current_context().find_root().command):
         say(line)
 
 
-def _page(root: Any, context: typer.Context) -> Iterator[str]:
+def _page(root: click.Command) -> Iterator[str]:
     yield '.TH TEAMVARS 1 "" "" "teamvars"'
-    yield from (".SH NAME", rf"teamvars \- {_roff(_sentence(root.help))}")
+    yield from (".SH NAME", rf"teamvars \- {_roff((root.help or '').removesuffix('.'))}")
     yield from (
         ".SH SYNOPSIS",
         r"\fBteamvars\fR \fICOMMAND\fR [\fIOPTION\fR...] [\fIARGUMENT\fR...]",
     )
     yield ".SH COMMANDS"
     for words, command in _commands(root, "teamvars"):
-        yield from _about(words, command, context)
+        yield from _about(words, command)
     codes = {str(code): meaning for code, meaning in MEANINGS.items()}
     for heading, terms in (
         ("EXIT STATUS", codes),
@@ -60,21 +58,18 @@ def _page(root: Any, context: typer.Context) -> Iterator[str]:
             yield from _term(term, meaning)
 
 
-def _commands(group: Any, words: str) -> Iterator[tuple[str, Any]]:
+def _commands(group: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
     """All commands below a group, each with its words, whole."""
-    for name, command in group.commands.items():
-        if command.hidden:
-            continue
-        own = f"{words} {name}"
-        load = getattr(command, "load", None)
-        if load is not None:
-            yield own, load()
-        if isinstance(command, TyperGroup):
-            yield from _commands(command, own)
+    for name, command in group.commands.items() if isinstance(group, click.Group) else ():
+        whole = f"{words} {name}"
+        own = command.own if isinstance(command, LazyGroup) else command
+        if isinstance(own, LazyCommand):
+            yield whole, own.load()
+        yield from _commands(command, whole)
 
 
-def _about(words: str, command: Any, context: typer.Context) -> Iterator[str]:
-    own = typer.Context(command, info_name=words, parent=None)
+def _about(words: str, command: click.Command) -> Iterator[str]:
+    own = click.Context(command, info_name=words, show_default=True)
     yield f'.SS "{_roff(" ".join([words, *command.collect_usage_pieces(own)]))}"'
     for paragraph in (command.help or "").split("\n\n"):
         yield from (".PP", _roff(paragraph))
@@ -86,10 +81,6 @@ def _about(words: str, command: Any, context: typer.Context) -> Iterator[str]:
 
 def _term(term: str, meaning: str) -> Iterator[str]:
     yield from (".TP", rf"\fB{_roff(term)}\fR", _roff(meaning))
-
-
-def _sentence(text: str | None) -> str:
-    return (text or "").removesuffix(".")
 
 
 def _roff(text: str) -> str:

@@ -13,14 +13,13 @@ from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
-from teamvars.cli.client import reading, user_files
-from teamvars.cli.client.api import Api, at, connect
-from teamvars.cli.client.held import all_held, held, place_of
-from teamvars.cli.client.place import Where
-from teamvars.cli.client.user_files import Settings
-from teamvars.cli.failures import Failure
+from teamvars.cli.client.api import Api, accounts, at, connect
+from teamvars.cli.client.api.accounts import Settings
+from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.contents import all_contents, contents_of, workspace_of
+from teamvars.cli.exits import Failure
 
 _SECONDS = 2
 """For all that is looked up: somebody waits at the keyboard."""
@@ -29,7 +28,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.:+@][A-Za-z0-9_.:+@-]*")
 """What is neither code to a shell nor an option to a command."""
 
 
-def offers(kind: str, context: typer.Context, incomplete: str) -> list[str]:
+def offers(kind: str, context: click.Context, incomplete: str) -> list[str]:
     """The words of a kind that begin with what was typed."""
     try:
         # What is said on the way would stand in the line that is being typed.
@@ -57,7 +56,7 @@ def in_time(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _api(context: typer.Context) -> Api:
+def _api(context: click.Context) -> Api:
     said: dict[str, Any] = {name: context.params.get(name) for name in _SAID}
     return connect(Where(**said, timeout=str(_SECONDS)))
 
@@ -65,30 +64,28 @@ def _api(context: typer.Context) -> Api:
 _SAID = ("address", "organization", "workspace", "account", "proxy")
 
 
-def _workspaces(context: typer.Context, incomplete: str) -> Iterator[str]:
+def _workspaces(context: click.Context, incomplete: str) -> Iterator[str]:
     """Names; behind a comma those that may follow."""
     before, comma, _ = incomplete.rpartition(",")
-    for one in reading.workspaces(_api(context)):
+    for one in _api(context).workspaces():
         yield f"{before}{comma}{one['attributes']['name']}"
 
 
-def _organizations(context: typer.Context, _: str) -> list[str]:
-    return reading.organizations(_api(context))
+def _organizations(context: click.Context, _: str) -> list[str]:
+    return _api(context).organizations()
 
 
-def _teams(context: typer.Context, _: str) -> Iterator[str]:
+def _teams(context: click.Context, _: str) -> Iterator[str]:
     api = _api(context)
     for one in api.pages(at("organizations", api.target.organization_name, "teams")):
         yield one["attributes"]["name"]
 
 
-def _keys(context: typer.Context, _: str) -> Iterator[str]:
+def _keys(context: click.Context, _: str) -> Iterator[str]:
     """Those of the workspaces that the command is for, or of the one that it copies from."""
     api, source = _api(context), context.params.get("source")
-    if source is None:
-        founds = all_held(api)
-    else:
-        founds = [held(api, place_of(reading.workspace(api, source)))]
+    one = None if source is None else workspace_of(api.workspace(source))
+    founds = all_contents(api) if one is None else [contents_of(api, one)]
     for found in founds:
         yield from (variable.key for variable in found.variables)
 
@@ -98,10 +95,10 @@ def _categories(*_: object) -> tuple[str, ...]:
 
 
 def _accounts(*_: object) -> Iterable[str]:
-    return [name for name, one in user_files.read(Settings).accounts.items() if one.address]
+    return [name for name, one in accounts.read(Settings).accounts.items() if one.address]
 
 
-def _commands(context: typer.Context, incomplete: str) -> Iterator[str]:
+def _commands(context: click.Context, incomplete: str) -> Iterator[str]:
     """Programs; behind the first word the shell offers files, as it does by itself."""
     if context.params.get("command") or not incomplete:
         return

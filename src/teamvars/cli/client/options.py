@@ -1,23 +1,22 @@
 """Options that client commands share, and what makes them a `Where`."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from teamvars.cli.client.place import Where
-from teamvars.cli.exits import USAGE
-from teamvars.cli.failures import Failure
-from teamvars.cli.lazy import named
+from teamvars.cli import named
+from teamvars.cli.client.api.targets import Where
+from teamvars.cli.exits import USAGE, Failure
+from teamvars.cli.options import Decorator, together
 from teamvars.origins import origin
 
 
-def offered(kind: str) -> Callable[[typer.Context, str], list[str]]:
+def offered(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """What a shell offers in the place of a word of this kind; see `offers`."""
 
-    def words(context: typer.Context, incomplete: str) -> list[str]:
+    def words(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
         # Only then: no other command needs what this loads.
         found: list[str] = named("teamvars.cli.client.offers:offers")(kind, context, incomplete)
         return found
@@ -25,100 +24,74 @@ def offered(kind: str) -> Callable[[typer.Context, str], list[str]]:
     return words
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Change nothing; exit with 3 where something would.")
-]
-CategoryWord = Annotated[
-    str | None,
-    typer.Option("--category", help="env or tool.", autocompletion=offered("category")),
-]
-Key = Annotated[str, typer.Argument(help="The variable.", autocompletion=offered("key"))]
-AllowMissing = Annotated[
-    bool, typer.Option("--allow-missing", help="Leave out sensitive ones that have no value here.")
-]
-SkipInvalidKeys = Annotated[
-    bool, typer.Option("--skip-invalid-keys", help="Leave out keys that are no names, and say so.")
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Change nothing; exit with 3 if anything would change."
+)
+category_option = click.option(
+    "--category", help="env or tool.", shell_complete=offered("category")
+)
+key_argument = click.argument("key", help="The variable.", shell_complete=offered("key"))
+allow_missing_option = click.option(
+    "--allow-missing", is_flag=True, help="Leave out sensitive variables without a value here."
+)
+skip_invalid_keys_option = click.option(
+    "--skip-invalid-keys", is_flag=True, help="Leave out keys that are not names, and say so."
+)
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do it without asking.")
 
-
-_SHARED: dict[str, Any] = {
-    "address": Annotated[
-        str | None, typer.Option("--address", help="The service, such as https://host:8443.")
-    ],
-    "organization": Annotated[
-        str | None,
-        typer.Option(
-            "--organization", "-o", help="The organization.", autocompletion=offered("organization")
-        ),
-    ],
-    "workspace": Annotated[
-        str | None,
-        typer.Option(
-            "--workspace", "-w", help="The workspace.", autocompletion=offered("workspace")
-        ),
-    ],
+_SHARED: dict[str, Decorator] = {
+    "address": click.option("--address", help="The service, such as https://host:8443."),
+    "organization": click.option(
+        "--organization", "-o", help="The organization.", shell_complete=offered("organization")
+    ),
+    "workspace": click.option(
+        "--workspace", "-w", help="The workspace.", shell_complete=offered("workspace")
+    ),
+    "account": click.option(
+        "--account",
+        metavar="NAME",
+        help="The account that 'login --name NAME' stored.",
+        shell_complete=offered("account"),
+    ),
+    "timeout": click.option(
+        "--timeout",
+        metavar="SECONDS",
+        help="Limit of each request, retries included: 30, 10 of them to connect.",
+    ),
+    "proxy": click.option("--proxy", metavar="environment", help="Use HTTPS_PROXY and NO_PROXY."),
+    "debug": click.option(
+        "--debug", is_flag=True, help="Show requests, without tokens and values."
+    ),
 }
-_ALWAYS: dict[str, Any] = {
-    "account": Annotated[
-        str | None,
-        typer.Option(
-            "--account",
-            metavar="NAME",
-            help="The account that 'login --name NAME' stored.",
-            autocompletion=offered("account"),
-        ),
-    ],
-    "timeout": Annotated[
-        str | None,
-        typer.Option(
-            "--timeout",
-            metavar="SECONDS",
-            help="Limit of each request, retries included: 30, 10 of them to connect.",
-        ),
-    ],
-    "proxy": Annotated[
-        str | None,
-        typer.Option("--proxy", metavar="environment", help="Use HTTPS_PROXY and NO_PROXY."),
-    ],
-}
-_DEBUG = Annotated[bool, typer.Option("--debug", help="Show requests, without tokens and values.")]
 
 
-def placed(
-    *names: str, account: bool = True
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options named, and those that all have: what they say is a `Where`.
+def placed(*names: str, account: bool = True) -> Decorator:
+    """Gives a command the options named, and those that all have: what they say is its `where`.
 
-    The function takes it as its first parameter. `account`: whether it may be that of a name.
+    `account`: whether it may be that of a name.
     """
-    shared = {name: _SHARED[name] for name in ("address", *names)} | _ALWAYS
-    if not account:
-        del shared["account"]
+    always = ("account", "timeout", "proxy", "debug") if account else ("timeout", "proxy", "debug")
+    shared = {name: _SHARED[name] for name in ("address", *names, *always)}
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def command(**given: Any) -> None:
-            said = {name: given.pop(name) for name in (*shared, "debug")}
-            require_said(said)
             try:
-                function(Where(**said), **given)
+                function(**given)
             except (LookupError, TypeError, AttributeError) as error:
                 # As of an answer of something else than teamvars, or of another release.
                 raise Failure(
                     f"unexpected {origin(error)}. Whether the service fits: teamvars version"
                 ) from None
 
-        own = list(inspect.signature(function).parameters.values())[1:]
-        more = [_option(name, type_, None) for name, type_ in shared.items()]
-        parameters = [*own, *more, _option("debug", _DEBUG, False)]
-        command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
-        )
-        return command
+        return together("where", _where, **shared)(command)
 
     return decorate
+
+
+def _where(**said: Any) -> Where:
+    require_said(said)
+    return Where(**said)
 
 
 def require_said(options: Mapping[str, str | bool | None]) -> None:
@@ -126,9 +99,3 @@ def require_said(options: Mapping[str, str | bool | None]) -> None:
     for name, value in options.items():
         if value == "":
             raise Failure(f"--{name} is empty. Is a variable of your shell not set?", USAGE)
-
-
-def _option(name: str, type_: Any, default: object) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=type_
-    )

@@ -8,26 +8,31 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Mapping
-from typing import Annotated, Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
-import typer
+import click
 
-from teamvars.cli.client.agreed_names import agreed
-from teamvars.cli.client.api import connect
+from teamvars.cli import named
+from teamvars.cli.asking import agrees, is_terminal
+from teamvars.cli.client.api import accounts, connect
+from teamvars.cli.client.api.accounts import Settings
+from teamvars.cli.client.api.addresses import Address
+from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.contents import Workspace, contents_of
 from teamvars.cli.client.environments import Rules, environment, steering
-from teamvars.cli.client.held import Place, held
-from teamvars.cli.client.options import AllowMissing, SkipInvalidKeys, offered, placed
-from teamvars.cli.client.place import Where
-from teamvars.cli.exits import NO_COMMAND, NOT_EXECUTABLE, NOT_STARTED
-from teamvars.cli.failures import Failure
-from teamvars.cli.lazy import named
+from teamvars.cli.client.options import (
+    allow_missing_option,
+    offered,
+    placed,
+    skip_invalid_keys_option,
+)
+from teamvars.cli.exits import NO_COMMAND, NOT_EXECUTABLE, NOT_STARTED, Failure
 from teamvars.cli.output import note
-from teamvars.cli.texts import Command
 from teamvars.origins import origin
 
 
-class Starter(Command):
+class Starter(click.Command):
     """A command that starts another: options end where that one begins, with `--` or without."""
 
     allow_interspersed_args = False
@@ -36,44 +41,51 @@ class Starter(Command):
         """The context; wrong usage is a fault of this command's own, too."""
         try:
             return super().make_context(info_name, args, *rest, **more)
-        except typer.TyperException as error:
+        except click.ClickException as error:
             raise Failure(
-                f"{error}\nThe command that is to be run stands behind --, with its own options: "
-                "teamvars run -- terraform plan -out plan",
+                f"{error}\nPut the command after --, with its own options: teamvars run -- "
+                "terraform plan -out plan",
                 NOT_STARTED,
             ) from None
 
 
+@click.command(cls=Starter)
+@click.argument(
+    "command",
+    nargs=-1,
+    required=True,
+    metavar="-- CMD…",
+    help="The command.",
+    shell_complete=offered("command"),
+)
+@click.option("--only", multiple=True, metavar="GLOB", help="Only variables like this.")
+@click.option(
+    "--with", "file", metavar="FILE", help="A dotenv file with values of sensitive variables."
+)
+@click.option(
+    "--allow-env", multiple=True, metavar="NAME", help="Accept this name from the workspace."
+)
+@allow_missing_option
+@skip_invalid_keys_option
 @placed("organization", "workspace")
 def run(
     where: Where,
-    command: Annotated[
-        list[str],
-        typer.Argument(metavar="-- CMD…", help="The command.", autocompletion=offered("command")),
-    ],
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="GLOB", help="Variables like this alone.")
-    ] = None,
-    file: Annotated[
-        str | None,
-        typer.Option("--with", metavar="FILE", help="A dotenv file with values of sensitive ones."),
-    ] = None,
-    allow_env: Annotated[
-        list[str] | None,
-        typer.Option("--allow-env", metavar="NAME", help="Take such a name from the workspace."),
-    ] = None,
-    allow_missing: AllowMissing = False,
-    skip_invalid_keys: SkipInvalidKeys = False,
+    command: tuple[str, ...],
+    only: tuple[str, ...],
+    file: str | None,
+    allow_env: tuple[str, ...],
+    allow_missing: bool,
+    skip_invalid_keys: bool,
 ) -> None:
     """Run a command with the variables in its environment.
 
-    The tool's own are there as TF_VAR_…. The exit code is the command's; 125 says that it was not
-    started.
+    Variables of the tool are called TF_VAR_… there. The exit code is the command's; 125 means that
+    it was not started.
 
     Example: teamvars run --allow-missing -- env
     """
     try:
-        rules = Rules(only or (), allow_env or (), allow_missing, skip_invalid_keys)
+        rules = Rules(only, allow_env, allow_missing, skip_invalid_keys)
         values = _environment(where, file, rules)
     except Failure as failure:
         raise Failure(str(failure), NOT_STARTED) from None
@@ -82,16 +94,13 @@ def run(
     _become(command, values)
 
 
-run.command_class = Starter  # type: ignore[attr-defined]
-
-
 def _environment(where: Where, file: str | None, rules: Rules) -> Mapping[str, str]:
     # Only here: what reads files takes a while to load.
     given = named("teamvars.cli.client.files:dotenv")(file) if file is not None else {}
     api = connect(where)
-    found = held(api)
+    found = contents_of(api)
     asked = steering(found.variables, rules)
-    taken = agreed(api.target.address, Place(found.id, found.name), asked)
+    taken = agreed(api.target.address, Workspace(found.id, found.name), asked)
     rules = rules._replace(allow_env=[*rules.allow_env, *taken])
     own = {name.decode(*_TEXT): value.decode(*_TEXT) for name, value in os.environb.items()}
     made = environment(found.variables, own, given, rules)
@@ -106,7 +115,7 @@ _TEXT = ("utf-8", "surrogateescape")
 """How an environment is read and written, whatever the locale: byte for byte."""
 
 
-def _become(command: list[str], values: Mapping[str, str]) -> NoReturn:
+def _become(command: Sequence[str], values: Mapping[str, str]) -> NoReturn:
     """Turns this process into the command. Fails as shells do where there is none."""
     whole = {name.encode(*_TEXT): value.encode(*_TEXT) for name, value in values.items()}
     words = [*map(_bytes, command)]
@@ -137,3 +146,30 @@ def _bytes(word: str) -> bytes:
         return os.fsencode(word)
     except UnicodeEncodeError:
         return word.encode()
+
+
+def agreed(address: Address, workspace: Workspace, names: Sequence[str]) -> list[str]:
+    """Those of the names that may be taken. Asks about what was not agreed to before, on a
+    terminal; a yes is kept."""
+    if not names:
+        return []
+    known = accounts.read(Settings).agreed_names.get(_key(address, workspace), [])
+    return [name for name in names if name in known or _asked(address, workspace, name)]
+
+
+def _asked(address: Address, workspace: Workspace, name: str) -> bool:
+    question = (
+        f"{name} of {workspace.name} can make programs run or trust something else. Accept it, now "
+        "and whenever this workspace has it? [y/N] "
+    )
+    if not is_terminal() or not agrees(question):
+        return False
+    key = _key(address, workspace)
+    accounts.change(
+        Settings, lambda settings: settings.agreed_names.setdefault(key, []).append(name)
+    )
+    return True
+
+
+def _key(address: Address, workspace: Workspace) -> str:
+    return f"{address} {workspace.id}"

@@ -11,8 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn, Self
 
-from teamvars.cli.exits import ERROR, USAGE
-from teamvars.cli.failures import Failure
+from teamvars.cli.exits import ERROR, USAGE, Failure
 
 _IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -30,8 +29,8 @@ class Scratch:
         self._parent = next(_folders_in_memory(), None)
         if self._parent is None and not allow_disk:
             raise Failure(
-                "There is no file system in memory here, and a disk keeps what was deleted. "
-                "--allow-disk uses one nevertheless.",
+                "There is no file system in memory here, and a disk keeps deleted data. "
+                "--allow-disk uses a disk anyway.",
                 USAGE,
             )
 
@@ -68,7 +67,7 @@ class Scratch:
         try:
             edited = path.read_bytes().decode()
         except (OSError, UnicodeDecodeError):
-            raise Failure("The file is gone, or no UTF-8; nothing was changed.", ERROR) from None
+            raise Failure("The file is gone, or not UTF-8; nothing was changed.", ERROR) from None
         return edited if text.endswith("\n") else edited.removesuffix("\n")
 
 
@@ -78,7 +77,7 @@ def _editor() -> list[str]:
     try:
         return shlex.split(given or "vi")
     except ValueError:
-        text = "VISUAL or EDITOR is no command: a quotation mark is not closed."
+        text = "VISUAL or EDITOR is not a command: a quotation mark is not closed."
         raise Failure(text, USAGE) from None
 
 

@@ -5,16 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+import click
 from msgspec.structs import replace
 
 from teamvars.cli.asking import agrees
-from teamvars.cli.client.held import Held
-from teamvars.cli.client.wanted import Wanted
-from teamvars.cli.exits import USAGE
-from teamvars.cli.failures import Failure
+from teamvars.cli.client.changes import Wanted
+from teamvars.cli.client.contents import Contents
+from teamvars.cli.exits import USAGE, Failure
+from teamvars.cli.options import together
 from teamvars.cli.output import note
+from teamvars.domain.key_names import says_secret
 from teamvars.domain.names import escaped
-from teamvars.domain.secret_names import says_secret
 from teamvars.domain.variables import Variable
 
 
@@ -35,15 +36,45 @@ class Secrecy(NamedTuple):
         return bool(self.sensitive) or any(fnmatchcase(key, pattern) for pattern in self.keys)
 
 
+secrecy_options = together(
+    "told",
+    Secrecy,
+    sensitive=click.option(
+        "--sensitive/--no-sensitive",
+        default=None,
+        help="Make all of them sensitive; or new ones readable.",
+    ),
+    keys=click.option(
+        "--sensitive-keys",
+        "keys",
+        multiple=True,
+        metavar="GLOB",
+        help="Make those that match sensitive.",
+    ),
+    takes_suggestions=click.option(
+        "--take-suggestions",
+        "takes_suggestions",
+        is_flag=True,
+        help="Make new ones with a secret's name sensitive.",
+    ),
+    skips=click.option(
+        "--skip-sensitive",
+        "skips",
+        is_flag=True,
+        help="Leave variables that are sensitive there as they are.",
+    ),
+)
+
+
 class Intent(NamedTuple):
     """What a workspace is to have."""
 
-    held: Held
+    there: Contents
     wanted: Sequence[Wanted]
 
     def before(self, want: Wanted) -> Variable | None:
         """The variable as it is there; None where it is new."""
-        found = (one for one in self.held.called(want.key) if one.category is want.category)
+        found = (one for one in self.there.called(want.key) if one.category is want.category)
         return next(found, None)
 
 
@@ -61,7 +92,7 @@ def settled(intents: Sequence[Intent], told: Secrecy) -> list[Intent]:
 
 def followed(intents: Sequence[Intent]) -> list[Intent]:
     """The same, with what is sensitive in one workspace sensitive where it is new."""
-    secret = secret_keys([each.held for each in intents])
+    secret = secret_keys([each.there for each in intents])
 
     def is_to_be(intent: Intent, want: Wanted) -> bool:
         return want.key in secret and intent.before(want) is None
@@ -69,9 +100,9 @@ def followed(intents: Sequence[Intent]) -> list[Intent]:
     return _marked(intents, is_to_be)
 
 
-def secret_keys(held: Iterable[Held]) -> frozenset[str]:
+def secret_keys(there: Iterable[Contents]) -> frozenset[str]:
     """The keys that are sensitive in one of the workspaces: in no other is their value shown."""
-    return frozenset(one.key for each in held for one in each.variables if one.sensitive)
+    return frozenset(one.key for each in there for one in each.variables if one.sensitive)
 
 
 def suggested(intents: Sequence[Intent], told: Secrecy, *, asks: bool) -> list[Intent]:
@@ -90,12 +121,12 @@ def suggested(intents: Sequence[Intent], told: Secrecy, *, asks: bool) -> list[I
     if told.takes_suggestions:
         return _marked(intents, is_meant)
     if asks:
-        note(f"Going by their names, these new variables look like secrets: {named}")
+        note(f"By their names, these new variables look like secrets: {named}")
         if agrees("Make them sensitive? Nobody can read them again. [y/N] "):
             return _marked(intents, is_meant)
         return list(intents)
     note(
-        f"Going by their names, these new variables look like secrets: {named}. They will be "
+        f"By their names, these new variables look like secrets: {named}. They will be "
         "readable; --take-suggestions makes them sensitive."
     )
     return list(intents)
@@ -108,7 +139,7 @@ def _refuse_mixed(intents: Sequence[Intent], told: Secrecy) -> None:
         for want in intent.wanted:
             before = intent.before(want)
             if before is not None and not told.says(want.key):
-                places.setdefault(want.key, ([], []))[before.sensitive].append(intent.held.name)
+                places.setdefault(want.key, ([], []))[before.sensitive].append(intent.there.name)
     mixed = [
         f"{escaped(key)} is sensitive in {_few(secret)}, and readable in {_few(readable)}."
         for key, (readable, secret) in places.items()
@@ -117,8 +148,8 @@ def _refuse_mixed(intents: Sequence[Intent], told: Secrecy) -> None:
     if mixed:
         raise Failure(
             "\n".join(mixed)
-            + "\nGive --sensitive, and nobody can read it anywhere; or --no-sensitive: what is new "
-            "is readable then, and what is there stays as it is.",
+            + "\nGive --sensitive, and nobody can read it anywhere; or --no-sensitive: new ones "
+            "will be readable, and existing ones stay as they are.",
             USAGE,
         )
 

@@ -1,63 +1,73 @@
-"""`vars set`, `vars unset`."""
+"""`vars set`, `vars unset`, `vars edit`."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Any
 
-import typer
+import click
+from msgspec.structs import replace
 
-from teamvars.cli.asking import is_terminal, secret
-from teamvars.cli.client.api import connect
-from teamvars.cli.client.applies import Work
-from teamvars.cli.client.applying import How, change
-from teamvars.cli.client.held import Held, all_held, category_of, is_for_several
-from teamvars.cli.client.inputs import text_of
-from teamvars.cli.client.options import AsJson, CategoryWord, DryRun, Yes, offered, placed
-from teamvars.cli.client.place import Where
+from teamvars.cli.asking import confirm, is_terminal, secret, text_of
+from teamvars.cli.client.api import Api, at, connect
+from teamvars.cli.client.api.errors import ApiError
+from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.applies import How, Work, change, how_options, send
+from teamvars.cli.client.changes import Change, Wanted, compare, deleted
+from teamvars.cli.client.contents import (
+    Contents,
+    all_contents,
+    category_of,
+    contents_of,
+    is_for_several,
+)
+from teamvars.cli.client.options import category_option, key_argument, offered, placed
+from teamvars.cli.client.scratch import Scratch
 from teamvars.cli.client.secrecy import Intent, Secrecy, secret_keys, settled
-from teamvars.cli.client.wanted import Wanted, compare, deleted
-from teamvars.cli.exits import USAGE
-from teamvars.cli.failures import Failure
+from teamvars.cli.exits import USAGE, Failure
 from teamvars.cli.output import note
+from teamvars.domain.applies import Outcome
 from teamvars.domain.names import escaped
-from teamvars.domain.variables import MAX_VALUE_BYTES, Category, Variable
+from teamvars.domain.variables import Variable
+from teamvars.kernel.variables import MAX_VALUE_BYTES, Category
 
 
+@click.command()
+@click.argument(
+    "words",
+    nargs=-1,
+    required=True,
+    metavar="KEY | KEY=VALUE…",
+    help="What to set, and to what.",
+    shell_complete=offered("key"),
+)
+@click.option("--file", help="The value, byte for byte; - is standard input.")
+@category_option
+@click.option("--hcl/--no-hcl", default=None, help="The value is code.")
+@click.option(
+    "--sensitive/--no-sensitive",
+    default=None,
+    help="Make it sensitive for ever; or make new ones readable.",
+)
+@click.option("--description", help="What it is for.")
+@how_options
 @placed("organization", "workspace")
 def set_(
     where: Where,
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="KEY | KEY=VALUE…",
-            help="What to set, and to what.",
-            autocompletion=offered("key"),
-        ),
-    ],
-    file: Annotated[
-        str | None, typer.Option("--file", help="The value, byte for byte; - is standard input.")
-    ] = None,
-    category: CategoryWord = None,
-    hcl: Annotated[bool | None, typer.Option("--hcl/--no-hcl", help="The value is code.")] = None,
-    sensitive: Annotated[
-        bool | None,
-        typer.Option(
-            "--sensitive/--no-sensitive",
-            help="Make it sensitive for ever; or make new ones readable.",
-        ),
-    ] = None,
-    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
+    words: tuple[str, ...],
+    file: str | None,
+    category: str | None,
+    hcl: bool | None,
+    sensitive: bool | None,
+    description: str | None,
+    how: How,
 ) -> None:
-    """Set variables: make them, or give them another value.
+    """Set variables: create or update them.
 
-    The value of a KEY alone is typed without being shown, or comes from standard input. In
-    KEY=VALUE it stays in your shell's history: a sensitive one is refused there. What others change
-    meanwhile does not matter, unless it is the same variable.
+    For a KEY alone, type the value, which is not shown, or give it on standard input. KEY=VALUE
+    stays in your shell's history, so a sensitive value is refused there. Changes that others make
+    meanwhile do not matter, unless they change the same variable.
 
-    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all. What is
-    sensitive in one of them is made so where it is new.
+    -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
+    all. A variable that is sensitive in one of them is made sensitive in the others.
 
     Example: teamvars vars set LOG_LEVEL=debug
     """
@@ -70,12 +80,12 @@ def set_(
     api = connect(where)
     api.announce()
     values = {key: _asked(key, file) if value is None else value for key, value in entries.items()}
-    founds = all_held(api)
+    founds = all_contents(api)
     _refuse_arguments(entries, founds)
 
     hidden = secret_keys(founds) | {key for key, value in entries.items() if value is None}
 
-    def intended(found: Held) -> Intent:
+    def intended(found: Contents) -> Intent:
         wanted = [
             Wanted(key, _category(found, key, of), value, hcl=hcl, description=description)
             for key, value in values.items()
@@ -84,28 +94,29 @@ def set_(
 
     intents = settled([intended(found) for found in founds], Secrecy(sensitive))
     work = [
-        Work(each.held, compare(each.held.variables, each.wanted, (), hidden), versioned=True)
+        Work(each.there, compare(each.there.variables, each.wanted, (), hidden), versioned=True)
         for each in intents
     ]
-    change(api, work, How(yes, dry_run, as_json, asks=False))
+    change(api, work, how._replace(asks=False))
 
 
+@click.command()
+@click.argument(
+    "keys",
+    nargs=-1,
+    required=True,
+    metavar="KEY…",
+    help="What to delete.",
+    shell_complete=offered("key"),
+)
+@category_option
+@how_options
 @placed("organization", "workspace")
-def unset(
-    where: Where,
-    keys: Annotated[
-        list[str],
-        typer.Argument(metavar="KEY…", help="What to delete.", autocompletion=offered("key")),
-    ],
-    category: CategoryWord = None,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+def unset(where: Where, keys: tuple[str, ...], category: str | None, how: How) -> None:
     """Delete variables, all or none. Nobody can bring a sensitive one back.
 
-    -w 'prod-*' or -w eu,us means each that matches: each is changed whole or not at all, and where
-    a variable is not there is nothing to do.
+    -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
+    all. Workspaces without the variable are skipped.
 
     Example: teamvars vars unset OLD_FLAG --yes
     """
@@ -113,22 +124,22 @@ def unset(
     api = connect(where)
     api.announce()
     may_lack = is_for_several(api)
-    founds = all_held(api)
+    founds = all_contents(api)
     hidden = secret_keys(founds)
     for key in keys if may_lack else ():
         if not any(found.has(key, of) for found in founds):
             note(f"None of these workspaces has a variable {escaped(key)}.")
 
-    def work(found: Held) -> Work:
+    def work(found: Contents) -> Work:
         going = _going(found, keys, of, may_lack)
         changes = [deleted(one, unseen=one.key in hidden) for one in going]
         return Work(found, changes, versioned=True)
 
-    change(api, [work(found) for found in founds], How(yes, dry_run, as_json))
+    change(api, [work(found) for found in founds], how)
 
 
 def _going(
-    found: Held, keys: Sequence[str], of: Category | None, may_lack: bool
+    found: Contents, keys: Sequence[str], of: Category | None, may_lack: bool
 ) -> Iterator[Variable]:
     """What is to be deleted. Fails on a key that is not there, unless the workspace may lack it."""
     for key in dict.fromkeys(keys):
@@ -143,9 +154,9 @@ def _entries(words: Sequence[str]) -> dict[str, str | None]:
         key, equals, value = word.partition("=")
         if not equals and len(words) > 1:
             text = f"{key} has no value here. Give KEY=VALUE for each of several"
-            raise Failure(f"{text}; a value that must not be seen goes by itself.", USAGE)
+            raise Failure(f"{text}; a secret value must be set by itself.", USAGE)
         if key in entries:
-            raise Failure(f"{key} stands here twice.", USAGE)
+            raise Failure(f"{key} is given twice.", USAGE)
         entries[key] = value if equals else None
     return entries
 
@@ -160,14 +171,14 @@ def _asked(key: str, file: str | None) -> str:
     return value
 
 
-def _category(found: Held, key: str, given: Category | None) -> Category:
+def _category(found: Contents, key: str, given: Category | None) -> Category:
     """That of the variable that is there; of a new one `env`, unless it is said."""
     if given is not None:
         return given
     return found.one(key, None).category if found.called(key) else Category.ENV
 
 
-def _refuse_arguments(entries: dict[str, str | None], founds: Sequence[Held]) -> None:
+def _refuse_arguments(entries: dict[str, str | None], founds: Sequence[Contents]) -> None:
     """Fails on a value that is an argument where the variable is sensitive already."""
     given = [key for key, value in entries.items() if value is not None]
     if any(one.sensitive for found in founds for key in given for one in found.called(key)):
@@ -176,6 +187,58 @@ def _refuse_arguments(entries: dict[str, str | None], founds: Sequence[Held]) ->
 
 def _not_as_argument(keys: Sequence[str] | dict[str, str | None]) -> str:
     return (
-        f"A sensitive value is no argument: your shell keeps it, and everybody on this host sees "
-        f"it. Type it, or give it on standard input: teamvars vars set {next(iter(keys))}"
+        "A sensitive value must not be an argument: your shell keeps it, and everybody on this "
+        f"host sees it. Type it, or pass it on standard input: teamvars vars set {next(iter(keys))}"
     )
+
+
+@click.command()
+@key_argument
+@category_option
+@click.option("--allow-disk", is_flag=True, help="Use a disk if there is no file system in memory.")
+@placed("organization", "workspace")
+def edit(where: Where, key: str, category: str | None, allow_disk: bool) -> None:
+    """Edit a value in your own editor: $VISUAL, else $EDITOR.
+
+    Only you can read the file, which is in memory and deleted afterwards. For a sensitive variable
+    it begins empty, since nobody can read the value.
+
+    Example: EDITOR=true teamvars vars edit LOG_LEVEL
+    """
+    api = connect(where)
+    found = contents_of(api)
+    variable = found.one(key, category_of(category))
+    api.announce()
+    is_code = variable.hcl and variable.category is Category.TOOL
+    with Scratch("value.hcl" if is_code else "value.txt", allow_disk=allow_disk) as scratch:
+        text = variable.value or ""
+        while (edited := scratch.edit(text)) != text:
+            text = edited
+            problem = _refusal(api, found, variable, text)
+            if problem is None:
+                note(f"{key}: updated.")
+                return
+            if not is_terminal():
+                raise problem
+            note(str(problem))
+            confirm("Edit it again, and overwrite what is there now?", yes=False)
+            variable = _now(api, variable)
+    note(f"{key}: nothing was changed.")
+
+
+def _refusal(api: Api, found: Contents, variable: Variable, text: str) -> ApiError | None:
+    """Saves the text; returns why it is refused, if it is."""
+    wanted = Wanted(variable.key, variable.category, text)
+    change = Change(Outcome.UPDATED, variable.key, variable.category, variable, wanted, ("value",))
+    try:
+        send(api, Work(found, [change], versioned=True))
+    except ApiError as error:
+        return error
+    return None
+
+
+def _now(api: Api, variable: Variable) -> Variable:
+    """The variable with the version it has now: the person has seen that there may be another."""
+    path = at("workspaces", variable.workspace_id, "vars", variable.id)
+    found: dict[str, Any] = api.get(path).document["data"]["attributes"]
+    return replace(variable, sensitive=found["sensitive"], version_id=found["version-id"])

@@ -1,80 +1,144 @@
 """`team list`, `members`, `add`, `remove`."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-import typer
+import click
 
 from teamvars.cli import asking
-from teamvars.cli.client import people
-from teamvars.cli.client.api import Api, at, connect
-from teamvars.cli.client.options import AsJson, Yes, offered, placed
-from teamvars.cli.client.people import Person
-from teamvars.cli.client.place import Where
-from teamvars.cli.client.tables import number
-from teamvars.cli.exits import NOT_FOUND, USAGE
-from teamvars.cli.failures import Failure
-from teamvars.cli.output import note, print_json, say_rows
+from teamvars.cli.client.api import Api, at, connect, told
+from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.changes import number
+from teamvars.cli.client.options import offered, placed, yes_option
+from teamvars.cli.exits import NOT_FOUND, USAGE, Failure
+from teamvars.cli.options import json_option
+from teamvars.cli.output import note, show
 from teamvars.domain.names import fold
 
 _MEMBERSHIPS = "organization-memberships"
+_SHOWN = {"name": "name", "id": "id", "members": "users-count", "visibility": "visibility"}
 _WITH_USERS = {"include": "user"}
 
-_Team = Annotated[
-    str,
-    typer.Argument(metavar="TEAM", help="A team's name or id.", autocompletion=offered("team")),
-]
-_People = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="PERSON…", help="Usernames, e-mail addresses or ids."),
-]
-_File = Annotated[
-    str | None, typer.Option("--from", help="A file with one of them a line; - is stdin.")
-]
+team_argument = click.argument(
+    "team", metavar="TEAM", help="A team's name or id.", shell_complete=offered("team")
+)
+people_argument = click.argument(
+    "who", nargs=-1, metavar="[PERSON…]", help="Usernames, e-mail addresses or ids."
+)
+people_option = click.option("--from", "file", help="A file with one of them per line; - is stdin.")
 
 
+class Person(NamedTuple):
+    """A membership of an organization, and whose it is."""
+
+    membership_id: str
+    user_id: str
+    username: str
+    email: str | None
+    status: str
+
+    @property
+    def names(self) -> set[str]:
+        """What the person can be called, in the form in which it is compared."""
+        ids = {self.membership_id, self.user_id}
+        return ids | {fold(name) for name in (self.username, self.email) if name}
+
+
+def people_of(api: Api, path: str) -> list[Person]:
+    """The people of a list of memberships; `path` includes their users."""
+    found = []
+    for document in api.documents(path):
+        users = {one["id"]: one["attributes"] for one in document.get("included", [])}
+        found += [_person(one, users) for one in document["data"]]
+    return found
+
+
+def _person(membership: dict[str, Any], users: dict[str, Any]) -> Person:
+    user_id = membership["relationships"]["user"]["data"]["id"]
+    user, attributes = users[user_id], membership["attributes"]
+    return Person(
+        membership["id"], user_id, user["username"], attributes["email"], attributes["status"]
+    )
+
+
+def people_called(words: Iterable[str], among: Sequence[Person]) -> list[Person]:
+    """Those whom the words name, each once. Fails with every word that names nobody or several."""
+    by_name: dict[str, set[Person]] = {}
+    for person in among:
+        for name in person.names:
+            by_name.setdefault(name, set()).add(person)
+    found: dict[Person, None] = {}
+    nobody: list[str] = []
+    several: list[str] = []
+    for word in words:
+        those = by_name.get(word, set()) | by_name.get(fold(word), set())
+        if len(those) == 1:
+            found.update(dict.fromkeys(those))
+        else:
+            (several if those else nobody).append(word)
+    if several:
+        raise Failure(f"These name more than one: {', '.join(several)}. Give their ids.", USAGE)
+    if nobody:
+        raise Failure(
+            f"Nobody in the organization is called {', '.join(nobody)}. Nothing was changed. "
+            "A member is named by username, e-mail address or id.",
+            NOT_FOUND,
+        )
+    return list(found)
+
+
+def from_file(path: str) -> list[str]:
+    """The names in a file, one a line; `-` is standard input; after # comes a comment."""
+    text = asking.text_of(path).removeprefix("\ufeff")
+    words = (line.partition("#")[0].strip() for line in text.splitlines())
+    return [word for word in words if word]
+
+
+@click.command()
+@json_option
 @placed("organization")
-def list_(where: Where, as_json: AsJson = False) -> None:
+def list_(where: Where, as_json: bool) -> None:
     """List the teams you see.
 
     Example: teamvars team list
     """
-    rows = [_row(one) for one in _teams(connect(where))]
-    if as_json:
-        print_json(rows)
-        return
-    if not rows:
-        note("You see no teams there.")
-    say_rows([(row["name"], row["id"], number(row["members"], "member")) for row in rows])
+    rows = [told(one, _SHOWN) for one in _teams(connect(where))]
+    cells = ((row["name"], row["id"], number(row["members"], "member")) for row in rows)
+    show(rows, cells, as_json, said=None if rows else "You see no teams there.")
 
 
+@click.command()
+@team_argument
+@json_option
 @placed("organization")
-def members(where: Where, team: _Team, as_json: AsJson = False) -> None:
+def members(where: Where, team: str, as_json: bool) -> None:
     """List the members of a team.
 
     Example: teamvars team members platform
     """
     api = connect(where)
     found = _members(api, _team(api, team))
-    if as_json:
-        print_json([_told(one) for one in found])
-        return
-    if not found:
-        note(f"Nobody is in {team} yet. Add somebody: teamvars team add {team} PERSON")
-    say_rows([(one.username, one.email or "-", one.status, one.user_id) for one in found])
+    cells = ((one.username, one.email or "-", one.status, one.user_id) for one in found)
+    said = f"Nobody is in {team} yet. Add somebody: teamvars team add {team} PERSON"
+    show([*map(_told, found)], cells, as_json, said=None if found else said)
 
 
+@click.command()
+@team_argument
+@people_argument
+@people_option
+@click.option("--exact", is_flag=True, help="Remove everybody else from the team.")
+@yes_option
+@json_option
 @placed("organization")
 def add(
     where: Where,
-    team: _Team,
-    who: _People = None,
-    file: _File = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Remove whoever is in the team and not named.")
-    ] = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    team: str,
+    who: tuple[str, ...],
+    file: str | None,
+    exact: bool,
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Add people to a team, all or none.
 
@@ -88,14 +152,15 @@ def add(
     _carry_out(work, _without(work.named, work.present), leaving, yes=yes, as_json=as_json)
 
 
+@click.command()
+@team_argument
+@people_argument
+@people_option
+@yes_option
+@json_option
 @placed("organization")
 def remove(
-    where: Where,
-    team: _Team,
-    who: _People = None,
-    file: _File = None,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    where: Where, team: str, who: tuple[str, ...], file: str | None, yes: bool, as_json: bool
 ) -> None:
     """Remove people from a team, all or none.
 
@@ -110,7 +175,7 @@ def remove(
 
 
 class _Work(NamedTuple):
-    """A team as it was called, whom a command names, and who is in it."""
+    """A team as the command named it, the people it named, and who is in it."""
 
     api: Api
     called: str
@@ -119,17 +184,17 @@ class _Work(NamedTuple):
     present: Sequence[Person]
 
 
-def _begun(where: Where, team: str, who: list[str] | None, file: str | None) -> _Work:
+def _begun(where: Where, team: str, who: Sequence[str], file: str | None) -> _Work:
     """Looks up what the command and its file name."""
-    words = [*(who or []), *(people.from_file(file) if file else [])]
+    words = [*who, *(from_file(file) if file else [])]
     if not words and file is None:
-        raise Failure("Say whom: usernames, e-mail addresses or ids, or --from FILE.", USAGE)
+        raise Failure("Give usernames, e-mail addresses or ids, or --from FILE.", USAGE)
     api = connect(where)
     organization = api.target.organization_name
     api.announce(f"Team {team} of {organization}")
     found = _team(api, team)
     path = at("organizations", organization, _MEMBERSHIPS, query=_WITH_USERS)
-    named = people.named(words, people.members(api, path))
+    named = people_called(words, people_of(api, path))
     return _Work(api, team, found, named, _members(api, found))
 
 
@@ -141,7 +206,7 @@ def _without(those: Sequence[Person], others: Sequence[Person]) -> list[Person]:
 def _carry_out(
     work: _Work, joining: Sequence[Person], leaving: Sequence[Person], *, yes: bool, as_json: bool
 ) -> None:
-    """Changes who is in the team, and tells of it; whoever leaves is shown and asked about."""
+    """Changes who is in the team, and says so; it shows who leaves, and asks."""
     path = _relation(work.team)
     if leaving:
         for sign, those in (("+", joining), ("-", leaving)):
@@ -153,11 +218,9 @@ def _carry_out(
         work.api.post(path, _linkage(joining))
     if leaving:
         work.api.delete(path, _linkage(leaving))
-    if as_json:
-        changed = {"added": joining, "removed": leaving}
-        print_json({word: [_told(one) for one in those] for word, those in changed.items()})
-        return
-    note(f"Added: {len(joining)}. Removed: {len(leaving)}.")
+    changed = {"added": [*map(_told, joining)], "removed": [*map(_told, leaving)]}
+    said = f"Added: {len(joining)}. Removed: {len(leaving)}."
+    show(changed, (), as_json, said=said)
 
 
 def _team(api: Api, word: str) -> dict[str, Any]:
@@ -173,7 +236,7 @@ def _teams(api: Api) -> list[dict[str, Any]]:
 
 
 def _members(api: Api, team: dict[str, Any]) -> list[Person]:
-    return people.members(api, _relation(team, _WITH_USERS))
+    return people_of(api, _relation(team, _WITH_USERS))
 
 
 def _relation(team: dict[str, Any], query: Mapping[str, str] | None = None) -> str:
@@ -182,16 +245,6 @@ def _relation(team: dict[str, Any], query: Mapping[str, str] | None = None) -> s
 
 def _linkage(those: Sequence[Person]) -> dict[str, Any]:
     return {"data": [{"type": _MEMBERSHIPS, "id": one.membership_id} for one in those]}
-
-
-def _row(team: dict[str, Any]) -> dict[str, Any]:
-    attributes = team["attributes"]
-    return {
-        "name": attributes["name"],
-        "id": team["id"],
-        "members": attributes["users-count"],
-        "visibility": attributes["visibility"],
-    }
 
 
 def _told(one: Person) -> dict[str, Any]:

@@ -1,63 +1,77 @@
-"""`vars list`, `vars get`."""
+"""`vars list`, `get`, `search`, `history`."""
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from itertools import islice, starmap
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+import click
 import msgspec
-import typer
 
-from teamvars.cli.client.api import Api, connect
-from teamvars.cli.client.held import Held, all_held, category_of, held, is_for_several
-from teamvars.cli.client.options import AsJson, CategoryWord, Key, placed
-from teamvars.cli.client.place import Where
-from teamvars.cli.client.printing import say_text
-from teamvars.cli.client.tables import SENSITIVE, in_full
-from teamvars.cli.exits import INVALID, NOT_FOUND, USAGE
-from teamvars.cli.failures import Failure
-from teamvars.cli.lazy import named
-from teamvars.cli.output import note, print_json, say_rows
+from teamvars.cli import named
+from teamvars.cli.client.api import Api, at, connect
+from teamvars.cli.client.api.targets import WORKSPACE_FLAG, Where
+from teamvars.cli.client.changes import SENSITIVE, in_full
+from teamvars.cli.client.contents import (
+    Contents,
+    Workspace,
+    all_contents,
+    category_of,
+    contents_of,
+    is_for_several,
+    shown_in,
+    workspaces_for,
+)
+from teamvars.cli.client.options import category_option, key_argument, offered, placed
+from teamvars.cli.exits import INVALID, NOT_FOUND, USAGE, Failure
+from teamvars.cli.options import json_option
+from teamvars.cli.output import note, say_text, show
 from teamvars.domain.names import escaped
-from teamvars.domain.variables import Category, Variable
+from teamvars.domain.variables import Variable
+from teamvars.kernel.variables import Category
+
+_JSON = msgspec.json.Encoder(decimal_format="number")
+_PAGE = "100"
 
 
+@click.command()
+@category_option
+@json_option
 @placed("organization", "workspace")
-def list_(where: Where, category: CategoryWord = None, as_json: AsJson = False) -> None:
+def list_(where: Where, category: str | None, as_json: bool) -> None:
     """List the variables of a workspace.
 
-    -w 'prod-*' or -w eu,us means each that matches.
+    -w 'prod-*' or -w eu,us means every workspace that matches.
 
     Example: teamvars vars list --workspace network
     """
     api = connect(where)
-    founds, wanted = all_held(api), category_of(category)
+    founds, wanted = all_contents(api), category_of(category)
     pairs = [
         (found, one)
         for found in founds
         for one in found.variables
         if wanted in (None, one.category)
     ]
-    if as_json:
-        print_json([_attributes(*pair) for pair in pairs])
-    elif pairs:
-        say_rows([_row(*pair)[0 if is_for_several(api) else 1 :] for pair in pairs])
-    else:
-        names = ", ".join(found.name for found in founds)
-        note(f"{names} has no variables yet. Make one: teamvars vars set KEY=VALUE")
+    names = ", ".join(found.name for found in founds)
+    said = f"{names} has no variables yet. Make one: teamvars vars set KEY=VALUE"
+    rows = shown_in(api, starmap(_row, pairs))
+    show([*starmap(_attributes, pairs)], rows, as_json, said=None if pairs else said)
 
 
+@click.command()
+@key_argument
+@category_option
+@click.option("--plain", is_flag=True, help="Only the value, byte for byte.")
+@click.option("--evaluated", is_flag=True, help="The evaluated value, as JSON.")
+@json_option
 @placed("organization", "workspace")
 def get(
-    where: Where,
-    key: Key,
-    category: CategoryWord = None,
-    plain: Annotated[bool, typer.Option("--plain", help="The value alone, byte for byte.")] = False,
-    evaluated: Annotated[
-        bool, typer.Option("--evaluated", help="What the value comes to, as JSON.")
-    ] = False,
-    as_json: AsJson = False,
+    where: Where, key: str, category: str | None, plain: bool, evaluated: bool, as_json: bool
 ) -> None:
     """Show a variable.
 
-    -w 'prod-*' or -w eu,us means each that matches and has it.
+    -w 'prod-*' or -w eu,us means every workspace that matches and has it.
 
     Example: teamvars vars get LOG_LEVEL --plain
     """
@@ -69,31 +83,27 @@ def get(
             raise Failure("--plain and --evaluated show one value, of one workspace.", USAGE)
         _get_all(api, key, category_of(category), as_json=as_json)
         return
-    found = held(api)
+    found = contents_of(api)
     variable = found.one(key, category_of(category))
     if plain:
         say_text(_value(variable))
     elif evaluated:
-        # Only here: what evaluates code takes a while to load.
-        say_text(named("teamvars.cli.client.evaluating:evaluated")(variable, _value(variable)))
-    elif as_json:
-        print_json(_attributes(found, variable))
+        say_text(_evaluated(variable, _value(variable)))
     else:
-        say_rows([(name, _told(value)) for name, value in _shown(found, variable)])
+        attributes = _attributes(found, variable)
+        rows = ((name, _told(value)) for name, value in attributes.items() if value != "")
+        show(attributes, rows, as_json)
 
 
 def _get_all(api: Api, key: str, category: Category | None, *, as_json: bool) -> None:
     """Shows the variable of each workspace; says which have none, and fails where none has."""
-    founds = all_held(api)
+    founds = all_contents(api)
     having = [found for found in founds if found.has(key, category)]
     for found in founds:
         if found not in having:
             note(f"{found.name} has no variable {escaped(key)}.")
     pairs = [(found, found.one(key, category)) for found in having]
-    if as_json:
-        print_json([_attributes(*pair) for pair in pairs])
-    elif pairs:
-        say_rows([_row(*pair) for pair in pairs])
+    show([*starmap(_attributes, pairs)], starmap(_row, pairs), as_json)
     if not pairs:
         raise Failure(f"None of these has a variable {key}.", NOT_FOUND)
 
@@ -105,7 +115,7 @@ def _value(variable: Variable) -> str:
     return variable.value
 
 
-def _attributes(found: Held, variable: Variable) -> dict[str, Any]:
+def _attributes(found: Contents, variable: Variable) -> dict[str, Any]:
     return {
         "workspace": found.name,
         "key": variable.key,
@@ -119,7 +129,7 @@ def _attributes(found: Held, variable: Variable) -> dict[str, Any]:
     }
 
 
-def _row(found: Held, variable: Variable) -> tuple[str, ...]:
+def _row(found: Contents, variable: Variable) -> tuple[str, ...]:
     """The workspace first."""
     hcl = "hcl" if variable.hcl else ""
     about = escaped(variable.description)
@@ -127,11 +137,146 @@ def _row(found: Held, variable: Variable) -> tuple[str, ...]:
     return found.name, escaped(variable.key), word, hcl, in_full(variable.value), about
 
 
-def _shown(found: Held, variable: Variable) -> list[tuple[str, Any]]:
-    return [(name, value) for name, value in _attributes(found, variable).items() if value != ""]
-
-
 def _told(value: Any) -> str:
     if value is None:
         return SENSITIVE
     return escaped(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _evaluated(variable: Variable, value: str) -> str:
+    """The value as a line of JSON: a text, or what code comes to. Fails at the place at fault."""
+    if not variable.hcl or variable.category is Category.ENV:
+        return _line(value)
+    try:
+        # Only here: what evaluates code takes a while to load.
+        return _line(named("teamvars.hcl:evaluate")(value))
+    except named("teamvars.hcl:HclError") as error:
+        about, *excerpt = str(error).split("\n")
+        lines = [f"{variable.key} has no value by itself: {about}", *map(escaped, excerpt)]
+        raise Failure("\n".join(lines), INVALID) from None
+
+
+def _line(value: object) -> str:
+    return f"{_JSON.encode(value).decode()}\n"
+
+
+@click.command()
+@click.argument(
+    "key", required=False, metavar="[KEY]", help="A key, or the beginning of keys: DB_*."
+)
+@category_option
+@click.option(
+    "--sensitive/--readable", default=None, help="Only sensitive variables, or only others."
+)
+@click.option("--values", is_flag=True, help="Show values as well.")
+@click.option("--limit", type=click.IntRange(min=1), default=500, help="At most this many.")
+@json_option
+@placed("organization", "workspace")
+def search(
+    where: Where,
+    key: str | None,
+    category: str | None,
+    sensitive: bool | None,
+    values: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Find variables in all workspaces you may read. It never searches values.
+
+    Example: teamvars vars search 'LOG_*'
+    """
+    api = connect(where)
+    filters = {"filter[key]": key, "filter[category]": category}
+    if sensitive is not None:
+        filters["filter[sensitive]"] = str(sensitive).lower()
+    workspace = api.target.workspace
+    if workspace is not None and workspace.origin == WORKSPACE_FLAG:
+        filters["filter[workspace]"] = workspace.value
+    fields = f"key,category,hcl,sensitive,workspace-name{',value' if values else ''}"
+    query = {name: text for name, text in filters.items() if text is not None}
+    found = list(islice(_found(api, {**query, "fields[vars]": fields}), limit + 1))
+    said = None if found else "Nothing like that is in a workspace you may read."
+    show(found[:limit], map(_found_row, found[:limit]), as_json, said=said)
+    if len(found) > limit:
+        note(f"There are more than {limit} (--limit).")
+
+
+def _found(api: Api, query: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """The attributes of what is found, page by page; a page may be empty before the last."""
+    cursor: str | None = None
+    while True:
+        after = {} if cursor is None else {"page[after]": cursor}
+        path = at(
+            "organizations",
+            api.target.organization_name,
+            "vars",
+            query={**query, "page[size]": _PAGE, **after},
+        )
+        document = api.get(path).document
+        for one in document["data"]:
+            yield {**one["attributes"], "id": one["id"]}
+        following = document["links"]["next"]
+        if following is None:
+            return
+        # Of the link the cursor alone is taken: no answer leads to another path.
+        cursor = parse_qs(urlsplit(following).query)["page[after]"][0]
+
+
+def _found_row(one: dict[str, Any]) -> tuple[str, ...]:
+    kinds = [name for name in ("hcl", "sensitive") if one[name]]
+    value = in_full(one["value"]) if "value" in one and not one["sensitive"] else ""
+    return escaped(one["key"]), one["workspace-name"], one["category"], " ".join(kinds), value
+
+
+@click.command()
+@click.argument(
+    "key", help="The present or former key of the variable.", shell_complete=offered("key")
+)
+@click.option("--limit", type=click.IntRange(min=1), default=30, help="At most this many changes.")
+@json_option
+@placed("organization", "workspace")
+def history(where: Where, key: str, limit: int, as_json: bool) -> None:
+    """Show who changed a variable, newest first. It may be deleted; no value is shown.
+
+    -w 'prod-*' or -w eu,us means every workspace that matches.
+
+    Example: teamvars vars history LOG_LEVEL
+    """
+    api = connect(where)
+    found = [one for each in workspaces_for(api) for one in islice(_events(api, each, key), limit)]
+    # Of one workspace they come in the right order, which their times alone would not tell.
+    if is_for_several(api):
+        found.sort(key=lambda event: str(event["created-at"]), reverse=True)
+    rows = ((event["workspace"], *_event_row(event)) for event in found[:limit])
+    said = None if found else f"There are no changes of a variable {key} there."
+    show(found[:limit], shown_in(api, rows), as_json, said=said)
+
+
+def _events(api: Api, workspace: Workspace, key: str) -> Iterator[dict[str, Any]]:
+    """The attributes of what happened to it in a workspace, and its name; newest first."""
+    path = at("workspaces", workspace.id, "audit-events", query={"filter[key]": key})
+    for one in api.pages(path):
+        yield {"workspace": workspace.name, **one["attributes"]}
+
+
+def _event_row(event: dict[str, Any]) -> tuple[str, ...]:
+    """When, who, what, and of an update what is another."""
+    when = event["created-at"][:19].replace("T", " ")
+    what = event["action"].rpartition(".")[2]
+    category = event["details"].get("category", "")
+    token = event["token-description"]
+    through = f"({escaped(token)})" if token else ""
+    return when, _who(event), what, category, _changed(event), through
+
+
+def _who(event: dict[str, Any]) -> str:
+    """The actor's name; where none is told, their kind and id."""
+    name = event["actor-name"]
+    return escaped(name or f"{event['actor']['type']} {event['actor']['id']}")
+
+
+def _changed(event: dict[str, Any]) -> str:
+    words = [str(name) for name in event["changed"]]
+    if isinstance(was := event["details"].get("from"), str):
+        words.append(f"was {was}")
+    return escaped(", ".join(words))

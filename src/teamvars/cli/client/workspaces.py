@@ -1,32 +1,40 @@
-"""`workspace list`, `workspace access`."""
+"""`workspace list`, `workspace access`, and `link`: which of them a folder is for."""
 
+from pathlib import Path
 from typing import Any
 
-from teamvars.cli.client import reading
-from teamvars.cli.client.api import at, connect
-from teamvars.cli.client.options import AsJson, placed
-from teamvars.cli.client.place import Where
-from teamvars.cli.client.tables import number
-from teamvars.cli.output import note, print_json, say_rows
+import click
+
+from teamvars.cli import asking, output
+from teamvars.cli.client.api import at, connect, links, targets, told
+from teamvars.cli.client.api.links import Link
+from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.changes import number
+from teamvars.cli.client.options import placed, yes_option
+from teamvars.cli.exits import UNAUTHENTICATED, USAGE, Failure
+from teamvars.cli.options import json_option
+from teamvars.cli.output import note, show
+
+_SHOWN = {"name": "name", "id": "id", "variables": "variables-count", "locked": "locked"}
 
 
+@click.command()
+@json_option
 @placed("organization")
-def list_(where: Where, as_json: AsJson = False) -> None:
+def list_(where: Where, as_json: bool) -> None:
     """List the workspaces you see.
 
     Example: teamvars workspace list
     """
-    found = reading.workspaces(connect(where))
-    if as_json:
-        print_json([_workspace(one) for one in found])
-    elif found:
-        say_rows([_row(_workspace(one)) for one in found])
-    else:
-        note("You see no workspaces there: a team of yours needs access first.")
+    rows = [told(one, _SHOWN) for one in connect(where).workspaces()]
+    said = "You see no workspaces there: a team of yours needs access first."
+    show(rows, map(_row, rows), as_json, said=None if rows else said)
 
 
+@click.command()
+@json_option
 @placed("organization", "workspace")
-def access(where: Where, as_json: AsJson = False) -> None:
+def access(where: Where, as_json: bool) -> None:
     """Show who may read and write the variables.
 
     It is for owners of the organization.
@@ -34,21 +42,9 @@ def access(where: Where, as_json: AsJson = False) -> None:
     Example: teamvars workspace access --workspace network
     """
     api = connect(where)
-    found = list(api.pages(at("workspaces", reading.workspace(api)["id"], "access")))
-    if as_json:
-        print_json([{"id": one["id"], **one["attributes"]} for one in found])
-        return
-    say_rows([_holder(one["attributes"]) for one in found])
-
-
-def _workspace(resource: dict[str, Any]) -> dict[str, Any]:
-    attributes = resource["attributes"]
-    return {
-        "name": attributes["name"],
-        "id": resource["id"],
-        "variables": attributes["variables-count"],
-        "locked": attributes["locked"],
-    }
+    found = list(api.pages(at("workspaces", api.workspace()["id"], "access")))
+    rows = [{"id": one["id"], **one["attributes"]} for one in found]
+    show(rows, map(_holder, rows), as_json)
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
@@ -59,3 +55,81 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 def _holder(attributes: dict[str, Any]) -> tuple[str, ...]:
     through = ", ".join(f"{way['team']} ({way['access']})" for way in attributes["through"])
     return attributes["access"], attributes["kind"], attributes["name"], through
+
+
+@click.command()
+@click.option("--show", is_flag=True, help="Show the link.")
+@click.option("--trust", is_flag=True, help="Show the link, and approve it.")
+@click.option("--remove", is_flag=True, help="Remove the link.")
+@yes_option
+@json_option
+@placed("organization", "workspace")
+def link(where: Where, show: bool, trust: bool, remove: bool, yes: bool, as_json: bool) -> None:
+    """Choose the workspace for this folder and those below it.
+
+    It is written into .teamvars/link.toml, which holds no secret and may be committed. A link that
+    somebody else made or changed counts for nothing until you approve it with --trust.
+
+    Example: teamvars link --organization acme --workspace network
+    """
+    if sum((show, trust, remove)) > 1:
+        raise Failure("Give one of --show, --trust and --remove.", USAGE)
+    if not (show or trust or remove):
+        _say(_made(where), as_json)
+        return
+    found = links.find()
+    if found is None:
+        raise Failure("There is no link in this folder or above it. To make one: teamvars link")
+    _say(found, as_json)
+    if trust:
+        asking.confirm("Approve it?", yes=yes)
+        links.trust(found)
+        note(f"Approved: {found.path}.")
+    elif remove:
+        asking.confirm("Remove it?", yes=yes)
+        links.remove(found)
+        note(f"Removed: {found.path}.")
+
+
+def _say(found: Link, as_json: bool) -> None:
+    path, words = str(found.path), found.words
+    trusted = "yes" if found.is_trusted else "no: it is ignored"
+    output.show(
+        {"path": path, "trusted": found.is_trusted, **words},
+        [("path", path), *words.items(), ("approved", trusted)],
+        as_json,
+    )
+
+
+def _made(where: Where) -> Link:
+    """A link of what the flags say; what they leave open is looked up, and chosen where needed."""
+    folder = Path.cwd()
+    try:
+        # Not by the link there is: it may be anybody's, and is about to be another.
+        api = connect(where, use_link=False)
+    except Failure as failure:
+        said = targets.said_address(where)
+        if failure.code != UNAUTHENTICATED or said is None or where.organization is None:
+            raise
+        note(f"You are not logged in to {said[0]}, so this is not checked.")
+        return _written(folder, str(said[0]), where)
+    if where.organization is None:
+        named = api.target.organization
+        names = [named.value] if named else api.organizations()
+        chosen = asking.choose("organization", names, "--organization")
+        where = where._replace(organization=chosen)
+        api = connect(where, use_link=False)
+    if api.target.workspace is not None:
+        where = where._replace(workspace=api.workspace()["attributes"]["name"])
+    elif asking.is_terminal():
+        names = [one["attributes"]["name"] for one in api.workspaces()]
+        where = where._replace(workspace=asking.choose("workspace", names, "--workspace"))
+    else:
+        note("It names no workspace yet. To name one: teamvars link --workspace NAME")
+    return _written(folder, str(api.target.address), where)
+
+
+def _written(folder: Path, address: str, where: Where) -> Link:
+    words = {"address": address, "organization": where.organization, "workspace": where.workspace}
+    note(f"Link of {folder}")
+    return links.write(folder, {name: value for name, value in words.items() if value is not None})

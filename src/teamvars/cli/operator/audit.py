@@ -1,82 +1,70 @@
 """`audit list` and `export`."""
 
 import asyncio
+import json
 import re
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Annotated
 
-import typer
+import click
 
 from teamvars import wiring
-from teamvars.cli.exits import ERROR, USAGE
-from teamvars.cli.operator.audit_entries import names_in, print_entry, print_table
+from teamvars.cli.exits import ERROR, USAGE, Failure
 from teamvars.cli.operator.context import run
-from teamvars.cli.output import fail, note
+from teamvars.cli.output import aligned, note, say
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditEntry, AuditQuery, Position
-from teamvars.domain.names import is_safe
-from teamvars.domain.times import microseconds
+from teamvars.domain.audit_names import AuditNames
+from teamvars.domain.names import escaped, is_safe
+from teamvars.domain.times import microseconds, moment
 
 FOLLOW_SECONDS = 1.0
 _CURSOR = re.compile(r"(-?[0-9]{1,19})/(.+)/([0-9]{1,19})")
 _MOST = 2**63 - 1  # what a column holds
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION = re.compile(r"([0-9]{1,6})([wdhms])")
+_HEADINGS = ("TIME", "ACTOR", "ADDRESS", "ACTION", "STREAM", "SUBJECT", "CHANGED")
+_UNKNOWN = "?"
+"""Stands for what somebody has touched so that it cannot be shown."""
 
 
+@click.command()
+@click.option(
+    "--limit", type=click.IntRange(min=1, max=10_000), default=50, help="How many entries."
+)
+@click.option("--actor", help="Only by this user, organization, ORG/TEAM, id or operator:ACCOUNT.")
+@click.option("--action", help="Such as variable.create.")
+@click.option("--request", help="Only of the request with this X-Request-Id, as in the log.")
+@click.option("--subject", help="Only to things with this name, key or id.")
+@click.option("--workspace", help="In or to this ORG/WORKSPACE.")
+@click.option("--team", help="In or to this ORG/TEAM.")
+@click.option("--organization", help="In or to this organization and everything in it.")
+@click.option("--stream", help="Only of the stream with this id.")
+@click.option("--since", help="Since then: 2d, 12h, 30m, or 2030-12-31T23:00Z.")
+@click.option("--until", help="Before then, written as --since.")
+@click.option("--before", help="The cursor of the last entry seen.")
+@click.option("--json", "as_json", is_flag=True, help="Print lines of JSON on a terminal too.")
 def list_(
-    context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many entries.")] = 50,
-    actor: Annotated[
-        str | None,
-        typer.Option(help="By this user, organization, ORG/TEAM, id or operator:ACCOUNT alone."),
-    ] = None,
-    action: Annotated[str | None, typer.Option(help="Such as variable.create.")] = None,
-    request: Annotated[
-        str | None,
-        typer.Option(help="Only of the request with this X-Request-Id, as in the log."),
-    ] = None,
-    subject: Annotated[
-        str | None, typer.Option(help="To what has this name, key or id alone.")
-    ] = None,
-    workspace: Annotated[str | None, typer.Option(help="In or to this ORG/WORKSPACE.")] = None,
-    team: Annotated[str | None, typer.Option(help="In or to this ORG/TEAM.")] = None,
-    organization: Annotated[
-        str | None, typer.Option(help="In or to this organization and all that is in it.")
-    ] = None,
-    stream: Annotated[str | None, typer.Option(help="Of the stream with this id alone.")] = None,
-    since: Annotated[
-        str | None, typer.Option(help="From then on: 2d, 12h, 30m, or 2030-12-31T23:00Z.")
-    ] = None,
-    until: Annotated[str | None, typer.Option(help="Before then, written as --since.")] = None,
-    before: Annotated[str | None, typer.Option(help="The cursor of the last entry seen.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print lines of JSON on a terminal too.")
-    ] = False,
+    limit: int,
+    since: str | None,
+    until: str | None,
+    before: str | None,
+    as_json: bool,
+    **texts: str | None,
 ) -> None:
     """Show the newest entries: a table on a terminal, else one JSON object a line."""
-    texts = {
-        "actor": actor,
-        "action": action,
-        "request": request,
-        "subject": subject,
-        "workspace": workspace,
-        "team": team,
-        "organization": organization,
-        "stream": stream,
-    }
     for name, text in texts.items():
         if text is not None and not is_safe(text):
-            fail(f"--{name} has a character that does something instead of being seen.", USAGE)
+            raise Failure(f"--{name} has an invisible control character.", USAGE)
     query = AuditQuery(
         **texts,
         since=_moment("--since", since),
         until=_moment("--until", until),
         before=None if before is None else _position(before),
     )
-    found, names = run(context, lambda services, _: services.audit.find(limit, query))
+    found, names = run(lambda services, _: services.audit.find(limit, query))
     if as_json or not sys.stdout.isatty():
         shown = [
             print_entry(entry, names=names_in(entry, names), cursor=_cursor(entry))
@@ -86,15 +74,14 @@ def list_(
     else:
         is_whole = print_table(found, names)
         if len(found) == limit:
-            note(f"There may be older ones: --before {_cursor(found[-1])}")
+            note(f"For older entries: --before {_cursor(found[-1])}")
     if not is_whole:
-        raise typer.Exit(ERROR)
+        sys.exit(ERROR)
 
 
-def export(
-    context: typer.Context,
-    follow: Annotated[bool, typer.Option(help="Go on with new entries until Ctrl-C.")] = False,
-) -> None:
+@click.command()
+@click.option("--follow/--no-follow", help="Continue with new entries until Ctrl-C.")
+def export(follow: bool) -> None:
     """Print all entries, one JSON object a line, oldest first within each stream."""
 
     touched = 0
@@ -111,9 +98,9 @@ def export(
             await asyncio.sleep(FOLLOW_SECONDS)
 
     with suppress(KeyboardInterrupt):
-        run(context, work)
+        run(work)
     if touched:
-        raise typer.Exit(ERROR)
+        sys.exit(ERROR)
 
 
 def _cursor(entry: AuditEntry) -> str:
@@ -129,11 +116,98 @@ def _moment(option: str, said: str | None) -> int | None:
     try:
         return microseconds(datetime.fromisoformat(said))
     except ValueError:
-        fail(f"{option} is a duration such as 2d, 12h or 30m, or a time of ISO 8601.", USAGE)
+        raise Failure(
+            f"{option} is a duration such as 2d, 12h or 30m, or a time of ISO 8601.", USAGE
+        ) from None
 
 
 def _position(cursor: str) -> Position:
     found = _CURSOR.fullmatch(cursor)
     if not found or max(abs(int(found[1])), int(found[3])) > _MOST or not is_safe(cursor):
-        fail("--before is the cursor of an entry that 'audit list' printed.", USAGE)
+        raise Failure("--before is the cursor of an entry that 'audit list' printed.", USAGE)
     return Position(int(found[1]), found[2], int(found[3]))
+
+
+def print_entry(entry: AuditEntry, **more: object) -> bool:
+    """Prints an entry, and whatever of it can be shown when somebody has touched its row.
+
+    Such a row is named on stderr, what cannot be shown is null, and what stands there instead is
+    under `touched`. Returns whether the entry is whole.
+    """
+    faulty = entry.faulty()
+    shown = entry._asdict() | dict.fromkeys(faulty)
+    fields = {
+        "at": _time(entry),
+        "stream": shown["stream_id"],
+        "sequence": shown["sequence"],
+        "actor": {"type": shown["actor_kind"], "id": shown["actor_id"]},
+        "token": shown["token_id"],
+        "request": shown["request_id"],
+        "address": shown["address"],
+        "action": shown["action"],
+        "subject": {"type": shown["subject_type"], "id": shown["subject_id"]},
+        "details": entry.read_details(),
+        **more,
+    }
+    if faulty:
+        fields["touched"] = {name: getattr(entry, name) for name in faulty}
+    say(as_line(fields))
+    return _note(entry, faulty)
+
+
+def names_in(entry: AuditEntry, names: AuditNames) -> dict[str, str | None]:
+    """What the ids of an entry stand for; no part of what is authenticated."""
+    return {
+        "actor": names.of_actor(entry),
+        "stream": names.of_stream(entry),
+        "subject": names.of_subject(entry),
+    }
+
+
+def print_table(entries: Iterable[AuditEntry], names: AuditNames) -> bool:
+    """Prints entries below one another, an id where there is no name. Returns as `print_entry`."""
+    rows: list[tuple[str, ...]] = [_HEADINGS]
+    is_whole = True
+    for entry in entries:
+        is_whole &= _note(entry, entry.faulty())
+        rows.append(_row(entry, names))
+    for line in aligned(rows):
+        say(line)
+    return is_whole
+
+
+def as_line(fields: Mapping[str, object]) -> str:
+    """A line of JSON; bytes are hexadecimal."""
+    return json.dumps(fields, ensure_ascii=False, default=bytes.hex)
+
+
+def _row(entry: AuditEntry, names: AuditNames) -> tuple[str, ...]:
+    named = names_in(entry, names)
+    changed = (entry.read_details() or {}).get("changed", ())
+    return tuple(
+        escaped(cell) if isinstance(cell, str) else _UNKNOWN
+        for cell in (
+            _time(entry),
+            f"{entry.actor_kind} {named['actor'] or entry.actor_id}",
+            "" if entry.address is None else entry.address,
+            entry.action,
+            named["stream"] or entry.stream_id,
+            f"{entry.subject_type} {named['subject'] or entry.subject_id}",
+            ", ".join(map(str, changed)) if isinstance(changed, Sequence) else None,
+        )
+    )
+
+
+def _time(entry: AuditEntry) -> str | None:
+    at = moment(entry.at)
+    return None if at is None else at.isoformat()
+
+
+def _note(entry: AuditEntry, faulty: Sequence[str]) -> bool:
+    """Names a row that somebody has touched. Returns whether it is whole."""
+    if faulty:
+        note(
+            f"teamvars: entry {entry.sequence} of stream {entry.stream_id} was touched: "
+            f"{', '.join(faulty)}"
+        )
+    return not faulty

@@ -2,15 +2,15 @@
 
 import json
 import re
+import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from teamvars.cli.exits import DIFFERENCES, ERROR, USAGE
-from teamvars.cli.operator.audit_entries import as_line
+from teamvars.cli.exits import DIFFERENCES, ERROR, USAGE, Failure
+from teamvars.cli.operator.audit import as_line
 from teamvars.cli.operator.context import run
-from teamvars.cli.output import fail, note, say
+from teamvars.cli.output import note, say
 from teamvars.domain.audit import Break, Head
 from teamvars.domain.audit_acceptances import MAX_REASON_CHARACTERS, Acceptance
 from teamvars.domain.names import is_safe
@@ -19,69 +19,66 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 _PLACE = re.compile(r"(.+):([0-9]{1,19})")
 
 
-def verify(
-    context: typer.Context,
-    heads: Annotated[
-        Path | None, typer.Option(help="What 'audit head' printed once, kept elsewhere.")
-    ] = None,
-    accepted: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="STREAM:SEQUENCE", help="Pass what 'audit accept' accepted there; repeatable."
-        ),
-    ] = None,
-) -> None:
-    """Prove that nobody has touched the trail; exit with 3 when somebody has."""
+@click.command()
+@click.option("--heads", type=Path, help="A file with the output of 'audit head', kept elsewhere.")
+@click.option(
+    "--accepted",
+    multiple=True,
+    metavar="STREAM:SEQUENCE",
+    help="Pass over what 'audit accept' accepted there; repeatable.",
+)
+def verify(heads: Path | None, accepted: tuple[str, ...]) -> None:
+    """Prove that nobody has altered the trail; exit with 3 if somebody has."""
     kept = [] if heads is None else _read_heads(heads)
-    passed = {_place(text) for text in accepted or ()}
-    checked, breaks = run(context, lambda services, _: services.audit.verify(kept, passed))
+    passed = {_place(text) for text in accepted}
+    checked, breaks = run(lambda services, _: services.audit.verify(kept, passed))
     for found in breaks:
         _tell(found)
     if not breaks:
-        note(f"{checked} streams hold.")
+        note(f"{checked} streams verify.")
     if heads is None:
         note(
-            "Without --heads nobody can tell whether a stream, or the whole database, was put back "
-            "to an earlier state of its own."
+            "Without --heads this cannot tell whether a stream, or the whole database, was put "
+            "back to an earlier state."
         )
     if breaks:
-        raise typer.Exit(DIFFERENCES)
+        sys.exit(DIFFERENCES)
 
 
-def accept(
-    context: typer.Context,
-    stream: Annotated[str, typer.Argument(help="A stream that 'audit verify' has named.")],
-    found: Annotated[
-        str, typer.Option(metavar="DIGEST", help="The digest that 'audit verify' found.")
-    ],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; the trail records it.")],
-) -> None:
-    """Let a stream that does not hold go on from what was found of it."""
+@click.command()
+@click.argument("stream", help="A stream that 'audit verify' named.")
+@click.option(
+    "--found", required=True, metavar="DIGEST", help="The digest that 'audit verify' printed."
+)
+@click.option("--reason", required=True, metavar="TEXT", help="Why; the trail records it.")
+def accept(stream: str, found: str, reason: str) -> None:
+    """Let a stream go on although somebody has altered it, from what was found."""
     if not _DIGEST.fullmatch(found):
-        fail("--found is the digest of 64 characters that 'audit verify' prints.", USAGE)
+        raise Failure("--found is the digest of 64 characters that 'audit verify' prints.", USAGE)
     if not (0 < len(reason) <= MAX_REASON_CHARACTERS and is_safe(reason)):
-        fail(f"--reason is a line of at most {MAX_REASON_CHARACTERS} characters.", USAGE)
+        raise Failure(f"--reason is a line of at most {MAX_REASON_CHARACTERS} characters.", USAGE)
     if not is_safe(stream):
-        fail("STREAM has a control or format character.", USAGE)
+        raise Failure("STREAM has a control or format character.", USAGE)
     wanted = Acceptance(stream, 0, found, "", reason)
-    made = run(context, lambda services, caller: services.audit.accept(caller, wanted))
+    made = run(lambda services, caller: services.audit.accept(caller, wanted))
     say(f"{made.stream_id}:{made.sequence}")
     note(
-        "Accepted. 'audit verify' compares what was found with that digest from now on, and exits "
-        f"with 3 unless it is told --accepted {made.stream_id}:{made.sequence}."
+        "Accepted. 'audit verify' compares it with that digest from now on, and exits with 3 "
+        f"unless you give --accepted {made.stream_id}:{made.sequence}."
     )
 
 
-def head(context: typer.Context) -> None:
-    """Print where each stream stands, one JSON object a line, to be kept elsewhere."""
+@click.command()
+def head() -> None:
+    """Print the head of each stream, one JSON object a line, to be kept elsewhere."""
     all_hold = True
-    for one, holds in run(context, lambda services, _: services.audit.heads()):
+    for one, holds in run(lambda services, _: services.audit.heads()):
         say(as_line({"stream": one.stream_id, "sequence": one.sequence, "link": one.link}))
         if not holds:
-            note(f"teamvars: stream {one.stream_id} does not hold; see 'teamvars audit verify'.")
+            note(f"teamvars: stream {one.stream_id} does not verify; see 'teamvars audit verify'.")
             all_hold = False
     if not all_hold:
-        raise typer.Exit(ERROR)
+        sys.exit(ERROR)
 
 
 def _tell(found: Break) -> None:
@@ -93,7 +90,7 @@ def _tell(found: Break) -> None:
 def _place(text: str) -> tuple[str, int]:
     found = _PLACE.fullmatch(text)
     if found is None:
-        fail("--accepted is STREAM:SEQUENCE, as 'audit accept' has printed it.", USAGE)
+        raise Failure("--accepted is STREAM:SEQUENCE, as 'audit accept' printed it.", USAGE)
     return found[1], int(found[2])
 
 
@@ -109,6 +106,6 @@ def _read_heads(path: Path) -> list[Head]:
         lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         return [_head(line["stream"], line["sequence"], line["link"]) for line in lines]
     except OSError as error:
-        fail(f"{path}: {error.strerror}")
+        raise Failure(f"{path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        fail(f"{path} is not what 'audit head' prints.", USAGE)
+        raise Failure(f"{path} is not what 'audit head' prints.", USAGE) from None

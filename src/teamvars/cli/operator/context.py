@@ -1,30 +1,30 @@
-"""What every operator command needs: settings, services, and clear ends."""
+"""What every operator command needs: settings, services, closed files, and clear ends."""
 
 import asyncio
 import getpass
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-import typer
+import click
 
 from teamvars import logs, settings, wiring
-from teamvars.cli.exits import CONFLICT, ERROR, INVALID, NOT_FOUND, UNAUTHENTICATED, USAGE
-from teamvars.cli.flags import Flags
+from teamvars.cli.exits import CONFLICT, ERROR, INVALID, NOT_FOUND, UNAUTHENTICATED, USAGE, Failure
 from teamvars.cli.operator import marking
-from teamvars.cli.output import fail, note
+from teamvars.cli.output import note
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.security import keyring
 from teamvars.security.keyring import KeyringError
-from teamvars.security.permissions import ExposedFiles
+from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, look
 from teamvars.services.installation import NotReady
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.database import StorageMisconfigured
-from teamvars.storage.engines import UnknownEngine, database_for, described
+from teamvars.storage.engines import UnknownEngine, database_for, described, is_sqlite
 from teamvars.storage.outages import reason
 
 _EXITS = {
@@ -39,31 +39,29 @@ PROBLEMS = (ExposedFiles, KeyringError, NotReady, StorageMisconfigured, UnknownE
 T = TypeVar("T")
 
 
-def load_settings(context: typer.Context, **flags: object) -> Settings:
+def load_settings(**flags: object) -> Settings:
     """The settings with this command's flags. Ends the command when they are wrong.
 
     From here on, what it makes is 0700 or 0600, whatever umask it was started with.
     """
     os.umask(0o077)
-    given: Flags = context.obj
-    if given.database_url is not None and _holds_password(given.database_url):
-        fail("A command line is no place for a password: use TEAMVARS_DATABASE_URL.", USAGE)
+    given: dict[str, Any] = click.get_current_context().obj
+    if given["database_url"] is not None and _holds_password(given["database_url"]):
+        raise Failure("Never put a password on a command line: use TEAMVARS_DATABASE_URL.", USAGE)
     try:
-        config = settings.load(**given._asdict(), **flags)
+        config = settings.load(**given, **flags)
     except SettingsError as error:
-        fail(str(error), USAGE)
+        raise Failure(str(error), USAGE) from None
     logs.configure(config.log_format, config.log_level)
     return config
 
 
-def run(
-    context: typer.Context, body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]
-) -> T:
+def run(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> T:
     """Runs the function on a store that is ready to be served, as the operator.
 
     Says on stderr which store that is: client commands beside it speak to another, perhaps.
     """
-    config = load_settings(context)
+    config = load_settings()
     note(f"Store: {described(config.url)}")
 
     async def with_services() -> T:
@@ -85,11 +83,13 @@ def finish(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except Refusal as refusal:
-        fail(explanation(refusal), _EXITS.get(refusal.kind, ERROR))
+        raise Failure(explanation(refusal), _EXITS.get(refusal.kind, ERROR)) from None
     except PROBLEMS as problem:
-        fail(str(problem))
+        raise Failure(str(problem)) from None
     except OSError as error:
-        fail(f"{error.filename or 'This host'}: {error.strerror or type(error).__name__}.")
+        raise Failure(
+            f"{error.filename or 'This host'}: {error.strerror or type(error).__name__}."
+        ) from None
 
 
 def operator() -> Caller:
@@ -119,3 +119,37 @@ def _holds_password(url: str) -> bool:
     except ValueError:
         return False  # and no URL: the settings say so
     return bool(parts.password) or "password" in parse_qs(parts.query)
+
+
+def exposures(config: Settings) -> list[Exposure]:
+    """Every way in for somebody else, to what is there already."""
+    # Several spellings of a path are one file, and the last says what it is most of all.
+    once = {path.resolve(): (purpose, path) for purpose, path in _files(config)}
+    return [exposure for purpose, path in once.values() for exposure in look(purpose, path)]
+
+
+def require_closed(config: Settings) -> None:
+    """Raises ExposedFiles, with all of them, where others can do more than they may."""
+    refused = [exposure.text for exposure in exposures(config) if exposure.is_refused]
+    if refused:
+        raise ExposedFiles("\n".join(refused))
+
+
+def database_file(config: Settings) -> Path:
+    """The file of a SQLite store, which a link may lead to; SQLite puts its others beside it."""
+    return Path(config.url.removeprefix("sqlite:///")).resolve()
+
+
+def _files(config: Settings) -> Iterator[tuple[Purpose, Path]]:
+    keyring = config.keyring_path
+    yield Purpose.KEYRING_DIR, keyring.resolve().parent
+    yield Purpose.KEYRING_DIR, keyring.parent
+    if is_sqlite(config.url):
+        named, real = Path(config.url.removeprefix("sqlite:///")), database_file(config)
+        yield Purpose.DATABASE_DIR, real.parent
+        yield Purpose.DATABASE_DIR, named.parent
+        yield Purpose.DATABASE, named
+        yield Purpose.DATABASE, real.with_name(f"{real.name}-wal")
+        yield Purpose.DATABASE, real.with_name(f"{real.name}-shm")
+    yield Purpose.DATA_DIR, config.data_dir
+    yield Purpose.KEYRING, keyring

@@ -7,9 +7,8 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from teamvars import settings, wiring
 from teamvars.cli.operator import sample
@@ -35,15 +34,12 @@ _POLL_SECONDS = 0.1
 _START_SECONDS = 30
 
 
-def dev(
-    context: typer.Context,
-    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8080,
-    tls: Annotated[
-        bool, typer.Option("--tls", help="Serve the terraform command line, which needs TLS.")
-    ] = False,
-) -> None:
-    """Try it: a server with sample data that is gone after Ctrl-C."""
-    load_settings(context)
+@click.command()
+@click.option("--port", type=int, default=8080, help="The port to listen on.")
+@click.option("--tls", is_flag=True, help="Serve the terraform command line, which needs TLS.")
+def dev(port: int, tls: bool) -> None:
+    """Try teamvars: a server with sample data, until Ctrl-C."""
+    load_settings()
     with tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
         authority = _write_certificates(Path(folder)) if tls else None
         # Flags win over the environment, so that a real store is never touched.
@@ -125,7 +121,7 @@ def _print_when_ready(config: Settings, authority: Path | None, text: str) -> No
         # First of all: the server forks now, and this thread must not hold a lock meanwhile.
         time.sleep(_POLL_SECONDS)
         if _is_ready(config, authority):
-            typer.echo(text)
+            click.echo(text)
             return
 
 

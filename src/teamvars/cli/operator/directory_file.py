@@ -154,7 +154,7 @@ class _Reader:
         former = self._optional(members, "former-name", read_name)
         new = self._optional(members, "new", self._one_of(_BOOLEANS))
         if former is not None and new:
-            self._fault(members["new"], "what has a 'former-name' is not 'new'")
+            self._fault(members["new"], "something with a 'former-name' cannot be 'new'")
         return Origin(former, bool(new))
 
     def _team(self, node: Node) -> TeamEntry | None:
@@ -196,7 +196,7 @@ class _Reader:
                 continue
             name = getattr(entry, key)
             if fold(name) in items:
-                self._fault(item, f"{name} stands here twice")
+                self._fault(item, f"{name} is given twice")
             items[fold(name)] = entry
         return list(items.values())
 
@@ -229,7 +229,7 @@ class _Reader:
             if key is None or value is None:
                 continue
             if fold(key) in folded:
-                self._fault(key_node, f"{key} stands here twice")
+                self._fault(key_node, f"{key} is given twice")
             folded.add(fold(key))
             pairs[key] = value
         return pairs
@@ -251,7 +251,7 @@ class _Reader:
             if key not in known:
                 self._fault(key_node, f"unknown key '{key}'; known: {', '.join(sorted(known))}")
             elif key in members:
-                self._fault(key_node, f"'{key}' stands here twice")
+                self._fault(key_node, f"'{key}' is given twice")
             members[key] = value_node
         return members
 

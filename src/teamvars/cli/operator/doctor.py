@@ -2,17 +2,25 @@
 
 import os
 import shutil
+import sys
 from collections.abc import AsyncIterator
-from typing import Annotated
 
-import typer
+import click
 
 from teamvars import settings, wiring
+from teamvars.cli.commands import CLIENT_VARIABLES
 from teamvars.cli.exits import ERROR
-from teamvars.cli.operator import files, marking
-from teamvars.cli.operator.context import PROBLEMS, explanation, finish, load_settings
-from teamvars.cli.output import print_json, say
-from teamvars.cli.variables import CLIENT_VARIABLES
+from teamvars.cli.operator import marking
+from teamvars.cli.operator.context import (
+    PROBLEMS,
+    database_file,
+    explanation,
+    exposures,
+    finish,
+    load_settings,
+)
+from teamvars.cli.options import json_option
+from teamvars.cli.output import show
 from teamvars.domain.diagnosis import Finding, Severity, disk_finding
 from teamvars.domain.errors import Refusal
 from teamvars.security import keyring
@@ -26,23 +34,19 @@ from teamvars.storage.engines import database_for, described, is_sqlite, says_no
 _OK, _PROBLEM = Severity.OK, Severity.PROBLEM
 
 
-def doctor(
-    context: typer.Context,
-    every_value: Annotated[
-        bool, typer.Option("--all", help="Open every value, not one of each data key.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Look at everything, change nothing; exit with 1 when there is a problem."""
-    config = load_settings(context)
+@click.command()
+@click.option(
+    "--all", "every_value", is_flag=True, help="Open every value, not only one of each data key."
+)
+@json_option
+def doctor(every_value: bool, as_json: bool) -> None:
+    """Check everything, change nothing; exit with 1 if there is a problem."""
+    config = load_settings()
     findings = finish(_collect(config, every_value))
-    if as_json:
-        print_json(findings)
-    else:
-        for finding in findings:
-            say(f"{finding.severity:8} {finding.subject}: {finding.text}")
+    lines = (f"{one.severity:8} {one.subject}: {one.text}" for one in findings)
+    show(findings, ((line,) for line in lines), as_json)
     if any(finding.severity is _PROBLEM for finding in findings):
-        raise typer.Exit(ERROR)
+        sys.exit(ERROR)
 
 
 async def _collect(config: Settings, every_value: bool) -> list[Finding]:
@@ -103,7 +107,7 @@ def _unknown_variables() -> list[Finding]:
     known = settings.variables() | CLIENT_VARIABLES
     return [
         Finding(
-            _PROBLEM, "configuration", f"{name} is no setting of teamvars. Correct or unset it."
+            _PROBLEM, "configuration", f"{name} is not a setting of teamvars. Correct or unset it."
         )
         for name in sorted(os.environ)
         if name.startswith("TEAMVARS_") and name not in known
@@ -115,8 +119,8 @@ def _encryption(config: Settings) -> list[Finding]:
     if not says_no_tls(config.url):
         return []
     text = (
-        "TEAMVARS_DATABASE_URL has no sslmode: passwords and rows may go over the network in the "
-        "open, and to whoever answers. Add sslmode=verify-full, and sslrootcert."
+        "TEAMVARS_DATABASE_URL has no sslmode: passwords and rows may cross the network "
+        "unencrypted, to any server. Add sslmode=verify-full, and sslrootcert."
     )
     return [Finding(Severity.ADVICE, "encryption", text)]
 
@@ -125,12 +129,12 @@ def _disk(config: Settings) -> list[Finding]:
     """Whether a database that is a file has room to grow."""
     if not is_sqlite(config.url):
         return []
-    return [disk_finding(shutil.disk_usage(files.database(config).parent).free)]
+    return [disk_finding(shutil.disk_usage(database_file(config).parent).free)]
 
 
 def _files(config: Settings) -> list[Finding]:
     """What others can do with the files, also what keeps no server from starting."""
-    found = files.exposures(config)
+    found = exposures(config)
     if not found:
-        return [Finding(_OK, "permissions", "the files are closed to others")]
+        return [Finding(_OK, "permissions", "nobody else can read or change the files")]
     return [Finding(_PROBLEM, "permissions", exposure.text) for exposure in found]

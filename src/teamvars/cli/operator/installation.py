@@ -1,15 +1,24 @@
-"""`init` and `migrate`."""
+"""`init`, `migrate` and `keys`."""
 
+import sys
 from collections.abc import Callable
+from itertools import starmap
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from teamvars.cli.exits import DIFFERENCES
-from teamvars.cli.operator import files, marking
-from teamvars.cli.operator.context import finish, load_settings
-from teamvars.cli.output import fail, note, print_json, say
+from teamvars import wiring
+from teamvars.cli.exits import DIFFERENCES, Failure
+from teamvars.cli.operator import marking
+from teamvars.cli.operator.context import (
+    finish,
+    load_settings,
+    require_closed,
+    run,
+)
+from teamvars.cli.options import json_option
+from teamvars.cli.output import note, show
+from teamvars.domain.access import Caller
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.services.installation import Installation, Outstanding
@@ -18,17 +27,12 @@ from teamvars.settings import Settings
 from teamvars.storage.engines import database_for, described
 from teamvars.storage.migrations import Migration
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-
-def init(
-    context: typer.Context,
-    new_store: Annotated[
-        bool, typer.Option("--new-store", help="Even if the keyring's mark names another store.")
-    ] = False,
-) -> None:
+@click.command()
+@click.option("--new-store", is_flag=True, help="Even if the keyring's mark names another store.")
+def init(new_store: bool) -> None:
     """Make the data directory, the keyring, the schema and the keyring's mark. Safe to repeat."""
-    config = load_settings(context)
+    config = load_settings()
     warning = finish(initialise(config, new_store=new_store))
     if warning is not None:
         note(f"teamvars: {warning}")
@@ -44,7 +48,7 @@ async def initialise(config: Settings, *, new_store: bool = False) -> str | None
     than a `new_store` that nobody has asked for, and ExposedFiles before it makes anything where
     others can write.
     """
-    files.require_closed(config)
+    require_closed(config)
     if not new_store:
         await marking.look(config)
     _make_folder(config.data_dir)
@@ -59,7 +63,7 @@ def _make_folder(path: Path) -> None:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        fail(f"The data directory {path} cannot be made: {error.strerror}.")
+        raise Failure(f"The data directory {path} cannot be made: {error.strerror}.") from None
 
 
 async def _keyring(config: Settings, installation: Installation) -> Keyring:
@@ -77,19 +81,17 @@ async def _keyring(config: Settings, installation: Installation) -> Keyring:
     return keyring.load(config.keyring_path)
 
 
-def up(
-    context: typer.Context,
-    contract: Annotated[
-        bool,
-        typer.Option("--contract", help="Also take away what only nodes of older releases need."),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Apply the migrations that are missing, while nodes serve. Safe to stop and to repeat.
+@click.command()
+@click.option(
+    "--contract", is_flag=True, help="Also remove what only nodes of older releases need."
+)
+@json_option
+def up(contract: bool, as_json: bool) -> None:
+    """Apply missing migrations, while nodes serve. Safe to stop and to repeat.
 
     With --contract nodes of older releases change nothing from then on.
     """
-    config = load_settings(context)
+    config = load_settings()
 
     async def work() -> list[Migration]:
         warning = (await marking.look(config)).warning
@@ -101,34 +103,34 @@ def up(
             )
 
     _make_folder(config.data_dir)
-    _print("applied", finish(work()), as_json=as_json)
+    applied = finish(work())
+    shown = [{"number": one.number, "name": one.name} for one in applied]
+    show(shown, [_cells("applied", one) for one in applied], as_json)
     note("The schema is up to date.")
 
 
-def status(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the migrations that are missing, not finished, or wait for --contract."""
-    left = _outstanding(context)
+@click.command()
+@json_option
+def status(as_json: bool) -> None:
+    """List the migrations that are missing, unfinished or waiting for --contract."""
+    left = _outstanding()
     states = {"missing": left.missing, "unfinished": left.unfinished, "waiting": left.contracts}
-    if as_json:
-        print_json(
-            [
-                {"number": one.number, "name": one.name, "state": state, "admits": one.admits}
-                for state, migrations in states.items()
-                for one in migrations
-            ]
-        )
-    else:
-        for state, migrations in states.items():
-            _print(state, migrations, as_json=False)
+    rows = [(state, one) for state, migrations in states.items() for one in migrations]
+    shown = [
+        {"number": one.number, "name": one.name, "state": state, "admits": one.admits}
+        for state, one in rows
+    ]
+    show(shown, starmap(_cells, rows), as_json)
     _note(left)
 
 
-def check(context: typer.Context) -> None:
-    """Exit with 3 when migrations are missing or not finished."""
-    left = _outstanding(context)
+@click.command()
+def check() -> None:
+    """Exit with 3 if migrations are missing or unfinished."""
+    left = _outstanding()
     _note(left)
     if left.missing or left.unfinished:
-        raise typer.Exit(DIFFERENCES)
+        sys.exit(DIFFERENCES)
 
 
 def _note(left: Outstanding) -> None:
@@ -159,19 +161,40 @@ def _progress() -> Callable[[Filled], None]:
     return tell
 
 
-def _print(what: str, migrations: list[Migration], *, as_json: bool) -> None:
-    if as_json:
-        print_json([{"number": one.number, "name": one.name} for one in migrations])
-        return
-    for migration in migrations:
-        say(f"{what} {migration.number:03} {migration.name}")
+def _cells(state: str, migration: Migration) -> tuple[str]:
+    return (f"{state} {migration.number:03} {migration.name}",)
 
 
-def _outstanding(context: typer.Context) -> Outstanding:
-    config = load_settings(context)
+def _outstanding() -> Outstanding:
+    config = load_settings()
 
     async def work() -> Outstanding:
         async with database_for(config.url) as database:
             return await Installation(database, database.now).outstanding()
 
     return finish(work())
+
+
+@click.command()
+@json_option
+def keys_status(as_json: bool) -> None:
+    """List the keys, and which are active, with how many data keys each master key wraps."""
+
+    async def uses(services: wiring.Services, _: Caller) -> dict[str, int]:
+        return await services.installation.key_uses()
+
+    counted = run(uses)
+    keys = keyring.load(load_settings().keyring_path)
+    kept = (("master", keys.master), ("audit", keys.audit))
+    rows: list[dict[str, object]] = [
+        {"purpose": purpose, "id": id_, "active": id_ == ring.active, "wraps": counted.get(id_, 0)}
+        for purpose, ring in kept
+        for id_ in ring.keys
+    ]
+    show(rows, ((_key_line(row),) for row in rows), as_json)
+
+
+def _key_line(row: dict[str, object]) -> str:
+    state = "active" if row["active"] else "kept"
+    wraps = f"  data keys: {row['wraps']}" if row["purpose"] == "master" else ""
+    return f"{row['purpose']:6}  {row['id']}  {state}{wraps}"

@@ -1,99 +1,88 @@
 """`invite create`, `list`, `resend`, `revoke`."""
 
-from typing import Annotated
-
-import typer
+import click
 
 from teamvars.cli.operator.context import run
-from teamvars.cli.operator.token_rows import told
-from teamvars.cli.output import note, print_json, say, say_rows
+from teamvars.cli.operator.tokens import told
+from teamvars.cli.options import json_option
+from teamvars.cli.output import show
 from teamvars.domain.memberships import Membership
-from teamvars.services.operator_invitations import Asked, Issued
+from teamvars.services.invitations import Asked, Issued
 
-Which = Annotated[str, typer.Argument(metavar="ID", help="The id of the membership, ou-….")]
-ShowLink = Annotated[
-    bool, typer.Option("--show-link", help="Print the link, and send no message with it.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+id_argument = click.argument("membership_id", metavar="ID", help="The id of the membership, ou-….")
+show_link_option = click.option(
+    "--show-link", is_flag=True, help="Print the link instead of sending it."
+)
 
 
+@click.command()
+@click.argument("email", metavar="ADDRESS", help="Whom to invite.")
+@click.option("--organization", required=True, help="The organization's name.")
+@click.option("--team", multiple=True, help="A team to put them into; can be repeated.")
+@show_link_option
+@json_option
 def create(
-    context: typer.Context,
-    email: Annotated[str, typer.Argument(metavar="ADDRESS", help="Whom to invite.")],
-    organization: Annotated[str, typer.Option(help="The organization's name.")],
-    team: Annotated[
-        list[str] | None, typer.Option(help="A team to put them into; can be repeated.")
-    ] = None,
-    show_link: ShowLink = False,
-    as_json: AsJson = False,
+    email: str, organization: str, team: tuple[str, ...], show_link: bool, as_json: bool
 ) -> None:
     """Invite somebody by e-mail address; without mail the link is printed."""
-    asked = Asked(email, organization, tuple(team or ()))
-    tell_issued(
-        run(
-            context,
-            lambda services, caller: services.operator_invitations.create(
-                caller, asked, show=show_link
-            ),
-        ),
-        as_json=as_json,
+    asked = Asked(email, organization, team)
+    made = run(
+        lambda services, caller: services.operator_invitations.create(caller, asked, show=show_link)
     )
+    _show(made, as_json)
 
 
-def list_(
-    context: typer.Context,
-    organization: Annotated[str | None, typer.Option(help="Of this one alone.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the invitations that were not accepted yet."""
-    pending = run(context, lambda services, _: services.operator_invitations.pending(organization))
-    if as_json:
-        print_json([_fields(one) for one in pending])
-    else:
-        say_rows([_cells(one) for one in pending])
+@click.command()
+@click.option("--organization", help="Only of this organization.")
+@json_option
+def list_(organization: str | None, as_json: bool) -> None:
+    """List the invitations that nobody has accepted yet."""
+    pending = run(lambda services, _: services.operator_invitations.pending(organization))
+    show([*map(_fields, pending)], map(_cells, pending), as_json)
 
 
-def resend(
-    context: typer.Context,
-    membership_id: Which,
-    show_link: ShowLink = False,
-    as_json: AsJson = False,
-) -> None:
-    """Make a new link; the former one is void. It is sent, or printed."""
-    tell_issued(
-        run(
-            context,
-            lambda services, caller: services.operator_invitations.resend(
-                caller, membership_id, show=show_link
-            ),
-        ),
-        as_json=as_json,
+@click.command()
+@id_argument
+@show_link_option
+@json_option
+def resend(membership_id: str, show_link: bool, as_json: bool) -> None:
+    """Make a new link and void the old one. It is sent, or printed."""
+    resent = run(
+        lambda services, caller: services.operator_invitations.resend(
+            caller, membership_id, show=show_link
+        )
     )
+    _show(resent, as_json)
 
 
-def revoke(context: typer.Context, membership_id: Which, as_json: AsJson = False) -> None:
-    """Take an invitation back; its link opens nothing any more."""
+@click.command()
+@id_argument
+@json_option
+def revoke(membership_id: str, as_json: bool) -> None:
+    """Revoke an invitation; its link stops working."""
     revoked = run(
-        context,
         lambda services, caller: services.operator_invitations.revoke(caller, membership_id),
     )
-    if as_json:
-        print_json(_fields(revoked))
-    else:
-        note(f"The invitation of {revoked.shown_email or '-'} ({revoked.id}) is taken back.")
+    said = f"The invitation of {revoked.shown_email or '-'} ({revoked.id}) is revoked."
+    show(_fields(revoked), (), as_json, said=said)
 
 
-def tell_issued(issued: Issued, *, as_json: bool = False) -> None:
-    """Prints the link of an invitation that was just made, or says that a message carries it."""
+def _show(issued: Issued, as_json: bool) -> None:
+    show(issued_fields(issued), links_of(issued), as_json, said=told_issued(issued))
+
+
+def links_of(issued: Issued) -> list[tuple[str]]:
+    """A row with the link of an invitation that was just made; none where a message carries it."""
+    return [] if issued.link is None else [(issued.link,)]
+
+
+def told_issued(issued: Issued) -> str:
+    """What is said of such an invitation."""
     membership = issued.membership
     who = f"{membership.shown_email or '-'} to {membership.organization_name} ({membership.id})"
-    if as_json:
-        print_json(issued_fields(issued))
-    elif issued.link is None:
-        note(f"Invited {who}: a message with the link is on its way.")
-    else:
-        say(issued.link)
-        note(f"Invited {who}. The link is good for one use in 7 days, and shown only this once.")
+    if issued.link is None:
+        return f"Invited {who}: a message with the link is on its way."
+    return f"Invited {who}. The link is good for one use in 7 days, and shown only this once."
 
 
 def issued_fields(issued: Issued) -> dict[str, object]:
@@ -116,12 +105,7 @@ def _fields(one: Membership) -> dict[str, object]:
 
 def _cells(one: Membership) -> tuple[str, ...]:
     invitation = one.invitation
-    said = (
-        ("no link", "")
-        if invitation is None
-        else (
-            invitation.delivery.value,
-            f"until {told(invitation.expires_at)}",
-        )
-    )
-    return one.id, one.organization_name, one.shown_email or "-", *said
+    who = one.id, one.organization_name, one.shown_email or "-"
+    if invitation is None:
+        return *who, "no link", ""
+    return *who, invitation.delivery.value, f"until {told(invitation.expires_at)}"

@@ -12,7 +12,8 @@ from teamvars.domain.directory import (
 from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
 from teamvars.domain.teams import OWNERS, Visibility
-from teamvars.domain.variables import Category, VariableDraft
+from teamvars.domain.variables import VariableDraft
+from teamvars.kernel.variables import Category
 
 PEOPLE = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
 

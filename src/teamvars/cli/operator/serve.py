@@ -4,19 +4,23 @@ import asyncio
 import socket
 import ssl
 import sys
-from typing import Annotated
 
+import click
 import structlog
-import typer
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
 from teamvars import logs, settings
-from teamvars.cli.operator import files, marking
-from teamvars.cli.operator.context import finish, load_settings
+from teamvars.cli.exits import Failure
+from teamvars.cli.operator import marking
+from teamvars.cli.operator.context import (
+    finish,
+    load_settings,
+    require_closed,
+)
 from teamvars.cli.operator.server import Server
-from teamvars.cli.output import fail
+from teamvars.cli.options import OneOf
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.logs import LogFormat
 from teamvars.security import keyring
@@ -41,15 +45,16 @@ _MOST_READ_AHEAD = 16_384
 log = structlog.get_logger("teamvars.serve")
 
 
+@click.command()
+@click.option("--host", help="The address to listen on.")
+@click.option("--port", type=int, help="The port to listen on.")
+@click.option("--workers", type=int, help="How many processes serve.")
+@click.option("--log-format", type=OneOf(LogFormat), help="How log lines look.")
 def serve(
-    context: typer.Context,
-    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port to listen on.")] = None,
-    workers: Annotated[int | None, typer.Option(help="How many processes serve.")] = None,
-    log_format: Annotated[LogFormat | None, typer.Option(help="How log lines look.")] = None,
+    host: str | None, port: int | None, workers: int | None, log_format: LogFormat | None
 ) -> None:
     """Serve the API until SIGTERM; requests in flight are finished first."""
-    config = load_settings(context, host=host, port=port, workers=workers, log_format=log_format)
+    config = load_settings(host=host, port=port, workers=workers, log_format=log_format)
     _require_certificate(config)
     finish(_require_ready(config))
     listen(config)
@@ -116,7 +121,7 @@ def _may_pass(refusal: Refusal) -> bool:
 
 
 async def _look(config: Settings) -> None:
-    files.require_closed(config)
+    require_closed(config)
     warning = (await marking.look(config)).warning
     if warning is not None:
         log.warning("the keyring is marked for another store", reason=warning)
@@ -145,10 +150,12 @@ def _require_certificate(config: Settings) -> None:
             config.tls_cert, config.tls_key, password=""
         )
     except ssl.SSLError as error:
-        fail(f"TEAMVARS_TLS_CERT and TEAMVARS_TLS_KEY do not serve: {error.reason or 'no PEM'}.")
+        raise Failure(
+            f"TEAMVARS_TLS_CERT and TEAMVARS_TLS_KEY do not serve: {error.reason or 'no PEM'}."
+        ) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        fail(f"TEAMVARS_TLS_CERT or TEAMVARS_TLS_KEY cannot be read: {reason}.")
+        raise Failure(f"TEAMVARS_TLS_CERT or TEAMVARS_TLS_KEY cannot be read: {reason}.") from None
 
 
 def free_address(config: Settings) -> str:
@@ -161,5 +168,5 @@ def free_address(config: Settings) -> str:
             probe.bind(name)
     except (OSError, UnicodeError) as error:  # a name that DNS cannot have is a UnicodeError
         reason = error.strerror if isinstance(error, OSError) else "this is no host name"
-        fail(f"Cannot listen on {config.host} port {config.port}: {reason}.")
+        raise Failure(f"Cannot listen on {config.host} port {config.port}: {reason}.") from None
     return str(name[0])

@@ -213,11 +213,7 @@ def _listen(
 ) -> None:
     """In a worker: runs it on a socket with our options, in the place of granian's."""
     listener = listening(*place)
-    # Its types do not know what it takes.
-    holder: Any = SocketHolder
-    target(
-        number, name, loader, ((None, holder(listener.fileno(), False, place[2])), listener), *rest
-    )
+    target(number, name, loader, ((None, _held(listener, place[2])), listener), *rest)
 
 
 def _load(loader: Callable[[], Application], have_served: "Array[c_bool]", idx: int) -> Application:

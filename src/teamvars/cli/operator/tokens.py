@@ -1,19 +1,18 @@
 """`token create`, `list`, `revoke`."""
 
+import sys
 from collections.abc import Sequence
-from typing import Annotated
 
-import typer
+import click
 
 from teamvars import wiring
 from teamvars.cli import asking
-from teamvars.cli.durations import lifetime
-from teamvars.cli.exits import ERROR, USAGE
+from teamvars.cli.exits import ERROR, USAGE, Failure
 from teamvars.cli.operator.context import run
-from teamvars.cli.operator.token_rows import as_json as rows_of
-from teamvars.cli.operator.token_rows import say_tokens, told
-from teamvars.cli.output import fail, note, print_json, say
+from teamvars.cli.options import json_option, lifetime
+from teamvars.cli.output import note, show, show_token
 from teamvars.domain.access import Caller
+from teamvars.domain.times import moment
 from teamvars.domain.tokens import DAY, EXPIRY_RULE, LIFETIME, IssuedToken, can_expire
 from teamvars.services.tokens import OwnerName
 
@@ -22,68 +21,52 @@ USER_TOKEN_LIFETIME = 90 * DAY
 _MOST_OF_STDIN = 4096
 
 
+@click.command()
+@click.option("--user", help="A user's name.")
+@click.option("--team", help="A team, as ORG/TEAM.")
+@click.option("--organization", help="An organization's name.")
+@click.option(
+    "--expires", help="Lifetime: 90d, 12h, 30m, 45s or never. 90d of a user's token, else 730d."
+)
+@json_option
 def create(
-    context: typer.Context,
-    user: Annotated[str | None, typer.Option(help="A user's name.")] = None,
-    team: Annotated[str | None, typer.Option(help="A team, as ORG/TEAM.")] = None,
-    organization: Annotated[str | None, typer.Option(help="An organization's name.")] = None,
-    expires: Annotated[
-        str | None,
-        typer.Option(
-            help="Lifetime: 90d, 12h, 30m, 45s or never. 90d of a user's token, else 730d."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    user: str | None, team: str | None, organization: str | None, expires: str | None, as_json: bool
 ) -> None:
     """Make a token and show it, once."""
     owner = _owner(user, team, organization)
     lives = lifetime(expires, USER_TOKEN_LIFETIME if owner.user is not None else LIFETIME)
     now = wiring.clock()
     if lives is not None and not can_expire(now + lives, now):
-        fail(f"A token expires {EXPIRY_RULE}.", USAGE)
-    new = run(context, lambda services, caller: services.tokens.create(caller, owner, lives))
-    if as_json:
-        print_json({"id": new.token.id, "token": new.secret})
-        return
-    say(new.secret)
-    ends = told(new.token.expires_at)
-    note(f"Token {new.token.id}, expires {ends}. It is shown only this once.")
+        raise Failure(f"A token expires {EXPIRY_RULE}.", USAGE)
+    new = run(lambda services, caller: services.tokens.create(caller, owner, lives))
+    show_token(new.token.id, new.secret, told(new.token.expires_at), as_json)
 
 
-def list_(
-    context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """List the tokens that were not revoked."""
-    issued = run(context, lambda services, _: services.issued_tokens.list())
-    if as_json:
-        print_json(rows_of(issued))
-    else:
-        say_tokens(issued)
+@click.command()
+@json_option
+def list_(as_json: bool) -> None:
+    """List the tokens that are not revoked."""
+    issued = run(lambda services, _: services.issued_tokens.list())
+    show(fields_of(issued), cells_of(issued), as_json)
     touched = [(one.token.id, faulty) for one in issued if (faulty := one.token.faulty())]
     for token_id, faulty in touched:
         note(f"teamvars: the row of token {token_id} was touched: {', '.join(faulty)}")
     if touched:
-        raise typer.Exit(ERROR)
+        sys.exit(ERROR)
 
 
+@click.command()
+@click.argument("token_id", required=False, help="The id of a token.")
+@click.option("--user", help="All of this user: a name, e-mail address or id.")
+@click.option("--all-of", help="Those of this organization and of its teams.")
+@click.option("--leaked", is_flag=True, help="The one whose text is on standard input.")
+@json_option
 def revoke(
-    context: typer.Context,
-    token_id: Annotated[str | None, typer.Argument(help="The id of a token.")] = None,
-    user: Annotated[
-        str | None, typer.Option(help="All of this user: a name, e-mail address or id.")
-    ] = None,
-    all_of: Annotated[
-        str | None, typer.Option(help="That of this organization and those of its teams.")
-    ] = None,
-    leaked: Annotated[
-        bool, typer.Option("--leaked", help="The one whose text is on standard input.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    token_id: str | None, user: str | None, all_of: str | None, leaked: bool, as_json: bool
 ) -> None:
-    """End tokens at once, and say which they were."""
+    """Revoke tokens at once, and say which they were."""
     if [token_id, user, all_of, leaked or None].count(None) != 3:
-        fail("Say exactly one of a token's ID, --user, --all-of and --leaked.", USAGE)
+        raise Failure("Give exactly one of a token's ID, --user, --all-of and --leaked.", USAGE)
     secret = asking.secret("The token: ", _MOST_OF_STDIN).strip() if leaked else ""
 
     async def work(services: wiring.Services, caller: Caller) -> Sequence[IssuedToken]:
@@ -96,20 +79,61 @@ def revoke(
             return [await issued.revoke_leaked(caller, secret)]
         return [await issued.revoke(caller, token_id or "")]
 
-    revoked = run(context, work)
-    if as_json:
-        print_json(rows_of(revoked))
-    else:
-        say_tokens(revoked)
-        note(f"Revoked: {len(revoked)}.")
+    revoked = run(work)
+    show(fields_of(revoked), cells_of(revoked), as_json, said=f"Revoked: {len(revoked)}.")
 
 
 def _owner(user: str | None, team: str | None, organization: str | None) -> OwnerName:
     if [user, team, organization].count(None) != 2:
-        fail("Say exactly one of --user, --team and --organization.", USAGE)
+        raise Failure("Give exactly one of --user, --team and --organization.", USAGE)
     if team is None:
         return OwnerName(user=user, organization=organization)
     organization, slash, name = team.partition("/")
     if not (organization and slash and name):
-        fail("--team is ORG/TEAM.", USAGE)
+        raise Failure("--team is ORG/TEAM.", USAGE)
     return OwnerName(organization=organization, team=name)
+
+
+def fields_of(issued: Sequence[IssuedToken]) -> list[dict[str, object]]:
+    """For programs: `owner` is its kind and id, `name` what the owner is called."""
+    now = wiring.clock()
+    return [
+        {
+            "id": one.token.id,
+            "owner": f"{one.token.owner_kind} {one.token.owner_id}",
+            "name": one.owner,
+            "description": one.token.description,
+            "created": _time(one.token.created_at),
+            "created-by": one.token.created_by,
+            "expires": _time(one.token.expires_at),
+            "last-used": _time(one.token.last_used_at),
+            "marks": one.marks(now),
+        }
+        for one in issued
+    ]
+
+
+def cells_of(issued: Sequence[IssuedToken]) -> list[tuple[str, ...]]:
+    """A row for each, for people."""
+    now = wiring.clock()
+    return [
+        (
+            one.token.id,
+            one.title,
+            f"expires {told(one.token.expires_at)}",
+            f"last used {told(one.token.last_used_at)}",
+            ", ".join(one.marks(now)),
+        )
+        for one in issued
+    ]
+
+
+def told(at: int | None) -> str:
+    """A time in words."""
+    return "never" if at is None else _time(at) or "at no time"
+
+
+def _time(at: int | None) -> str | None:
+    """As JSON has it: null for never, and for what is no time (the row is named on stderr)."""
+    found = None if at is None else moment(at)
+    return None if found is None else f"{found.replace(tzinfo=None).isoformat(timespec='seconds')}Z"

@@ -1,113 +1,108 @@
-"""`user list`, `show`, `disable`, `enable`, `rename`."""
+"""`user list`, `show`, `disable`, `enable`, `rename`, and `access`."""
 
-from typing import Annotated
+from collections.abc import Iterator
 
-import typer
+import click
 
+from teamvars.cli import output
+from teamvars.cli.exits import USAGE, Failure
 from teamvars.cli.operator.context import run
-from teamvars.cli.operator.token_rows import as_json as rows_of
-from teamvars.cli.operator.token_rows import say_tokens
-from teamvars.cli.output import note, print_json, say, say_rows
+from teamvars.cli.operator.tokens import cells_of, fields_of
+from teamvars.cli.options import json_option
+from teamvars.domain.holders import Holder, Standing
 from teamvars.domain.memberships import Membership
 from teamvars.domain.users import User
-from teamvars.services.accounts import Account, Disabled, Disabling
+from teamvars.services.users import Account, Disabled, Disabling
 
-Who = Annotated[str, typer.Argument(metavar="USER", help="A name, e-mail address or id.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+user_argument = click.argument("who", metavar="USER", help="A name, e-mail address or id.")
 
 
-def list_(context: typer.Context, as_json: AsJson = False) -> None:
+@click.command()
+@json_option
+def list_(as_json: bool) -> None:
     """List all users."""
-    users = run(context, lambda services, _: services.accounts.list())
-    if as_json:
-        print_json([_fields(user) for user in users])
-    else:
-        say_rows([(user.username, user.email or "-", user.id, _marks(user)) for user in users])
+    users = run(lambda services, _: services.accounts.list())
+    output.show([*map(_fields, users)], map(_cells, users), as_json)
 
 
-def show(context: typer.Context, who: Who, as_json: AsJson = False) -> None:
+@click.command()
+@user_argument
+@json_option
+def show(who: str, as_json: bool) -> None:
     """Show a user's memberships and tokens, and the tokens of others that they made."""
-    account = run(context, lambda services, _: services.accounts.show(who))
-    if as_json:
-        print_json(_whole(account))
-        return
-    user = account.user
-    say(f"{user.username}  {user.email or '-'}  {user.id}  {_marks(user)}".rstrip())
-    for view in account.memberships:
-        teams = ", ".join(_teams(account, view)) or "no team"
-        say(f"member of {view.organization_name}: {view.status.value}, in {teams}")
-    say_tokens(account.tokens)
-    if account.made:
-        say(f"Tokens that {user.username} made for others:")
-        say_tokens(account.made)
+    account = run(lambda services, _: services.accounts.show(who))
+    output.show(_whole(account), ((line,) for line in _lines(account)), as_json)
 
 
-def disable(
-    context: typer.Context,
-    who: Who,
-    force: Annotated[
-        bool, typer.Option("--force", help="Although an organization has no other active owner.")
-    ] = False,
-    with_made_tokens: Annotated[
-        bool,
-        typer.Option(
-            "--with-made-tokens",
-            help="Revoke the tokens of teams and organizations that they made.",
-        ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Refuse all of a user's tokens from now on; memberships stay, and give nothing."""
+@click.command()
+@user_argument
+@click.option("--force", is_flag=True, help="Even if an organization has no other active owner.")
+@click.option(
+    "--with-made-tokens",
+    is_flag=True,
+    help="Revoke the tokens of teams and organizations that they made.",
+)
+@json_option
+def disable(who: str, force: bool, with_made_tokens: bool, as_json: bool) -> None:
+    """Refuse all of a user's tokens from now on; memberships stay, but give no rights."""
     how = Disabling(force=force, with_made_tokens=with_made_tokens)
-    done = run(context, lambda services, caller: services.accounts.disable(caller, who, how))
-    if as_json:
-        made = {"made-tokens": rows_of(done.made), "made-tokens-revoked": done.revoked}
-        print_json({**_fields(done.user), **made})
-    else:
-        say_tokens(done.made)
-        _note_disabled(done)
+    done = run(lambda services, caller: services.accounts.disable(caller, who, how))
+    made = {"made-tokens": fields_of(done.made), "made-tokens-revoked": done.revoked}
+    shown = {**_fields(done.user), **made}
+    output.show(shown, cells_of(done.made), as_json, said=_told_disabled(done))
 
 
-def enable(context: typer.Context, who: Who, as_json: AsJson = False) -> None:
-    """Let a user's tokens and memberships count again."""
-    user = run(context, lambda services, caller: services.accounts.enable(caller, who))
-    if as_json:
-        print_json(_fields(user))
-    else:
-        note(f"User {user.username} ({user.id}) is enabled.")
+@click.command()
+@user_argument
+@json_option
+def enable(who: str, as_json: bool) -> None:
+    """Accept a user's tokens and memberships again."""
+    user = run(lambda services, caller: services.accounts.enable(caller, who))
+    output.show(_fields(user), (), as_json, said=f"User {user.username} ({user.id}) is enabled.")
 
 
-def rename(
-    context: typer.Context,
-    who: Who,
-    username: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
-    as_json: AsJson = False,
-) -> None:
-    """Give a user another name; whoever writes a directory file must write it from now on."""
-    user = run(context, lambda services, caller: services.accounts.rename(caller, who, username))
-    if as_json:
-        print_json(_fields(user))
-    else:
-        note(f"User {user.id} is {user.username}.")
+@click.command()
+@user_argument
+@click.argument("username", metavar="NAME", help="The new name.")
+@json_option
+def rename(who: str, username: str, as_json: bool) -> None:
+    """Give a user another name; change it in your directory file too."""
+    user = run(lambda services, caller: services.accounts.rename(caller, who, username))
+    output.show(_fields(user), (), as_json, said=f"User {user.id} is {user.username}.")
 
 
-def _note_disabled(done: Disabled) -> None:
+def _told_disabled(done: Disabled) -> str:
     name = done.user.username
-    note(f"User {name} ({done.user.id}) is disabled: their tokens are refused from now on.")
-    if done.made and done.revoked:
-        note(f"The tokens above, which {name} made for others, are revoked.")
-    elif done.made:
-        note(f"The tokens above, which {name} made for others, still work. To revoke them, say")
-        note(f"  teamvars user disable {name} --with-made-tokens")
+    told = f"User {name} ({done.user.id}) is disabled: their tokens are refused from now on."
+    if not done.made:
+        return told
+    made = f"{told}\nThe tokens above, which {name} made for others,"
+    if done.revoked:
+        return f"{made} are revoked."
+    return (
+        f"{made} still work. To revoke them, say\n  teamvars user disable {name} --with-made-tokens"
+    )
 
 
-def _marks(user: User) -> str:
+def _cells(user: User) -> tuple[str, ...]:
     marks = {
         "disabled": user.disabled,
         "site-admin": user.site_admin,
         "invited only": user.placeholder,
     }
-    return ", ".join(mark for mark, holds in marks.items() if holds)
+    told = ", ".join(mark for mark, holds in marks.items() if holds)
+    return user.username, user.email or "-", user.id, told
+
+
+def _lines(account: Account) -> Iterator[str]:
+    yield from output.aligned([_cells(account.user)])
+    for view in account.memberships:
+        teams = ", ".join(_teams(account, view)) or "no team"
+        yield f"member of {view.organization_name}: {view.status.value}, in {teams}"
+    yield from output.aligned(cells_of(account.tokens))
+    if account.made:
+        yield f"Tokens that {account.user.username} made for others:"
+        yield from output.aligned(cells_of(account.made))
 
 
 def _fields(user: User) -> dict[str, object]:
@@ -134,10 +129,50 @@ def _whole(account: Account) -> dict[str, object]:
     return {
         **_fields(account.user),
         "memberships": memberships,
-        "tokens": rows_of(account.tokens),
-        "made-tokens": rows_of(account.made),
+        "tokens": fields_of(account.tokens),
+        "made-tokens": fields_of(account.made),
     }
 
 
 def _teams(account: Account, view: Membership) -> list[str]:
     return sorted(account.teams[id_] for id_ in view.team_ids)
+
+
+@click.command()
+@click.argument("place", metavar="ORG/WORKSPACE", help="The workspace.")
+@json_option
+def access(place: str, as_json: bool) -> None:
+    """Show who may read and write the variables of a workspace, and through which team.
+
+    A line for each way: a member of two teams with grants has two, and the higher one counts.
+    """
+    organization, slash, name = place.partition("/")
+    if not (organization and slash and name):
+        raise Failure("Give the workspace as ORG/WORKSPACE.", USAGE)
+    found = run(lambda services, _: services.accounts.holders(organization, name))
+    shown = {
+        "workspace": f"{found.organization}/{found.workspace}",
+        "id": found.workspace_id,
+        "holders": [_holder_fields(holder) for holder in found.holders],
+    }
+    all_active = all(holder.standing is Standing.ACTIVE for holder in found.holders)
+    said = "Invited people have no rights before they accept; disabled users have none."
+    rows = map(_holder_cells, found.holders)
+    output.show(shown, rows, as_json, said=None if all_active else said)
+
+
+def _holder_cells(holder: Holder) -> tuple[str, ...]:
+    mark = "" if holder.standing is Standing.ACTIVE else holder.standing.value
+    kind = holder.kind.replace("-", " ")
+    return f"{kind} {holder.name}", holder.level.word, f"through {holder.through}", mark
+
+
+def _holder_fields(holder: Holder) -> dict[str, object]:
+    return {
+        "type": holder.kind,
+        "id": holder.id,
+        "name": holder.name,
+        "access": holder.level.word,
+        "through": holder.through,
+        "standing": holder.standing.value,
+    }

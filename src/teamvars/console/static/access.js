@@ -21,7 +21,7 @@ const SIDES = {
     search: (words) => `/teams${words && `?q=${encodeURIComponent(words)}`}`,
     find: (words) => `/teams?filter[names]=${encodeURIComponent(words)}`,
     href: (id) => `/teams/${id}`,
-    nothing: ["No team has access yet", "Owners alone see this workspace. Give a team access, and its members have it."],
+    nothing: ["No team has access yet", "Only owners see this workspace. Give a team access, and its members see it too."],
   },
   team: {
     other: "workspace",
@@ -29,7 +29,7 @@ const SIDES = {
     search: (words) => `/workspaces${words && `?search[name]=${encodeURIComponent(words)}`}`,
     find: (words) => `/workspaces?search[wildcard-name]=${encodeURIComponent(words)}`,
     href: (_, called) => `/workspaces/${called}`,
-    nothing: ["No workspace yet", "Members of the team see no workspace by it. Owners can give it access to some."],
+    nothing: ["No workspace yet", "The team's members see no workspace through it. Owners can give it access."],
   },
 };
 
@@ -118,10 +118,10 @@ class Grants {
 
   async #remove(id, { team, workspace }, called) {
     const text = await losses(workspace.data.id, team.data.id, this.signal);
-    const title = this.side === "workspace" ? ["Take access away from ", name(called), "?"] : ["Take access to ", name(called), " away?"];
+    const title = this.side === "workspace" ? ["Remove access from ", name(called), "?"] : ["Remove access to ", name(called), "?"];
     if (!(await ask(title, text, "Take away", { kind: "danger" }))) return;
     await remove(`/team-workspaces/${id}`);
-    announce(`The access of ${called} is taken away.`);
+    announce(`The access of ${called} is removed.`);
     await Promise.all([this.list.draw(), this.changed?.()]);
     this.input.focus();
   }
@@ -167,11 +167,11 @@ class Grants {
 /** In words: who has no access any more once a team has none. */
 async function losses(workspaceId, teamId, signal) {
   const { items, next } = await readPage(`/workspaces/${workspaceId}/access`, 1, { signal });
-  if (next) return "Whoever has access through it alone loses it, at once.";
+  if (next) return "People who have access only through it lose it at once.";
   const isAlone = ({ relationships: { teams: { data } } }) => data.length === 1 && data[0].id === teamId;
   const losing = items.filter(isAlone).map(({ attributes: { kind, name: called } }) =>
     [kind === "team-token" && "the token of ", name(called)]);
-  if (!losing.length) return "Nobody loses all access: whoever has some through it has another way.";
+  if (!losing.length) return "Nobody loses all access: everybody with access through it also has another way.";
   const more = losing.length - MOST_NAMES;
   return [listed(losing.slice(0, MOST_NAMES)), more > 0 && ` and ${more} more`,
     losing.length === 1 ? " loses" : " lose", " access at once."].flat(Infinity).filter(Boolean);

@@ -87,7 +87,7 @@ class Events {
   #nothing() {
     return h("div", { class: "empty" },
       h("h2", {}, this.isNarrowed ? "No such changes" : "Nothing has changed yet"),
-      h("p", {}, this.isNarrowed ? "Names and keys are looked for exactly as they are written, in the newest 10,000 changes." : "Each change is listed here, with who made it."));
+      h("p", {}, this.isNarrowed ? "Names and keys must match exactly. The newest 10,000 changes are searched." : "Each change is listed here, with who made it."));
   }
 }
 

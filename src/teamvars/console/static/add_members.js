@@ -36,7 +36,7 @@ class Adding {
   async #submit() {
     this.told.replaceChildren();
     const words = wordsOf(this.input.value);
-    if (!words.length) throw refused("Name somebody first.");
+    if (!words.length) throw refused("Give a name first.");
     const people = await peopleOf(this.organization, words.map((one) => one.called));
     const found = words.map((one) => ({ ...one, those: people.filter(({ names }) => names.includes(one.called)) }));
     const isMember = ({ those }) => those.length === 1 && those[0].teamIds.includes(this.team.id);
@@ -46,7 +46,7 @@ class Adding {
     if (joining.length) await this.#add(joining, present);
     keepTyped(this.element, false);
     this.done([joining.length > 0 && ["Added: ", namesOf(joining), ". "],
-      present.length > 0 && ["In the team already: ", namesOf(present), "."]]);
+      present.length > 0 && ["Already in the team: ", namesOf(present), "."]]);
   }
 
   /** What the API says of one of them is told of that one. */
@@ -70,7 +70,7 @@ class Adding {
     const good = [...words.filter((one) => !isBad.has(one.from)), ...present];
     this.told.append(
       h("ul", {}, bad.map((one) => this.#told(one)),
-        present.length > 0 && h("li", { class: "hint" }, "In the team already: ", namesOf(present), ".")),
+        present.length > 0 && h("li", { class: "hint" }, "Already in the team: ", namesOf(present), ".")),
       good.length > 0 && h("div", { class: "actions" }, button("Leave these out", () => this.#put(good))));
     throw refused(`Nobody is added yet: ${bad.length} of ${bad.length + good.length} cannot be.`);
   }

@@ -32,7 +32,7 @@ async function sayWho(workspaceId, key, place) {
     const { "actor-name": actor, "created-at": at, changed } = document.data[0].attributes;
     place.append(name(actor ?? "Somebody"), ` changed ${changed.join(", ") || "it"} `, time(at), ".");
   } catch {
-    place.append("It was changed after you had opened it.");
+    place.append("It was changed after you opened it.");
   }
 }
 

@@ -28,7 +28,7 @@ class Copy {
       options: [{ value: "skip", label: "Leave as it is" }, { value: "replace", label: "Replace" }] });
     this.choosing = form({ onsubmit: () => this.#look(), isMissed: false },
       field({ label: "From workspace", control: this.source, pointer: SOURCE,
-        hint: "One of the same organization, that you may read." }),
+        hint: "A workspace of the same organization that you may read." }),
       names, this.conflict.element,
       h("div", { class: "actions" }, h("button", { class: "button primary" }, "Preview"), button("Cancel", close)));
     this.preview = h("div", { hidden: true });

@@ -21,7 +21,7 @@ export function deleteDialog({ title, text, what, word, path, ifMatch }, done) {
     form({
       isMissed: false,
       onsubmit: async () => {
-        if (sure.disabled) throw new Error(`Type the ${what} first, as it stands above.`);
+        if (sure.disabled) throw new Error(`Type the ${what} first, exactly as above.`);
         try {
           await remove(path, { ifMatch });
         } catch (error) {

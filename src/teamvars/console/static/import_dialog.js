@@ -139,7 +139,7 @@ class Import {
     const many = changesOf(results);
     return form({ onsubmit: () => this.#apply(results) },
       note && h("p", { class: "notice", role: "alert" }, note),
-      h("p", { class: "lead" }, many ? `${summaryOf(results)}.` : "All of it is there already, just as it stands in the file."),
+      h("p", { class: "lead" }, many ? `${summaryOf(results)}.` : "Everything in the file is already there, unchanged."),
       resultTable(results, "Value", (one) => this.#value(one, items.get(nameOf(one)))),
       h("div", { class: "actions" },
         many > 0 && h("button", { class: "button primary" }, `Apply ${count(many, "change")}`),

@@ -30,7 +30,7 @@ class MembersPage {
     this.may = organization.attributes.permissions["can-manage-users"];
     this.place = new FormPlace();
     this.noMail = h("p", { class: "notice", hidden: true }, h("span", {},
-      "This server sends no mail. Whoever has a token here signs in and accepts. Somebody new needs a link: an operator prints it with ",
+      "This server sends no mail. People with a token here sign in and accept. Somebody new needs a link, which an operator prints with ",
       h("code", {}, "teamvars invite resend"), "."));
     this.list = new PagedList({
       path: (words) => this.#pathOf(words), row: (one, included) => this.#row(one, included), noun: "member",
@@ -90,11 +90,11 @@ class MembersPage {
       resending = new Change();
       const { invitation } = document.data.attributes;
       state.replaceChildren("renewed, ", ...this.#stateOf(invitation));
-      announce(invitation.delivery === "none" ? `The invitation of ${username} is good for seven days again.`
-        : `A new link goes to ${username}. The former one is void.`);
+      announce(invitation.delivery === "none" ? `The invitation of ${username} is valid for seven days again.`
+        : `A new link goes to ${username}. The old one is void.`);
     };
     const revoke = async () => {
-      const text = "The link of the invitation opens nothing any more, and they join none of its teams.";
+      const text = "The invitation's link stops working, and they join none of its teams.";
       if (!(await ask(["Revoke the invitation of ", name(username), "?"], text, "Revoke", { kind: "danger" }))) return;
       await this.list.answer(unlessGone(send("POST", `${path}/revoke`, undefined, { change: revoking })));
       await this.#left(`The invitation of ${username} is revoked.`);
@@ -107,8 +107,8 @@ class MembersPage {
     const { organization, account, go } = this.context;
     const isSelf = userId === account.id;
     const act = async ({ target: pressed }) => {
-      const text = ["They leave all teams here, and their tokens open nothing here any more, at once. ",
-        "A token of a team that they have noted stays good: make new ones.", isSelf && h("strong", {}, " This is you.")];
+      const text = ["They leave all teams here at once, and their tokens stop working here. ",
+        "Team tokens that they have copied still work: make new ones.", isSelf && h("strong", {}, " This is you.")];
       if (!(await ask(["Remove ", name(username), " from ", name(organization), "?"], text, "Remove", { kind: "danger" }))) return;
       try {
         await remove(`/organization-memberships/${membershipId}`);
@@ -145,7 +145,7 @@ class MembersPage {
 
   #nothing() {
     const isInvited = this.status === "invited";
-    return h("div", { class: "empty" }, h("h2", {}, isInvited ? "No invitation waits" : "Nobody is here yet"),
+    return h("div", { class: "empty" }, h("h2", {}, isInvited ? "No open invitations" : "Nobody is here yet"),
       h("p", {}, this.may ? "Invite people by e-mail address, several at once, and choose their teams."
         : "Owners invite people."));
   }

@@ -19,7 +19,7 @@ export function personOf({ id, attributes: { email, status }, relationships }, i
 /** Instead of what cannot be done. */
 export function lastOwner() {
   return h("span", { class: "aside", role: "note", tabindex: -1 },
-    "The last owner who can sign in stays: nobody could manage the organization. Add another owner first.");
+    "The last owner who can sign in must stay, or nobody could manage the organization. Add another owner first.");
 }
 
 /** As names and addresses are compared: A to Z are a to z, and no other letters are the same. */

@@ -40,7 +40,7 @@ export class KeySearch {
     }
     if (isFirst) this.rows.replaceChildren();
     this.rows.append(...found.map((one) => this.#row(one.attributes)));
-    if (!this.rows.children.length) this.rows.append(h("li", { class: "hint" }, "No key that you can see begins so."));
+    if (!this.rows.children.length) this.rows.append(h("li", { class: "hint" }, "No key that you can see begins with this."));
     this.more.replaceChildren(...(next ? [button("Search on", () => this.#draw(next, false))] : []));
   }
 

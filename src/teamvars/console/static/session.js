@@ -15,7 +15,7 @@ export const REASONS = {
   none: "",
   left: "You are signed out.",
   idle: "You were signed out after 30 minutes without a key or a click.",
-  refused: "The token is not valid any more: it has expired, was revoked, or its owner disabled.",
+  refused: "The token is no longer valid: it has expired, was revoked, or its owner is disabled.",
 };
 
 let secret = null;

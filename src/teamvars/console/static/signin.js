@@ -26,9 +26,9 @@ export function signInForm(reason, kept, done) {
     },
   },
     field({ label: "Token", control: input,
-      hint: "Whoever runs this server hands out the first one. You make others yourself." }),
+      hint: "The operator of this server gives you the first one. You make others yourself." }),
     h("div", { class: "actions" }, h("button", { class: "button primary" }, "Sign in")),
-    h("p", { class: "hint" }, "It is kept for this tab alone, and for 30 minutes without a key or a click."));
+    h("p", { class: "hint" }, "Only this tab keeps it, until 30 minutes pass without a key or a click."));
   return h("section", { class: "sign-in" },
     h("h1", { tabindex: -1 }, "Sign in"),
     reason !== "none" && h("p", { class: "notice", role: "alert" }, session.REASONS[reason]),
@@ -44,6 +44,6 @@ export async function accountOf(token) {
     return { id: document.data.id, name: username, isUser: !isService };
   } catch (error) {
     if (!(error instanceof Refused && error.status === 401)) throw error;
-    throw new Error("This is no token, or it has expired or was revoked.");
+    throw new Error("This is not a token, or it has expired or was revoked.");
   }
 }

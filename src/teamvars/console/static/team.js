@@ -82,7 +82,7 @@ class TeamPage {
   async #remove({ membershipId, userId, username }, pressed) {
     const isSelf = userId === this.context.account.id;
     const { organization } = this.context;
-    const text = [`They lose what they may do by this team alone, at once. They stay in `, name(organization),
+    const text = [`They lose at once what they may do only through this team. They stay in `, name(organization),
       " and in their other teams.", isSelf && h("strong", {}, " This is you.")];
     const title = ["Remove ", name(username), " from ", name(this.team.attributes.name), "?"];
     if (!(await ask(title, text, "Remove", { kind: "danger" }))) return;
@@ -103,7 +103,7 @@ class TeamPage {
     const { organization, go } = this.context;
     deleteDialog({
       title: "Delete this team?", what: "name", word: this.team.attributes.name, path: `/teams/${this.team.id}`,
-      text: "Its members stay in the organization. Its grants and its token go for good: ",
+      text: "Its members stay in the organization. Its grants and its token are deleted for ever: ",
     }, () => go(`/app/${organization}/teams`));
   }
 

@@ -51,7 +51,7 @@ export function teamForm({ path, team, done, cancel }) {
   const visibility = choice({ legend: "Who sees it", options: VISIBLE, chosen: start.visibility, pointer: `${AT}/visibility` });
   const manages = tick({ label: "Manages members", checked: start.manages,
     pointer: `${AT}/organization-access/manage-membership`,
-    hint: "Whoever is in it adds and removes people in every team that they see, but owners." });
+    hint: "Its members add and remove people in every team that they see, except owners." });
   const change = new Change();
   const element = form({
     class: "card",

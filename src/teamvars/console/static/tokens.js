@@ -17,7 +17,7 @@ export async function tokensPage({ account, query, signal }) {
   const title = h("h1", { tabindex: -1 }, "Your tokens");
   if (!account.isUser) {
     return h("section", {}, title, h("p", { class: "notice" },
-      "You are signed in with the token of a team or an organization. Users alone have tokens of their own."));
+      "You are signed in with the token of a team or an organization. Only users have tokens of their own."));
   }
   const path = `/users/${account.id}/authentication-tokens`;
   const rows = h("ul", { class: "rows", role: "list" });
@@ -36,7 +36,7 @@ export async function tokensPage({ account, query, signal }) {
 function row({ id, attributes }, draw) {
   const { description, "created-at": made, "last-used-at": used, "expired-at": ends } = attributes;
   const revoke = async () => {
-    const text = "Whatever uses it is refused from then on. If it is the one you signed in with, that is you.";
+    const text = "Programs that use it are refused from then on, and so are you if you signed in with it.";
     if (!(await ask("Revoke this token?", text, "Revoke", { kind: "danger" }))) return;
     await remove(`/authentication-tokens/${id}`);
     announce("The token is revoked.");

@@ -69,7 +69,7 @@ function verdict({ valid, evaluated, value, error, "refers-to": names, calls }) 
   }
   if (names.length || calls.length) {
     const named = [...names, ...calls.map((one) => `${one}()`)].join(", ");
-    return [h("p", { class: "hint" }, "Parses. What it is, is known where it runs: it uses ", shown(named), ".")];
+    return [h("p", { class: "hint" }, "It parses. Its value is known only where it runs, since it uses ", shown(named), ".")];
   }
   const place = error ? `Line ${error.line}, column ${error.column}: ` : "";
   return [h("p", { class: "error" }, place, shown(error?.detail ?? "It cannot be evaluated."))];

@@ -107,7 +107,7 @@ function fieldsOf(workspaceId, categories, start, exists) {
   const hcl = tick({ label: "HCL", checked: start.hcl, pointer: `${AT}/hcl`, onchange: () => settle(),
     hint: "The value is an expression, such as a list or a map." });
   const sensitive = tick({ label: "Sensitive", checked: start.sensitive, pointer: `${AT}/sensitive`,
-    disabled: start.sensitive, onchange: () => settle(), hint: "Nobody reads the value again." });
+    disabled: start.sensitive, onchange: () => settle(), hint: "Nobody can read the value again." });
   const warning = h("p", { class: "notice caution", hidden: true }, icon("warning"),
     "This cannot be undone: once saved, the variable stays write-only. To make it readable again, delete it and add a new one.");
   const settle = () => {

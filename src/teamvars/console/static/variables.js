@@ -98,7 +98,7 @@ class VariablesPage {
   #empty() {
     if (this.list.size) {
       return h("div", { class: "empty" }, h("h2", {}, "Nothing has all of these words"),
-        h("p", {}, "Keys, descriptions and values that can be read are looked through."),
+        h("p", {}, "The filter searches keys, descriptions and readable values."),
         button("Show all", () => {
           this.filter.value = "";
           this.list.category = "";
@@ -109,7 +109,7 @@ class VariablesPage {
     return h("div", { class: "empty" }, h("h2", {}, "No variables yet"),
       this.may
         ? h("p", {}, "Add the first one, drop a .env or .tfvars file here, or copy them from another workspace.")
-        : h("p", {}, "Who may write here can add some. You may read them."));
+        : h("p", {}, "People who may write here can add some. You may read them."));
   }
 
   #sort(order) {
@@ -166,7 +166,7 @@ class VariablesPage {
   #remove(id) {
     const variable = this.list.get(id);
     deleteDialog({
-      title: "Delete this variable?", text: "Its value goes for good: ", what: "key", word: variable.key,
+      title: "Delete this variable?", text: "Its value is deleted for ever: ", what: "key", word: variable.key,
       path: `/workspaces/${this.workspace.id}/vars/${id}`, ifMatch: `"${variable.version}"`,
     }, () => {
       this.list.drop(id);

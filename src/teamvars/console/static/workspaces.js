@@ -37,5 +37,5 @@ function row(organization, { attributes }) {
 function nothing() {
   return h("div", { class: "empty" },
     h("h2", {}, "No workspace that you may see"),
-    h("p", {}, "You see a workspace once one of your teams has a grant on it. Ask an owner, or whoever manages your team."));
+    h("p", {}, "You see a workspace once one of your teams has a grant on it. Ask an owner, or somebody who manages your team."));
 }

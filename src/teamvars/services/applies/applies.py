@@ -1,5 +1,7 @@
 """Apply: the variables of a workspace become what a request says."""
 
+from teamvars.changes.runner import Runner
+from teamvars.changes.waves import Known
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
 from teamvars.domain.applies import ApplyDraft
 from teamvars.domain.preconditions import Versions
@@ -10,8 +12,6 @@ from teamvars.services.applies.making import make
 from teamvars.services.applies.planning import Planner, Tools
 from teamvars.services.applies.plans import Applied, Plan
 from teamvars.services.applies.recording import Recorder
-from teamvars.services.code.checker import CodeChecker
-from teamvars.services.syntax import Verdicts, with_verdicts
 from teamvars.storage import access
 from teamvars.storage.database import Database, Transaction
 
@@ -19,13 +19,13 @@ from teamvars.storage.database import Database, Transaction
 class Applies:
     """What callers make of a workspace. Refuses unauthenticated, not found, forbidden."""
 
-    def __init__(self, database: Database, tools: Tools, code: CodeChecker) -> None:
+    def __init__(self, database: Database, tools: Tools, runner: Runner) -> None:
         self._database = database
         self._tools = tools
-        self._code = code
+        self._runner = runner
 
     async def admit(self, caller: Caller, workspace_id: str) -> None:
-        """Refuses who may not change the workspace's variables."""
+        """Refuses callers who may not change the workspace's variables."""
         await admit_writer(self._database, caller, self._tools.clock(), workspace_id)
 
     async def apply(
@@ -38,11 +38,11 @@ class Applies:
         too many requests.
         """
 
-        async def attempt(verdicts: Verdicts) -> Applied:
-            request = _Request(self._tools, (caller, workspace_id), draft, versions, verdicts)
+        async def attempt(known: Known) -> Applied:
+            request = _Request(self._tools, (caller, workspace_id), draft, versions, known)
             return await make(self._database, request, workspace_id, dry_run=draft.dry_run)
 
-        return await with_verdicts(self._code, caller, attempt)
+        return await self._runner.with_verdicts(caller, attempt)
 
 
 class _Request:
@@ -54,18 +54,18 @@ class _Request:
         place: tuple[Caller, str],
         draft: ApplyDraft,
         versions: Versions,
-        verdicts: Verdicts,
+        known: Known,
     ) -> None:
-        """`place`: who asks, and the id of the workspace."""
+        """`place`: the caller, and the id of the workspace."""
         self._tools = tools
         self._caller, self._workspace_id = place
         self._draft = draft
         self._versions = versions
-        self._verdicts = verdicts
+        self._known = known
         self._seen: tuple[WorkspaceAccess, Plan] | None = None
 
     async def look(self, tx: Transaction) -> None:
-        """Makes the plan. Raises Moved, Unparsed."""
+        """Makes the plan. Raises Moved, Needs."""
         granted = await self._access(tx, self._tools.clock(), lock=False)
         self._seen = granted, await self._plan(tx, granted, Pace())
 
@@ -77,15 +77,15 @@ class _Request:
         return Applied.of(plan, granted.workspace, version, dry_run=True)
 
     async def carry_out(self, tx: Transaction) -> Applied:
-        """Carries the plan out, or another one if the workspace has changed. Raises Unparsed."""
+        """Carries the plan out, or another one if the workspace has changed. Raises Needs."""
         now = self._tools.clock()
         granted = await self._access(tx, now, lock=True)
         if self._seen is not None and is_unchanged(self._seen[0], granted):
             plan = self._seen[1]
         else:
             plan = await self._plan(tx, granted, Pace.while_locked())
-        recorder = Recorder(tx, self._tools.chain, self._caller, now)
-        after = await recorder.carry_out(plan, granted.stream)
+        recorder = Recorder(tx, self._tools, self._caller, now, granted.stream)
+        after = await recorder.carry_out(plan, granted.stream.id)
         return Applied.of(plan, granted.workspace, self._tools.chain.version_of(after))
 
     async def _access(self, tx: Transaction, now: int, *, lock: bool) -> WorkspaceAccess:
@@ -95,7 +95,7 @@ class _Request:
         return granted
 
     async def _plan(self, tx: Transaction, granted: WorkspaceAccess, pace: Pace) -> Plan:
-        planner = Planner(granted, self._tools, self._verdicts, pace)
+        planner = Planner(granted, self._tools, self._known, pace)
         planner.faults.add(*self._draft.faults)
         await planner.read(tx)
         planner.require_versions(self._draft.items)

@@ -20,9 +20,9 @@ from teamvars.domain.applies import (
     no_such_source,
     not_in_source,
 )
-from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Faults, Kind, Refusal, refuse_all
-from teamvars.domain.variables import Variable, VariableDraft, damaged_value
+from teamvars.domain.variables import StoredVariable, Variable, VariableDraft, damaged_value
+from teamvars.kernel.discreet import Discreet
 from teamvars.pace import Pace
 from teamvars.services.applies.lookups import by_name, in_batches, is_unchanged, opened
 from teamvars.services.applies.making import make
@@ -31,7 +31,6 @@ from teamvars.services.applies.plans import Applied, Plan
 from teamvars.services.applies.recording import Recorder
 from teamvars.storage import access, streams
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.variables import StoredVariable
 
 _KEYS = "/data/attributes/keys"
 
@@ -115,13 +114,14 @@ class _Request:
         def original(copy: Variable) -> Variable:
             return planned.originals[copy.key, copy.category].variable
 
-        recorder = Recorder(tx, self._tools.chain, self._caller, now)
+        locked = target.stream, places.source.stream
+        recorder = Recorder(tx, self._tools, self._caller, now, *locked)
         after = await recorder.carry_out(
-            plan, target.stream, lambda copy: {"copy-of": original(copy).id}
+            plan, target.stream.id, lambda copy: {"copy-of": original(copy).id}
         )
         copied = [original(step.stored.variable) for step in plan.changes]
         to = {"to": target.workspace.id}
-        await recorder.note(copied, "variable.copy", to, places.source.stream)
+        await recorder.note(copied, "variable.copy", to, places.source.stream.id)
         return Applied.of(plan, target.workspace, self._tools.chain.version_of(after))
 
     async def _access(self, tx: Transaction, now: int) -> _Places:
@@ -145,7 +145,7 @@ class _Request:
 
     async def _planned(self, tx: Transaction, places: _Places, pace: Pace) -> _Planned:
         source, now = places.source, self._tools.clock()
-        planner = Planner(places.target, self._tools, verdicts=None, pace=pace)
+        planner = Planner(places.target, self._tools, known=None, pace=pace)
         planner.faults.add(*self._draft.faults)
         present = await planner.read(tx)
         originals = await by_name(tx, source, pace)

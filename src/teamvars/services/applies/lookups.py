@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from teamvars.domain.access import WorkspaceAccess
 from teamvars.domain.applies import Name
+from teamvars.domain.variables import StoredVariable
 from teamvars.pace import Pace
+from teamvars.pace import in_batches as batched
 from teamvars.security.sealing import DataKey, SealBroken
-from teamvars.services import batches
 from teamvars.storage import streams, variables
 from teamvars.storage.database import Transaction
-from teamvars.storage.variables import StoredVariable
 
 _BATCH_BYTES = 256 * 1024
 _ROW_BYTES = 2560
@@ -28,7 +28,7 @@ class Moved(Exception):
 
 def is_unchanged(seen: WorkspaceAccess, now: WorkspaceAccess) -> bool:
     """Whether a plan that was made under one access still holds under another."""
-    # With the level: a plan may hold what owners alone may do, and who is one moves no workspace.
+    # With the level: a plan may contain what only owners may do, and becoming one moves no head.
     return (seen.stream.head, seen.key, seen.level) == (now.stream.head, now.key, now.level)
 
 
@@ -71,4 +71,4 @@ def in_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]
     """The items in batches, each with about as many rows and bytes of values as may be fetched,
     opened or written in one go.
     """
-    return batches.in_batches(items, lambda item: _ROW_BYTES + size(item), _BATCH_BYTES)
+    return batched(items, lambda item: _ROW_BYTES + size(item), _BATCH_BYTES)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
+from teamvars.changes.tools import Tools as ChangeTools
+from teamvars.changes.waves import Known
+from teamvars.decisions import Needs, Verdict
 from teamvars.domain.access import WorkspaceAccess
 from teamvars.domain.applies import (
     MAX_CODE_BYTES,
@@ -15,32 +17,25 @@ from teamvars.domain.applies import (
     too_much_code,
 )
 from teamvars.domain.errors import Fault, Faults, Refusal, refuse_all
+from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.variables import (
-    Category,
     SourceCode,
+    StoredVariable,
     Variable,
     VariableDraft,
     damaged_value,
-    value_size,
 )
 from teamvars.domain.workspaces import Quota
+from teamvars.kernel.variables import MAX_VALUE_BYTES, Category, value_size
 from teamvars.pace import Pace
-from teamvars.security.chain import Chain
-from teamvars.security.sealing import Sealer
-from teamvars.services import Clock
 from teamvars.services.applies.lookups import by_name, in_batches, opened
 from teamvars.services.applies.plans import Absence, Plan, Step
-from teamvars.services.syntax import Unparsed, Verdicts
 from teamvars.storage.database import Transaction
-from teamvars.storage.variables import StoredVariable
 
 
-class Tools(msgspec.Struct, frozen=True):
+class Tools(ChangeTools, frozen=True):
     """What plans are made and carried out with."""
 
-    sealer: Sealer
-    chain: Chain
-    clock: Clock
     quota: Quota
 
 
@@ -51,19 +46,19 @@ class Planner:
     """
 
     def __init__(
-        self, granted: WorkspaceAccess, tools: Tools, verdicts: Verdicts | None, pace: Pace
+        self, granted: WorkspaceAccess, tools: Tools, known: Known | None, pace: Pace
     ) -> None:
-        """`verdicts` on code; None: whatever is to be code is known to parse."""
+        """`known` are verdicts on code; None: whatever is to be code is known to parse."""
         self.faults = Faults()
         self._pace = pace
         self._granted = granted
         self._key = tools.sealer.data_key(granted.key)
         self._quota = tools.quota
-        self._verdicts = verdicts
+        self._known = known
         self._stored: Mapping[Name, StoredVariable] = {}
         self._steps: list[Step | Absence] = []
         self._named: set[tuple[str | None, Category | None]] = set()
-        self._unparsed: list[str] = []
+        self._unparsed: list[Verdict] = []
         self._code_bytes = 0
 
     async def read(self, tx: Transaction) -> Mapping[Name, StoredVariable]:
@@ -100,9 +95,9 @@ class Planner:
                 self._steps.append(Step.deleted(stored))
 
     def plan(self) -> Plan:
-        """The plan. Raises Unparsed, and refuses with every fault there is."""
+        """The plan. Raises Needs, of verdicts, and refuses with every fault there is."""
         if self._unparsed:
-            raise Unparsed(*self._unparsed)
+            raise Needs(*self._unparsed)
         outcomes = [step.outcome for step in self._steps]
         before = self._granted.stream.usage
         after = before.plus(
@@ -143,7 +138,9 @@ class Planner:
         return self._updated(item.draft, stored, before)
 
     def _created(self, draft: VariableDraft, now: int) -> Step:
-        variable = draft.build(self._granted.workspace, now, self._broken(draft.code(None)))
+        ids = new_id("var"), new_version_id()
+        broken = self._broken(draft.code(None))
+        variable = draft.build(self._granted.workspace, now, ids, broken)
         value = variable.value or ""
         sealed = self._key.seal(value, variable)
         size = value_size(value)
@@ -158,7 +155,8 @@ class Planner:
         asked = replace(draft, key=None, category=None, hcl=hcl)
         is_lost = before.value is None and _takes_value(draft, before)
         damaged = [damaged_value(before, f"{draft.at}/value")] if is_lost else ()
-        after = asked.applied_to(before, [*self._broken(asked.code(before)), *damaged])
+        known = [*self._broken(asked.code(before)), *damaged]
+        after = asked.applied_to(before, new_version_id(), known)
         changed = asked.changed(before, after)
         if not changed:
             return Step(Outcome.UNCHANGED, stored)
@@ -171,15 +169,19 @@ class Planner:
 
     def _broken(self, code: SourceCode | None) -> Sequence[Fault]:
         """Why the code is refused, as far as it is known: what is not is noted, to be parsed."""
-        if code is None or self._verdicts is None:
+        if code is None or self._known is None:
             return ()
         self._code_bytes += value_size(code.text)
         if self._code_bytes > MAX_CODE_BYTES:
             return [too_much_code(code.pointer)]
-        if self._verdicts.lack(code):
-            self._unparsed.append(code.text)
+        if len(code.text) > MAX_VALUE_BYTES:  # a fault of its own
             return ()
-        return self._verdicts.faults(code)
+        verdict = Verdict(code.text)
+        if verdict not in self._known:
+            self._unparsed.append(verdict)
+            return ()
+        fault = self._known[verdict]
+        return () if fault is None else (replace(fault, pointer=code.pointer),)
 
 
 def _size(pair: tuple[ItemDraft, StoredVariable | None]) -> int:

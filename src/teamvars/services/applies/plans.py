@@ -6,9 +6,9 @@ from typing import Self
 import msgspec
 
 from teamvars.domain.applies import Name, Outcome, Result
-from teamvars.domain.discreet import Discreet
+from teamvars.domain.variables import StoredVariable
 from teamvars.domain.workspaces import Usage, Workspace
-from teamvars.storage.variables import StoredVariable
+from teamvars.kernel.discreet import Discreet
 
 
 class Step(Discreet, frozen=True, gc=False):

@@ -13,6 +13,7 @@ import structlog
 from msgspec.msgpack import Decoder
 
 from teamvars.domain.errors import busy
+from teamvars.fair_slots import FairLock
 from teamvars.hcl import Expression
 from teamvars.services.code.child import AnyJob
 from teamvars.services.code.examination import (
@@ -29,7 +30,6 @@ from teamvars.services.code.examination import (
     read,
 )
 from teamvars.services.code.process import Killed, Limits, Process
-from teamvars.services.fair_lock import FairLock
 from teamvars.variable_files import Format, ParsedFile
 
 log = structlog.get_logger("teamvars.code")

@@ -7,8 +7,8 @@ The subprocess imports little besides this module, so that it starts in a tenth 
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.discreet import Discreet
 from teamvars.hcl import Expression, HclError, TooMuchWork, parse
+from teamvars.kernel.discreet import Discreet
 from teamvars.variable_files import Format
 
 QUICK_BYTES = 4_096

@@ -60,7 +60,7 @@ class Contents:
             if held and not delete_variables:
                 detail = (
                     f"Workspace {path} is not in the file and has {held} variables. "
-                    "Say --delete-variables to remove it with them."
+                    "To remove both, add --delete-variables."
                 )
                 self.faults.append(fault(detail, self._entry.at))
             changeset.workspaces_removed.append(workspace)
@@ -106,7 +106,7 @@ class Contents:
                 continue
             else:
                 after = before.with_status(status)
-                changeset.members_changed.append(after)
+                changeset.members_changed.append((before, after))
                 changeset.end_invitation(before)
             state.members[fold(username)] = after
             verb = "change" if before else "add"
@@ -197,7 +197,7 @@ class Contents:
                 continue
             changeset.told.append(f"grant {path} {access.value} on {workspace.name}")
         if removed := sorted(present.keys() - wanted):
-            changeset.grants_removed.append((team, removed))
+            changeset.grants_removed.append((team.id, [present[id_] for id_ in removed]))
             changeset.told += [f"revoke the grant of {path} on {names[id_]}" for id_ in removed]
 
 

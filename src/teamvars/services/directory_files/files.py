@@ -12,6 +12,8 @@ from contextlib import suppress
 import msgspec
 from msgspec.structs import replace
 
+from teamvars.changes.storing import store
+from teamvars.decisions import Found
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Applied, Directory, Exported, OrganizationEntry
@@ -20,19 +22,16 @@ from teamvars.domain.former_names import FormerNames
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
-from teamvars.domain.teams import OWNERS
-from teamvars.security.chain import Chain
-from teamvars.security.sealing import Sealer
-from teamvars.services import Clock
-from teamvars.services.directory import organizations as organization_changes
-from teamvars.services.directory.ledger import GatheringLedger
+from teamvars.domain.teams import OWNERS, owners_of
+from teamvars.domain.users import User
 from teamvars.services.directory_files import actual, exporting, renaming
 from teamvars.services.directory_files.actual import Lock, OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Overtaken
 from teamvars.services.directory_files.contents import Contents
 from teamvars.services.directory_files.people import People, fault
-from teamvars.storage import former_names
-from teamvars.storage.database import Database, Transaction
+from teamvars.services.house import UseCases
+from teamvars.storage import former_names, streams, users, workspaces
+from teamvars.storage.database import MissingReference, Taken, Transaction
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -44,14 +43,8 @@ class Options(msgspec.Struct, frozen=True):
     delete_variables: bool = False
 
 
-class DirectoryFiles:
+class DirectoryFiles(UseCases):
     """What an operator does with a directory file."""
-
-    def __init__(self, database: Database, sealer: Sealer, chain: Chain, clock: Clock) -> None:
-        self._database = database
-        self._sealer = sealer
-        self._chain = chain
-        self._clock = clock
 
     async def apply(self, caller: Caller, directory: Directory, options: Options) -> Applied:
         """Applies the file atomically and idempotently.
@@ -62,13 +55,13 @@ class DirectoryFiles:
         active owner, with `prune` a workspace that has variables.
         """
         if options.dry_run:
-            return await self._database.read(lambda tx: self._look(tx, directory, options))
+            return await self._database.read(lambda tx: self._try(tx, directory, options))
         # A concurrent invitation may take a name that the file gives to another user. The retries
         # lock the system's stream first, which invitations need.
         for early in ((), (SYSTEM_STREAM,), (SYSTEM_STREAM,)):
             with suppress(Overtaken):
                 return await self._apply(caller, directory, options, early)
-        detail = "Others keep changing what the file speaks of. Nothing was changed; try again."
+        detail = "Others keep changing what the file names. Nothing was changed; try again."
         raise Refusal(fault(detail))
 
     async def export(self, names: Sequence[str]) -> Exported:
@@ -87,19 +80,37 @@ class DirectoryFiles:
         async def body(tx: Transaction) -> Applied:
             nonlocal began
             began = time.monotonic()
-            ledger = GatheringLedger(tx, caller, self._chain, self._clock())
+            found = Found(caller, self._clock())
 
             async def lock(stream_ids: Iterable[str]) -> None:
-                await ledger.lock([*stream_ids, *early])
+                found.streams |= await streams.lock(tx, [*stream_ids, *early])
 
-            plan = await _plan(tx, directory, options, ledger.now, lock)
-            await plan.changeset.write(ledger, self._sealer, plan.people)
+            plan = await _plan(tx, directory, options, found.now, lock)
+            await self._store(tx, found, plan)
             return plan.applied
 
         applied = await self._database.write(body)
         return replace(applied, held=time.monotonic() - began)
 
-    async def _look(self, tx: Transaction, directory: Directory, options: Options) -> Applied:
+    async def _store(self, tx: Transaction, found: Found, plan: "_Plan") -> None:
+        """Stores all that is planned. Raises Overtaken."""
+        changeset, people = plan.changeset, plan.people
+        before: dict[str, User] = {}
+        for user, _ in people.changed:
+            before.setdefault(user.id, user)
+        if before and await users.lock_all(tx, before) != before:
+            raise Overtaken
+        renamed = [space.id for space, _ in changeset.workspaces_renamed]
+        details = await workspaces.find_details(tx, renamed)
+        new_key = self._house.tools.sealer.new_data_key
+        keys = {one.id: new_key(one.id, 1) for one in changeset.organizations}
+        try:
+            decision = changeset.decided(found, people, keys, details)
+            await store(tx, self._house.tools, found, replace(decision, taken=None))
+        except (Taken, MissingReference):  # such as a user who was only invited, and is gone
+            raise Overtaken from None
+
+    async def _try(self, tx: Transaction, directory: Directory, options: Options) -> Applied:
         plan = await _plan(tx, directory, options, self._clock(), actual.no_lock)
         return plan.applied
 
@@ -134,8 +145,8 @@ async def _plan(
     refuse_all(faults)
     ids = {name: content.ids() for name, content in contents.items()}
     named = ((user.username, people.named(user.username)) for user in directory.users)
-    users = {name: user.id for name, user in named if user}
-    applied = Applied(ids, users, tuple(changeset.told), people.disabled())
+    user_ids = {name: user.id for name, user in named if user}
+    applied = Applied(ids, user_ids, tuple(changeset.told), people.disabled())
     return _Plan(people, changeset, applied)
 
 
@@ -153,7 +164,7 @@ async def _former_names(
 
 def _create(entry: OrganizationEntry, changeset: Changeset) -> OrganizationState:
     organization = Organization(new_id("org"), entry.name, None, changeset.now)
-    owners = organization_changes.owners_of(organization)
+    owners = owners_of(organization.id, new_id("team"))
     changeset.organizations.append(organization)
     changeset.teams.append(owners)
     changeset.told.append(f"create organization {entry.name}")

@@ -34,7 +34,7 @@ class People:
         return self._by_id.get(user.id, user)
 
     def disabled(self) -> tuple[str, ...]:
-        """Who is disabled of those the file speaks of, by name."""
+        """The disabled users among those the file names, by name."""
         return tuple(sorted(user.username for user in self._by_id.values() if user.disabled))
 
     def apply(self, entry: UserEntry) -> None:
@@ -61,7 +61,7 @@ class People:
             self._make(entry, named)
 
     def know(self, user: User) -> None:
-        """The file makes the user an active member, who is no placeholder then."""
+        """The file makes the user an active member, and so no longer a placeholder."""
         if user.placeholder:
             self._change(user, replace(user, placeholder=False))
 
@@ -106,7 +106,7 @@ class People:
     def _refuse(self, entry: UserEntry, holder: User) -> None:
         detail = (
             f"The e-mail address of user {entry.username} is taken: it is that of user "
-            f"{holder.username}, who is known here already."
+            f"{holder.username}, who is already known here."
         )
         self.faults.append(fault(detail, entry.at))
 

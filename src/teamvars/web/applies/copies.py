@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict, Original, repeated
-from teamvars.domain.variables import Category
+from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
 from teamvars.web.applies.requests import DRY_RUN, EXPECTED, VERSIONED, expectation, flag
 from teamvars.web.dialects import Dialect
@@ -37,7 +37,7 @@ class CopyAttributes(msgspec.Struct, rename="kebab", forbid_unknown_fields=True)
     keys: Annotated[list[VariableName], Meta(max_length=MAX_ITEMS)] | UnsetType = UNSET
     on_conflict: Annotated[
         Literal["refuse", "skip", "replace"],
-        Meta(description="What happens to a variable that is there already."),
+        Meta(description="What happens to a variable that already exists."),
     ] = "refuse"
 
 

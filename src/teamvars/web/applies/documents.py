@@ -27,7 +27,7 @@ class VariableResult(msgspec.Struct, rename="kebab", gc=False):
 class Results(msgspec.Struct, rename="kebab"):
     """In the order of the request, and then what was deleted."""
 
-    dry_run: Annotated[bool, Meta(description="Whether nothing was changed.")]
+    dry_run: Annotated[bool, Meta(description="True if nothing was changed.")]
     results: list[VariableResult]
 
 

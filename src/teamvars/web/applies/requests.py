@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from teamvars.domain.applies import MAX_ITEMS, ApplyDraft, ItemDraft
 from teamvars.domain.errors import Code
 from teamvars.domain.preconditions import Expected
-from teamvars.domain.variables import Category
+from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.reader import ItemReader, Reader
@@ -24,10 +24,8 @@ from teamvars.web.variables.requests import (
     item_draft,
 )
 
-DRY_RUN = Meta(description="Change nothing, and answer what would become of each variable.")
-VERSIONED = Meta(
-    description="Items may name versions and be deleted; releases without this refuse it."
-)
+DRY_RUN = Meta(description="Change nothing, and say what would happen to each variable.")
+VERSIONED = Meta(description="Items may name versions and be deleted; older releases refuse this.")
 EXPECTED = Meta(description="The version it must be at; null: it must not exist.")
 _VERSIONED = "versioned"
 _CONDITIONS = _VERSION_ID, _DELETE = "version-id", "delete"
@@ -68,9 +66,9 @@ class Item(msgspec.Struct):
 class ApplyOptions(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
     """How it is applied."""
 
-    prune: Annotated[bool, Meta(description="Delete the variables that are not among them.")] = (
-        False
-    )
+    prune: Annotated[
+        bool, Meta(description="Delete the variables that are not among the items.")
+    ] = False
     dry_run: Annotated[bool, DRY_RUN] = False
     versioned: Annotated[bool, VERSIONED] = False
 
@@ -132,7 +130,7 @@ def _conditions(read: ItemReader, item: object, *, versioned: bool) -> tuple[Exp
 
 
 def _refuse_conditions(read: ItemReader, options: object) -> None:
-    """Of a request that is not versioned: who asks for a condition is not to get none."""
+    """Of a request that is not versioned: a condition must not be ignored."""
     given: Mapping[str, Any] = options if isinstance(options, dict) else {}
     for name in _CONDITIONS:
         if name in given:

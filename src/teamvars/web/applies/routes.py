@@ -2,10 +2,10 @@
 
 from contextlib import AbstractAsyncContextManager, nullcontext
 
+from teamvars.fair_slots import Turns
 from teamvars.services.applies.applies import Applies
 from teamvars.services.applies.copies import Copies
 from teamvars.services.applies.plans import Applied
-from teamvars.services.turns import Turns
 from teamvars.web.applies import copies, documents, requests
 from teamvars.web.applies.documents import ResultsDocument
 from teamvars.web.dialects import Dialect
@@ -13,7 +13,8 @@ from teamvars.web.http.negotiation import IF_MATCH
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
-from teamvars.web.variables.entity_tags import entity_tag, wanted_versions
+from teamvars.web.variables.documents import entity_tag
+from teamvars.web.variables.requests import wanted_versions
 
 _SHORT_BYTES = 64 * 1024
 """A body of so many bytes takes a worker some 30 ms, and waits for no turn."""
@@ -62,8 +63,8 @@ class ApplyRoutes:
         ]
 
     async def admit(self, request: Request) -> None:
-        """Refuses who may not change the variables of the workspace."""
-        await self._applies.admit(request.require_caller(), request.path("workspace_id"))
+        """Refuses callers who may not change the variables of the workspace."""
+        await self._applies.admit(request.require_caller(), request.parameters["workspace_id"])
 
     def turn(self, request: Request) -> AbstractAsyncContextManager[None]:
         """A turn, in place of a slot: a short request may copy as much as there is."""
@@ -76,7 +77,7 @@ class ApplyRoutes:
 
     async def apply(self, request: Request) -> Response:
         """Make the variables of a workspace what the request says, all or none."""
-        caller, workspace_id = request.require_caller(), request.path("workspace_id")
+        caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
         draft = await requests.draft(request.document, workspace_id, self._dialect)
         # A short one that prunes may delete as much as there is.
         has_turn = not draft.prune or request.body_bytes > _SHORT_BYTES
@@ -86,7 +87,7 @@ class ApplyRoutes:
 
     async def copy(self, request: Request) -> Response:
         """Copy variables from another workspace of the organization, all or none."""
-        caller, workspace_id = request.require_caller(), request.path("workspace_id")
+        caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
         draft = await copies.draft(request.document, self._dialect)
         work = self._copies.copy(caller, workspace_id, draft)
         return await request.changed(work, self._applied)

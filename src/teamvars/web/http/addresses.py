@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 
-from teamvars.web.http.asgi import Scope
-from teamvars.web.http.request import Request
-
 _CACHED = 4096
 _INTERFACE_BITS = 64
 """Of an IPv6 address. Whoever has a network has all of these."""
@@ -28,18 +25,14 @@ class ClientAddresses:
         self._is_trusted = lru_cache(_CACHED)(self._is_of_trusted_network)
         self.are_audited = are_audited
 
-    def of(self, scope: Scope, request: Request) -> str | None:
-        """The nearest address that is no trusted proxy's; only those are believed.
+    def of(self, peer: str, forwarded: str) -> str:
+        """The nearest address that is no trusted proxy's; only what those have `forwarded` counts.
 
         Its characters are printable: it goes into the log and the audit trail.
         """
-        peer = scope.get("client")
-        address: str | None = peer[0] if peer else None
-        if not self._trusted_proxies:
-            return address
-        forwarded = (request.header("x-forwarded-for") or "").split(",")
-        while address and forwarded and self._is_trusted(address):
-            nearer = forwarded.pop().strip()[:45]
+        address, further = peer, forwarded.split(",")
+        while further and self._is_trusted(address):
+            nearer = further.pop().strip()[:45]
             if not (nearer and nearer.isprintable()):
                 break
             address = nearer

@@ -1,24 +1,94 @@
 """What is asked of a request before it is worked on: is it this one's turn, and may it be made."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Kind, Refusal, rate_limited, too_many_requests
+from teamvars.fair_slots import FairSlots, Group, Party, Principal
 from teamvars.services.sessions import Sessions
+from teamvars.time_limits import TimeLimits
 from teamvars.web.http.addresses import counted_address
 from teamvars.web.http.failures import Failures
-from teamvars.web.http.fair_slots import FairSlots, Party
-from teamvars.web.http.principals import Principals
 from teamvars.web.http.rate_limits import RateLimits
 from teamvars.web.http.request import Request
-from teamvars.web.http.time_limits import TimeLimits
+
+REMEMBERED_TOKENS = 16_384
+"""By their hashes, the least recently used are forgotten first; some 13 MiB."""
 
 T = TypeVar("T")
 
 _MILLISECOND = 1_000_000
 _SECOND = 1_000_000_000
+
+
+class Principals:
+    """The principal of each token that was lately let in, and whose organization it is counted to.
+
+    It is that of which the principal was last shown something: a team and an organization have no
+    other, and a user of several is counted to one at a time. Those who were shown nothing yet count
+    together, as do all strangers: else a hundred teams that ask for what they may not see, or one
+    stranger with a hundred networks, would have a share each. Nothing is granted by what is
+    remembered here: each request asks storage. A token that is not remembered counts as a
+    stranger's at its address.
+    """
+
+    def __init__(self, slots: FairSlots) -> None:
+        self._slots = slots
+        self._by_token: OrderedDict[bytes, Party] = OrderedDict()
+        # What is remembered, or has a request under way, and nothing else.
+        self._parties: WeakValueDictionary[Principal, Party] = WeakValueDictionary()
+        self._groups: WeakValueDictionary[str, Group] = WeakValueDictionary()
+        self._shown_nothing = Group()
+        self._strangers = Group()
+
+    def known(self, caller: Caller) -> Party | None:
+        """The principal of a token that was lately let in."""
+        party = self._by_token.get(caller.token_hash)
+        if party is not None:
+            self._by_token.move_to_end(caller.token_hash)
+        return party
+
+    def stranger(self, address: str) -> Party:
+        """Whoever is not known at an address as it is counted."""
+        principal = "address", address
+        party = self._parties.get(principal)
+        if party is None:
+            party = self._parties[principal] = Party(principal, self._strangers, is_address=True)
+        return party
+
+    def note(self, caller: Caller) -> Party:
+        """Remembers a caller whom storage has let in."""
+        assert caller.actor is not None  # it has
+        party = self._by_token.get(caller.token_hash)
+        if party is None:
+            party = self._party((caller.actor.kind, caller.actor.id))
+            self._by_token[caller.token_hash] = party
+            if len(self._by_token) > REMEMBERED_TOKENS:
+                self._by_token.popitem(last=False)
+        organization = caller.organization_id
+        if organization is not None and party.group.organization_id != organization:
+            self._slots.move(party, self._group(organization))
+        return party
+
+    def forget(self, caller: Caller) -> None:
+        """Forgets a token that storage has refused."""
+        self._by_token.pop(caller.token_hash, None)
+
+    def _party(self, principal: Principal) -> Party:
+        party = self._parties.get(principal)
+        if party is None:
+            party = self._parties[principal] = Party(principal, self._shown_nothing)
+        return party
+
+    def _group(self, organization_id: str) -> Group:
+        group = self._groups.get(organization_id)
+        if group is None:
+            group = self._groups[organization_id] = Group(organization_id)
+        return group
 
 
 class Admission:
@@ -31,6 +101,7 @@ class Admission:
         self._principals = Principals(self._slots)
         self._failures = Failures()
         self._limits = RateLimits(rate_limit) if rate_limit else None
+        self.limits_rates = bool(rate_limit)
 
     async def admit(self, request: Request, caller: Caller, *, is_costly: bool) -> None:
         """Keeps strangers from what is costly, and everybody from asking too often.
@@ -42,7 +113,7 @@ class Admission:
         if request.party is None and (is_costly or self._limits is not None):
             await self.authenticate(request, caller)
         if self._limits is not None:
-            self._take(self._party(request))
+            self._take(request.party or self._stranger(request))
 
     async def authenticate(self, request: Request, caller: Caller) -> None:
         """Finds out who calls. Refuses: unauthenticated, and what `work` does."""
@@ -61,7 +132,7 @@ class Admission:
         """Gets the request a slot, until it leaves. Refuses: too many requests, busy."""
         if request.slot is not None:
             return
-        party = self._party(request)
+        party = request.party or self._stranger(request)
         if not self._slots.enter(party):
             await self._slots.wait(party)
         request.slot, request.slots = party, self
@@ -86,7 +157,7 @@ class Admission:
             wait = self._failures.note(counted_address(request.client), now)
             if wait is not None:
                 request.abandon_body()
-                detail = "Too many tokens that nobody has came from this address."
+                detail = "Too many invalid tokens came from this address."
                 return too_many_requests(detail, retry_after=int(wait) + 1)
         try:
             if self._limits is not None:
@@ -95,18 +166,14 @@ class Admission:
             return limited
         return refusal
 
-    @property
-    def limits_rates(self) -> bool:
-        """Whether there is a rate limit."""
-        return self._limits is not None
-
     def headers(self, request: Request) -> Iterator[tuple[str, str]]:
         """The header fields of every answer; to be asked only where there is a rate limit."""
         assert self._limits is not None
-        allowance = self._limits.look(self._party(request).principal)
+        party = request.party or self._stranger(request)
+        allowance = self._limits.look(party.principal)
         yield "X-RateLimit-Limit", str(self._limits.per_second)
         yield "X-RateLimit-Remaining", str(allowance.remaining)
-        # Rounded up: who waits for so long is let in.
+        # Rounded up: after that wait a request is let in.
         yield "X-RateLimit-Reset", f"{-(-allowance.reset // _MILLISECOND) / 1000:.3f}"
 
     def _take(self, party: Party) -> None:
@@ -114,9 +181,6 @@ class Admission:
         if not self._limits.take(party.principal):
             wait = self._limits.look(party.principal).reset
             raise rate_limited(self._limits.per_second, retry_after=-(-wait // _SECOND))
-
-    def _party(self, request: Request) -> Party:
-        return request.party or self._stranger(request)
 
     def _stranger(self, request: Request) -> Party:
         return self._principals.stranger(counted_address(request.client))

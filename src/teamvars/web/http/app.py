@@ -6,25 +6,24 @@ from collections.abc import Iterable
 import structlog
 from msgspec.structs import replace
 
+from teamvars.changes.trails import ALARM
 from teamvars.domain.access import Place
 from teamvars.domain.errors import Code, Fault, Refusal, not_found
 from teamvars.logs import REQUESTS, RequestLine
 from teamvars.security.sealing import SealBroken
 from teamvars.services.sessions import Sessions
-from teamvars.services.trails import ALARM
+from teamvars.time_limits import TimeLimits
 from teamvars.web.http import errors
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.admission import Admission
 from teamvars.web.http.asgi import Receive, Scope, Send
 from teamvars.web.http.budgets import Bodies
-from teamvars.web.http.endpoints import Endpoint
+from teamvars.web.http.endpoints import Endpoint, Paths
 from teamvars.web.http.json_body import Parser
-from teamvars.web.http.paths import Paths
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
-from teamvars.web.http.sending import PACED_BYTES, Sender
-from teamvars.web.http.time_limits import TimeLimits
+from teamvars.web.http.sending import Sender
 
 _CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
 _SERVER_ERROR = 500
@@ -68,30 +67,42 @@ class Application:
         """Serves one request."""
         begun = time.perf_counter()
         request = Request(scope, receive, self._time_limits, self._bodies)
-        client = request.client = self._addresses.of(scope, request)
+        request.ignored_includes = self._ignored_includes
+        client = scope["client"][0] if scope.get("client") else None
+        if client is not None and (forwarded := request.header("x-forwarded-for")):
+            client = self._addresses.of(client, forwarded)
+        request.client = client
         request.audited_address = client if self._addresses.are_audited else None
         status = _CLIENT_CLOSED_REQUEST
         try:
-            response = self._limited(request, await self._respond(scope, request))
-            if request.body_pending or response.size > PACED_BYTES:
-                self._admission.leave(request)  # from here on the client may let us wait
+            response = await self._respond(request)
+            if self._admission.limits_rates:
+                response = self._limited(request, response)
             try:
                 is_sent = await self._sender.send(send, request, response)
             except Refusal as refusal:  # no room in the budget; nothing has been sent
-                response = self._limited(request, _refused(refusal, request, None))
+                response = _refused(refusal, request, None)
+                if self._admission.limits_rates:
+                    response = self._limited(request, response)
                 is_sent = await self._sender.send(send, request, response)
             status = response.status if is_sent else _CLIENT_CLOSED_REQUEST
         finally:
-            request.release()
+            if request.has_body:
+                request.release()
             self._admission.leave(request)
             if request.caller is not None:
                 self._sessions.note_use(request.caller)
             self._log(request, client, status, begun)
 
-    async def _respond(self, scope: Scope, request: Request) -> Response:
+    async def _respond(self, request: Request) -> Response:
         endpoint: Endpoint | None = None
         try:
-            endpoint = self._find(scope, request)
+            path = request.full_path
+            # No id or name holds a NUL, which PostgreSQL would choke on.
+            found = self._paths.find(path.removesuffix("/")) if path.isprintable() else None
+            if found is None:
+                raise not_found()
+            request.template, request.parameters, endpoint = found
             return await endpoint.respond(request)
         except Refusal as refusal:
             _tell_damage(refusal, request)
@@ -100,31 +111,21 @@ class Application:
         except SealBroken as broken:
             # What is stored was changed behind our back: no mistake of the caller's.
             log.error(str(broken), request_id=request.request_id, route=request.template)
-            fault = Fault(Code.INTERNAL_ERROR, "What is stored does not open. The log says what.")
+            fault = Fault(
+                Code.INTERNAL_ERROR, "Stored data cannot be decrypted. The log says what."
+            )
             return _refused(Refusal(fault), request, endpoint)
         except Exception:
             log.exception("bug", request_id=request.request_id, route=request.template)
-            fault = Fault(Code.INTERNAL_ERROR, "This is a bug. The log has it by request id.")
+            fault = Fault(
+                Code.INTERNAL_ERROR, "This is a bug. Find it in the log by the request id."
+            )
             return _refused(Refusal(fault), request, endpoint)
 
     def _limited(self, request: Request, response: Response) -> Response:
-        """The response with the header fields of rate limits, while there are any."""
-        if not self._admission.limits_rates:
-            return response
+        """The response with the header fields of rate limits."""
         headers = {**response.headers, **dict(self._admission.headers(request))}
         return replace(response, headers=headers)
-
-    def _find(self, scope: Scope, request: Request) -> Endpoint:
-        """The endpoint of the path, with a trailing slash or without. Refuses an unknown path."""
-        path = scope["path"]
-        if not path.isprintable():  # no id or name holds a NUL, which PostgreSQL would choke on
-            raise not_found()
-        found = self._paths.find(path.removesuffix("/"))
-        if found is None:
-            raise not_found()
-        request.template, request.parameters, endpoint = found
-        request.ignored_includes = self._ignored_includes
-        return endpoint
 
     def _log(self, request: Request, client: str | None, status: int, begun: float) -> None:
         caller = request.caller

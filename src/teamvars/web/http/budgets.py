@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import msgspec
 
 from teamvars.domain.errors import busy, too_many_requests
-from teamvars.web.http.time_limits import TimeLimit
+from teamvars.fair_slots import Principal
+from teamvars.time_limits import TimeLimit
 
 UNAUTHENTICATED_BODY_BYTES = 16 * 1024
 """How much of a body is read before its token is looked up, in the same request."""
@@ -27,8 +28,6 @@ WORKER_ANSWER_BYTES = 96 * 1024 * 1024
 SLOW_SECONDS = 10.0
 """How long a response may take before it may be aborted to make room for others."""
 
-Principal = tuple[str, str]
-"""The kind and the id of a user, team or organization, whichever of its tokens is used."""
 UNAUTHENTICATED: Principal = ("unauthenticated", "")
 Release = Callable[[], None]
 

@@ -10,7 +10,7 @@ from teamvars.web.http.request import Request
 MAX_CHARACTERS = 1024
 AFTER = Parameter(
     "page[after]",
-    "Where the page begins, as `links.next` of the one before says; without it, the first page.",
+    "Where the page begins, from `links.next` of the page before; without it, the first page.",
     {"type": "string", "maxLength": MAX_CHARACTERS},
 )
 PARAMETERS = (AFTER, SIZE)

@@ -1,22 +1,34 @@
-"""Endpoints, and the order of checks that every one of them keeps (contract §2)."""
+"""Endpoints by their paths, and the order of checks that every one keeps (contract §2).
 
-from collections.abc import Sequence
+Routing is by path in a tree of segments: the time does not grow with the number of routes.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
+from typing import Generic, TypeVar
 
 from teamvars.domain.errors import Code, Fault, Kind, Refusal, busy
 from teamvars.services.sessions import Sessions
 from teamvars.web.http.admission import Admission
 from teamvars.web.http.budgets import LARGE_BODY_BYTES, STRANGER_BODY_BYTES
-from teamvars.web.http.json_body import Parser
+from teamvars.web.http.json_body import SHORT_BYTES, Parser, parse
 from teamvars.web.http.json_items import parse_items
-from teamvars.web.http.negotiation import require_acceptable, require_document_type
+from teamvars.web.http.negotiation import (
+    ACCEPTED,
+    MEDIA_TYPE,
+    require_acceptable,
+    require_document_type,
+)
 from teamvars.web.http.parameters import require_read
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import RequestBody, Route
 
 _TOLD_AT_ONCE = {Kind.UNAUTHENTICATED, Kind.UNAVAILABLE, Kind.TOO_MANY}
-"""Who is told this need not be looked up first."""
+"""These refusals need no look-up of the token first."""
+
+T = TypeVar("T")
 
 
 class Endpoint:
@@ -37,7 +49,7 @@ class Endpoint:
         method = "GET" if request.method == "HEAD" else request.method
         route = self._routes.get(method)
         if route is None and method != "OPTIONS":
-            detail = f"This path knows {self.allow}."
+            detail = f"This path supports {self.allow}."
             raise Refusal(Fault(Code.METHOD_NOT_ALLOWED, detail))
         if route is not None and route.public:
             return await self._respond_to_anybody(request, route)
@@ -45,12 +57,11 @@ class Endpoint:
         try:
             is_costly = method != "GET" or request.has_body
             await self._admission.admit(request, caller, is_costly=is_costly)
-            require_acceptable(request.header("accept"))
+            if (accept := request.header("accept")) not in ACCEPTED:
+                require_acceptable(accept)
             if route is None:
                 await self._admission.authenticate(request, caller)
                 return Response(204, headers={"Allow": self.allow})
-            if route.keyed:
-                request.expect_repeats()
             return await self._respond(request, route)
         except Refusal as refusal:
             if caller.actor is None and refusal.kind not in _TOLD_AT_ONCE:
@@ -67,8 +78,8 @@ class Endpoint:
         if takes is None:
             return await route.handler(request)
         require_acceptable(request.header("accept"))
-        if route.keyed:
-            request.expect_repeats()
+        if route.keyed and (key := request.header("idempotency-key")) is not None:
+            request.expect_repeats(key)
         require_document_type(request.header("content-type"))
         request.max_body_bytes = STRANGER_BODY_BYTES
         if request.has_body and not request.has_room_unauthenticated(STRANGER_BODY_BYTES):
@@ -80,29 +91,29 @@ class Endpoint:
             return await route.handler(request)
 
     async def _respond(self, request: Request, route: Route) -> Response:
+        if route.keyed and (key := request.header("idempotency-key")) is not None:
+            request.expect_repeats(key)
         body = b""
         if request.has_body or route.takes is not None:
             body = await self._receive(request, route)
-        if route.turn is None:
-            return await self._handle(request, route, body)
-        async with route.turn(request):
-            return await self._handle(request, route, body)
-
-    async def _handle(self, request: Request, route: Route, body: bytes) -> Response:
-        with self._sessions.in_request():  # the wait for a slot counts towards its time
-            await self._admission.enter(request)  # and leaves when the response is sent
-            if route.takes is not None:
-                await self._parse(request, route.takes, body)
-            require_read(request, route.reads)
-            return await route.handler(request)
+        async with nullcontext() if route.turn is None else route.turn(request):
+            with self._sessions.in_request():  # the wait for a slot counts towards its time
+                await self._admission.enter(request)  # and leaves when the response is sent
+                if route.takes is not None:
+                    await self._parse(request, route.takes, body)
+                if request.query_string:
+                    require_read(request, route.reads)
+                return await route.handler(request)
 
     async def _parse(self, request: Request, takes: RequestBody, body: bytes) -> None:
-        if body:  # HTTP/2 need not announce it
+        if body and not request.has_body:  # HTTP/2 need not announce it
             require_document_type(request.header("content-type"))
         if takes.max_items is not None:
             request.document = await parse_items(body, takes.max_items)
-        elif body or not takes.optional:
+        elif len(body) > SHORT_BYTES:
             request.document = await self._parser.parse(body)
+        elif body or not takes.optional:
+            request.document = parse(body)
 
     async def _receive(self, request: Request, route: Route) -> bytes:
         """The body; where the route takes none, it is read only to apply the size limit."""
@@ -111,16 +122,69 @@ class Endpoint:
             request.max_body_bytes = LARGE_BODY_BYTES
         if route.admit is not None:
             await self._admission.work(request, partial(route.admit, request))
-        if request.has_body:
-            await self._admit_body(request, route)
-        return await request.read_body()
-
-    async def _admit_body(self, request: Request, route: Route) -> None:
-        """Whatever can be said of a body, and of its sender, before it is read."""
-        if route.takes is not None:
-            require_document_type(request.header("content-type"))
-        has_room = request.has_room_unauthenticated()
-        if not has_room:
+        if not request.has_body:
+            return await request.read_body()
+        # Whatever can be said of a body, and of its sender, before it is read.
+        content_type = request.header("content-type")
+        if takes is not None and content_type != MEDIA_TYPE:
+            require_document_type(content_type)
+        if not request.has_room_unauthenticated():
             if route.admit is None:
                 await self._admission.authenticate(request, request.require_caller())
             request.require_room()
+        return await request.read_body()
+
+
+class Paths(Generic[T]):
+    """Things by path template. A `{name}` stands for one segment that is not empty.
+
+    No template has a literal segment where another that begins alike has a parameter, so that a
+    path has one way through the tree.
+    """
+
+    def __init__(self) -> None:
+        self._root: _Node[T] = _Node()
+
+    def add(self, template: str, thing: T) -> None:
+        """Puts something at every path of the template; `/` is the path without a segment."""
+        node = self._root
+        names = []
+        for segment in template.removesuffix("/").split("/")[1:]:
+            before = node
+            if segment.startswith("{"):
+                names.append(segment[1:-1])
+                node.any_segment = node.any_segment or _Node()
+                node = node.any_segment
+            else:
+                node = node.segments.setdefault(segment, _Node())
+            if before.segments and before.any_segment:
+                raise ValueError(f"{template}: {segment} may also stand for something else")
+        node.found = (template, tuple(names), thing)
+
+    def find(self, path: str) -> tuple[str, Mapping[str, str], T] | None:
+        """The template, the parameters by name and the thing; None when nothing is there."""
+        node = self._root
+        values: list[str] = []
+        for segment in path.split("/")[1:]:
+            following = node.segments.get(segment)
+            if following is None and segment:
+                following = node.any_segment
+                values.append(segment)
+            if following is None:
+                return None
+            node = following
+        if node.found is None:
+            return None
+        template, names, thing = node.found
+        return template, dict(zip(names, values, strict=True)), thing
+
+
+class _Node(Generic[T]):
+    """A place in the tree of segments."""
+
+    __slots__ = ("any_segment", "found", "segments")
+
+    def __init__(self) -> None:
+        self.segments: dict[str, _Node[T]] = {}
+        self.any_segment: _Node[T] | None = None
+        self.found: tuple[str, tuple[str, ...], T] | None = None

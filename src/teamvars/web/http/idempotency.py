@@ -9,9 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
-from teamvars.domain.discreet import Discreet
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.repeats import HEADER, Asked, already_made
+from teamvars.kernel.discreet import Discreet
 from teamvars.services.repeats import Repeated, once
 from teamvars.web.http.response import Response
 

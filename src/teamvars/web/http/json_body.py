@@ -19,7 +19,10 @@ MAX_VALUES = 50_000
 MAX_NAME_CHARACTERS = 100
 """Of a member's name as a pointer shows it: a longer one is cut, so that no fault is long."""
 
-_PIECE_BYTES = 64 * 1024
+SHORT_BYTES = 64 * 1024
+"""Too short for so many values, each of which takes two bytes: it is parsed at once."""
+
+_PIECE_BYTES = SHORT_BYTES
 
 Place = tuple["Place", str | int] | None
 """A place in a document: that of the parent, and the name or number in it. None: all of it."""
@@ -36,13 +39,12 @@ class Parser:
         self._one_large = asyncio.Lock()
 
     async def parse(self, body: bytes) -> object:
-        """The document. Refuses what `parse` does, and one of more values than there may be.
+        """A document that is not short. Refuses what `parse` does, and one of more values than
+        there may be.
 
         Large documents are parsed one at a time, in steps: many of them in one iteration of the
         event loop would block it.
         """
-        if len(body) <= _PIECE_BYTES:  # too short for so many values, each takes two bytes
-            return parse(body)
         async with self._one_large:
             pace = Pace()
             values = 1
@@ -61,7 +63,9 @@ class Parser:
 def parse(body: bytes) -> object:
     """The document. Refuses what is none, or not one that every client reads alike."""
     document = _decode(body)
-    _require_readable(body, document)
+    # Each level takes a bracket, so a document with few of them need not be walked.
+    if rb"\u" in body or body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+        _require_readable(body, document)
     return document
 
 
@@ -183,7 +187,7 @@ def not_json() -> Refusal:
 
 def too_deep() -> Refusal:
     """Its objects and arrays are nested too deep."""
-    return malformed(f"The document is nested over {MAX_DEPTH} deep.")
+    return malformed(f"The document is nested more than {MAX_DEPTH} levels deep.")
 
 
 def malformed(detail: str) -> Refusal:

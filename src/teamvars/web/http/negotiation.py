@@ -21,14 +21,14 @@ _QUALITY = re.compile(r"(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)")
 
 # The more precise a range, the more it counts.
 _RANGES = {MEDIA_TYPE: 3, "application/json": 2, "application/*": 1, "*/*": 0}
+ACCEPTED = frozenset((None, "", *_RANGES))
+"""What almost every request has as `Accept`, if it has any."""
 
 
 def require_acceptable(accept: str | None) -> None:
     """Refuses a request whose `Accept` does not admit JSON:API."""
-    if not accept or accept in _RANGES:  # almost every request
-        return
     best = (-1, 0.0)
-    for item in _items(accept):
+    for item in _items(accept or "*/*"):
         media_range, parameters = _media_type(item)
         quality = parameters.pop("q", "1")
         if media_range not in _RANGES or parameters.keys() - {"profile"}:
@@ -71,8 +71,6 @@ def _qualities(accept: str) -> Iterator[tuple[str, float]]:
 
 def require_document_type(content_type: str | None) -> None:
     """Refuses a body that does not say it is JSON:API, or asks for an extension we do not have."""
-    if content_type == MEDIA_TYPE:  # almost every body
-        return
     media_type, parameters = _media_type(content_type or "")
     if media_type != MEDIA_TYPE or parameters.keys() - {"profile"}:
         detail = f"Send the body as Content-Type: {MEDIA_TYPE}, without ext."

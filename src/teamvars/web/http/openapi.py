@@ -164,14 +164,14 @@ def _name(one: Route) -> str:
 
 
 def _tag(one: Route) -> str:
-    """The noun that an operation belongs to: that of the package its handler is in."""
+    """What an operation is grouped with: its own tag, or the package its handler is in."""
     if one.public:
         return "Service"
-    return _function(one).__module__.split(".")[-2].replace("_", " ").capitalize()
+    return one.tag or _function(one).__module__.split(".")[2].replace("_", " ").capitalize()
 
 
 def _description(one: Route) -> str:
-    return (inspect.getdoc(_function(one)) or "").partition("\n")[0]
+    return one.text or (inspect.getdoc(_function(one)) or "").partition("\n")[0]
 
 
 def _function(one: Route) -> Handler:

@@ -12,11 +12,11 @@ from teamvars.web.http.routes import Route
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTIONS = {
     HEADER: (
-        "Sent again under the same key within a day, the request changes nothing and is answered "
-        f"as it was first. 1 to {MAX_CHARACTERS} visible ASCII characters, in quotes or without."
+        "Sent again with the same key within a day, the request changes nothing and gets the "
+        f"first answer. 1 to {MAX_CHARACTERS} visible ASCII characters, in quotes or without."
     ),
-    "If-Match": "An entity tag: nothing is changed unless it is still that of the resource.",
-    "If-None-Match": "An entity tag: 304 while it is still that of the resource.",
+    "If-Match": "An entity tag: the request changes nothing unless the resource still has it.",
+    "If-None-Match": "An entity tag: the answer is 304 while the resource still has it.",
     "X-Request-Id": (
         "Comes back with the answer, and is in log and audit trail: 1 to 128 visible ASCII "
         "characters. In the place of anything else a new one is made."

@@ -70,7 +70,7 @@ def requested_includes(request: Request, known: Collection[str]) -> frozenset[st
     words = words_of(request, INCLUDE) or ()
     if unknown := [word for word in words if word not in {*known, *request.ignored_includes}]:
         listed = ", ".join(sorted(known)) or "nothing here"
-        detail = f"The include parameter knows {listed}, and not '{unknown[0][:100]}'."
+        detail = f"The include parameter supports {listed}, not '{unknown[0][:100]}'."
         raise invalid(INCLUDE.name, detail)
     return frozenset(words).intersection(known)
 
@@ -126,7 +126,7 @@ def only_text_of(request: Request, parameter: Parameter) -> str | None:
     """
     texts = set(filter(None, request.values(parameter.name)))
     if len(texts) > 1:
-        raise invalid(parameter.name, f"{parameter.name} stands here more than once.")
+        raise invalid(parameter.name, f"{parameter.name} is given more than once.")
     return texts.pop() if texts else None
 
 
@@ -149,7 +149,7 @@ def invalid(name: str, detail: str) -> Refusal:
 
 def _checked(name: str, text: str) -> str:
     if len(text) > MAX_CHARACTERS:
-        raise invalid(name, f"What {name} looks for has at most {MAX_CHARACTERS} characters.")
+        raise invalid(name, f"A text for {name} has at most {MAX_CHARACTERS} characters.")
     if "\0" in text:
         raise invalid(name, f"{name} has no NUL character.")
     return text

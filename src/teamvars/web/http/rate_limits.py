@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from teamvars.web.http.budgets import Principal
+from teamvars.fair_slots import Principal
 
 BURST_SECONDS = 2
 """A full bucket is as many requests as are free in so many seconds."""
 REMEMBERED_BUCKETS = 100_000
-"""The least recently used are forgotten first; who asks that seldom has a full one. Some 25 MiB."""
+"""The least recently used are forgotten first; a caller that rare has a full one. Some 25 MiB."""
 
 _SECOND = 1_000_000_000
 

@@ -94,7 +94,7 @@ class Reader:
         """`id` must be the path's."""
         given = self.member(data, "id", str, "/data", required=required)
         if given is not None and given != wanted:
-            self.fault(Code.ID_CONFLICT, "This is not the id of the path.", "/data/id")
+            self.fault(Code.ID_CONFLICT, "This is not the id in the path.", "/data/id")
 
     def refuse_client_id(self, data: Mapping[str, Any] | None) -> None:
         """The service assigns ids; an empty one counts as absent."""

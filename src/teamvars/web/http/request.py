@@ -2,28 +2,26 @@
 
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import parse_qsl
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Fault, Refusal, unauthenticated
+from teamvars.fair_slots import Party, Principal
 from teamvars.security.tokens import has_token_form, hash_token
+from teamvars.time_limits import TimeLimits
 from teamvars.web.http.asgi import Receive, Scope
 from teamvars.web.http.budgets import (
     MAX_BODY_BYTES,
     UNAUTHENTICATED,
     UNAUTHENTICATED_BODY_BYTES,
     Bodies,
-    Principal,
     Release,
 )
-from teamvars.web.http.fair_slots import Party
-from teamvars.web.http.headers import announced_bytes, by_name
 from teamvars.web.http.idempotency import KeyedRequest, Withheld, key_of
 from teamvars.web.http.response import Response
-from teamvars.web.http.time_limits import TimeLimits
 
 MAX_QUERY_BYTES = 16 * 1024
 MAX_PARAMETERS = 100
@@ -41,6 +39,8 @@ DRAIN_BYTES = 2 * MAX_BODY_BYTES
 UNAUTHENTICATED_DRAIN_BYTES = 128 * 1024
 """The same before the caller is authenticated: enough for most whose token has expired."""
 
+_LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
+_FRAMING = {b"transfer-encoding", b"content-length"}
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class Request:
         self.full_path: str = scope["path"]
         self.query_string: bytes = scope["query_string"]
         self.template: str | None = None
-        self.parameters: Mapping[str, Any] = {}
+        self.parameters: Mapping[str, str] = {}
         self.ignored_includes: frozenset[str] = frozenset()
         self.document: object = None
         self.error_codes: tuple[str, ...] = ()
@@ -83,10 +83,17 @@ class Request:
         self._bodies = bodies
         self._release: Release | None = None
         self._keyed: KeyedRequest | None = None
-        self._headers = by_name(scope["headers"])
-        given = self.header("x-request-id")
-        self.request_id = given if given and _REQUEST_ID.fullmatch(given) else _new_request_id()
-        self._announced = announced_bytes(self._headers)
+        fields = scope["headers"]
+        self._headers: Mapping[bytes, bytes] = dict(fields)  # which ASGI has in lower case
+        if len(self._headers) < len(fields):
+            self._headers = _joined(fields)
+        self.request_id = self.header("x-request-id") or ""
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            # It protects nothing, so it need not cost a system call.
+            self.request_id = f"{random.getrandbits(128):032x}"
+        self._announced = _announced_bytes(self._headers) if _FRAMING & self._headers.keys() else 0
+        self.has_body = self._announced != 0
+        """Whether the header fields announce one."""
         self._received = 0
         self._is_abandoned = False
         self.body_pending = self.has_body
@@ -126,16 +133,6 @@ class Request:
         """Every value of a query parameter."""
         return [value for key, value in self.query if key == name]
 
-    def path(self, name: str) -> str:
-        """A parameter of the path."""
-        value: str = self.parameters[name]
-        return value
-
-    @property
-    def has_body(self) -> bool:
-        """Whether the header fields announce one."""
-        return self._announced != 0
-
     @property
     def _is_coded(self) -> bool:
         """Whether the transfer coding is one that we and a proxy might read differently."""
@@ -161,15 +158,13 @@ class Request:
         self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
         return self.caller
 
-    def expect_repeats(self) -> None:
+    def expect_repeats(self, key: str) -> None:
         """To be called before the body is read, where a change may be sent again under a key.
 
         Refuses a key that is none.
         """
-        text = self.header("idempotency-key")
-        if text is not None:
-            said = self.method, self.full_path, self.query_string, self.header("if-match")
-            self._keyed = KeyedRequest(key_of(text), said)
+        said = self.method, self.full_path, self.query_string, self.header("if-match")
+        self._keyed = KeyedRequest(key_of(key), said)
 
     async def changed(
         self,
@@ -197,7 +192,7 @@ class Request:
         One without a Content-Length may not, unless it counts as `unannounced` bytes. Refuses one
         that is coded or too large.
         """
-        if self._is_coded:
+        if self._announced is None and self._is_coded:
             detail = "The only transfer coding is chunked."
             raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail, header="Transfer-Encoding"))
         if (self._announced or 0) > self.max_body_bytes:
@@ -318,6 +313,20 @@ class Request:
         return Refusal(Fault(Code.BODY_TOO_LARGE, detail))
 
 
-def _new_request_id() -> str:
-    # It protects nothing, so it need not cost a system call.
-    return f"{random.getrandbits(128):032x}"
+def _joined(fields: Sequence[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
+    """Header fields by name. Of a repeated one the values make up one list (RFC 9110, 5.3)."""
+    found: dict[bytes, bytes] = {}
+    for name, value in fields:
+        found[name] = b"%b, %b" % (found[name], value) if name in found else value
+    return found
+
+
+def _announced_bytes(headers: Mapping[bytes, bytes]) -> int | None:
+    """The length of a body that header fields announce (RFC 9112, 6.3).
+
+    None where they do not say it, or in more digits than a length needs.
+    """
+    if b"transfer-encoding" in headers:
+        return None
+    length = headers[b"content-length"].strip().decode("latin-1")
+    return int(length) if length.isdecimal() and len(length) <= _LENGTH_DIGITS else None

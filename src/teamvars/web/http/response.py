@@ -10,7 +10,7 @@ from teamvars.web.http.negotiation import MEDIA_TYPE
 PIECE_BYTES = 128 * 1024
 """Of a long body that go to the server at once."""
 
-_NONE: Mapping[str, str] = {}
+NO_HEADERS: Mapping[str, str] = {}
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -18,21 +18,14 @@ class Response(msgspec.Struct, frozen=True):
 
     status: int
     body: bytes | Rendered | None = None
-    headers: Mapping[str, str] = _NONE
-
-    @property
-    def size(self) -> int:
-        """Bytes of the body."""
-        if isinstance(self.body, Rendered):
-            return self.body.size
-        return len(self.body or b"")
+    headers: Mapping[str, str] = NO_HEADERS
 
     @classmethod
     def document(
         cls,
         status: int,
         document: object,
-        headers: Mapping[str, str] = _NONE,
+        headers: Mapping[str, str] = NO_HEADERS,
         *,
         media_type: str = MEDIA_TYPE,
     ) -> "Response":

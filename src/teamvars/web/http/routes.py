@@ -38,7 +38,7 @@ class Route(msgspec.Struct, frozen=True):
     handler looks at: what would change the response and is not among them is refused.
     `precondition` is the conditional header it evaluates, If-Match or If-None-Match.
 
-    `admit` refuses who may not do this before any of the body is read, which else comes after.
+    `admit` refuses callers without the right before any of the body is read, not after.
     What takes long waits for its `turn` before its document is parsed, and has it to the end.
 
     One that is `keyed` changes something, and does so once however often it is sent with the same
@@ -48,7 +48,8 @@ class Route(msgspec.Struct, frozen=True):
     there are besides those of every route. A `public` route asks for no token.
 
     `name` is the operation's in `/openapi.json`, a verb and its object such as `listVariables`:
-    generated clients call it that, so it stays.
+    generated clients call it that, so it stays. `text` says what it does, and `tag` groups it with
+    others, where the handler's docstring and module do not.
     """
 
     method: str
@@ -69,3 +70,5 @@ class Route(msgspec.Struct, frozen=True):
     has_page: bool = False
     public: bool = False
     name: str = ""
+    text: str = ""
+    tag: str = ""

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Iterable, Iterator
 
 from teamvars.services.rendered import Rendered
+from teamvars.time_limits import TimeLimits
 from teamvars.web.http.asgi import Message, Send
 from teamvars.web.http.budgets import Responses
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import PIECE_BYTES, Response
-from teamvars.web.http.time_limits import TimeLimits
 
 SHORT_BYTES = 256 * 1024
 """A response of so many bytes is sent at once, and is in no budget: the server takes as much
@@ -47,7 +47,9 @@ class Sender:
         """
         body = response.body
         pieces = body.pieces if isinstance(body, Rendered) else (body or b"",)
-        size = response.size
+        size = sum(map(len, pieces))
+        if request.body_pending or size > PACED_BYTES:
+            request.leave_slot()  # from here on the client may let us wait
         # Once the body is read or given up. Where the rest of it stays unread, the connection ends.
         keep_alive = not request.body_pending or await request.drain()
         start = _start(request, response, size, keep_alive=keep_alive)

@@ -53,7 +53,7 @@
       `This link is good until ${until}, for one use.`;
     accept.hidden = !said["first-token"];
     if (accept.hidden) {
-      message.textContent += " You are known here already: accept with a token of your own, by " +
+      message.textContent += " You already have an account here: accept with a token of your own, by " +
         `"teamvars login accept ${said.organization}".`;
     } else {
       accept.focus();

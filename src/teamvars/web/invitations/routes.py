@@ -1,19 +1,63 @@
 """The routes of links: the page, what a link opens, and accepting by it. None takes a token."""
 
 from teamvars.domain.access import Caller
+from teamvars.domain.errors import Fault, refuse_all
+from teamvars.domain.invitations import Invited
 from teamvars.security.tokens import hash_token
-from teamvars.services.invitation_links import InvitationLinks
+from teamvars.services.invitations import InvitationLinks
 from teamvars.services.tokens import NewToken
+from teamvars.web.examples import IDS
 from teamvars.web.http import pages
+from teamvars.web.http.attributes import REQUIRED, Attribute
+from teamvars.web.http.formats import Email, Time, timestamp
 from teamvars.web.http.negotiation import HTML
 from teamvars.web.http.request import Request
+from teamvars.web.http.resources import Resource
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
-from teamvars.web.invitations import documents, page
-from teamvars.web.invitations.documents import InvitedDocument
-from teamvars.web.tokens import documents as token_documents
-from teamvars.web.tokens.documents import TokenDocument
+from teamvars.web.invitations import page
+from teamvars.web.tokens import TOKEN
 
+
+def _secret(secret: str | None, faults: tuple[Fault, ...]) -> str:
+    """The secret of a link. Refuses every fault of the document."""
+    refuse_all(faults)
+    assert secret is not None  # else there is a fault
+    return secret
+
+
+INVITED = Resource[Invited](
+    type="invitations",
+    name="Invited",
+    noun="a link",
+    tag="Service",
+    new_name="Link",
+    tagged=True,
+    id=lambda one: one.membership_id,
+    draft=_secret,
+    attributes=(
+        Attribute("secret", given=str, new=REQUIRED),
+        Attribute("organization", str, lambda one: one.organization),
+        Attribute("inviter", str | None, lambda one: one.inviter),
+        Attribute("email", Email, lambda one: one.address),
+        Attribute("expires-at", Time, lambda one: timestamp(one.expires_at, one.membership_id)),
+        Attribute("first-token", bool, lambda one: one.first_token),
+    ),
+    texts={
+        "LinkAttributes": "The part of a link behind `#`.",
+        "LinkResource": "A link.",
+        "LinkDocument": "What whoever holds a link sends.",
+        "InvitedAttributes": (
+            "Who invites whom where. `inviter` is null where no user did. With `first-token` "
+            "accepting by the link ends with a token; without it the user accepts with one of "
+            "their own."
+        ),
+        "InvitedResource": "What a link opens; its id is that of the membership.",
+        "InvitedDocument": "What a link opens.",
+    },
+)
+# Its secret comes in a body alone, never in a path or a query.
+_LINK = INVITED.new_body(attributes={"secret": IDS["link_secret"]})
 _ACTIONS = "/api/v2/invitations/actions"
 _REFUSES = (400, 406, 408, 409, 413, 415, 422, 503)
 _FRESH = {"Cache-Control": "no-store"}
@@ -42,8 +86,8 @@ class InvitationRoutes:
                 "POST",
                 f"{_ACTIONS}/show",
                 self.show,
-                {200: InvitedDocument},
-                takes=documents.LINK,
+                {200: INVITED.one},
+                takes=_LINK,
                 refuses=_REFUSES,
                 public=True,
                 name="showInvitation",
@@ -52,8 +96,8 @@ class InvitationRoutes:
                 "POST",
                 f"{_ACTIONS}/accept",
                 self.accept,
-                {201: TokenDocument},
-                takes=documents.LINK,
+                {201: TOKEN.one},
+                takes=_LINK,
                 keyed=True,
                 refuses=(403, *_REFUSES),
                 public=True,
@@ -67,12 +111,12 @@ class InvitationRoutes:
 
     async def show(self, request: Request) -> Response:
         """Say who invites whom where; the link stays as good as it was."""
-        found = await self._links.show(documents.secret(request.document))
-        return Response.document(200, documents.invited(found), _FRESH)
+        found = await self._links.show(INVITED.new_draft(request.document))
+        return Response.document(200, INVITED.document(found), _FRESH)
 
     async def accept(self, request: Request) -> Response:
         """Accept an invitation by its link: once, with a first token as the answer."""
-        secret = documents.secret(request.document)
+        secret = INVITED.new_draft(request.document)
         caller = Caller(hash_token(secret), request.request_id, address=request.audited_address)
         request.caller = caller
         work = self._links.accept(caller, secret)
@@ -80,5 +124,5 @@ class InvitationRoutes:
 
 
 def _accepted(made: NewToken) -> Response:
-    headers = {"Location": token_documents.path(made.token)}
-    return Response.document(201, token_documents.made(made), headers)
+    headers = {"Location": TOKEN.path(made)}
+    return Response.document(201, TOKEN.document(made), headers)

@@ -1,15 +1,19 @@
 """The JSON:API documents the service answers with, as msgspec types, and how they are made."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from teamvars.domain.variables import Variable
 from teamvars.domain.workspaces import Workspace
+from teamvars.pace import Pace
+from teamvars.services.rendered import Rendered
 from teamvars.web.dialects import Dialect
-from teamvars.web.http.formats import Time
+from teamvars.web.http.formats import Time, timestamp
 from teamvars.web.http.resource_objects import Identifier, RelatedLink, SelfLink
-from teamvars.web.workspaces.documents import workspace_path
+from teamvars.web.http.response import PIECE_BYTES
+from teamvars.web.workspaces import workspace_path
 
 
 class VariableAttributes(msgspec.Struct, rename="kebab", gc=False):
@@ -63,11 +67,6 @@ class VariableListDocument(msgspec.Struct):
     data: list[VariableResource]
 
 
-def variable_path(variable: Variable) -> str:
-    """`links.self` of a variable."""
-    return _variables_path(variable.workspace_id) + variable.id
-
-
 def variable(variable: Variable, workspace: Workspace, dialect: Dialect) -> VariableDocument:
     """The document of one variable."""
     return VariableDocument(variables([variable], workspace, dialect)[0])
@@ -80,8 +79,8 @@ def variables(
     owner = Identifier(workspace.id, "workspaces")
     related = RelatedLink(workspace_path(workspace))
     configurable = VariableRelationships(Configurable(owner, related))
-    categories, created_at = dialect.categories, dialect.created_at
-    path = _variables_path(workspace.id)
+    categories, has_created_at = dialect.categories, dialect.has_created_at
+    path = f"/api/v2/workspaces/{workspace.id}/vars/"
     return [
         VariableResource(
             id=one.id,
@@ -94,7 +93,7 @@ def variables(
                 one.hcl,
                 one.sensitive,
                 one.version_id,
-                created_at(one),
+                timestamp(one.created_at, one.id) if has_created_at else msgspec.UNSET,
             ),
             relationships=configurable,
             links=SelfLink(path + one.id),
@@ -103,5 +102,29 @@ def variables(
     ]
 
 
-def _variables_path(workspace_id: str) -> str:
-    return f"/api/v2/workspaces/{workspace_id}/vars/"
+def entity_tag(version: str, workspace: Workspace, dialect: Dialect) -> str:
+    """The version, a dot, and a short hash of whatever else the document shows (contract §4)."""
+    shown = f"{workspace.organization_name}/{workspace.name}/{dialect.name}"
+    return f'"{version}.{hashlib.sha256(shown.encode()).hexdigest()[:8]}"'
+
+
+async def rendered(
+    tag: str, batches: Iterable[Sequence[msgspec.Struct]], rest: bytes = b""
+) -> Rendered:
+    """The document whose `data` are the resources of all batches, with the rest of its members.
+
+    Between the pieces of a long one others have the loop.
+    """
+    pieces = []
+    piece = bytearray(b'{"data":[')
+    comma = b""
+    pace = Pace()
+    for resources in batches:
+        piece += comma + msgspec.json.encode(resources)[1:-1]
+        comma = b","
+        if len(piece) > PIECE_BYTES:
+            pieces.append(bytes(piece))
+            piece.clear()
+            await pace.give_way()
+    piece += b"]" + rest + b"}"
+    return Rendered(tag, (*pieces, bytes(piece)))

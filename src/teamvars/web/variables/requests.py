@@ -1,9 +1,8 @@
 """The documents of variables that the service takes, and reading them.
 
-The types are what the OpenAPI document shows. A document is read by hand, to collect every fault:
-of the types only the names and JSON types of the attributes serve there. The rules are in the
-domain. Faults are handed on, not raised: until permission is settled nothing about the request is
-told (contract §2).
+The types are what the OpenAPI document shows. A document that fits them is read by them, and any
+other by hand, to collect every fault. The rules are in the domain. Faults are handed on, not
+raised: until permission is settled nothing about the request is told (contract §2).
 """
 
 from collections.abc import Mapping, Set
@@ -13,24 +12,26 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.errors import Code
-from teamvars.domain.variables import (
-    MAX_DESCRIPTION_CHARACTERS,
+from teamvars.domain.preconditions import ANY_VERSION, Versions
+from teamvars.domain.variables import MAX_DESCRIPTION_CHARACTERS, VariableDraft, WorkspaceFilter
+from teamvars.kernel.variables import (
+    FORBIDDEN_IN_KEY,
     MAX_KEY_CHARACTERS,
     MAX_VALUE_BYTES,
     Category,
-    VariableDraft,
-    WorkspaceFilter,
 )
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
+from teamvars.web.http.negotiation import wanted_tags
 from teamvars.web.http.reader import ItemReader, Reader
+from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
 from teamvars.web.http.routes import RequestBody
 
 KEY = Meta(
     min_length=1,
     max_length=MAX_KEY_CHARACTERS,
-    pattern=r"^[^\s=\x00-\x1f\x7f-\x9f]+$",
+    pattern=rf"^[^{FORBIDDEN_IN_KEY}]+$",
     description="Unique with its category; no white space, control characters or '='.",
 )
 VALUE = Meta(
@@ -40,7 +41,7 @@ VALUE = Meta(
 DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
 CATEGORY = Meta(description="A variable of the tool, or an environment variable.")
 HCL = Meta(description="Evaluate the value as configuration-language code.")
-SENSITIVE = Meta(description="Written once and never shown; true is for ever.")
+SENSITIVE = Meta(description="Written once and never shown; once true, always true.")
 
 
 class NewVariableAttributes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -120,6 +121,18 @@ class ChangedVariableDocument(msgspec.Struct):
     data: ChangedVariableResource
 
 
+class _PlainData(msgspec.Struct, forbid_unknown_fields=True):
+    """A variable of which a request says no more than almost every request does."""
+
+    type: Literal["vars"]
+    attributes: VariableChanges
+    id: str = ""
+
+
+class _Plain(msgspec.Struct, forbid_unknown_fields=True):
+    data: _PlainData
+
+
 _ATTRIBUTES: Mapping[str, type] = get_type_hints(NewVariableAttributes)
 _NAMES_A_VARIABLE = frozenset({"key", "category"})
 _KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the service assigns
@@ -153,8 +166,11 @@ def changed_body(dialect: Dialect) -> RequestBody:
 
 def create_draft(
     document: object, workspace_id: str, dialect: Dialect
-) -> tuple[VariableDraft, WorkspaceFilter]:
-    """What a create asks for (contract §4)."""
+) -> tuple[VariableDraft, WorkspaceFilter | None]:
+    """What a create asks for (contract §4), and by which deprecated filter, if there is one."""
+    faultless = _faultless(document, "", dialect, dialect.required_to_create)
+    if faultless is not None:
+        return faultless, None
     read = Reader(document)
     data, attributes = read.new_resource("vars")
     _require_workspace(read, data, workspace_id)
@@ -166,6 +182,9 @@ def update_draft(
     document: object, workspace_id: str, variable_id: str, dialect: Dialect
 ) -> VariableDraft:
     """What an update asks for (contract §4)."""
+    faultless = _faultless(document, variable_id, dialect, frozenset())
+    if faultless is not None:
+        return faultless
     read = Reader(document)
     data = read.data(dict)
     read.require_type(data, "vars")
@@ -183,9 +202,34 @@ def item_draft(read: ItemReader, workspace_id: str, dialect: Dialect) -> Variabl
     return _draft(read, attributes, dialect, required=_NAMES_A_VARIABLE)
 
 
-def has_deprecated_filter(document: object) -> bool:
-    """Whether the request uses the deprecated `filter.*` properties."""
-    return isinstance(document, dict) and "filter" in document
+def wanted_versions(request: Request) -> Versions:
+    """The versions that `If-Match` admits: each tag up to its dot."""
+    tags = wanted_tags(request.header("if-match"))
+    if tags is None:
+        return ANY_VERSION
+    return Versions(frozenset(tag.partition(".")[0] for tag in tags))
+
+
+def _faultless(
+    document: object, id_: str, dialect: Dialect, required: Set[str]
+) -> VariableDraft | None:
+    """The draft of a document that says nothing but attributes, and is not at fault in any.
+
+    None: it is read by hand, which finds all its faults. Almost every document is read here.
+    """
+    try:
+        data = msgspec.convert(document, _Plain).data
+    except msgspec.ValidationError:
+        return None
+    said = msgspec.to_builtins(data.attributes)  # without what is left out
+    if data.id != id_ or not required <= said.keys():
+        return None
+    if "\0" in said.get("value", "") or "\0" in said.get("description", ""):
+        return None
+    category = dialect.words.get(said.pop("category", None))
+    if category is None and data.attributes.category is not UNSET:
+        return None
+    return VariableDraft(**said, category=category)
 
 
 def _require_workspace(read: Reader, data: Mapping[str, Any] | None, workspace_id: str) -> None:
@@ -204,10 +248,10 @@ def _require_workspace(read: Reader, data: Mapping[str, Any] | None, workspace_i
                 read.fault(Code.RELATIONSHIP_CONFLICT, detail, f"{at}/data/{member}")
 
 
-def _filter(read: Reader) -> WorkspaceFilter:
+def _filter(read: Reader) -> WorkspaceFilter | None:
     """The deprecated `filter` object beside `data`."""
-    if not isinstance(read.document, dict):
-        return WorkspaceFilter()
+    if not isinstance(read.document, dict) or "filter" not in read.document:
+        return None
     filters = read.member(read.document, "filter", dict, "", required=False)
     names = []
     for noun in ("workspace", "organization"):
@@ -235,5 +279,4 @@ def _draft(
 
 def category(read: Reader, word: str | None, dialect: Dialect, at: str) -> Category | None:
     """The category that a request calls by that word, which stands there; None: it has none."""
-    known = {word: category for category, word in dialect.categories.items()}
-    return read.choice(word, known, "A category is {}.", at)
+    return read.choice(word, dialect.words, "A category is {}.", at)

@@ -1,11 +1,14 @@
 """The routes of variables: decode, call, encode."""
 
+from collections.abc import Mapping
 from functools import partial
+from http import HTTPStatus
 
 import msgspec
 
+from teamvars.domain.variables import VariableInWorkspace, WorkspaceFilter
 from teamvars.services.rendered import Rendered
-from teamvars.services.variables import VariableInWorkspace, VariableList, Variables
+from teamvars.services.variables import VariableList, Variables
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.idempotency import Withheld
 from teamvars.web.http.negotiation import (
@@ -15,16 +18,22 @@ from teamvars.web.http.negotiation import (
     is_known,
 )
 from teamvars.web.http.request import Request
-from teamvars.web.http.response import Response
+from teamvars.web.http.response import NO_HEADERS, Response
 from teamvars.web.http.routes import Route
 from teamvars.web.variables import documents, requests
 from teamvars.web.variables.deprecations import DEPRECATED_FILTER
-from teamvars.web.variables.documents import VariableDocument, VariableListDocument
-from teamvars.web.variables.entity_tags import entity_tag, wanted_versions
-from teamvars.web.variables.rendering import rendered
+from teamvars.web.variables.documents import (
+    VariableDocument,
+    VariableListDocument,
+    entity_tag,
+    rendered,
+)
+from teamvars.web.variables.requests import wanted_versions
 
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
 _ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
+_WITHHELD = VariableInWorkspace.without_value
+"""Whoever repeats a request is shown the value as it is now."""
 _VARIABLE = {200: VariableDocument}
 _ONE = "/api/v2/workspaces/{workspace_id}/vars/{variable_id}"
 
@@ -104,9 +113,10 @@ class VariableRoutes:
     async def list(self, request: Request) -> Response:
         """List all variables of a workspace, by key and category."""
         found = await self._variables.list(
-            request.require_caller(), request.path("workspace_id"), self._render
+            request.require_caller(), request.parameters["workspace_id"], self._render
         )
-        if is_known(request.header("if-none-match"), found.entity_tag):
+        known = request.header("if-none-match")
+        if known is not None and is_known(known, found.entity_tag):
             return Response(304, headers={"ETag": found.entity_tag})
         return Response(200, found, {"Content-Type": MEDIA_TYPE, "ETag": found.entity_tag})
 
@@ -114,55 +124,50 @@ class VariableRoutes:
         """Read a variable, as its `links.self` says."""
         found = await self._variables.read(
             request.require_caller(),
-            request.path("workspace_id"),
-            request.path("variable_id"),
+            request.parameters["workspace_id"],
+            request.parameters["variable_id"],
         )
-        headers = {"ETag": self._tag_of(found)}
-        if is_known(request.header("if-none-match"), headers["ETag"]):
-            return Response(304, headers=headers)
-        return Response.document(200, self._document(found), headers)
+        shown, known = self._shown(found), request.header("if-none-match")
+        if known is not None and is_known(known, shown.headers["ETag"]):
+            return Response(304, headers={"ETag": shown.headers["ETag"]})
+        return shown
 
     async def create(self, request: Request) -> Response:
         """Create a variable; no other of its category has its key."""
-        workspace_id = request.path("workspace_id")
-        draft, deprecated = requests.create_draft(request.document, workspace_id, self._dialect)
-        work = self._variables.create(request.require_caller(), workspace_id, draft, deprecated)
-        is_deprecated = requests.has_deprecated_filter(request.document)
-        made = partial(self._made, is_deprecated=is_deprecated)
-        return await request.changed(work, made, withheld=self._withheld(request))
+        workspace_id = request.parameters["workspace_id"]
+        draft, named = requests.create_draft(request.document, workspace_id, self._dialect)
+        caller, deprecated = request.require_caller(), {} if named is None else DEPRECATED_FILTER
+        work = self._variables.create(caller, workspace_id, draft, named or WorkspaceFilter())
+        made = partial(self._shown, status=201, more=deprecated)
+        again = partial(self._again, request)
+        return await request.changed(work, made, withheld=Withheld(_WITHHELD, again))
 
     async def update(self, request: Request) -> Response:
         """Update what the request names of a variable."""
-        ids = request.path("workspace_id"), request.path("variable_id")
+        ids = request.parameters["workspace_id"], request.parameters["variable_id"]
         draft = requests.update_draft(request.document, *ids, self._dialect)
         wanted = wanted_versions(request)
         work = self._variables.update(request.require_caller(), *ids, draft, wanted)
-        return await request.changed(work, self._updated, withheld=self._withheld(request))
+        again = partial(self._again, request)
+        return await request.changed(work, self._shown, withheld=Withheld(_WITHHELD, again))
 
     async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
         await self._variables.delete(
             request.require_caller(),
-            request.path("workspace_id"),
-            request.path("variable_id"),
+            request.parameters["workspace_id"],
+            request.parameters["variable_id"],
             wanted_versions(request),
         )
         return Response(204)
 
-    def _made(self, made: VariableInWorkspace, *, is_deprecated: bool) -> Response:
-        headers = {
-            "Location": documents.variable_path(made.variable),
-            "ETag": self._tag_of(made),
-            **(DEPRECATED_FILTER if is_deprecated else {}),
-        }
-        return Response.document(201, self._document(made), headers)
-
-    def _updated(self, updated: VariableInWorkspace) -> Response:
-        return Response.document(200, self._document(updated), {"ETag": self._tag_of(updated)})
-
-    def _withheld(self, request: Request) -> Withheld[VariableInWorkspace]:
-        """The value: whoever repeats a request is shown it as it is now."""
-        return Withheld(VariableInWorkspace.without_value, partial(self._again, request))
+    def _shown(
+        self, found: VariableInWorkspace, *, status: int = 200, more: Mapping[str, str] = NO_HEADERS
+    ) -> Response:
+        document = documents.variable(found.variable, found.workspace, self._dialect)
+        tag = entity_tag(found.variable.version_id, found.workspace, self._dialect)
+        place = {"Location": document.data.links.self} if status == HTTPStatus.CREATED else {}
+        return Response.document(status, document, {**place, "ETag": tag, **more})
 
     async def _again(self, request: Request, body: bytes) -> bytes:
         """The document of a repeat. It has the value, if the variable is readable and as it was."""
@@ -171,7 +176,7 @@ class VariableRoutes:
         attributes = data["attributes"]
         attributes["value"] = await self._variables.value_at(
             request.require_caller(),
-            request.path("workspace_id"),
+            request.parameters["workspace_id"],
             data["id"],
             attributes["version-id"],
         )
@@ -182,9 +187,3 @@ class VariableRoutes:
         workspace = found.workspace
         batches = (documents.variables(one, workspace, self._dialect) for one in found.batches)
         return await rendered(entity_tag(found.version, workspace, self._dialect), batches)
-
-    def _document(self, found: VariableInWorkspace) -> VariableDocument:
-        return documents.variable(found.variable, found.workspace, self._dialect)
-
-    def _tag_of(self, found: VariableInWorkspace) -> str:
-        return entity_tag(found.variable.version_id, found.workspace, self._dialect)

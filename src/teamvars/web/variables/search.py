@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from teamvars.domain.variable_search import FoundVariable, KeyRange, VariableSearch
-from teamvars.domain.variables import Category
-from teamvars.services.turns import Turns
+from teamvars.fair_slots import Turns
+from teamvars.kernel.variables import Category
 from teamvars.services.variable_search import FoundVariables, Searches
 from teamvars.web.dialects import Dialect
 from teamvars.web.http import cursors
@@ -29,8 +29,7 @@ from teamvars.web.http.resource_objects import SelfLink
 from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
 from teamvars.web.variables import documents
-from teamvars.web.variables.documents import VariableRelationships
-from teamvars.web.variables.rendering import rendered
+from teamvars.web.variables.documents import VariableRelationships, rendered
 
 _PATH = "/api/v2/organizations/{organization}/vars"
 _KEY = Parameter(
@@ -87,8 +86,7 @@ class VariableSearchRoutes:
         self._searches = searches
         self._turns = Turns()
         self._dialect = dialect
-        self._categories = {word: category for category, word in dialect.categories.items()}
-        words = {"type": "string", "enum": list(self._categories)}
+        words = {"type": "string", "enum": list(dialect.words)}
         self._category = Parameter("filter[category]", "Only variables of a category.", words)
         # `created-at` is the `terraform` dialect's own, as in every list of variables.
         own = _ATTRIBUTES if dialect.has_created_at else _ATTRIBUTES.keys() - {_CREATED_AT}
@@ -128,7 +126,7 @@ class VariableSearchRoutes:
             size=size,
             values=_VALUE in shown,
         )
-        caller, organization = request.require_caller(), request.path("organization")
+        caller, organization = request.require_caller(), request.parameters["organization"]
         find = partial(self._searches.variables, caller, organization, wanted, cursor)
         found = await find(long=False)
         if found is not None:
@@ -152,10 +150,10 @@ class VariableSearchRoutes:
 
     def _wanted_category(self, request: Request) -> Category | None:
         word = text_of(request, self._category)
-        if word is not None and word not in self._categories:
-            listed = " or ".join(self._categories)
+        if word is not None and word not in self._dialect.words:
+            listed = " or ".join(self._dialect.words)
             raise invalid(self._category.name, f"A category is {listed}.")
-        return None if word is None else self._categories[word]
+        return None if word is None else self._dialect.words[word]
 
     def _resource(self, one: FoundVariable, shown: frozenset[str]) -> FoundResource:
         (whole,) = documents.variables([one.variable], one.workspace, self._dialect)

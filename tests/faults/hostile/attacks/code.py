@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 
-from teamvars.domain.variables import MAX_VALUE_BYTES
+from teamvars.kernel.variables import MAX_VALUE_BYTES
 from teamvars.services.parsed_files import MAX_CONTENT_BYTES
 from tests.faults.hostile.attack import BOTH, Attack
 from tests.faults.hostile.target import Target, document

@@ -1,0 +1,228 @@
+"""Group commit: changes that wait at the same time share a transaction.
+
+On PostgreSQL a batch locks streams with SKIP LOCKED, so that it never blocks: neither two nodes in
+a deadlock, nor one stream for another's lock.
+
+The first attempt of a change is in a batch. What the batch could not do runs isolated, stream by
+stream, while batches go on with all other streams: first the changes of the stream in one
+transaction, then, if that fails too, each in its own. So no caller gets the failure of another.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any, TypeVar
+
+import msgspec
+
+from teamvars.changes.tools import Tools
+from teamvars.changes.waves import Attempt, Change, Known, run
+from teamvars.domain.errors import Kind, Refusal, storage_unavailable
+from teamvars.storage.coalescing import (
+    BATCH_LIMIT,
+    Coalescer,
+    Queue,
+    Waiter,
+    fail,
+    is_unavailable,
+)
+from teamvars.storage.database import Database, Transaction
+from teamvars.storage.deadlines import Deadline, earliest
+
+T = TypeVar("T")
+
+LOCK_WAITERS = 2
+"""How many subjects may wait for a row lock at a time: each blocks a connection."""
+
+RETRY_SECONDS = 0.05
+"""After how long a subject whose lock was taken, and that may not wait for it, is tried again."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A change to make, the stream that it locks, what is known for it, and its deadline."""
+
+    change: Change[Any]
+    subject: str
+    known: Known
+    deadline: Deadline
+
+
+Waiting = Waiter[Job, Any]
+
+
+class _SubjectQueue(Queue[Job, Any]):
+    """Jobs by subject. A batch leaves out isolated subjects, lest a job overtake earlier ones."""
+
+    def __init__(self, isolated: dict[str, "asyncio.Task[None]"]) -> None:
+        self._isolated = isolated
+        self._waiters: dict[str, list[Waiting]] = {}
+
+    def put(self, waiter: Waiting) -> None:
+        self._waiters.setdefault(waiter.item.subject, []).append(waiter)
+
+    def put_back(self, subject: str, waiters: Sequence[Waiting]) -> None:
+        """Puts jobs of a subject ahead of those that came later."""
+        self._waiters[subject] = [*waiters, *self._waiters.get(subject, ())]
+
+    def pop(self, subject: str) -> list[Waiting]:
+        """Removes and returns the jobs of a subject."""
+        return self._waiters.pop(subject, [])
+
+    def take(self) -> list[Waiting]:
+        """A batch in which the jobs of a subject are adjacent; a subject that has more of them
+        goes to the end of the queue.
+        """
+        batch: list[Waiting] = []
+        for subject in [each for each in self._waiters if each not in self._isolated]:
+            waiters = _in_time(self.pop(subject))
+            room = BATCH_LIMIT - len(batch)
+            batch += waiters[:room]
+            if waiters[room:]:
+                self._waiters[subject] = waiters[room:]
+            if len(batch) == BATCH_LIMIT:
+                break
+        return batch
+
+    def clear(self) -> list[Waiting]:
+        waiters = [waiter for subject in self._waiters.values() for waiter in subject]
+        self._waiters.clear()
+        return waiters
+
+
+class Batches:
+    """Makes changes in batches; those of one stream in the order of their calls."""
+
+    def __init__(self, database: Database, tools: Tools) -> None:
+        self._database = database
+        self._tools = tools
+        self._lock_waiters = 0
+        self._isolated: dict[str, asyncio.Task[None]] = {}
+        self._queue = _SubjectQueue(self._isolated)
+        self._coalescer = Coalescer(self._run_batch, self._queue)
+
+    async def make(self, change: Change[T], subject: str, known: Known) -> T:
+        """Makes a change in a batch and returns its answer after the commit.
+
+        It is made also when the caller is cancelled meanwhile. Raises Needs, of a verdict.
+        """
+        job = Job(change, subject, known, self._database.deadline())
+        answer: T = await self._coalescer.submit(job)
+        return answer
+
+    async def close(self) -> None:
+        """Waits until no change is queued or runs."""
+        await self._coalescer.close()
+        while self._isolated:
+            await asyncio.wait(set(self._isolated.values()))
+            await self._coalescer.close()
+
+    async def _run_batch(self, batch: list[Waiting]) -> None:
+        remaining, blocked = await self._run_in_one(batch, waits=False)
+        for subject, group in groupby(remaining, lambda waiter: waiter.item.subject):
+            run = self._run_locked if subject in blocked else self._run_isolated
+            task = asyncio.create_task(run(subject, list(group)))
+            # From here on no batch takes the subject: see `_SubjectQueue`.
+            self._isolated[subject] = task
+
+    async def _run_in_one(
+        self, waiters: list[Waiting], *, waits: bool
+    ) -> tuple[list[Waiting], set[str]]:
+        """Runs jobs in one transaction, and after the commit resolves those that have ended.
+
+        Puts those back that came too late for it. Returns the others, in order, and which of their
+        subjects are locked by another transaction. Raises Refusal when the store is unavailable or
+        the outcome of the commit unknown: that is for all of them, since what refuses one job stays
+        with that job.
+        """
+        deadline = earliest(waiter.item.deadline for waiter in waiters)
+        try:
+            attempts = await self._database.batch(
+                partial(self._attempted, waiters, waits), deadline, waits=waits
+            )
+        except Refusal as refusal:
+            if refusal.kind is Kind.UNAVAILABLE:
+                raise
+            return waiters, set()
+        except Exception:  # of a statement, and so of anybody in it
+            return waiters, set()
+        pairs = list(zip(waiters, attempts, strict=True))
+        for waiter, attempt in pairs:
+            _settle(waiter, attempt)
+        open_ = [(waiter, attempt) for waiter, attempt in pairs if not attempt.has_ended]
+        late = [waiter for waiter, attempt in open_ if not attempt.is_blocked]
+        if not waits:
+            for subject, group in groupby(late, lambda waiter: waiter.item.subject):
+                self._queue.put_back(subject, list(group))
+        blocked = [waiter for waiter, attempt in open_ if attempt.is_blocked]
+        remaining = blocked if not waits else late
+        return remaining, {waiter.item.subject for waiter in blocked}
+
+    async def _attempted(
+        self, waiters: Sequence[Waiting], waits: bool, tx: Transaction
+    ) -> list[Attempt[Any]]:
+        attempts = [Attempt(waiter.item.change, waiter.item.known) for waiter in waiters]
+        await run(tx, self._tools, attempts, waits=waits)
+        return attempts
+
+    async def _run_locked(self, subject: str, waiters: list[Waiting]) -> None:
+        """Waits for the lock isolated; with too many waiting, tries in a batch again later."""
+        if self._lock_waiters < LOCK_WAITERS:
+            self._lock_waiters += 1
+            try:
+                await self._run_isolated(subject, waiters)
+            finally:
+                self._lock_waiters -= 1
+            return
+        await asyncio.sleep(RETRY_SECONDS)
+        self._queue.put_back(subject, waiters)
+        self._release(subject)
+
+    async def _run_isolated(self, subject: str, waiters: list[Waiting]) -> None:
+        """Runs the jobs of one subject; batches leave the subject out meanwhile."""
+        try:
+            if len(waiters) > 1:
+                waiters, _ = await self._run_in_one(waiters, waits=True)
+            await self._run_singly(waiters)
+        except Refusal as refusal:
+            fail(waiters, refusal)
+            if is_unavailable(refusal):
+                # What came for the subject since would wait for the same lock as long in vain.
+                fail(self._queue.pop(subject), refusal)
+        finally:
+            self._release(subject)
+
+    async def _run_singly(self, waiters: list[Waiting]) -> None:
+        """Runs each job in its own transaction. Raises Refusal when the store is unavailable, with
+        which the rest of them remains to be refused.
+        """
+        for waiter in waiters:
+            body = partial(self._attempted, [waiter], True)
+            try:
+                (attempt,) = await self._database.batch(body, waiter.item.deadline, waits=True)
+            except Exception as error:
+                if is_unavailable(error):
+                    raise
+                waiter.set_exception(error)
+            else:
+                _settle(waiter, attempt)
+
+    def _release(self, subject: str) -> None:
+        """Lets batches take the subject again."""
+        del self._isolated[subject]
+        self._coalescer.wake()
+
+
+def _in_time(waiters: list[Waiting]) -> list[Waiting]:
+    """The jobs that a batch can still do in time. The others are refused, with nothing begun."""
+    late = [waiter for waiter in waiters if waiter.item.deadline.is_nearly_over]
+    fail(late, storage_unavailable())
+    return [waiter for waiter in waiters if waiter not in late] if late else waiters
+
+
+def _settle(waiter: Waiting, attempt: Attempt[Any]) -> None:
+    """Gives the waiter the outcome, if there is one. Call it after the commit."""
+    if attempt.error is not None:
+        waiter.set_exception(attempt.error)
+    elif attempt.decision is not None:
+        waiter.set_result(attempt.decision.answer)

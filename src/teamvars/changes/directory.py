@@ -1,0 +1,172 @@
+"""The directory: how decisions about it are fed and carried out."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from teamvars.changes.looks import LookUps
+from teamvars.changes.tools import Tools
+from teamvars.decisions import Found, Write, needs
+from teamvars.decisions.invitations import CountLink, Invite, Settle
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.domain.access import OrganizationAccess, WorkspaceAccess
+from teamvars.domain.audit import Actor
+from teamvars.domain.errors import not_found
+from teamvars.domain.invitations import Delivery, Link
+from teamvars.domain.memberships import Membership
+from teamvars.domain.names import fold
+from teamvars.domain.team_members import LinkageType
+from teamvars.domain.users import User
+from teamvars.mail.messages import counted_as
+from teamvars.security.tokens import hash_token
+from teamvars.storage import (
+    access,
+    access_by_name,
+    grants,
+    invitations,
+    issued_tokens,
+    memberships,
+    operator_names,
+    organizations,
+    tables,
+    teams,
+    tokens,
+    users,
+    workspaces,
+)
+from teamvars.storage.database import Statement, Transaction
+
+UNCLAIMED_AT_ONCE = 100
+
+
+async def _who_calls(tx: Transaction, _: Tools, found: Found, __: needs.WhoCalls) -> Actor:
+    await access.authenticate(tx, found.caller, found.now)
+    assert found.caller.actor is not None
+    return found.caller.actor
+
+
+async def _to_organization(
+    tx: Transaction, _: Tools, found: Found, need: needs.ToOrganization
+) -> OrganizationAccess:
+    look = access_by_name.organization if need.is_said else access.organization
+    return await look(tx, found.caller, found.now, need.name)
+
+
+async def _to_workspace(
+    tx: Transaction, _: Tools, found: Found, need: needs.ToWorkspaceAt
+) -> WorkspaceAccess:
+    address = need.address
+    if isinstance(address, str):
+        return await access.workspace(tx, found.caller, found.now, address)
+    names = fold(address.organization), fold(address.workspace)
+    return await access_by_name.workspace(tx, found.caller, found.now, *names)
+
+
+async def _user_ids(tx: Transaction, _: Tools, __: Found, need: needs.UserIdsIn) -> Sequence[str]:
+    team_id = need.team_id
+    return (await memberships.ids_of_teams(tx, [team_id], LinkageType.USERS))[team_id]
+
+
+async def _members(
+    tx: Transaction, _: Tools, __: Found, need: needs.MembersOf
+) -> Sequence[Membership]:
+    return (await memberships.of_teams(tx, [need.team_id]))[need.team_id]
+
+
+async def _details(tx: Transaction, _: Tools, __: Found, need: needs.DetailsOf) -> object:
+    return (await workspaces.find_details(tx, [need.workspace_id]))[need.workspace_id]
+
+
+async def _membership(
+    tx: Transaction, _: Tools, __: Found, need: needs.MembershipWithId
+) -> Membership:
+    membership = await memberships.find(tx, need.membership_id)
+    if membership is None:
+        raise not_found()
+    return membership
+
+
+async def _user_called(tx: Transaction, _: Tools, __: Found, need: needs.UserCalled) -> User | None:
+    return (await users.find_all(tx, [need.username])).get(fold(need.username))
+
+
+async def _user_at(tx: Transaction, _: Tools, __: Found, need: needs.UserAt) -> User | None:
+    return (await users.find_all_by_email(tx, [need.email])).get(fold(need.email))
+
+
+async def _unclaimed(tx: Transaction, _: Tools, __: Found, need: needs.Unclaimed) -> Sequence[str]:
+    # A file that names them does not wait for the system; for their rows it does.
+    locked = await users.lock_all(tx, await users.unclaimed(tx, need.before, UNCLAIMED_AT_ONCE))
+    again = await users.unclaimed(tx, need.before, UNCLAIMED_AT_ONCE)
+    return [id_ for id_ in again if id_ in locked]
+
+
+async def _links(
+    tx: Transaction, _: Tools, found: Found, need: needs.LinksOfDay
+) -> tuple[int, int]:
+    return (
+        await invitations.requests_of_organization(tx, need.organization_id, found.now),
+        await invitations.requests_of_address(tx, counted_as(need.email), found.now),
+    )
+
+
+LOOK_UPS: LookUps = {
+    needs.WhoCalls: _who_calls,
+    needs.ToOrganization: _to_organization,
+    needs.ToTeam: lambda tx, _, f, n: access.team(tx, f.caller, f.now, n.team_id),
+    needs.ToWorkspaceAt: _to_workspace,
+    needs.OrganizationCalled: lambda tx, _, __, n: operator_names.organization(tx, n.name),
+    needs.OrganizationWithId: lambda tx, _, __, n: organizations.get(tx, n.organization_id),
+    needs.DataKeyOf: lambda tx, _, __, n: organizations.data_key(tx, n.organization_id),
+    needs.TeamCalled: lambda tx, _, __, n: operator_names.team(tx, n.organization, n.name),
+    needs.TeamsOf: lambda tx, _, __, n: teams.of_organizations(tx, [n.organization_id]),
+    needs.TeamsWithIds: lambda tx, _, __, n: teams.find_by_ids(tx, n.team_ids),
+    needs.UserIdsIn: _user_ids,
+    needs.MembersOf: _members,
+    needs.GrantWithId: lambda tx, _, __, n: grants.get(tx, n.grant_id),
+    needs.WorkspacesOf: lambda tx, _, __, n: workspaces.of_organizations(tx, [n.organization_id]),
+    needs.DetailsOf: _details,
+    needs.MembershipWithId: _membership,
+    needs.MembershipOf: lambda tx, _, __, n: memberships.find_of_user(
+        tx, n.organization_id, n.user_id
+    ),
+    needs.TeamIdsOf: lambda tx, _, __, n: memberships.team_ids_of(tx, n.membership_id),
+    needs.UserWithId: lambda tx, _, __, n: users.find(tx, n.user_id),
+    needs.UserMeant: lambda tx, _, __, n: users.find_one(tx, n.who),
+    needs.UserCalled: _user_called,
+    needs.UserAt: _user_at,
+    needs.OwnedAlone: lambda tx, _, __, n: users.owned_alone(tx, n.user_id),
+    needs.OwnerStreams: lambda tx, _, __, n: users.owner_streams(tx, n.user_id),
+    needs.Unclaimed: _unclaimed,
+    needs.LinkOpens: lambda tx, _, f, n: invitations.find_by_link(tx, n.link_hash, f.now),
+    needs.LinksOfDay: _links,
+    needs.TokenWithId: lambda tx, _, __, n: tokens.get(tx, n.token_id),
+    needs.TokensOf: lambda tx, _, __, n: tokens.of_owner(tx, n.owner),
+    needs.TokensPage: lambda tx, _, __, n: tokens.page_of_owner(tx, n.owner, n.page),
+    needs.LiveTokensOf: lambda tx, _, f, n: tokens.count_live(tx, n.owner, f.now),
+    needs.TokensIssued: lambda tx, _, __, n: issued_tokens.meant(tx, n.by, n.value),
+}
+
+
+def _inviting(tools: Tools, found: Found, write: Invite) -> Statement:
+    membership, invitation = write.membership, write.invitation
+    link, hash_ = None, hash_token(write.secret)
+    if invitation.delivery is Delivery.WAITING:
+        key = tools.sealer.data_key(found.of(needs.DataKeyOf(membership.organization_id)))
+        sealed = key.seal_secret(write.secret, membership.id, hash_)
+        link = Link(hash_, sealed, key.version)
+    elif invitation.delivery is not Delivery.NONE:
+        link = Link(hash_)
+    return invitations.putting(membership.id, write.inviter, invitation, link, found.now)
+
+
+STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
+    Insert: lambda _, found, write: tables.inserting(write.row, found.now),
+    Update: lambda _, __, write: tables.updating(write.before, write.after),
+    Delete: lambda _, __, write: tables.deleting(write.kind, write.keys),
+    Invite: _inviting,
+    CountLink: lambda _, found, write: invitations.counting(
+        write.organization_id, counted_as(write.email), found.now
+    ),
+    Settle: lambda _, __, write: invitations.settling(
+        write.membership_id, write.link_hash, write.delivery
+    ),
+}

@@ -1,0 +1,55 @@
+"""How the needs of decisions are looked up."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from teamvars.changes.tools import Tools
+from teamvars.decisions import Found, Need
+from teamvars.domain.errors import Refusal
+from teamvars.storage.database import Lookup, Row, Transaction
+
+
+class Look(msgspec.Struct, frozen=True):
+    """By a lookup: needs of many requests are one statement.
+
+    `lookup` is that of a need, `args` are its parameters, `read` makes the answer of the rows, or
+    refuses. `locks`: the answer is an access, and whoever may change the subject has its stream
+    locked.
+    """
+
+    lookup: Callable[[Any], Lookup]
+    args: Callable[[Found, Any], tuple[object, ...]]
+    read: Callable[[Found, Any, Sequence[Row]], Any]
+    locks: bool = False
+
+    def answer(self, found: Found, need: Need[Any], rows: Sequence[Row]) -> Any:
+        """What the rows say, or the refusal that they come to."""
+        try:
+            return self.read(found, need, rows)
+        except Refusal as refusal:
+            return refusal
+
+
+Ask = Callable[[Transaction, Tools, Found, Any], Awaitable[Any]]
+"""Answers a need of one request by itself. Refuses as the look-up does."""
+
+LookUp = Look | Ask
+LookUps = dict[type[Need[Any]], LookUp]
+
+
+async def answered(
+    look: LookUp, tx: Transaction, tools: Tools, found: Found, need: Need[Any]
+) -> Any:
+    """The answer for one request, with nothing locked, or the refusal that it ends with."""
+    if isinstance(look, Look):
+        (rows,) = await tx.look_up_each(look.lookup(need), [look.args(found, need)])
+        answer = look.answer(found, need, rows)
+        if look.locks and getattr(answer, "may_change", False):
+            found.streams[answer.stream.id] = answer.stream
+        return answer
+    try:
+        return await look(tx, tools, found, need)
+    except Refusal as refusal:
+        return refusal

@@ -1,0 +1,54 @@
+"""Members of teams: how decisions about them are fed and carried out."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from teamvars.changes.looks import Look, LookUps
+from teamvars.changes.tools import Tools
+from teamvars.decisions import Found, Write
+from teamvars.decisions.team_members import ActiveOwners, LinkedBy, Put, ToTeam, UserIds
+from teamvars.domain.access import TeamAccess
+from teamvars.storage import access, memberships
+from teamvars.storage.access_statements import READ_TEAM
+from teamvars.storage.database import Row, Statement, Transaction
+
+
+def _to_team(found: Found, _: ToTeam, rows: Sequence[Row]) -> TeamAccess:
+    return access.to_team(found.caller, rows[0] if rows else None)
+
+
+def _ids(found: Found, need: LinkedBy) -> tuple[object, ...]:
+    team = found.of(need.team).team
+    return team.id, team.organization_id, json.dumps(need.ids)
+
+
+async def _user_ids(tx: Transaction, _: Tools, found: Found, need: UserIds) -> Mapping[str, str]:
+    organization_id = found.of(need.team).team.organization_id
+    return await memberships.find_user_ids(tx, organization_id, need.usernames)
+
+
+async def _active_owners(tx: Transaction, _: Tools, __: Found, need: ActiveOwners) -> Sequence[str]:
+    members = (await memberships.of_teams(tx, [need.team.team_id]))[need.team.team_id]
+    return [member.id for member in members if member.counts_as_owner]
+
+
+def _putting(_: Tools, __: Found, write: Put) -> Statement:
+    return memberships.putting(write.team_id, write.membership_ids, adds=write.direction == "add")
+
+
+LOOK_UPS: LookUps = {
+    ToTeam: Look(
+        lambda _: READ_TEAM,
+        lambda found, need: (found.caller.token_hash, found.now, need.team_id),
+        _to_team,
+        locks=True,
+    ),
+    LinkedBy: Look(
+        lambda need: memberships.FIND_LINKED[need.linkage],
+        _ids,
+        lambda _, __, rows: memberships.linked(rows),
+    ),
+    UserIds: _user_ids,
+    ActiveOwners: _active_owners,
+}
+STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {Put: _putting}

@@ -1,0 +1,83 @@
+"""Variables: how decisions about them are fed and carried out."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from teamvars.changes.looks import Look, LookUps
+from teamvars.changes.tools import Tools
+from teamvars.decisions import Found, Write
+from teamvars.decisions.variables import (
+    Delete,
+    Insert,
+    OfWorkspace,
+    Put,
+    ToWorkspace,
+    Update,
+    ValueOf,
+)
+from teamvars.domain.access import WorkspaceAccess
+from teamvars.domain.variables import StoredVariable, Variable
+from teamvars.security.sealing import DataKey, SealBroken
+from teamvars.storage import access, variables
+from teamvars.storage.access_statements import READ_WORKSPACE
+from teamvars.storage.database import Row, Statement, Transaction
+
+
+def _to_workspace(found: Found, _: ToWorkspace, rows: Sequence[Row]) -> WorkspaceAccess:
+    return access.to_workspace(found.caller, rows[0] if rows else None)
+
+
+def _of_workspace(_: Found, __: OfWorkspace, rows: Sequence[Row]) -> StoredVariable:
+    return variables.stored(rows[0] if rows else None)
+
+
+async def _value_of(_: Transaction, tools: Tools, found: Found, need: ValueOf) -> str | None:
+    stored = found.of(need.variable)
+    assert stored.sealed is not None
+    try:
+        return _key(tools, found, stored.variable).open(stored.sealed, stored.variable)
+    except SealBroken:
+        return None
+
+
+def _inserting(tools: Tools, found: Found, write: Insert) -> Statement:
+    variable = write.variable
+    sealed = _key(tools, found, variable).seal(variable.value or "", variable)
+    return variables.inserting(StoredVariable(variable, sealed, write.value_bytes))
+
+
+def _updating(tools: Tools, found: Found, write: Update) -> Statement:
+    after, sealed = write.after, write.before.sealed
+    if write.value is not None:
+        sealed = _key(tools, found, after).seal(write.value, after)
+    stored = StoredVariable(after, sealed, write.value_bytes)
+    return variables.updating(write.before.variable, stored)
+
+
+def _deleting(_: Tools, __: Found, write: Delete) -> Statement:
+    return variables.deleting(write.variable_id)
+
+
+def _key(tools: Tools, found: Found, variable: Variable) -> DataKey:
+    return tools.sealer.data_key(found.of(ToWorkspace(variable.workspace_id)).key)
+
+
+LOOK_UPS: LookUps = {
+    ToWorkspace: Look(
+        lambda _: READ_WORKSPACE,
+        lambda found, need: (found.caller.token_hash, found.now, need.workspace_id),
+        _to_workspace,
+        locks=True,
+    ),
+    OfWorkspace: Look(
+        lambda _: variables.GET,
+        lambda _, need: (need.variable_id, need.workspace_id),
+        _of_workspace,
+    ),
+    ValueOf: _value_of,
+}
+STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
+    Insert: _inserting,
+    Update: _updating,
+    Delete: _deleting,
+    Put: lambda _, __, write: variables.putting(write.verb, write.stored),
+}

@@ -1,0 +1,327 @@
+"""Many changes in one transaction: looked up, decided and written together, wave after wave.
+
+In a wave each look-up and each write is one statement for all of them, on PostgreSQL. Changes of
+one stream are decided one after another, each by what the one before has left of the stream. What
+they write is written together, and so no two in a wave write the same row, nor different things in
+one stream; whoever would comes in the next wave, and looks up anew.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.changes import nouns
+from teamvars.changes.looks import Look, answered
+from teamvars.changes.storing import store
+from teamvars.changes.tools import Tools
+from teamvars.changes.trails import Trail
+from teamvars.decisions import Decision, Found, Need, Needs, Verdict
+from teamvars.domain.access import Caller
+from teamvars.domain.audit import AuditEntry, CheckedStream
+from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.storage import streams
+from teamvars.storage.database import Lookup, Part, Taken, Transaction
+
+T = TypeVar("T")
+
+_MOST_WAVES = 8
+"""Of a batch on PostgreSQL: each adds steps during which all its locks are held."""
+_MOST_LOOKS = 8
+"""Each further one means that somebody has changed the stream during the one before."""
+
+
+class Change(msgspec.Struct, Generic[T], frozen=True):
+    """What somebody asks for, and what decides it.
+
+    `subject` is the stream that its access look-up locks, so that it may share a transaction; None:
+    the decision says what is to be locked. `in_turns`: it may change many rows.
+    """
+
+    caller: Caller
+    subject: str | None
+    decide: Callable[[Found], Decision[T]]
+    in_turns: bool = False
+
+
+Known = dict[Need[Any], Any]
+"""Answers that were found outside of any transaction: verdicts."""
+
+
+class Attempt(Generic[T]):
+    """A change in a transaction, and what has become of it: `decision` or `error`, once it has
+    ended. `is_blocked`: somebody else has its stream locked.
+    """
+
+    def __init__(self, change: Change[T], known: Known) -> None:
+        self.change = change
+        self.decision: Decision[T] | None = None
+        self.error: Exception | None = None
+        self.is_blocked = False
+        self._known = known
+
+    def begin(self, now: int) -> None:
+        """Forgets what was found, and that the streams are locked."""
+        self.found = Found(self.change.caller, now)
+        self.found.answers |= self._known
+        self.access: Need[Any] | None = None
+        self.looks = 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was decided or has failed."""
+        return self.decision is not None or self.error is not None
+
+    def result(self) -> T:
+        """What it has come to."""
+        if self.error is not None:
+            raise self.error
+        assert self.decision is not None
+        return self.decision.answer
+
+
+async def run(
+    tx: Transaction, tools: Tools, attempts: Sequence[Attempt[Any]], *, waits: bool
+) -> None:
+    """Runs changes in their order. Those that neither end nor are blocked are for a later batch.
+
+    `waits`: lookups wait for locks, so that none is blocked. Raises what a statement has raised
+    that does not undo itself alone: nothing of this transaction may stay then.
+    """
+    waves = 0
+    rest = list(attempts)
+    windows: dict[str | None, int] = {}
+    while rest and (tx.has_one_writer or waves < _MOST_WAVES):
+        now = tools.clock()
+        some = _within(windows, rest)
+        for attempt in some:
+            attempt.begin(now)
+        wave = _Wave(tx, tools, waits=waits)
+        await wave.decide(some)
+        await wave.write(is_alone=len(attempts) == 1)
+        ended = Counter(each.change.subject for each in some if each.has_ended)
+        windows = {subject: 2 * max(ended[subject], 1) for subject in wave.full}
+        rest = [each for each in rest if not (each.has_ended or each.is_blocked)]
+        waves += 1
+
+
+def _within(
+    windows: Mapping[str | None, int], attempts: Sequence[Attempt[Any]]
+) -> list[Attempt[Any]]:
+    """Those that have a chance to be in a wave: of a subject of which the last one had room for few
+    there are twice as many, lest all the others are looked up in vain.
+    """
+    seen: Counter[str | None] = Counter()
+    some = []
+    for attempt in attempts:
+        subject = attempt.change.subject
+        seen[subject] += 1
+        if seen[subject] <= windows.get(subject, len(attempts)):
+            some.append(attempt)
+    return some
+
+
+async def run_alone(tx: Transaction, tools: Tools, change: Change[T], known: Known) -> T:
+    """Makes a change in a transaction of its own, whose lookups wait for locks. Raises Needs, of a
+    verdict.
+    """
+    attempt = Attempt(change, known)
+    await run(tx, tools, [attempt], waits=True)
+    return attempt.result()
+
+
+_Asker = tuple[Attempt[Any], Need[Any]]
+_Call = tuple[object, ...]
+
+
+class _Group:
+    """What one statement writes of a wave: rows, entries, and the streams of these."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[object, ...]] = []
+        self.entries: list[AuditEntry] = []
+        self.after: dict[str, CheckedStream] = {}
+
+
+class _Wave:
+    """One wave: `decide`, then `write`."""
+
+    def __init__(self, tx: Transaction, tools: Tools, *, waits: bool) -> None:
+        self._tx = tx
+        self._tools = tools
+        self._waits = waits
+        self._groups: dict[str, _Group] = {}
+        self._of_stream: dict[str, str] = {}
+        """By stream, the statement that writes about it."""
+        self._rows: defaultdict[str, set[str | None]] = defaultdict(set)
+        """By stream, the ids of the rows that are written."""
+        self._streams: dict[str, CheckedStream] = {}
+        """As what was decided so far leaves them."""
+        self._taken: Callable[[], Any] | None = None
+        self.full: set[str | None] = set()
+        """Subjects whose further changes are for the next wave."""
+        self._blocked: set[str | None] = set()
+        """Subjects whose streams others have locked."""
+
+    async def decide(self, attempts: Sequence[Attempt[Any]]) -> None:
+        """Has everything decided that can be in this wave."""
+        while asking := await self._decide_some(attempts):
+            for need_type, askers in asking.items():
+                await self._answer(need_type, askers)
+
+    async def write(self, *, is_alone: bool) -> None:
+        """Writes what was decided. Raises Taken, or refuses whoever is alone."""
+        if self._tx.has_one_writer:
+            entries = [entry for group in self._groups.values() for entry in group.entries]
+            if entries:
+                await self._tx.write_each(*streams.appending(entries, self._streams.values()))
+            return
+        for sql, group in self._groups.items():
+            record = streams.appending(group.entries, group.after.values())
+            try:
+                await self._tx.write_each((sql, group.rows), *record)
+            except Taken:
+                if is_alone and self._taken is not None:
+                    raise Refusal(self._taken()) from None
+                raise
+
+    async def _decide_some(
+        self, attempts: Sequence[Attempt[Any]]
+    ) -> dict[type[Need[Any]], list[_Asker]]:
+        """Goes on as far as what was found allows for; returns what else is needed, by kind."""
+        asking: dict[type[Need[Any]], list[_Asker]] = {}
+        undecided = set()
+        for attempt in attempts:
+            subject = attempt.change.subject
+            attempt.is_blocked = subject in self._blocked
+            if attempt.has_ended or attempt.is_blocked or subject in self.full:
+                continue
+            # Whoever comes after one that asks is decided after it, and may ask meanwhile.
+            for need in await self._decide(attempt, is_its_turn=subject not in undecided):
+                asking.setdefault(type(need), []).append((attempt, need))
+            if not attempt.has_ended:
+                undecided.add(subject)
+        return asking
+
+    async def _decide(self, attempt: Attempt[Any], *, is_its_turn: bool) -> Sequence[Need[Any]]:
+        """Decides it, or returns what it needs."""
+        try:
+            self._fold(attempt)
+            decision = attempt.change.decide(attempt.found)
+            if is_its_turn:
+                await self._take(attempt, decision)
+        except Needs as needs:
+            if not isinstance(needs.need, Verdict):
+                return needs.needs
+            attempt.error = needs
+        except Refusal as refusal:
+            if is_its_turn:
+                attempt.error = refusal
+        return ()
+
+    def _fold(self, attempt: Attempt[Any]) -> None:
+        """Has it see its stream as those before it leave that."""
+        if attempt.access is None:
+            return
+        granted = attempt.found.answers[attempt.access]
+        after = self._streams.get(attempt.change.subject or "")
+        if after is not None and not isinstance(granted, Refusal):
+            attempt.found.answers[attempt.access] = replace(granted, stream=after)
+
+    async def _take(self, attempt: Attempt[Any], decision: Decision[Any]) -> None:
+        """Keeps what was decided, to be written; leaves what does not go with the others."""
+        if attempt.change.subject is None:
+            attempt.found.require_locked(decision.streams)
+            await store(self._tx, self._tools, attempt.found, decision)
+        if attempt.change.subject is None or not decision.notes:
+            attempt.decision = decision
+            return
+        (write,), (note,) = decision.writes, decision.notes
+        is_new = write.row_id not in self._rows[note.stream_id]
+        statement = nouns.statement(self._tools, attempt.found, write) if is_new else None
+        if statement is None or not self._is_alike(note.stream_id, statement.sql):
+            self.full.add(attempt.change.subject)
+            return
+        trail = Trail(self._tools.chain, attempt.found.of)
+        stream = self._streams.get(note.stream_id)
+        if stream is None:
+            stream = trail.check(attempt.found.streams[note.stream_id])
+        entries, after = trail.extend(stream, [note.event], decision.usage)
+        group = self._groups.setdefault(statement.sql, _Group())
+        if not self._tx.has_one_writer:
+            group.rows.append(statement.args)
+        elif not await self._has_written(attempt, statement.part, decision):
+            return
+        self._taken = decision.taken
+        self._rows[note.stream_id].add(write.row_id)
+        group.entries += entries
+        self._streams[note.stream_id] = group.after[note.stream_id] = after
+        attempt.decision = decision
+        if write.row_id is None:
+            # Whatever else was looked up about the subject is out of date.
+            self.full.add(attempt.change.subject)
+
+    def _is_alike(self, stream_id: str, sql: str) -> bool:
+        """Whether the statement is the one that writes about the stream in this wave."""
+        return self._of_stream.setdefault(stream_id, sql) == sql
+
+    async def _has_written(
+        self, attempt: Attempt[Any], part: Part, decision: Decision[Any]
+    ) -> bool:
+        """Writes the row at once, since that undoes itself alone where its key is taken."""
+        try:
+            await self._tx.write_each(part)
+        except Taken:
+            if decision.taken is None:
+                raise
+            attempt.error = Refusal(decision.taken())
+            return False
+        return True
+
+    async def _answer(self, need_type: type[Need[Any]], askers: list[_Asker]) -> None:
+        look = nouns.look_up(need_type)
+        if not isinstance(look, Look):
+            for attempt, need in askers:
+                answer = await answered(look, self._tx, self._tools, attempt.found, need)
+                attempt.found.answers[need] = answer
+            return
+        by_lookup: defaultdict[Lookup, list[_Asker]] = defaultdict(list)
+        for attempt, need in askers:
+            by_lookup[look.lookup(need)].append((attempt, need))
+        for lookup, some in by_lookup.items():
+            calls = [look.args(attempt.found, need) for attempt, need in some]
+            await (self._lock if look.locks else self._look_up)(look, lookup, calls, some)
+
+    async def _look_up(
+        self, look: Look, lookup: Lookup, calls: Sequence[_Call], askers: Sequence[_Asker]
+    ) -> None:
+        found = await self._tx.look_up_each(lookup, calls)
+        for (attempt, need), rows in zip(askers, found, strict=True):
+            attempt.found.answers[need] = look.answer(attempt.found, need, rows)
+
+    async def _lock(
+        self, look: Look, lookup: Lookup, calls: Sequence[_Call], askers: Sequence[_Asker]
+    ) -> None:
+        found = await self._tx.lock_each(lookup, calls)
+        for (attempt, need), (row, is_held) in zip(askers, found, strict=True):
+            granted = look.answer(attempt.found, need, () if row is None else (row,))
+            self._note_access(attempt, need, granted, is_held)
+
+    def _note_access(
+        self, attempt: Attempt[Any], need: Need[Any], granted: Any, is_held: bool | None
+    ) -> None:
+        """Notes an access as of the lock. Who has not the right needs none, to be refused."""
+        if isinstance(granted, Refusal) or not granted.may_change:
+            attempt.found.answers[need] = granted
+        elif is_held:
+            attempt.found.answers[need] = granted
+            attempt.found.streams[granted.stream.id] = granted.stream
+            attempt.access = need
+        elif is_held is None and not self._waits:
+            self._blocked.add(attempt.change.subject)
+        else:
+            attempt.looks += 1
+            if attempt.looks == _MOST_LOOKS:
+                attempt.error = storage_unavailable()

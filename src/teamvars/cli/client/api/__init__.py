@@ -1,0 +1,187 @@
+"""The API as commands call it: documents in, documents out, a change once however often it is sent.
+
+Whatever is refused raises ApiError, which ends the command unless it is caught.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from teamvars.cli.client.api.errors import ApiError, faults_of
+from teamvars.cli.client.api.sending import MEDIA_TYPE, Sending, document_of
+from teamvars.cli.client.api.targets import Target, Where, resolve
+from teamvars.cli.client.api.transport import Connection, Request
+from teamvars.cli.exits import NOT_FOUND, USAGE, Failure
+from teamvars.cli.output import note
+
+_PREFIX = "/api/v2"
+_LARGEST_PAGE = 100
+_NO_CONTENT = 204
+
+
+class Answer(NamedTuple):
+    """An answer that is no refusal; the names of its headers are in small letters."""
+
+    document: Any
+    headers: Mapping[str, str]
+
+
+def at(*segments: str, query: Mapping[str, str] | None = None) -> str:
+    """The path below `/api/v2` of these segments, each encoded: none can lead elsewhere."""
+    if any(segment in ("", ".", "..") for segment in segments):
+        raise Failure("A name or id is missing, or is one that cannot be in a path.", USAGE)
+    path = _PREFIX + "".join(f"/{quote(segment, safe='')}" for segment in segments)
+    return f"{path}?{urlencode(query, safe='[]')}" if query else path
+
+
+def connect(where: Where, *, use_link: bool = True) -> "Api":
+    """The service that the flags, the environment, the link and the settings lead to."""
+    return Api(resolve(where, use_link=use_link))
+
+
+class Api:
+    """A service, called with one token."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._connection = Connection(target.address, target.travel)
+        self._announced = False
+
+    def announce(self, what: str | None = None) -> None:
+        """Says on stderr what is going to be changed, once; the first change does so at the latest.
+
+        `what` is said in the place of organization and workspace.
+        """
+        if not self._announced:
+            self._announced = True
+            note(self.target.title if what is None else f"{what} on {self.target.address}")
+
+    def get(self, path: str) -> Answer:
+        """Reads."""
+        return self._send("GET", path, None, {})
+
+    def pages(self, path: str) -> Iterator[Any]:
+        """The resources of all pages of a list; `path` is made by `at` and has no page."""
+        for document in self.documents(path):
+            yield from document["data"]
+
+    def documents(self, path: str) -> Iterator[Any]:
+        """The documents of all pages of a list, for what they have beside the resources."""
+        number: int | None = 1
+        while number is not None:
+            page = f"page[size]={_LARGEST_PAGE}&page[number]={number}"
+            document = self.get(f"{path}{'&' if '?' in path else '?'}{page}").document
+            yield document
+            following = document.get("meta", {}).get("pagination", {}).get("next-page")
+            # Always further on, whatever the service says: a list has an end.
+            number = following if isinstance(following, int) and following > number else None
+
+    def workspace(self, name: str | None = None) -> dict[str, Any]:
+        """The resource of a workspace by name; of the one that the command is for, without one."""
+        organization, named = self.target.organization_name, name or self.target.workspace_name
+        try:
+            found: dict[str, Any] = self.get(
+                at("organizations", organization, "workspaces", named)
+            ).document["data"]
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+            raise Failure(
+                f"There is no workspace {organization}/{named}, or you may not see it. Those you "
+                "see: teamvars workspace list",
+                NOT_FOUND,
+            ) from None
+        return found
+
+    def workspaces(self) -> list[dict[str, Any]]:
+        """The resources of all workspaces of the organization that the caller sees, by name."""
+        return list(self.pages(at("organizations", self.target.organization_name, "workspaces")))
+
+    def organizations(self) -> list[str]:
+        """The names of the organizations that the caller is in."""
+        return [one["attributes"]["name"] for one in self.pages(at("organizations"))]
+
+    def account(self) -> dict[str, Any]:
+        """Who calls."""
+        found: dict[str, Any] = self.get(at("account", "details")).document["data"]
+        return found
+
+    def post(
+        self,
+        path: str,
+        document: object = None,
+        *,
+        if_match: str | None = None,
+        quotable: object = None,
+    ) -> Answer:
+        """Changes something, once: the request carries an idempotency key of its own.
+
+        `quotable` is what an error may show of the document; nothing, unless it is given.
+        """
+        self.announce()
+        headers = {"Idempotency-Key": f'"{uuid.uuid4()}"'}
+        if if_match is not None:
+            headers["If-Match"] = if_match
+        return self._send("POST", path, document, headers, quotable=quotable)
+
+    def delete(self, path: str, document: object = None) -> Answer:
+        """Takes something away. What is gone when it is sent again after no answer, went."""
+        self.announce()
+        return self._send("DELETE", path, document, {})
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        document: object,
+        more: Mapping[str, str],
+        *,
+        quotable: object = None,
+    ) -> Answer:
+        headers = {
+            "Accept": MEDIA_TYPE,
+            "Authorization": f"Bearer {self.target.token.value}",
+            **more,
+        }
+        body = None
+        if document is not None:
+            body = msgspec.json.encode(document)
+            headers["Content-Type"] = MEDIA_TYPE
+        request = Request(method, path, headers, body)
+        changes = method != "GET" and not _is_dry_run(document)
+        sending = Sending(self._connection, request, changes=changes)
+        reply = sending.answer()
+        found = document_of(reply)
+        if reply.status < 300:
+            if not _is_document(found) and (method == "GET" or reply.status != _NO_CONTENT):
+                where = self.target.address
+                raise Failure(f"What answers at {where} is not teamvars. Check the address.")
+            return Answer(found, reply.headers)
+        if reply.status < 400:
+            raise Failure(
+                f"{self.target.address} answers with a redirect, which is never followed. Is this "
+                "the address of the service itself?"
+            )
+        if method == "DELETE" and sending.uncertain and reply.status == 404:
+            return Answer(None, reply.headers)
+        raise ApiError(self.target, f"{method} {path}", reply.status, faults_of(found), quotable)
+
+
+def told(resource: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """What commands show of a resource: by each name one of its attributes, or its `id`."""
+    known = {"id": resource["id"], **resource["attributes"]}
+    return {name: known[attribute] for name, attribute in names.items()}
+
+
+def _is_dry_run(document: Any) -> bool:
+    return isinstance(document, dict) and document.get("meta", {}).get("dry-run") is True
+
+
+def _is_document(found: Any) -> bool:
+    """Whether it has what every document of the API has: `data`, `meta` or both."""
+    if not isinstance(found, dict):
+        return False
+    return any(isinstance(found.get(name), dict | list) for name in ("data", "meta"))

@@ -1,0 +1,136 @@
+"""Sending a request until there is an answer that counts, for a bounded time."""
+
+import sys
+import time
+from typing import Any
+
+import msgspec
+
+from teamvars.cli.client.api.errors import OUTCOME_UNKNOWN, TRAIL_ALTERED, faults_of, says
+from teamvars.cli.client.api.transport import Connection, NoAnswerError, Reply, Request
+from teamvars.cli.client.api.wires import NoConnectionError
+from teamvars.cli.exits import NO_CONNECTION, UNKNOWN_OUTCOME, Failure
+from teamvars.cli.output import note
+
+MEDIA_TYPE = "application/vnd.api+json"
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+# What a service, or a proxy before it, says when the same request may fare better later; after
+# those of a proxy alone nobody knows whether the request has arrived.
+_BY_PROXIES = frozenset((502, 504))
+_PASSING = frozenset((429, 503)) | _BY_PROXIES
+_IN_USE = "idempotency_key_in_use"
+_GONE = frozenset((401, 403, 404))
+"""What a repeat is told when meanwhile nobody may ask any more what became of the first."""
+
+
+class Sending:
+    """One request on its way. Sent again, it is byte for byte the same, its key included.
+
+    What is refused for the moment is waited for, and so is a service that gave no answer. One that
+    could not be reached in the first place fails at once: nothing was changed.
+    """
+
+    def __init__(self, connection: Connection, request: Request, *, changes: bool) -> None:
+        """`changes`: whether something is another once it was carried out."""
+        self._connection = connection
+        self._request = request
+        self._changes = changes
+        self.uncertain = False
+        """Whether it may have been carried out before the last answer."""
+
+    def answer(self) -> Reply:
+        """The answer that counts; the last one, where time is up. Fails where there is none."""
+        try:
+            return self._answer()
+        except KeyboardInterrupt:
+            if not self._changes or not (self._connection.is_sending or self.uncertain):
+                raise
+            note(f"teamvars: Interrupted. {_NOBODY_KNOWS}")
+            # Not as a failure: whoever goes on after one would go on after Ctrl-C.
+            sys.exit(UNKNOWN_OUTCOME)
+
+    def _answer(self) -> Reply:
+        until = time.monotonic() + self._connection.seconds
+        pause, last = _FIRST_PAUSE, None
+        while True:
+            reply, problem = self._try(until)
+            if problem is None:
+                assert reply is not None
+                return self._settled(reply)
+            last = reply or last
+            wait = pause if reply is None else max(pause, _seconds(reply))
+            if time.monotonic() + wait > until:
+                return self._give_up(last, problem)
+            note(f"{problem} Sending it again{_in(wait)}.")
+            time.sleep(wait)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _try(self, until: float) -> tuple[Reply | None, str | None]:
+        """An answer, and why the request is to be sent again; None when it is not."""
+        where = self._connection.address
+        try:
+            reply = self._connection.exchange(self._request, until)
+        except NoConnectionError as error:
+            problem = self._connection.unreachable(error)
+            if not self.uncertain:
+                raise Failure(problem, NO_CONNECTION) from None
+            return None, problem
+        except NoAnswerError as error:
+            self.uncertain = True
+            return None, f"No answer from {where}: {error}."
+        faults = faults_of(document_of(reply)) if reply.status >= 400 else []
+        is_passing = reply.status in _PASSING and not says(faults, TRAIL_ALTERED)
+        if not is_passing and not says(faults, _IN_USE):
+            return reply, None
+        self.uncertain |= reply.status in _BY_PROXIES or says(faults, OUTCOME_UNKNOWN)
+        return reply, f"{where} answered {reply.status}."
+
+    def _settled(self, reply: Reply) -> Reply:
+        """An answer that is none of what passes. After one that was lost, some settle nothing."""
+        is_settled = self._request.method == "DELETE" and reply.status == 404
+        if self.uncertain and not is_settled and (reply.status in _GONE or reply.status >= 500):
+            self._require_known(f"{self._connection.address} answered {reply.status}.")
+        return reply
+
+    def _give_up(self, reply: Reply | None, problem: str) -> Reply:
+        if self.uncertain:
+            self._require_known(problem)
+        if reply is None:
+            waited = f"{self._connection.seconds:g} seconds (--timeout)"
+            raise Failure(f"{problem} There was none within {waited}.", NO_CONNECTION)
+        if wanted := _seconds(reply):
+            note(f"{problem} It asks for {wanted:.0f} seconds before another attempt.")
+        return reply
+
+    def _require_known(self, problem: str) -> None:
+        """Fails where a change may have happened."""
+        if self._changes:
+            raise Failure(f"{problem} {_NOBODY_KNOWS}", UNKNOWN_OUTCOME)
+
+
+_NOBODY_KNOWS = (
+    "Nobody knows whether the change has happened. Run the command again once the service "
+    "answers, or look first."
+)
+
+
+def document_of(reply: Reply) -> Any:
+    """The document of an answer; None where it has none, as when others than a service refuse."""
+    if not reply.headers.get("content-type", "").startswith(MEDIA_TYPE):
+        return None
+    try:
+        found = msgspec.json.decode(reply.body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _in(seconds: float) -> str:
+    """When, where it is long enough to wonder."""
+    return f" in {seconds:.0f} seconds" if seconds > _LONGEST_PAUSE else ""
+
+
+def _seconds(reply: Reply) -> float:
+    """After how many seconds the service wants to be asked again."""
+    text = reply.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0.0

@@ -1,0 +1,235 @@
+"""Where a command goes and as whom: flags, then environment, then link, then user settings."""
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from teamvars.cli.client.api import accounts, links
+from teamvars.cli.client.api.accounts import Account, Settings
+from teamvars.cli.client.api.addresses import ENVIRONMENT, Address, address
+from teamvars.cli.client.api.transport import Travel
+from teamvars.cli.commands import ADDRESS, ORGANIZATION, PROXY, TOKEN, WORKSPACE
+from teamvars.cli.exits import UNAUTHENTICATED, USAGE, Failure
+from teamvars.domain.names import NAME_RULE, is_name
+from teamvars.kernel.discreet import Discreet
+
+WORKSPACE_FLAG = "--workspace"
+"""What a workspace comes from that was said for this one command."""
+
+
+class Where(NamedTuple):
+    """What the flags of a command say; None where a flag was not given."""
+
+    address: str | None = None
+    organization: str | None = None
+    workspace: str | None = None
+    account: str | None = None
+    timeout: str | None = None
+    proxy: str | None = None
+    debug: bool = False
+
+
+class Given(NamedTuple):
+    """A value, and where it came from in words."""
+
+    value: str
+    origin: str
+
+
+class Token(Discreet, frozen=True):
+    """A token, and where it came from in words."""
+
+    value: str
+    origin: str
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Where a command goes. Only `address` is always known."""
+
+    address: Address
+    address_origin: str
+    token: Token
+    organization: Given | None = None
+    workspace: Given | None = None
+    travel: Travel = Travel()
+
+    @property
+    def organization_name(self) -> str:
+        """The organization; fails where nothing says which."""
+        return _required(self.organization, "organization", ORGANIZATION)
+
+    @property
+    def workspace_name(self) -> str:
+        """The one workspace; fails where nothing says which, and on a pattern."""
+        return _required(self.workspace, "workspace", WORKSPACE)
+
+    @property
+    def title(self) -> str:
+        """What a command that writes says first: `acme/network on https://…`."""
+        known = [given.value for given in (self.organization, self.workspace) if given]
+        return f"{'/'.join(known)} on {self.address}" if known else str(self.address)
+
+
+def resolve(where: Where, *, use_link: bool = True) -> Target:
+    """Where the flags, the environment, the link and the settings say to go, and as whom.
+
+    Where flags and environment say everything, link and settings are not looked at. Else fails on a
+    link that is not trusted; always on what is no address, and without a token. A named account
+    says address and token, whatever else does.
+    """
+    is_said = _is_all_said(where)
+    link = links.find_trusted() if use_link and not is_said else None
+    settings = Settings() if is_said else accounts.read(Settings)
+    chosen = None if where.account is None else _account(where, settings)
+    found = chosen or _address(where, link, settings)
+    if found is None:
+        raise Failure(
+            f"Nothing says where the service is. Run: teamvars login --address https://… "
+            f"(or set {ADDRESS} and {TOKEN})",
+            USAGE,
+        )
+    account = settings.accounts.get(where.account or str(found[0]), Account())
+    linked = link or links.Link(Path(), b"")
+    origin = f"the link {linked.path}"
+    return Target(
+        *found,
+        token=_token(*found) if chosen is None else _token_of(where.account or "", chosen[0]),
+        organization=_first(
+            (where.organization, "--organization"),
+            (os.environ.get(ORGANIZATION), ORGANIZATION),
+            (linked.organization, origin),
+            (account.organization, "teamvars login"),
+        ),
+        workspace=_first(
+            (where.workspace, WORKSPACE_FLAG),
+            (os.environ.get(WORKSPACE), WORKSPACE),
+            (linked.workspace, origin),
+        ),
+        travel=travel_of(where),
+    )
+
+
+def travel_of(where: Where) -> Travel:
+    """How requests travel, by flags and environment. Fails where these make no sense."""
+    proxy = where.proxy or os.environ.get(PROXY)
+    if proxy not in (None, "", ENVIRONMENT):
+        raise Failure(f"--proxy and {PROXY} can only be {ENVIRONMENT}.", USAGE)
+    return Travel(_seconds(where.timeout), bool(proxy), where.debug)
+
+
+def _seconds(text: str | None) -> float:
+    if text is None:
+        return Travel().seconds
+    if re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII) and float(text) > 0:
+        return float(text)
+    raise Failure("--timeout is a number of seconds above zero, such as 5 or 0.5.", USAGE)
+
+
+def _account(where: Where, settings: Settings) -> tuple[Address, str]:
+    """The address of the account that `--account` names. Fails where it is none, or elsewhere."""
+    if not is_name(where.account or ""):
+        raise Failure(f"--account is {NAME_RULE}.", USAGE)
+    known = {name: one.address for name, one in settings.accounts.items() if one.address}
+    at = known.get(where.account or "")
+    if at is None:
+        names = ", ".join(known) or "none yet"
+        raise Failure(
+            f"You have no account {where.account}. Yours: {names}. "
+            f"To add one: teamvars login --name {where.account}",
+            UNAUTHENTICATED,
+        )
+    found = address(at, "your settings")
+    if where.address and address(where.address, "--address") != found:
+        raise Failure(f"The account {where.account} is one of {found}, not of --address.", USAGE)
+    return found, "--account"
+
+
+def _token_of(name: str, where: Address) -> Token:
+    """The token of a named account."""
+    stored = accounts.find(name)
+    if stored is None:
+        text = f"Run: teamvars login --name {name} --address {where}"
+        raise Failure(f"The token of the account {name} is gone. {text}", UNAUTHENTICATED)
+    return Token(stored, "--account")
+
+
+def _is_all_said(where: Where) -> bool:
+    """Whether nothing is left that a link, which may be anybody's, or the settings could say."""
+    if where.account is not None:
+        return False
+    organization = where.organization or os.environ.get(ORGANIZATION)
+    workspace = where.workspace or os.environ.get(WORKSPACE)
+    token = os.environ.get(TOKEN, "").strip()
+    return bool(said_address(where) and organization and workspace and token)
+
+
+def located(where: Where) -> Address | None:
+    """Where a command goes that needs an address alone; None where nothing says one."""
+    if where.account is not None:
+        return _account(where, accounts.read(Settings))[0]
+    found = said_address(where) or _address(where, links.find_trusted(), accounts.read(Settings))
+    return found and found[0]
+
+
+def said_address(where: Where) -> tuple[Address, str] | None:
+    """The address that this command or its environment names, and which of them does."""
+    for value, origin in ((where.address, "--address"), (os.environ.get(ADDRESS), ADDRESS)):
+        if value:
+            return address(value, origin), origin
+    return None
+
+
+def _address(
+    where: Where, link: links.Link | None, settings: Settings
+) -> tuple[Address, str] | None:
+    if said := said_address(where):
+        return said
+    if link is not None and link.address is not None:
+        return address(link.address, "the link"), f"the link {link.path}"
+    if settings.address is not None:
+        return address(settings.address, "your settings"), "teamvars login"
+    return None
+
+
+def _token(where: Address, origin: str) -> Token:
+    given = os.environ.get(TOKEN, "").strip()
+    if not given:
+        stored = accounts.find(str(where))
+        if stored is None:
+            text = f"You are not logged in to {where}. Run: teamvars login --address {where}"
+            raise Failure(text, UNAUTHENTICATED)
+        return Token(stored, "teamvars login")
+    # Where a folder or an earlier login says the address, nobody has said this token is for it.
+    if origin not in ("--address", ADDRESS):
+        raise Failure(
+            f"{TOKEN} is set, and the address {where} comes from {origin}: the token is sent "
+            f"to --address or {ADDRESS} alone. Set {ADDRESS} too, or unset {TOKEN}.",
+            USAGE,
+        )
+    return Token(sendable(given, TOKEN), TOKEN)
+
+
+def sendable(token: str, origin: str) -> str:
+    """The token, when it can stand in a header. Fails without showing it."""
+    if token and token.isascii() and token.isprintable() and " " not in token:
+        return token
+    raise Failure(f"The text from {origin} is not a token. Copy the whole token again.", USAGE)
+
+
+def _first(*sources: tuple[str | None, str]) -> Given | None:
+    return next((Given(value, origin) for value, origin in sources if value), None)
+
+
+def _required(given: Given | None, kind: str, variable: str) -> str:
+    if given is None:
+        raise Failure(
+            f"Nothing says which {kind}. Give --{kind}, set {variable}, or link this folder: "
+            "teamvars link",
+            USAGE,
+        )
+    if not is_name(given.value):
+        raise Failure(f"The {kind} from {given.origin} is not one: it has {NAME_RULE}.", USAGE)
+    return given.value

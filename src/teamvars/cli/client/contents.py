@@ -1,0 +1,154 @@
+"""The variables of a workspace, as the service shows them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from teamvars.cli.client.api import Api, at
+from teamvars.cli.client.api.targets import WORKSPACE_FLAG
+from teamvars.cli.exits import NOT_FOUND, USAGE, Failure
+from teamvars.domain.names import is_name
+from teamvars.domain.variables import Variable
+from teamvars.kernel.variables import Category
+
+TERRAFORM = "terraform"
+"""What HCP Terraform, and a service in the dialect of that name, calls the category `tool`."""
+
+
+class Workspace(NamedTuple):
+    """A workspace."""
+
+    id: str
+    name: str
+
+
+class Contents(NamedTuple):
+    """A workspace and all of its variables. `etag` stands for them as they were when read.
+
+    `tool` is the service's word for the category of the tool's own variables.
+    """
+
+    id: str
+    name: str
+    variables: Sequence[Variable]
+    etag: str | None
+    tool: str
+
+    def word(self, category: Category) -> str:
+        """What the service calls a category."""
+        return self.tool if category is Category.TOOL else category.value
+
+    def called(self, key: str) -> list[Variable]:
+        """The variables with that key: none, one, or one of each category."""
+        return [one for one in self.variables if one.key == key]
+
+    def has(self, key: str, category: Category | None) -> bool:
+        """Whether there is a variable that is meant."""
+        return bool(self._meant(key, category))
+
+    def one(self, key: str, category: Category | None) -> Variable:
+        """The variable that is meant. Fails where there is none, and where there are two."""
+        found = self._meant(key, category)
+        if not found:
+            of = "" if category is None else f" of the category {self.word(category)}"
+            raise Failure(
+                f"{self.name} has no variable {key}{of}. To see its variables: teamvars vars list",
+                NOT_FOUND,
+            )
+        if len(found) > 1:
+            words = " or ".join(self.word(one.category) for one in found)
+            raise Failure(f"{self.name} has two variables {key}. Give --category {words}.", USAGE)
+        return found[0]
+
+    def _meant(self, key: str, category: Category | None) -> list[Variable]:
+        return [one for one in self.called(key) if category in (None, one.category)]
+
+
+def category_of(word: str | None) -> Category | None:
+    """The category that an option names. Fails on a word that names none."""
+    if word is None:
+        return None
+    found = _CATEGORIES.get(word)
+    if found is None:
+        raise Failure("--category is env or tool.", USAGE)
+    return found
+
+
+def is_for_several(api: Api) -> bool:
+    """Whether the flag has a pattern or several names, however many that comes to."""
+    given = api.target.workspace
+    return given is not None and given.origin == WORKSPACE_FLAG and not is_name(given.value)
+
+
+def shown_in(api: Api, rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Rows that begin with the workspace; without it where the command is about one."""
+    cut = 0 if is_for_several(api) else 1
+    return (row[cut:] for row in rows)
+
+
+def workspaces_for(api: Api) -> list[Workspace]:
+    """The workspaces a command is for: one by its name, or all that match what the flag says.
+
+    Patterns and names are parted by commas. Only the flag has them: what a folder or a setting
+    says leads to one workspace, never to all.
+    """
+    if not is_for_several(api):
+        return [workspace_of(api.workspace())]
+    assert api.target.workspace is not None
+    seen = [workspace_of(one) for one in api.workspaces()]
+    patterns = [pattern.strip() for pattern in api.target.workspace.value.split(",")]
+    if "" in patterns:
+        raise Failure("--workspace has an empty name between its commas.", USAGE)
+    for pattern in patterns:
+        if not any(_matches(one, pattern) for one in seen):
+            text = f"You see no workspace like {pattern}. See which there are: "
+            raise Failure(f"{text}teamvars workspace list", NOT_FOUND)
+    return [one for one in seen if any(_matches(one, pattern) for pattern in patterns)]
+
+
+def all_contents(api: Api) -> list[Contents]:
+    """What each of the workspaces that a command is for holds."""
+    return [contents_of(api, workspace) for workspace in workspaces_for(api)]
+
+
+def contents_of(api: Api, workspace: Workspace | None = None) -> Contents:
+    """What the workspace holds; the one that the command is for, unless another is given."""
+    where = workspace or workspace_of(api.workspace())
+    answer = api.get(at("workspaces", where.id, "vars"))
+    resources = answer.document["data"]
+    variables = [_variable(where.id, resource) for resource in resources]
+    return Contents(*where, variables, answer.headers.get("etag"), _tool_word(resources))
+
+
+def workspace_of(resource: dict[str, Any]) -> Workspace:
+    """The workspace of a resource."""
+    return Workspace(resource["id"], resource["attributes"]["name"])
+
+
+def _matches(workspace: Workspace, pattern: str) -> bool:
+    return fnmatchcase(workspace.name.lower(), pattern.lower())
+
+
+def _variable(workspace_id: str, resource: dict[str, Any]) -> Variable:
+    attributes = resource["attributes"]
+    return Variable(
+        id=resource["id"],
+        workspace_id=workspace_id,
+        key=attributes["key"],
+        value=attributes["value"],
+        description=attributes["description"] or "",
+        category=_CATEGORIES[attributes["category"]],
+        hcl=attributes["hcl"],
+        sensitive=attributes["sensitive"],
+        version_id=attributes["version-id"],
+        created_at=0,
+    )
+
+
+def _tool_word(resources: Sequence[dict[str, Any]]) -> str:
+    """The dialect's word; `created-at` is there in that of HCP Terraform alone."""
+    speaks_terraform = any("created-at" in one["attributes"] for one in resources)
+    return TERRAFORM if speaks_terraform else Category.TOOL.value
+
+
+_CATEGORIES = {"env": Category.ENV, "tool": Category.TOOL, TERRAFORM: Category.TOOL}

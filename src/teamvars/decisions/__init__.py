@@ -1,0 +1,150 @@
+"""What becomes of a request, decided by what was found and by nothing else.
+
+A decision is a function: `decide(found, …) -> Decision`. It awaits nothing, and knows no store,
+clock or chance: fresh ids are arguments, and the time is that of what was found. It asks `Found.of`
+for what it decides by. What was not looked up yet it raises as `Needs`; `changes` looks that up and
+calls it again, from the start. So the look before a change, the change, its dry run and its repeat
+under an `Idempotency-Key` are one function, which can be tested without a store.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from teamvars.domain.access import Caller
+from teamvars.domain.audit import Event, Stream
+from teamvars.domain.errors import Fault, Refusal
+from teamvars.domain.workspaces import Usage
+from teamvars.kernel.discreet import Discreet
+
+T = TypeVar("T")
+
+
+class Need(msgspec.Struct, Generic[T], frozen=True):
+    """What a decision asks for, by what the store finds it by; T is what the answer is.
+
+    `changes` knows for each kind how it is looked up.
+    """
+
+
+class Locks(Need[Mapping[str, Stream]], frozen=True):
+    """Streams that are to be locked before anything more is asked."""
+
+    stream_ids: frozenset[str]
+
+
+class Verdict(Discreet, Need[Fault | None], frozen=True):
+    """Whether a text parses as code: the fault if not, which points nowhere yet.
+
+    It takes long, so nobody waits for it with a lock.
+    """
+
+    text: str
+
+
+class Needs(Exception):
+    """A decision takes what was not looked up yet; what comes after the first is of use as well."""
+
+    def __init__(self, *needs: Need[Any]) -> None:
+        super().__init__()
+        self.needs = needs
+
+    @property
+    def need(self) -> Need[Any]:
+        """The first of them."""
+        return self.needs[0]
+
+
+class Write(msgspec.Struct, frozen=True):
+    """One change of rows; each kind says of what. `changes` knows the statement of each."""
+
+    @property
+    def row_id(self) -> str | None:
+        """The only row that it changes and was decided by; None: there are more."""
+        return None
+
+
+class Note(msgspec.Struct, frozen=True):
+    """An event for the trail, and the stream that it goes into, which is locked by then."""
+
+    stream_id: str
+    event: Event
+
+    @property
+    def closes(self) -> list[str]:
+        """The streams that end with it. Where they end is told with its entry."""
+        closes: list[str] = self.event.details.get("closes", [])  # type: ignore[assignment]
+        return closes
+
+
+class Found:
+    """What a decision knows: who asks, the time of the look-up in µs UTC, the streams that are
+    locked, and what was found so far.
+    """
+
+    __slots__ = ("answers", "caller", "now", "streams")
+
+    def __init__(self, caller: Caller, now: int) -> None:
+        self.caller = caller
+        self.now = now
+        self.answers: dict[Need[Any], Any] = {}
+        """An answer may be the refusal with which the look-up ended."""
+        self.streams: dict[str, Stream] = {}
+
+    def of(self, need: Need[T], *likely: Need[Any]) -> T:
+        """What was found. Raises Needs before the look-up, and refuses as the look-up did.
+
+        `likely` is what the decision will most probably ask next: it saves a round.
+        """
+        try:
+            answer: T | Refusal = self.answers[need]
+        except KeyError:
+            raise Needs(need, *likely) from None
+        if isinstance(answer, Refusal):
+            raise answer
+        return answer
+
+    def require_locked(self, stream_ids: Iterable[str]) -> None:
+        """Raises Needs unless the streams are locked; what was found before is asked again then."""
+        missing = frozenset(id_ for id_ in stream_ids if id_ not in self.streams)
+        if missing:
+            self.of(Locks(missing))
+
+    def forget(self) -> None:
+        """Has everything asked again but what does not change."""
+        self.answers = {
+            need: answer for need, answer in self.answers.items() if isinstance(need, Verdict)
+        }
+
+    def event(self, action: str, subject_id: str, details: Mapping[str, object]) -> Event:
+        """What the caller does, at the time of the look-up; an action of `ACTIONS`."""
+        return self.caller.event(action, subject_id, details, self.now)
+
+    def note(
+        self, stream_id: str, action: str, subject_id: str, details: Mapping[str, object]
+    ) -> Note:
+        """As `event`, for the trail of a stream."""
+        return Note(stream_id, self.event(action, subject_id, details))
+
+
+class Decision(msgspec.Struct, Generic[T], frozen=True):
+    """What becomes of a request: its answer, what is written, and what is recorded, in order.
+
+    `opens` are the streams that begin, each with the id of its organization. `usage` is what the
+    workspace holds afterwards, whose stream is the only one. `taken` is the fault where a key or
+    name that is written is another's.
+    """
+
+    answer: T
+    writes: tuple[Write, ...] = ()
+    notes: tuple[Note, ...] = ()
+    opens: Mapping[str, str] = {}
+    usage: Usage | None = None
+    taken: Callable[[], Fault] | None = None
+
+    @property
+    def streams(self) -> set[str]:
+        """Those that are to be locked: that go on or end."""
+        noted = {id_ for note in self.notes for id_ in (note.stream_id, *note.closes)}
+        return noted - self.opens.keys()

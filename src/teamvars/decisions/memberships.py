@@ -1,0 +1,187 @@
+"""What becomes of a request to end a membership, and what changes of memberships record."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.decisions import Decision, Found, Note
+from teamvars.decisions.needs import (
+    MembershipWithId,
+    MembersOf,
+    TeamIdsOf,
+    TeamsOf,
+    TeamsWithIds,
+    ToOrganization,
+    WhoCalls,
+)
+from teamvars.decisions.rows import Delete, Insert, Update, together
+from teamvars.decisions.team_members import Direction, Put
+from teamvars.domain.access import OrganizationAccess
+from teamvars.domain.errors import Code, Fault, Refusal, not_found
+from teamvars.domain.invitations import Invitation, not_pending
+from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.team_members import owners_lost
+from teamvars.domain.teams import Team
+
+_NOTHING: Mapping[str, object] = {}
+
+
+class MembershipPage(msgspec.Struct, frozen=True):
+    """Some memberships by id, how many there are in all, and the teams they name by id."""
+
+    memberships: Sequence[Membership]
+    total: int
+    teams: Mapping[str, Team]
+
+
+def read(found: Found, membership_id: str) -> MembershipPage:
+    """One membership."""
+    membership, granted = seen(found, membership_id)
+    if not (granted.is_owner or granted.is_member):
+        return MembershipPage([membership], 1, {})  # invited, and no more than that
+    teams = teams_of(found, membership)
+    if granted.sees_secret is not None:
+        shown = granted.sees_secret
+        teams = [team for team in teams if not team.is_secret or team.id in shown]
+    return page_of(membership, teams)
+
+
+def page_of(membership: Membership, teams: Sequence[Team]) -> MembershipPage:
+    """The membership with those of its teams, which are by name."""
+    whole = replace(membership, team_ids=sorted(team.id for team in teams))
+    return MembershipPage([whole], 1, {team.id: team for team in teams})
+
+
+def teams_of(found: Found, membership: Membership) -> Sequence[Team]:
+    """The teams of a membership by name, secret ones included."""
+    return found.of(TeamsWithIds(found.of(TeamIdsOf(membership.id))))
+
+
+def remove(found: Found, membership_id: str) -> Decision[None]:
+    """Removes a user from an organization, and so from all its teams; the user stays.
+
+    Refuses: forbidden, the removal of the last active owner.
+    """
+    membership, granted = seen(found, membership_id)
+    granted.require_owner()
+    owners = next(team for team in _locked_teams(found, membership) if team.is_owners)
+    active = [member.id for member in found.of(MembersOf(owners.id)) if member.counts_as_owner]
+    if owners_lost(active, [membership.id]):
+        detail = "This would leave the organization without an active owner."
+        raise Refusal(Fault(Code.LAST_OWNER, detail))
+    return ended(found, membership)
+
+
+def revoke(found: Found, membership_id: str) -> Decision[Membership]:
+    """Takes an invitation back: its link opens nothing any more, and its teams lose a member.
+
+    Refuses: forbidden, one that was accepted.
+    """
+    membership, granted = seen(found, membership_id)
+    granted.require_owner()
+    return _revoked(found, membership)
+
+
+def revoke_by_operator(found: Found, membership_id: str) -> Decision[Membership]:
+    """Takes an invitation back; returns it. Refuses one that was accepted."""
+    return _revoked(found, found.of(MembershipWithId(membership_id)))
+
+
+def _revoked(found: Found, membership: Membership) -> Decision[Membership]:
+    if membership.status is not Status.INVITED:
+        raise not_pending()
+    return together(membership, ended(found, membership))
+
+
+def seen(found: Found, membership_id: str) -> tuple[Membership, OrganizationAccess]:
+    """A membership the caller sees, and what they may do in its organization."""
+    found.of(WhoCalls())
+    membership = found.of(MembershipWithId(membership_id))
+    granted = found.of(ToOrganization(membership.organization_name, is_said=False))
+    if granted.organization.id != membership.organization_id:  # another of that name by now
+        raise not_found()
+    if found.caller.user_id != membership.user.id:
+        granted.require_visible()
+    return membership, granted
+
+
+def created(found: Found, made: Membership) -> Decision[None]:
+    """A user comes into an organization, invited or active."""
+    return Decision(None, (Insert(made),), (_noted(found, "create", made),))
+
+
+def changed(found: Found, pairs: Sequence[tuple[Membership, Membership]]) -> Decision[None]:
+    """Invited memberships become active, or the reverse, each from what it was.
+
+    What there was of an invitation ends, and its link opens nothing.
+    """
+    return Decision(
+        None,
+        (
+            *(Update(before, after) for before, after in pairs),
+            *(Delete(Invitation, (after.id,)) for _, after in pairs),
+        ),
+        tuple(_noted(found, "update", after, {"changed": ["status"]}) for _, after in pairs),
+    )
+
+
+def deleted(found: Found, membership: Membership) -> Decision[None]:
+    """A user goes from an organization, and so from all its teams."""
+    gone = Delete(Membership, (membership.id,))
+    return Decision(None, (gone,), (_noted(found, "delete", membership),))
+
+
+def ended(found: Found, membership: Membership, verb: str = "revoke") -> Decision[None]:
+    """A user goes from an organization and from its teams, all of which are locked: the membership
+    might come into any meanwhile. Where that ends an invitation, `verb` says how.
+    """
+    of_organization = _locked_teams(found, membership)
+    inside = found.of(TeamIdsOf(membership.id))
+    return together(
+        None,
+        *(left(found, team, [membership.id]) for team in of_organization if team.id in inside),
+        *([] if membership.invitation is None else [invitation(found, membership, verb)]),
+        deleted(found, membership),
+    )
+
+
+def invitation(
+    found: Found, membership: Membership, verb: str, more: Mapping[str, object] = _NOTHING
+) -> Decision[None]:
+    """Something happens to the invitation of a membership."""
+    details = {"user": membership.user.id, **more}
+    place, action = membership.organization_id, f"invitation.{verb}"
+    return Decision(None, notes=(found.note(place, action, membership.id, details),))
+
+
+def joined(found: Found, team: Team, membership_ids: Sequence[str]) -> Decision[None]:
+    """The memberships with these ids come into a team, in which none of them is."""
+    return _put(found, team, "add", membership_ids)
+
+
+def left(found: Found, team: Team, membership_ids: Sequence[str]) -> Decision[None]:
+    """The memberships with these ids go from a team."""
+    return _put(found, team, "remove", membership_ids)
+
+
+def _locked_teams(found: Found, membership: Membership) -> Sequence[Team]:
+    of_organization = found.of(TeamsOf(membership.organization_id))
+    found.require_locked([membership.organization_id, *(team.id for team in of_organization)])
+    return of_organization
+
+
+def _noted(
+    found: Found, verb: str, membership: Membership, more: Mapping[str, object] = _NOTHING
+) -> Note:
+    details = {"user": membership.user.id, "status": membership.status.value, **more}
+    place = membership.organization_id
+    return found.note(place, f"membership.{verb}", membership.id, details)
+
+
+def _put(
+    found: Found, team: Team, direction: Direction, membership_ids: Sequence[str]
+) -> Decision[None]:
+    details = {"organization-memberships": list(membership_ids)}
+    note = found.note(team.id, f"member.{direction}", team.id, details)
+    return Decision(None, (Put(team.id, direction, tuple(membership_ids)),), (note,))

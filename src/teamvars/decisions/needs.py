@@ -1,0 +1,223 @@
+"""What decisions about the directory ask for. Nothing of it is locked by being asked for, but for
+`Unclaimed`.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from teamvars.decisions import Need
+from teamvars.domain.access import OrganizationAccess, TeamAccess, WorkspaceAccess, WrappedKey
+from teamvars.domain.audit import Actor
+from teamvars.domain.grants import Grant
+from teamvars.domain.invitations import Invited
+from teamvars.domain.memberships import Membership
+from teamvars.domain.organizations import Organization
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.teams import Team
+from teamvars.domain.tokens import IssuedToken, Token, TokenOwner
+from teamvars.domain.users import User
+from teamvars.domain.workspaces import Address, Workspace, WorkspaceDetails
+
+
+class WhoCalls(Need[Actor], frozen=True):
+    """Whose token the caller has."""
+
+
+class ToOrganization(Need[OrganizationAccess], frozen=True):
+    """What the caller may do with an organization, by its name.
+
+    `is_said`: the caller has said that name. They must see the organization then, and are told
+    what it is called now.
+    """
+
+    name: str
+    is_said: bool = True
+
+
+class ToTeam(Need[TeamAccess], frozen=True):
+    """What the caller may do with a team."""
+
+    team_id: str
+
+
+class ToWorkspaceAt(Need[WorkspaceAccess], frozen=True):
+    """What the caller may do in a workspace."""
+
+    address: Address
+
+
+class OrganizationCalled(Need[Organization], frozen=True):
+    """The organization an operator names."""
+
+    name: str
+
+
+class OrganizationWithId(Need[Organization], frozen=True):
+    """An organization."""
+
+    organization_id: str
+
+
+class DataKeyOf(Need[WrappedKey], frozen=True):
+    """The data key of an organization that is in use."""
+
+    organization_id: str
+
+
+class TeamCalled(Need[Team], frozen=True):
+    """The team an operator names."""
+
+    organization: str
+    name: str
+
+
+class TeamsOf(Need[Sequence[Team]], frozen=True):
+    """All teams of an organization, by id."""
+
+    organization_id: str
+
+
+class TeamsWithIds(Need[Sequence[Team]], frozen=True):
+    """Those of the teams that there are, by name."""
+
+    team_ids: tuple[str, ...]
+
+
+class UserIdsIn(Need[Sequence[str]], frozen=True):
+    """The users in a team, by id, invited ones included."""
+
+    team_id: str
+
+
+class MembersOf(Need[Sequence[Membership]], frozen=True):
+    """The memberships in a team, by id, without their teams."""
+
+    team_id: str
+
+
+class GrantWithId(Need[Grant], frozen=True):
+    """A grant."""
+
+    grant_id: str
+
+
+class WorkspacesOf(Need[Sequence[tuple[Workspace, int]]], frozen=True):
+    """The workspaces of an organization by id, and how many variables each has."""
+
+    organization_id: str
+
+
+class DetailsOf(Need[WorkspaceDetails], frozen=True):
+    """What a workspace is besides its name."""
+
+    workspace_id: str
+
+
+class MembershipWithId(Need[Membership], frozen=True):
+    """A membership, without its teams."""
+
+    membership_id: str
+
+
+class MembershipOf(Need[Membership | None], frozen=True):
+    """A user's membership of an organization, without its teams."""
+
+    organization_id: str
+    user_id: str
+
+
+class TeamIdsOf(Need[tuple[str, ...]], frozen=True):
+    """The teams that a membership is in, by id, secret ones included."""
+
+    membership_id: str
+
+
+class UserWithId(Need[User | None], frozen=True):
+    """A user."""
+
+    user_id: str
+
+
+class UserMeant(Need[User], frozen=True):
+    """The user an operator means: by name, e-mail address or id."""
+
+    who: str
+
+
+class UserCalled(Need[User | None], frozen=True):
+    """The user with that name."""
+
+    username: str
+
+
+class UserAt(Need[User | None], frozen=True):
+    """The user with that e-mail address."""
+
+    email: str
+
+
+class OwnedAlone(Need[Sequence[str]], frozen=True):
+    """The names of the organizations that have no active owner but that user."""
+
+    user_id: str
+
+
+class OwnerStreams(Need[frozenset[str]], frozen=True):
+    """The streams in which a user can be made an owner, or another owner removed."""
+
+    user_id: str
+
+
+class Unclaimed(Need[Sequence[str]], frozen=True):
+    """Some of the users that invitations made before then, whom nobody was ever known as and nobody
+    invites any more. Their rows are locked.
+    """
+
+    before: int
+
+
+class LinkOpens(Need[Invited | None], frozen=True):
+    """What the link of an invitation opens, by its hash."""
+
+    link_hash: bytes
+
+
+class LinksOfDay(Need[tuple[int, int]], frozen=True):
+    """How many links an organization, and an address from whomever, have had within a day."""
+
+    organization_id: str
+    email: str
+
+
+class TokenWithId(Need[Token], frozen=True):
+    """A token."""
+
+    token_id: str
+
+
+class TokensOf(Need[Sequence[Token]], frozen=True):
+    """All tokens of one owner, expired ones included, oldest first."""
+
+    owner: TokenOwner
+
+
+class TokensPage(Need[Paged[Token]], frozen=True):
+    """A page of the tokens of one owner, as `TokensOf`."""
+
+    owner: TokenOwner
+    page: Page
+
+
+class LiveTokensOf(Need[int], frozen=True):
+    """How many tokens of one owner can be used."""
+
+    owner: TokenOwner
+
+
+class TokensIssued(Need[Sequence[IssuedToken]], frozen=True):
+    """The tokens that an operator means: by the `id` or the `hash` of one, by the id of their
+    `user`, by the name of their `organization`, or by the id of the `maker` of others' tokens.
+    """
+
+    by: Literal["id", "hash", "user", "organization", "maker"]
+    value: str | bytes

@@ -1,0 +1,133 @@
+"""What becomes of a request to create, change or delete an organization, and what it records."""
+
+from functools import partial
+
+import msgspec
+
+from teamvars.decisions import Decision, Found, memberships, teams
+from teamvars.decisions.needs import TeamsOf, ToOrganization, UserWithId, WhoCalls, WorkspacesOf
+from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
+from teamvars.domain.access import WrappedKey
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.errors import Refusal, forbidden, refuse_all
+from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.names import name_taken
+from teamvars.domain.organizations import Organization, OrganizationDraft, still_used
+from teamvars.domain.teams import owners_of
+from teamvars.domain.users import User
+
+
+class OrganizationView(msgspec.Struct, frozen=True):
+    """An organization, and whether the one who looks may do everything in it."""
+
+    organization: Organization
+    is_owner: bool
+
+
+class Fresh(msgspec.Struct, frozen=True):
+    """What a new organization is made with: its data key, which says its id, and the ids of its
+    owners team and of the membership of whoever makes it.
+    """
+
+    key: WrappedKey
+    owners_id: str
+    membership_id: str
+
+
+def create(found: Found, draft: OrganizationDraft, fresh: Fresh) -> Decision[OrganizationView]:
+    """Adds an organization; a site admin, who makes it, is an active member and owner at once.
+
+    Refuses: forbidden to everyone else, every fault of the draft, a taken name.
+    """
+    creator = _site_admin(found)
+    refuse_all(draft.all_faults())
+    id_ = fresh.key.organization_id
+    made = Organization(id_, draft.name or "", draft.email, found.now)
+    owners = owners_of(made.id, fresh.owners_id)
+    place = fresh.membership_id, made.id, made.name
+    member = Membership(*place, creator, Status.ACTIVE, found.now)
+    return together(
+        OrganizationView(made, is_owner=True),
+        created(found, made, fresh.key),
+        teams.created(found, owners),
+        memberships.created(found, member),
+        memberships.joined(found, owners, [member.id]),
+    )
+
+
+def update(found: Found, name: str, draft: OrganizationDraft) -> Decision[OrganizationView]:
+    """Changes what the draft names; changes nothing when that is nothing.
+
+    Refuses: not found, forbidden to whoever is no owner, every fault of the draft, another id than
+    the path's, a taken name.
+    """
+    granted = found.of(ToOrganization(name))
+    granted.require_owner()
+    before = granted.organization
+    refuse_all([*draft.all_faults(), *draft.conflicts(before)])
+    after = draft.applied_to(before)
+    view = OrganizationView(after, is_owner=True)
+    return together(view, *([] if after == before else [changed(found, before, after)]))
+
+
+def delete(found: Found, name: str, *, force: bool) -> Decision[None]:
+    """Removes an organization with its workspaces, teams, memberships, tokens and data keys.
+
+    Users stay. Refuses: not found, forbidden to whoever is no owner, and unless forced one that
+    still has variables.
+
+    The streams of teams and workspaces end in that of the organization, where they were opened, and
+    that ends in the system's. Both entries say how many variables went.
+    """
+    granted = found.of(ToOrganization(name))
+    granted.require_owner()
+    organization = granted.organization
+    of_workspaces = found.of(WorkspacesOf(organization.id))
+    counts = [variables for _, variables in of_workspaces if variables]
+    if counts and not force:
+        raise Refusal(still_used(sum(counts), len(counts)))
+    children = [team.id for team in found.of(TeamsOf(organization.id))]
+    children += [workspace.id for workspace, _ in of_workspaces]
+    id_, details = organization.id, {"name": organization.name, "variables": sum(counts)}
+    notes = (
+        found.note(id_, "organization.empty", id_, {**details, **closes(*children)}),
+        found.note(SYSTEM_STREAM, "organization.delete", id_, {**details, **closes(id_)}),
+    )
+    return Decision(None, (Delete(Organization, (id_,)),), notes)
+
+
+def created(found: Found, organization: Organization, key: WrappedKey) -> Decision[None]:
+    """An organization begins with its data key and a stream; it has no owners team yet."""
+    id_ = organization.id
+    details = {"name": organization.name, **opens(id_)}
+    note = found.note(SYSTEM_STREAM, "organization.create", id_, details)
+    return Decision(None, (Insert(organization), Insert(key)), (note,), {id_: id_}, taken=_taken)
+
+
+def changed(found: Found, before: Organization, after: Organization) -> Decision[None]:
+    """An organization has another name or e-mail address.
+
+    Its own stream alone moves. Documents of workspaces and variables show the name as well, and
+    whoever keeps one compares the name.
+    """
+    details = others(_settings(before), _settings(after))
+    if before.name != after.name:
+        details["from"] = before.name
+    note = found.note(after.id, "organization.update", after.id, details)
+    return Decision(None, (Update(before, after),), (note,), taken=_taken)
+
+
+_taken = partial(name_taken, "an organization")
+
+
+def _site_admin(found: Found) -> User:
+    """The user who calls. Refuses teams, organizations and users who are not site admins."""
+    actor = found.of(WhoCalls())
+    user = found.of(UserWithId(actor.id)) if actor.kind == "user" else None
+    if user is None or not user.site_admin:
+        raise forbidden("Only site admins create organizations.")
+    return user
+
+
+def _settings(organization: Organization) -> dict[str, object]:
+    return {"name": organization.name, "email": organization.email}

@@ -1,0 +1,236 @@
+"""What becomes of a request to make or revoke tokens, and what that records.
+
+Each is recorded in the stream of whoever the token is for.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from teamvars.decisions import Decision, Found, Note
+from teamvars.decisions.needs import (
+    LiveTokensOf,
+    OrganizationCalled,
+    OrganizationWithId,
+    TeamCalled,
+    TokensIssued,
+    TokensOf,
+    TokensPage,
+    TokenWithId,
+    ToOrganization,
+    ToTeam,
+    UserCalled,
+    UserMeant,
+    UserWithId,
+    WhoCalls,
+)
+from teamvars.decisions.rows import Delete, Insert, Update, together
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.errors import Code, Fault, Refusal, not_found, refuse_all, there_is_no
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.tokens import (
+    MAX_LIVE_TOKENS,
+    HashedToken,
+    IssuedToken,
+    NewToken,
+    OfOrganization,
+    OfTeam,
+    OfUser,
+    OwnerName,
+    Token,
+    TokenDraft,
+    TokenOwner,
+    Whose,
+    can_expire,
+    no_such_expiry,
+    stream_of,
+    too_many,
+)
+from teamvars.kernel.discreet import Discreet
+
+
+class Fresh(Discreet, frozen=True):
+    """What a new token is made with: its id, and the token itself with its hash."""
+
+    id: str
+    secret: str
+    hash: bytes
+
+
+def create(
+    found: Found, named: OwnerName, lifetime: int | None, fresh: Fresh
+) -> Decision[NewToken]:
+    """A token that lives `lifetime` µs, or until it is revoked.
+
+    Refuses: not found, an end that cannot be written, too many live tokens.
+    """
+    owner = _called(found, named)
+    expires_at = None if lifetime is None else found.now + lifetime
+    if lifetime is not None and not can_expire(expires_at, found.now):
+        raise Refusal(no_such_expiry())
+    refuse_all(_surplus(found, owner))
+    token = Token(fresh.id, owner.kind, owner.id, found.now, expires_at, None)
+    return created(found, token, fresh)
+
+
+def make(found: Found, whose: Whose, draft: TokenDraft, fresh: Fresh) -> Decision[NewToken]:
+    """A new token; of a team or organization it takes the place of all there were.
+
+    A user's ends no later than the one it is made with. Refuses: forbidden, every fault of the
+    draft, and too many live tokens.
+    """
+    owner = managed(found, whose)
+    is_user = owner.kind == "user"
+    latest = _own_end(found) if is_user else None
+    surplus = _surplus(found, owner) if is_user else []
+    refuse_all([*draft.all_faults(found.now, latest), *surplus])
+    token = Token(
+        id=fresh.id,
+        owner_kind=owner.kind,
+        owner_id=owner.id,
+        created_at=found.now,
+        expires_at=draft.expires_at(found.now, latest),
+        last_used_at=None,
+        description=draft.description or "",
+        created_by=found.caller.user_id,
+    )
+    former = [] if is_user else found.of(TokensOf(owner))
+    made = created(found, token, fresh)
+    return together(made.answer, *(revoked(found, one) for one in former), made)
+
+
+def end_all(found: Found, whose: Whose) -> Decision[None]:
+    """Revokes the token of a team or organization. Refuses: forbidden, there is none."""
+    tokens = found.of(TokensOf(managed(found, whose)))
+    if not tokens:
+        raise not_found()
+    return together(None, *(revoked(found, token) for token in tokens))
+
+
+def end(found: Found, token_id: str) -> Decision[None]:
+    """Revokes one token, be it the caller's own."""
+    return revoked(found, own(found, token_id))
+
+
+def revoke(found: Found, meant: TokensIssued) -> Decision[Sequence[IssuedToken]]:
+    """Revokes all that an operator means."""
+    issued = found.of(meant)
+    return together(issued, *(revoked(found, one.token) for one in issued))
+
+
+def revoke_of_user(found: Found, who: str) -> Decision[Sequence[IssuedToken]]:
+    """Revokes all of a user's own. Refuses: not found."""
+    return revoke(found, TokensIssued("user", found.of(UserMeant(who)).id))
+
+
+def revoke_of_organization(found: Found, name: str) -> Decision[Sequence[IssuedToken]]:
+    """Revokes that of an organization and those of its teams. Refuses: not found."""
+    found.of(OrganizationCalled(name))
+    return revoke(found, TokensIssued("organization", name))
+
+
+def created(found: Found, token: Token, fresh: Fresh) -> Decision[NewToken]:
+    """A token begins; its user is no longer a placeholder."""
+    user = found.of(UserWithId(token.owner_id)) if token.owner_kind == "user" else None
+    known = user and replace(user, placeholder=False)
+    return Decision(
+        NewToken(token, fresh.secret),
+        (
+            Insert(HashedToken(token, fresh.hash)),
+            *([Update(user, known)] if user and known and user.placeholder else ()),
+        ),
+        (_noted(found, token, "create"),),
+    )
+
+
+def revoked(found: Found, token: Token) -> Decision[None]:
+    """A token ends: from the commit on it authenticates nobody."""
+    return Decision(None, (Delete(HashedToken, (token.id,)),), (_noted(found, token, "revoke"),))
+
+
+def managed(found: Found, whose: Whose) -> TokenOwner:
+    """Whose tokens they are. Refuses: not found, forbidden to whoever does not manage them."""
+    match whose:
+        case OfOrganization(name):
+            granted = found.of(ToOrganization(name))
+            granted.require_owner()
+            id_ = granted.organization.id
+            return TokenOwner("organization", id_, id_)
+        case OfTeam(id_):
+            found.of(ToTeam(id_)).require_manage_token()
+            return TokenOwner("team", id_, id_)
+        case OfUser(id_):
+            actor = found.of(WhoCalls())
+            if (actor.kind, actor.id) != ("user", id_):
+                raise not_found()
+            return TokenOwner("user", id_, SYSTEM_STREAM)
+
+
+def page(found: Found, whose: Whose, wanted: Page) -> Paged[Token]:
+    """A page of somebody's tokens, expired ones included. Refuses: forbidden."""
+    return found.of(TokensPage(managed(found, whose), wanted))
+
+
+def newest(found: Found, whose: Whose) -> Token:
+    """The token of a team or organization. Refuses: forbidden, there is none."""
+    tokens = found.of(TokensOf(managed(found, whose)))
+    if not tokens:
+        raise not_found()
+    return tokens[-1]
+
+
+def own(found: Found, token_id: str) -> Token:
+    """A token that the caller manages. Refuses: not found, for every other one as well."""
+    found.of(WhoCalls())
+    token = found.of(TokenWithId(token_id))
+    if token.owner_kind == "user":
+        managed(found, OfUser(token.owner_id))
+    elif token.owner_kind == "team":
+        if not found.of(ToTeam(token.owner_id)).manages_token:
+            raise not_found()
+    elif not _owns(found, token.owner_id):
+        raise not_found()
+    return token
+
+
+def _owns(found: Found, organization_id: str) -> bool:
+    name = found.of(OrganizationWithId(organization_id)).name
+    return found.of(ToOrganization(name, is_said=False)).is_owner
+
+
+def _called(found: Found, named: OwnerName) -> TokenOwner:
+    """The owner that an operator names. Refuses: not found, by name; a disabled user."""
+    if named.user is not None:
+        user = found.of(UserCalled(named.user))
+        if user is None:
+            raise there_is_no(f"user {named.user}")
+        if user.disabled:
+            detail = (
+                f"User {named.user} is disabled, so the token would not work. Enable the user "
+                "first."
+            )
+            raise Refusal(Fault(Code.INVALID_VALUE, detail))
+        return TokenOwner("user", user.id, SYSTEM_STREAM)
+    name = named.organization or ""
+    if named.team is not None:
+        team_id = found.of(TeamCalled(name, named.team)).id
+        return TokenOwner("team", team_id, team_id)
+    organization_id = found.of(OrganizationCalled(name)).id
+    return TokenOwner("organization", organization_id, organization_id)
+
+
+def _own_end(found: Found) -> int | None:
+    """When the token ends that the caller uses."""
+    actor = found.caller.actor
+    assert actor is not None and actor.token_id is not None  # authenticated by it
+    return found.of(TokenWithId(actor.token_id)).expires_at
+
+
+def _surplus(found: Found, owner: TokenOwner) -> list[Fault]:
+    """The fault of one token more than an owner may have."""
+    return [too_many()] if found.of(LiveTokensOf(owner)) >= MAX_LIVE_TOKENS else []
+
+
+def _noted(found: Found, token: Token, verb: str) -> Note:
+    details = {"owner": f"{token.owner_kind} {token.owner_id}", "expires-at": token.expires_at}
+    return found.note(stream_of(token), f"token.{verb}", token.id, details)

@@ -1,0 +1,214 @@
+"""What becomes of a request to create, change, lock or delete a workspace, and what it records."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.decisions import Decision, Found, Note
+from teamvars.decisions.needs import (
+    DetailsOf,
+    MembershipOf,
+    OrganizationWithId,
+    TeamsWithIds,
+    ToOrganization,
+    ToWorkspaceAt,
+)
+from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
+from teamvars.domain.access import Level, Permission
+from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.domain.names import name_taken
+from teamvars.domain.organizations import Organization
+from teamvars.domain.teams import Visibility
+from teamvars.domain.workspaces import (
+    Address,
+    Workspace,
+    WorkspaceDetails,
+    WorkspaceDraft,
+    WorkspaceRecord,
+    WorkspaceSettings,
+    locked_by,
+)
+
+
+class WorkspaceView(msgspec.Struct, frozen=True):
+    """A workspace, and what the one who looks may do in it.
+
+    Its organization is there when it was asked for.
+    """
+
+    workspace: Workspace
+    details: WorkspaceDetails
+    level: Level
+    organization: Organization | None = None
+
+    @property
+    def record(self) -> WorkspaceRecord:
+        """What is stored of it."""
+        return WorkspaceRecord(self.workspace, self.details.settings, self.details.locked_by)
+
+
+def read(found: Found, address: Address, *, organization: bool = False) -> WorkspaceView:
+    """One workspace, on request with its organization."""
+    granted = found.of(ToWorkspaceAt(address))
+    granted.require_visible()
+    id_ = granted.workspace.organization_id
+    owner = found.of(OrganizationWithId(id_)) if organization else None
+    details = found.of(DetailsOf(granted.workspace.id))
+    return WorkspaceView(granted.workspace, details, granted.level, owner)
+
+
+def create(
+    found: Found, organization: str, draft: WorkspaceDraft, id_: str
+) -> Decision[WorkspaceView]:
+    """Adds a workspace. Refuses: forbidden, every fault of the draft, a taken name."""
+    granted = found.of(ToOrganization(organization))
+    granted.require_owner()
+    refuse_all(draft.all_faults())
+    owner = granted.organization
+    settings = draft.applied_to(WorkspaceSettings())
+    details = WorkspaceDetails(settings, None, found.now, (), 0)
+    view = WorkspaceView(
+        Workspace(id_, draft.name or "", owner.id, owner.name), details, Level.OWNER
+    )
+    return together(view, created(found, view.record))
+
+
+def update(found: Found, address: Address, draft: WorkspaceDraft) -> Decision[WorkspaceView]:
+    """Changes what the draft names; changes nothing when that is nothing.
+
+    Refuses: forbidden, every fault of the draft, another id than the path's, a taken name.
+    """
+    before = _permitted(found, address, Permission.MANAGE_WORKSPACE)
+    refuse_all([*draft.all_faults(), *draft.conflicts(before.workspace)])
+    settings = draft.applied_to(before.details.settings)
+    after = replace(
+        before,
+        workspace=replace(before.workspace, name=draft.name or before.workspace.name),
+        details=replace(before.details, settings=settings),
+    )
+    return together(
+        after, *([] if after == before else [changed(found, before.record, after.record)])
+    )
+
+
+def delete(found: Found, address: Address, *, only_unlocked: bool) -> Decision[None]:
+    """Removes a workspace with its variables and the grants on it.
+
+    Refuses: forbidden, when asked to also a workspace that somebody has locked.
+    """
+    seen = _permitted(found, address, Permission.MANAGE_WORKSPACE)
+    if only_unlocked and seen.details.locked_by is not None:
+        raise _locked_already(found, seen)
+    return deleted(found, seen.workspace)
+
+
+def lock(found: Found, workspace_id: str) -> Decision[WorkspaceView]:
+    """Locks a workspace for the caller; it may be locked for the caller already.
+
+    Refuses: forbidden to whoever may not write variables, one that another has locked.
+    """
+    seen = _permitted(found, workspace_id, Permission.WRITE_VARIABLES)
+    if seen.details.locked_by not in (None, _caller_id(found)):
+        raise _locked_already(found, seen)
+    return _relocked(found, seen, _caller_id(found))
+
+
+def unlock(found: Found, workspace_id: str, *, force: bool) -> Decision[WorkspaceView]:
+    """Unlocks a workspace that the caller has locked; an owner may force another's lock.
+
+    Refuses: forbidden, one that nobody or another has locked.
+    """
+    needed = Permission.MANAGE_WORKSPACE if force else Permission.WRITE_VARIABLES
+    seen = _permitted(found, workspace_id, needed)
+    if seen.details.locked_by is None:
+        raise Refusal(Fault(Code.WORKSPACE_NOT_LOCKED, "Nobody has locked this workspace."))
+    if seen.details.locked_by != _caller_id(found) and not force:
+        raise _locked_already(found, seen)
+    return _relocked(found, seen, None)
+
+
+def created(found: Found, made: WorkspaceRecord) -> Decision[None]:
+    """A workspace begins, with a stream."""
+    workspace = made.workspace
+    note = _noted(found, workspace, "create", opens(workspace.id))
+    begun = {workspace.id: workspace.organization_id}
+    return Decision(None, (Insert(made),), (note,), begun, taken=_taken)
+
+
+def changed(found: Found, before: WorkspaceRecord, after: WorkspaceRecord) -> Decision[None]:
+    """A workspace becomes another; a new name concerns the organization too."""
+    details = others(_settings(before), _settings(after))
+    id_, former = after.workspace.id, before.workspace.name
+    notes = [found.note(id_, "workspace.update", id_, details)]
+    if after.workspace.name != former:
+        notes.append(_noted(found, after.workspace, "rename", {"from": former}))
+    return Decision(None, (Update(before, after),), tuple(notes), taken=_taken)
+
+
+def deleted(found: Found, workspace: Workspace) -> Decision[None]:
+    """A workspace ends with its variables, the grants on it, and its stream."""
+    note = _noted(found, workspace, "delete", closes(workspace.id))
+    return Decision(None, (Delete(WorkspaceRecord, (workspace.id,)),), (note,))
+
+
+_taken = partial(name_taken, "a workspace")
+
+
+def _permitted(found: Found, address: Address, needed: Permission) -> WorkspaceView:
+    granted = found.of(ToWorkspaceAt(address))
+    granted.require(needed)
+    details = found.of(DetailsOf(granted.workspace.id))
+    return WorkspaceView(granted.workspace, details, granted.level)
+
+
+def _relocked(found: Found, seen: WorkspaceView, holder: str | None) -> Decision[WorkspaceView]:
+    after = replace(seen, details=replace(seen.details, locked_by=holder))
+    if after == seen:
+        return Decision(after)
+    workspace = seen.workspace
+    verb = "unlock" if holder is None else "lock"
+    note = found.note(workspace.id, f"workspace.{verb}", workspace.id, {"name": workspace.name})
+    return Decision(after, (Update(seen.record, after.record),), (note,))
+
+
+def _locked_already(found: Found, seen: WorkspaceView) -> Refusal:
+    """Says who has locked it, only by a name that the caller may see."""
+    holder = seen.details.locked_by or ""
+    prefix, _, _ = holder.partition("-")
+    if prefix == "org":
+        # One of the two kinds of holder that clients know.
+        name = "User (the organization's token)"
+    elif prefix == "team":
+        name = f"Team {_name_of_team(found, seen, holder)}"
+    else:
+        member = found.of(MembershipOf(seen.workspace.organization_id, holder))
+        name = f"User {holder if member is None else member.shown_username}"
+    return Refusal(locked_by(seen.workspace, name))
+
+
+def _name_of_team(found: Found, seen: WorkspaceView, team_id: str) -> str:
+    """The name, or the id of a team that is secret or is not there any more."""
+    for team in found.of(TeamsWithIds((team_id,))):
+        if team.visibility is not Visibility.SECRET or seen.level is Level.OWNER:
+            return team.name
+    return team_id
+
+
+def _caller_id(found: Found) -> str:
+    assert found.caller.actor is not None  # known since the access check
+    return found.caller.actor.id
+
+
+def _noted(found: Found, workspace: Workspace, verb: str, more: Mapping[str, object]) -> Note:
+    details = {"name": workspace.name, **more}
+    return found.note(workspace.organization_id, f"workspace.{verb}", workspace.id, details)
+
+
+def _settings(record: WorkspaceRecord) -> dict[str, object]:
+    return {
+        "name": record.workspace.name,
+        "execution-mode": record.settings.execution_mode.value,
+        "terraform-version": record.settings.terraform_version,
+    }

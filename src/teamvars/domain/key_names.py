@@ -1,0 +1,100 @@
+"""Keys that say what they hold, and those by which programs run, load or trust what the value says.
+
+Whoever writes such a variable decides what runs where it is read. No list of them is complete: each
+program may have its own. These are the ones that the loader, shells, interpreters and the tools of
+infrastructure document: ld.so(8) and glibc's list of what privileged programs drop, sudoers(5)
+(`env_delete`), bash(1), zshparam(1), less(1), git(1), curl(1), make(1), openssl-env(7), and the
+references of Python, Perl, Ruby, Node.js, the JVM, .NET, Go, Cargo, pip, uv, npm, boto3, gcloud,
+kubectl, Docker, Ansible, Terraform and Terragrunt.
+"""
+
+from fnmatch import fnmatchcase
+
+SECRET_NAMES = (
+    "*SECRET*",
+    "*PASSWORD*",
+    "*PASSWD*",
+    "*TOKEN*",
+    "*PRIVATE_KEY*",
+    "*CREDENTIAL*",
+    "*API_KEY*",
+)
+"""In any case. Some have names like these and are no secrets, such as `TOKEN_TTL`."""
+
+_LOADER = (
+    *("LD_*", "DYLD_*", "GCONV_PATH", "GETCONF_DIR", "GLIBC_TUNABLES", "HOSTALIASES"),
+    *("LOCALDOMAIN", "LOCPATH", "NLSPATH", "RES_OPTIONS", "RESOLV_HOST_CONF", "TZDIR"),
+)
+_SHELLS = (
+    *("PATH", "HOME", "SHELL", "BASH_*", "BASHOPTS", "SHELLOPTS", "ENV", "IFS", "CDPATH"),
+    *("PS[0-4]", "PROMPT_COMMAND", "GLOBIGNORE", "FPATH", "ZDOTDIR", "NULLCMD", "READNULLCMD"),
+    *("fish_*", "XDG_CONFIG_*", "XDG_DATA_*", "INPUTRC", "TERMINFO*", "TERMCAP", "TERMPATH"),
+)
+_STARTED = (
+    *("*EDITOR", "VISUAL", "*PAGER", "LESS", "LESSOPEN", "LESSCLOSE", "LESSKEY*"),
+    *("LESSEDIT", "MORE", "BROWSER", "*ASKPASS*", "FCEDIT"),
+    *("VIMINIT", "EXINIT", "VIMRUNTIME", "MYVIMRC", "EMACSLOADPATH", "PSQLRC", "TAR_OPTIONS"),
+    *("RSYNC_RSH", "RSYNC_CONNECT_PROG", "CVS_RSH", "SVN_SSH", "HGRCPATH", "GIT_*", "GNUPGHOME"),
+    *("RIPGREP_CONFIG_PATH", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS", "CC", "CXX"),
+)
+"""Programs that others start, and what tells those what to do."""
+
+_INTERPRETERS = (
+    *("PYTHON*", "PERL5*", "PERLLIB", "PERLIO_DEBUG", "RUBY*", "GEM_HOME", "GEM_PATH", "BUNDLE_*"),
+    *("NODE_OPTIONS", "NODE_PATH", "NODE_EXTRA_CA_CERTS", "NODE_TLS_REJECT_UNAUTHORIZED"),
+    *("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "JAVA_OPTS", "CLASSPATH"),
+    *("MAVEN_OPTS", "MAVEN_ARGS", "GRADLE_OPTS", "DOTNET_STARTUP_HOOKS", "DOTNET_ADDITIONAL_DEPS"),
+    *(
+        "CORECLR_*",
+        "COR_PROFILER*",
+        "COR_ENABLE_PROFILING",
+        "LUA_*",
+        "PHPRC",
+        "PHP_INI_SCAN_DIR",
+        "ERL_*FLAGS",
+    ),
+    *("R_PROFILE*", "R_ENVIRON*", "GOENV", "GOFLAGS", "GOROOT", "GOPROXY", "GOSUMDB"),
+    *("GONOSUMDB", "GONOSUMCHECK", "GOINSECURE", "GOTOOLCHAIN", "RUSTC*", "RUSTFLAGS"),
+    *("CARGO_HOME", "CARGO_BUILD_*", "CARGO_TARGET_*", "PIP_*", "UV_*", "YARN_*"),
+)
+_TRUST = (
+    *("SSL_CERT_*", "*_CA_BUNDLE", "SSLKEYLOGFILE", "OPENSSL_*", "KRB5*", "CURL_HOME", "WGETRC"),
+    *("AWS_ENDPOINT_URL*", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH"),
+    *("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_EC2_METADATA_SERVICE_ENDPOINT"),
+    *("AZURE_AUTHORITY_HOST", "ARM_METADATA_HOST*", "CLOUDSDK_CONFIG", "CLOUDSDK_PYTHON*"),
+    *("CLOUDSDK_API_ENDPOINT_OVERRIDES_*", "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"),
+    *("KUBECONFIG", "KUBE_CONFIG_PATH*", "DOCKER_CONFIG", "DOCKER_HOST", "HELM_PLUGINS"),
+)
+"""Whom programs believe, and where they send what they know."""
+
+_TOOLS = (
+    *("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", "TF_CLI_ARGS*", "TF_PLUGIN_*", "TF_DATA_DIR"),
+    *(
+        "TF_REATTACH_PROVIDERS",
+        "TF_REGISTRY_*",
+        "TERRAGRUNT_*",
+        "TG_TF_PATH",
+        "TG_AUTH_PROVIDER_CMD",
+        "ANSIBLE_*",
+        "TEAMVARS_*",
+    ),
+)
+_PATTERNS = (*_LOADER, *_SHELLS, *_STARTED, *_INTERPRETERS, *_TRUST, *_TOOLS)
+_IN_ANY_CASE = (
+    *("npm_config_*", "http_proxy", "https_proxy", "ftp_proxy", "rsync_proxy", "socks_proxy"),
+    *("grpc_proxy", "all_proxy", "no_proxy"),
+)
+"""What programs read in small letters and in capitals."""
+
+
+def is_steering(name: str) -> bool:
+    """Whether some program is known to do what a variable of that name says."""
+    return any(fnmatchcase(name, pattern) for pattern in _PATTERNS) or any(
+        fnmatchcase(name.lower(), pattern) for pattern in _IN_ANY_CASE
+    )
+
+
+def says_secret(key: str) -> bool:
+    """Whether a key says that its value is a secret."""
+    name = key.upper()
+    return any(fnmatchcase(name, pattern) for pattern in SECRET_NAMES)

@@ -1,0 +1,82 @@
+"""Who acted, as the organization of the entries is told."""
+
+import json
+from collections.abc import Iterable
+
+from teamvars.domain.audit import AuditEntry
+from teamvars.domain.audit_names import ActorNames
+from teamvars.domain.names import fold, is_safe
+from teamvars.storage.database import Transaction
+
+_NAME, _TOKEN = 0, 1
+
+# $1: the organization, $2: ids of actors and of the subjects of streams, $3: ids of tokens.
+_FIND = f"""
+SELECT {_NAME} AS what, users.id, coalesce(memberships.invited_as, users.username) AS said
+FROM memberships JOIN users ON users.id = memberships.user_id
+WHERE memberships.organization_id = $1 AND memberships.user_id IN {{{{each $2}}}}
+UNION ALL
+SELECT {_NAME}, teams.id, teams.name
+FROM teams WHERE teams.id IN {{{{each $2}}}} AND teams.organization_id = $1 {{seen}}
+UNION ALL
+SELECT {_NAME}, organizations.id, organizations.name
+FROM organizations WHERE organizations.id = $1
+UNION ALL
+SELECT {_NAME}, workspaces.id, workspaces.name
+FROM workspaces WHERE workspaces.id IN {{{{each $2}}}} AND workspaces.organization_id = $1
+UNION ALL
+SELECT {_TOKEN}, tokens.id, tokens.description
+FROM tokens
+LEFT JOIN memberships ON memberships.organization_id = $1
+    AND memberships.user_id = tokens.user_id AND memberships.status = 'active'
+LEFT JOIN teams ON teams.id = tokens.team_id AND teams.organization_id = $1 {{seen}}
+WHERE tokens.id IN {{{{each $3}}}} AND tokens.description <> ''
+    AND (memberships.id IS NOT NULL OR teams.id IS NOT NULL OR tokens.organization_id = $1)
+"""
+_FIND_FOR_OWNERS = _FIND.format(seen="")
+_FIND_FOR_OTHERS = _FIND.format(seen="AND teams.visibility <> 'secret'")
+
+# $1: the organization, $2: a folded name.
+_CALLED = """
+SELECT users.id FROM users
+JOIN memberships ON memberships.organization_id = $1 AND memberships.user_id = users.id
+WHERE users.username_folded = $2 AND memberships.invited_as IS NULL
+UNION ALL
+SELECT teams.id FROM teams WHERE teams.organization_id = $1 AND teams.name_folded = $2
+UNION ALL
+SELECT organizations.id FROM organizations
+WHERE organizations.id = $1 AND organizations.name_folded = $2
+"""
+
+
+async def called(tx: Transaction, organization_id: str, name: str) -> set[str]:
+    """The ids of all members and teams of an organization, and of itself, that have the name."""
+    return {row[0] for row in await tx.fetch(_CALLED, organization_id, fold(name))}
+
+
+async def find(
+    tx: Transaction, organization_id: str, entries: Iterable[AuditEntry], *, sees_secret: bool
+) -> ActorNames:
+    """What is told of all actors of entries of an organization, and what it calls the teams and
+    workspaces in whose streams they are, in one statement.
+
+    Teams that are secret are named to whoever `sees_secret` alone.
+    """
+    listed = list(entries)
+    names: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
+    if listed:
+        found = await tx.fetch(
+            _FIND_FOR_OWNERS if sees_secret else _FIND_FOR_OTHERS,
+            organization_id,
+            _ids(id_ for entry in listed for id_ in (entry.actor_id, entry.stream_id)),
+            _ids(entry.token_id for entry in listed),
+        )
+        for what, id_, said in found:
+            (descriptions if what == _TOKEN else names)[id_] = said
+    return ActorNames(names, descriptions)
+
+
+def _ids(found: Iterable[str | None]) -> str:
+    """The parameter of `{each}`. Rows that were altered by hand may hold what is no id."""
+    return json.dumps(sorted({id_ for id_ in found if isinstance(id_, str) and is_safe(id_)}))

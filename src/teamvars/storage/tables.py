@@ -1,0 +1,141 @@
+"""Which columns the records of each kind have, and the statements that write them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from teamvars.domain.access import WrappedKey
+from teamvars.domain.grants import Grant
+from teamvars.domain.invitations import Invitation
+from teamvars.domain.memberships import Membership
+from teamvars.domain.names import fold
+from teamvars.domain.organizations import Organization
+from teamvars.domain.teams import Team
+from teamvars.domain.tokens import HashedToken
+from teamvars.domain.users import User
+from teamvars.domain.workspaces import WorkspaceRecord
+from teamvars.storage.database import Statement
+
+Record = msgspec.Struct
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Where records of a kind are stored: each column, with what it has of a record.
+
+    `is_dated`: a column says when the row was made. `is_long`: many rows may change with one.
+    """
+
+    name: str
+    columns: Mapping[str, Callable[[Any], object]] = {}
+    key: str = "id"
+    is_dated: bool = False
+    is_long: bool = False
+
+
+def _columns(
+    attributes: str, **others: Callable[[Any], object]
+) -> Mapping[str, Callable[[Any], object]]:
+    """The columns of attributes, whose names are the last parts of theirs, and others.
+
+    A `_folded` one has the form in which names are compared.
+    """
+    return {path.rpartition(".")[2]: _column(path) for path in attributes.split()} | others
+
+
+def _column(path: str) -> Callable[[Any], object]:
+    read: Callable[[Any], Any] = attrgetter(path.removesuffix("_folded"))
+    if not path.endswith("_folded"):
+        return lambda record: _stored(read(record))
+    return lambda record: None if read(record) is None else fold(read(record))
+
+
+def _stored(value: object) -> object:
+    return int(value) if isinstance(value, int) else value  # flags and levels
+
+
+def _owner(kind: str) -> Callable[[Any], object]:
+    return lambda made: made.token.owner_id if made.token.owner_kind == kind else None
+
+
+TABLES: Mapping[type[Record], Table] = {
+    Organization: Table(
+        "organizations",
+        # That of the first data key; whatever gives it another writes no organization by this.
+        _columns("id name name_folded email created_at", data_key_version=lambda _: 1),
+        is_long=True,
+    ),
+    WrappedKey: Table(
+        "data_keys", _columns("organization_id version master_key_id wrapped"), is_dated=True
+    ),
+    User: Table(
+        "users",
+        _columns("id username username_folded email email_folded site_admin placeholder disabled"),
+        is_dated=True,
+    ),
+    Membership: Table(
+        "memberships",
+        _columns(
+            "id organization_id status invited_as invited_as_folded created_at",
+            user_id=attrgetter("user.id"),
+        ),
+    ),
+    Invitation: Table("invitations", key="membership_id"),
+    Team: Table(
+        "teams",
+        _columns(
+            "id organization_id name name_folded visibility manage_membership is_owners "
+            "members_manage_token"
+        ),
+        is_dated=True,
+    ),
+    Grant: Table("grants", _columns("id organization_id team_id workspace_id access level")),
+    WorkspaceRecord: Table(
+        "workspaces",
+        _columns(
+            "workspace.id workspace.organization_id workspace.name workspace.name_folded "
+            "settings.execution_mode settings.terraform_version locked_by"
+        ),
+        is_dated=True,
+        is_long=True,
+    ),
+    HashedToken: Table(
+        "tokens",
+        _columns(
+            "token.id hash token.created_at token.expires_at token.description token.created_by",
+            **{f"{kind}_id": _owner(kind) for kind in ("user", "team", "organization")},
+        ),
+    ),
+}
+
+
+def inserting(record: Record, now: int) -> Statement:
+    """The statement that adds a record, made `now`. Raises Taken."""
+    table = TABLES[type(record)]
+    row = _row(table, record) | ({"created_at": now} if table.is_dated else {})
+    places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+    sql = f"INSERT INTO {table.name} ({', '.join(row)}) VALUES ({places})"
+    return Statement(sql, tuple(row.values()))
+
+
+def updating(before: Record, after: Record) -> Statement:
+    """The statement that stores what of a record is another than before. Raises Taken."""
+    table = TABLES[type(after)]
+    former, row = _row(table, before), _row(table, after)
+    names = [name for name in row if row[name] != former[name]]
+    settings = ", ".join(f"{name} = ${n}" for n, name in enumerate(names, start=2))
+    sql = f"UPDATE {table.name} SET {settings} WHERE {table.key} = $1"
+    return Statement(sql, (row[table.key], *(row[name] for name in names)), table.is_long)
+
+
+def deleting(kind: type[Record], keys: Sequence[str]) -> Statement:
+    """The statement that removes records with all that belongs to them."""
+    table = TABLES[kind]
+    sql = f"DELETE FROM {table.name} WHERE {table.key} IN {{each $1}}"
+    return Statement(sql, (json.dumps(keys),), table.is_long)
+
+
+def _row(table: Table, record: Record) -> dict[str, object]:
+    return {name: read(record) for name, read in table.columns.items()}

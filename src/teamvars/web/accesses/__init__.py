@@ -1,1 +1,0 @@
-"""Accesses: who may do what with the variables of a workspace."""

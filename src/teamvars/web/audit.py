@@ -1,0 +1,251 @@
+"""Audit events: the changes of a workspace, team or organization, newest first."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec import UNSET, UnsetType
+
+from teamvars.domain.audit import AuditEntry, OrganizationAuditQuery
+from teamvars.domain.audit_actions import shown_details
+from teamvars.domain.audit_names import ActorNames
+from teamvars.domain.ids import prefix_of
+from teamvars.domain.pages import Page
+from teamvars.services.audit import Audit
+from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
+from teamvars.web.http import cursors, paging
+from teamvars.web.http.cursors import CursorLinks
+from teamvars.web.http.formats import Time, written
+from teamvars.web.http.parameters import MAX_CHARACTERS, Parameter, text_of, time_of
+from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Identifier
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
+
+_OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/audit-events"
+_OF_TEAM = "/api/v2/teams/{team_id}/audit-events"
+_OF_ORGANIZATION = "/api/v2/organizations/{organization}/audit-events"
+_KEY = Parameter(
+    "filter[key]", "A key: the changes of all variables that have it or had it, exactly."
+)
+_ACTOR = Parameter(
+    "filter[actor]", "Who acted: a name of a user, a team or the organization, or an id."
+)
+_SAID_KEY = Parameter("filter[key]", "A key: the changes of variables that had it then, exactly.")
+_WORKSPACE = Parameter(
+    "filter[workspace]",
+    "The name of a workspace, existing or deleted: the changes in it and to it.",
+)
+_SINCE = Parameter(
+    "filter[since]",
+    "A time: the changes since then.",
+    {"type": "string", "format": "date-time", "maxLength": MAX_CHARACTERS},
+)
+_OWN = "organizations"
+_STREAMS = {"ws": "workspaces", "team": "teams"}
+"""The types of the subjects of streams, by how their ids begin."""
+
+log = structlog.get_logger("teamvars")
+
+
+class AuditEventAttributes(msgspec.Struct, rename="kebab"):
+    """What happened: who did what to whom. `details` never hold a value or token, and null in the
+    place of a workspace that the reader may not see.
+
+    `actor-name` and `token-description` are as of now, and null where there is none, or none that
+    the reader is told. `changed` has the names that an update's details have, else nothing.
+    """
+
+    sequence: int
+    created_at: Time
+    action: str
+    actor: Identifier
+    token_id: str | None
+    request_id: str
+    subject: Identifier
+    details: dict[str, Any]
+    actor_name: str | None
+    token_description: str | None
+    changed: list[str]
+
+
+class AuditEventResource(msgspec.Struct):
+    """One change."""
+
+    id: str
+    type: str
+    attributes: AuditEventAttributes
+
+
+class OrganizationAuditEventAttributes(AuditEventAttributes, rename="kebab", kw_only=True):
+    """What happened, and in which `stream`: that of a workspace, a team or the organization.
+
+    `stream-name` is what that is called now, and null once it is gone.
+    """
+
+    stream: Identifier
+    stream_name: str | None
+
+
+class OrganizationAuditEventResource(msgspec.Struct):
+    """One change in an organization."""
+
+    id: str
+    type: str
+    attributes: OrganizationAuditEventAttributes
+
+
+class AuditEventMeta(msgspec.Struct, rename="kebab"):
+    """`meta` of a page of changes.
+
+    `searched-from` is the sequence number of the oldest change that a filter looked at.
+    """
+
+    pagination: paging.Pagination
+    searched_from: int | UnsetType = UNSET
+
+
+class AuditEventListDocument(msgspec.Struct):
+    """One page of changes."""
+
+    data: list[AuditEventResource]
+    meta: AuditEventMeta
+
+
+class OrganizationAuditEventListDocument(msgspec.Struct):
+    """One page of an organization's changes. It may be short, or empty, and have a next one."""
+
+    data: list[OrganizationAuditEventResource]
+    links: CursorLinks
+
+
+def organization_event_list(
+    found: OrganizationAuditPage, links: CursorLinks
+) -> OrganizationAuditEventListDocument:
+    """The document of one page by cursor."""
+    events = [_organization_event(entry, found.actors) for entry in found.entries]
+    return OrganizationAuditEventListDocument(events, links)
+
+
+def event_list(found: AuditPage, page: Page) -> AuditEventListDocument:
+    """The document of one page."""
+    pagination = paging.meta(page, found.entries.total).pagination
+    searched_from = UNSET if found.searched_from is None else found.searched_from
+    events = [_event(entry, found) for entry in found.entries.items]
+    return AuditEventListDocument(events, AuditEventMeta(pagination, searched_from))
+
+
+def _event(entry: AuditEntry, page: AuditPage) -> AuditEventResource:
+    told = _told(entry, page.actors)
+    if page.seen is not None:
+        told["details"] = shown_details(told["details"], page.seen)
+    return AuditEventResource(_id(entry), "audit-events", AuditEventAttributes(**told))
+
+
+def _organization_event(entry: AuditEntry, actors: ActorNames) -> OrganizationAuditEventResource:
+    # A text, unless somebody has touched the row.
+    stream = Identifier(entry.stream_id, _STREAMS.get(prefix_of(str(entry.stream_id)), _OWN))
+    attributes = OrganizationAuditEventAttributes(
+        **_told(entry, actors), stream=stream, stream_name=actors.of_stream(entry)
+    )
+    return OrganizationAuditEventResource(_id(entry), "audit-events", attributes)
+
+
+def _id(entry: AuditEntry) -> str:
+    return f"{entry.stream_id}.{entry.sequence}"
+
+
+def _told(entry: AuditEntry, actors: ActorNames) -> dict[str, Any]:
+    """The attributes of every event."""
+    id_ = _id(entry)
+    details = entry.read_details()
+    if details is None:  # somebody has touched the row; it hides no other
+        log.warning("the details of an audit entry are no JSON object", row=id_)
+    return {
+        "sequence": entry.sequence,
+        "created_at": written(entry.at, id_).isoformat(),
+        "action": entry.action,
+        "actor": Identifier(entry.actor_id, entry.actor_kind),
+        "token_id": entry.token_id,
+        "request_id": entry.request_id,
+        "subject": Identifier(entry.subject_id, entry.subject_type),
+        "details": details or {},
+        "actor_name": actors.of_actor(entry),
+        "token_description": actors.of_token(entry),
+        "changed": _changed(details or {}),
+    }
+
+
+def _changed(details: Mapping[str, Any]) -> list[str]:
+    """Also of a row that somebody has touched: names alone."""
+    said = details.get("changed")
+    return [name for name in said if isinstance(name, str)] if isinstance(said, list) else []
+
+
+class AuditRoutes:
+    """The changes of a workspace, of a team and of an organization."""
+
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        page = {200: AuditEventListDocument}
+        return [
+            Route(
+                "GET",
+                _OF_WORKSPACE,
+                self.of_workspace,
+                page,
+                reads=(*paging.PARAMETERS, _KEY),
+                name="listWorkspaceAuditEvents",
+            ),
+            Route(
+                "GET",
+                _OF_TEAM,
+                self.of_team,
+                page,
+                reads=paging.PARAMETERS,
+                may_forbid=True,
+                name="listTeamAuditEvents",
+            ),
+            Route(
+                "GET",
+                _OF_ORGANIZATION,
+                self.of_organization,
+                {200: OrganizationAuditEventListDocument},
+                reads=(*cursors.PARAMETERS, _ACTOR, _SAID_KEY, _WORKSPACE, _SINCE),
+                may_forbid=True,
+                name="listOrganizationAuditEvents",
+            ),
+        ]
+
+    async def of_workspace(self, request: Request) -> Response:
+        """List the changes of a workspace, newest first."""
+        page, key = paging.requested_page(request), text_of(request, _KEY)
+        caller, id_ = request.require_caller(), request.parameters["workspace_id"]
+        found = await self._audit.of_workspace(caller, id_, page, key)
+        return Response.document(200, event_list(found, page))
+
+    async def of_team(self, request: Request) -> Response:
+        """List the changes of a team, newest first."""
+        page = paging.requested_page(request)
+        caller, id_ = request.require_caller(), request.parameters["team_id"]
+        found = await self._audit.of_team(caller, id_, page)
+        return Response.document(200, event_list(found, page))
+
+    async def of_organization(self, request: Request) -> Response:
+        """List the changes of an organization and of all that is or was in it, newest first."""
+        cursor, size = cursors.requested(request)
+        query = OrganizationAuditQuery(
+            actor=text_of(request, _ACTOR),
+            key=text_of(request, _SAID_KEY),
+            workspace=text_of(request, _WORKSPACE),
+            since=time_of(request, _SINCE),
+            size=size,
+        )
+        caller, organization = request.require_caller(), request.parameters["organization"]
+        found = await self._audit.of_organization(caller, organization, query, cursor)
+        links = cursors.links(request, size, cursor, found.further)
+        return Response.document(200, organization_event_list(found, links))

@@ -1,1 +1,0 @@
-"""Audit events: the changes of a workspace or team."""

@@ -1,0 +1,153 @@
+"""Attributes: what a member of a document shows, and what it takes, is said once.
+
+The types of documents follow from it, their encoder, and the reader of those that are sent.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import NoneType
+from typing import Annotated, Any, Generic, Literal, TypeVar, cast, get_args, get_origin
+
+import msgspec
+from msgspec import NODEFAULT, UNSET, Meta, UnsetType
+
+from teamvars.web.http.reader import Reader
+
+Field = tuple[str, Any] | tuple[str, Any, Any]
+"""Of a type: its name, type and default."""
+REQUIRED: Any = NODEFAULT
+"""What a create without an attribute means that no create may lack."""
+
+T = TypeVar("T")
+
+
+class Attribute(msgspec.Struct, Generic[T], frozen=True):
+    """A member of the documents of a `T`, by its name on the wire.
+
+    `shown` is its type in answers, and `of` finds it; `when` says of which it is shown at all. What
+    has a `default` alone is the same for all.
+
+    `given` is its type in requests. A create without it means `new`; where that is UNSET, the
+    service decides. Null is nothing where the type admits it. A draft calls it `to`.
+
+    Where it is an object of several, both types are a `Group`.
+    """
+
+    name: str
+    shown: Any = None
+    of: Callable[[T], Any] | None = None
+    given: Any = None
+    new: Any = UNSET
+    to: str = ""
+    default: Any = UNSET
+    when: Callable[[T], bool] | None = None
+
+    @property
+    def field(self) -> str:
+        """What Python calls it."""
+        return self.name.replace("-", "_")
+
+    def finder(self) -> Callable[[T], Any] | None:
+        """What finds it; None: it is the same for all."""
+        of, when = self.of, self.when
+        if of is None and isinstance(self.shown, Group) and not self.shown.is_fixed:
+            of = self.shown.of
+        return of if of is None or when is None else lambda one: of(one) if when(one) else UNSET
+
+    def as_shown(self) -> Field:
+        """The field of answers."""
+        type_, options = self.shown, {} if self.default is UNSET else {"default": self.default}
+        if isinstance(type_, Group):
+            type_ = type_.type
+            options = {} if self.finder() else {"default_factory": type_}
+        if self.when is not None:
+            type_, options = type_ | UnsetType, {"default": UNSET}
+        return self.field, type_, msgspec.field(name=self.name, **options)
+
+    def as_given(self, new: Any) -> Field:
+        """The field of requests in which it is absent for `new`."""
+        type_ = self.given.given if isinstance(self.given, Group) else self.given
+        type_ = type_ | UnsetType if new is UNSET else type_
+        return self.field, type_, msgspec.field(name=self.name, default=new)
+
+
+class Group(Generic[T]):
+    """An object of several attributes of a `T`.
+
+    `type` is that of answers, and `given` that of requests, if they may say something of it.
+    """
+
+    def __init__(
+        self, name: str, text: str, *attributes: Attribute[T], tag: str = "", given: str = ""
+    ) -> None:
+        """`given`: what `/openapi.json` says of it in requests.
+
+        With a `tag`, its `type`, an object can stand in a list beside others.
+        """
+        shown = [one for one in attributes if one.shown is not None]
+        self.type = structure(name, text, [one.as_shown() for one in shown], tag)
+        self._finders = [(one.field, find) for one in shown if (find := one.finder())]
+        self.is_fixed = not self._finders
+        self._taken = [one for one in attributes if one.given is not None]
+        self._read = [_Reading.of(one) for one in self._taken]
+        self.given = structure(f"Given{name}", given, self.changed_fields()) if given else None
+
+    def of(self, one: T) -> msgspec.Struct:
+        """What is shown of one."""
+        found: msgspec.Struct = self.type(**{name: find(one) for name, find in self._finders})
+        return found
+
+    def new_fields(self) -> list[Field]:
+        """What a create says."""
+        return [one.as_given(one.new) for one in self._taken]
+
+    def changed_fields(self) -> list[Field]:
+        """What an update says: what is left out stays."""
+        return [one.as_given(UNSET) for one in self._taken]
+
+    def read(
+        self, read: Reader, parent: Mapping[str, Any] | None, at: str, *, is_new: bool
+    ) -> Iterator[tuple[str, Any]]:
+        """What a request says, in an object that stands there, by the names that a draft has."""
+        for one in self._read:
+            found = None
+            if not (one.is_nullable and parent and parent.get(one.name) is None):
+                required = is_new and one.is_required
+                found = read.member(parent, one.name, one.type, at, required=required)
+            if one.group is None:
+                yield one.to, found
+            else:
+                yield from one.group.read(read, found, f"{at}/{one.name}", is_new=is_new)
+
+
+class _Reading(msgspec.Struct):
+    """How an attribute is read: its JSON type, and what a draft calls it."""
+
+    name: str
+    to: str
+    type: type
+    group: Group[Any] | None
+    is_nullable: bool
+    is_required: bool
+
+    @classmethod
+    def of(cls, one: Attribute[Any]) -> "_Reading":
+        """How that one is read."""
+        given = one.given
+        if get_origin(given) is Annotated:
+            given = get_args(given)[0]
+        group = given if isinstance(given, Group) else None
+        kind = bool if given is bool else str if group is None else dict
+        is_nullable = NoneType in get_args(given)
+        to = one.to or one.field
+        return cls(one.name, to, kind, group, is_nullable, one.new is REQUIRED)
+
+
+def one_of(words: Iterable[str], said: Meta) -> Any:
+    """The type of a text that is one of these."""
+    return cast(Any, Annotated)[cast(Any, Literal)[tuple(words)], said]
+
+
+def structure(name: str, text: str, fields: Iterable[Field], tag: str = "") -> Any:
+    """A type for `/openapi.json`, with its description."""
+    tagged: Any = {"tag_field": "type", "tag": tag} if tag else {}
+    return msgspec.defstruct(name, fields, kw_only=True, namespace={"__doc__": text}, **tagged)

@@ -1,0 +1,200 @@
+"""Resources: from one declaration follow documents, drafts and routes.
+
+Types are made for `/openapi.json` and for encoding; what is sent is read by hand, to collect every
+fault (decision 002), and judged by the domain.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar, Union, cast
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from teamvars.domain.pages import Paged
+from teamvars.web.http.attributes import Attribute, Field, Group, structure
+from teamvars.web.http.paging import PageLinks, PageMeta
+from teamvars.web.http.reader import Reader
+from teamvars.web.http.routes import RequestBody
+
+T = TypeVar("T")
+
+Json = Mapping[str, Any]
+
+
+class Found(Paged[T], Generic[T], frozen=True):
+    """One page of resources, and what is included with them."""
+
+    included: list[msgspec.Struct] | UnsetType = UNSET
+
+
+class Relations(msgspec.Struct, frozen=True):
+    """The relationships that a create names: their type, and how they are read, by the names that
+    a draft has for them.
+    """
+
+    type: Any
+    read: Callable[[Reader, Json | None], dict[str, Any]]
+    required: bool = True
+
+
+class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True):
+    """What the resources of one `type` show and take; each is made of a `T`.
+
+    Types and texts call one by `name` and `noun`, such as `Team` and `a team`; `texts` are those of
+    types of which more is to be said, and `tag` groups its operations. `path` is where one is, and
+    `members` are what it has beside attributes: relationships and links.
+
+    `include` are the words that ask for related resources, of the types `included`; unless
+    `one_includes` them as well, lists alone do. What is included beside others is `tagged`.
+
+    A `draft` is made of what a request says. With `aliases` a create may use other types, or leave
+    out attributes and document; types call it `new_name` where it is not a new one of them. There
+    may be a list that is `whole`, in no pages.
+    """
+
+    type: str
+    name: str
+    noun: str
+    tag: str
+    id: Callable[[T], str]
+    attributes: tuple[Attribute[T], ...]
+    members: tuple[Attribute[T], ...] = ()
+    path: Callable[[T], str] = str
+    draft: Callable[..., Any] | None = None
+    relations: Relations | None = None
+    include: Sequence[str] = ()
+    included: tuple[Any, ...] = ()
+    one_includes: bool = True
+    tagged: bool = False
+    aliases: tuple[str, ...] = ()
+    new_name: str = ""
+    whole: bool = False
+    texts: Mapping[str, str] = {}
+
+    @cached_property
+    def said(self) -> Group[T]:
+        """Its attributes."""
+        return Group(*self._called("{}Attributes", "{A}'s attributes."), *self.attributes)
+
+    @cached_property
+    def shape(self) -> Group[T]:
+        """The resource as it stands in a document."""
+        tag = self.type if self.tagged else ""
+        members: list[Attribute[T]] = [Attribute("id", str, self.id)]
+        if not tag:
+            members.append(Attribute("type", str, lambda _: self.type))
+        members.append(Attribute("attributes", self.said.type, self.said.of))
+        members.extend(self.members)
+        return Group(*self._called("{}Resource", "{A}."), *members, tag=tag)
+
+    @cached_property
+    def one(self) -> Any:
+        """The type of a document of one."""
+        data: list[Field] = [("data", self.shape.type)]
+        included = self._included() if self.one_includes else []
+        return structure(*self._called("{}Document", "One {}."), data + included)
+
+    @cached_property
+    def page(self) -> Any:
+        """The type of a document of one page."""
+        data: list[Field] = [("data", cast(Any, list)[self.shape.type])]
+        ends: list[Field] = [("links", PageLinks), ("meta", PageMeta)]
+        if self.whole:
+            ends = [(name, type_ | UnsetType, UNSET) for name, type_, *_ in ends]
+        text = "One page of the {}s that a caller sees."
+        return structure(*self._called("{}ListDocument", text), data + self._included() + ends)
+
+    def document(
+        self, one: T, included: list[msgspec.Struct] | UnsetType = UNSET
+    ) -> msgspec.Struct:
+        """The document of one."""
+        beside = self._beside(included) if self.one_includes else {}
+        document: msgspec.Struct = self.one(data=self.shape.of(one), **beside)
+        return document
+
+    def listing(
+        self,
+        found: Paged[T],
+        links: PageLinks | UnsetType = UNSET,
+        meta: PageMeta | UnsetType = UNSET,
+    ) -> msgspec.Struct:
+        """The document of one page, or of the whole list."""
+        data = [self.shape.of(one) for one in found.items]
+        included = self._beside(found.included if isinstance(found, Found) else UNSET)
+        document: msgspec.Struct = self.page(data=data, links=links, meta=meta, **included)
+        return document
+
+    def new_draft(self, document: object) -> Any:
+        """What a create asks for, with every fault of the document."""
+        assert self.draft is not None
+        if self.aliases and document in (None, {}):
+            return self.draft()
+        read = Reader(document)
+        data = read.data(dict)
+        if data is None or data.get("type") not in self.aliases:
+            read.require_type(data, self.type)
+        read.refuse_client_id(data)
+        attributes = read.member(data, "attributes", dict, "/data", required=not self.aliases)
+        said = dict(self.said.read(read, attributes, "/data/attributes", is_new=True))
+        if self.relations is not None:
+            required = self.relations.required
+            named = read.member(data, "relationships", dict, "/data", required=required)
+            said |= self.relations.read(read, named)
+        return self.draft(**said, faults=read.faults)
+
+    def changed_draft(self, document: object) -> Any:
+        """What an update asks for; clients may leave out both `id` and `attributes`."""
+        assert self.draft is not None
+        read = Reader(document)
+        id_, attributes = read.changed_resource(self.type)
+        said = dict(self.said.read(read, attributes, "/data/attributes", is_new=False))
+        return self.draft(**said, id=id_, faults=read.faults)
+
+    def new_body(self, **example: Any) -> RequestBody:
+        """What a create sends, with an example of its `data`."""
+        text = "What a create says about {a}; attributes that are not here are ignored."
+        said = structure(*self._called("{new}Attributes", text), self.said.new_fields())
+        types = cast(Any, Literal)[(self.type, *self.aliases)]
+        attributes = (said | UnsetType, UNSET) if self.aliases else (said,)
+        members: list[Field] = [("type", types), ("attributes", *attributes)]
+        if self.relations is not None:
+            type_, is_needed = self.relations.type, self.relations.required
+            relations = (type_,) if is_needed else (type_ | UnsetType, UNSET)
+            members.append(("relationships", *relations))
+        data = structure(*self._called("{new}Resource", "{A} to create."), members)
+        body = structure(*self._called("{new}Document", "Creates {a}."), [("data", data)])
+        return RequestBody(body, self._example(example), optional=bool(self.aliases))
+
+    def changed_body(self, **example: Any) -> RequestBody:
+        """What an update sends, with an example of its `data`."""
+        text = "What an update says about {a}; what is left out stays."
+        said = structure(*self._called("{}Changes", text), self.said.changed_fields())
+        members: list[Field] = [
+            ("type", cast(Any, Literal)[self.type]),
+            ("id", str | UnsetType, UNSET),
+            ("attributes", said | UnsetType, UNSET),
+        ]
+        text = "{A} to update; an `id`, when there is one, is the path's."
+        data = structure(*self._called("Changed{}Resource", text), members)
+        body = structure(*self._called("Changed{}Document", "Updates {a}."), [("data", data)])
+        return RequestBody(body, self._example(example))
+
+    def _called(self, name: str, text: str) -> tuple[str, str]:
+        """The name and the text of one of its types."""
+        name = name.format(self.name, new=self.new_name or f"New{self.name}")
+        article, noun = self.noun.split(" ", 1)
+        text = text.format(noun, a=self.noun, A=f"{article.capitalize()} {noun}")
+        return name, self.texts.get(name, text)
+
+    def _included(self) -> list[Field]:
+        if not self.included:
+            return []
+        some = cast(Any, list)[cast(Any, Union)[self.included]]
+        return [("included", some | UnsetType, UNSET)]
+
+    def _beside(self, included: list[msgspec.Struct] | UnsetType) -> dict[str, Any]:
+        return {"included": included} if self.included else {}
+
+    def _example(self, data: Json) -> Json:
+        return {"data": {"type": self.type, **data}}

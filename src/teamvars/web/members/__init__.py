@@ -1,1 +1,0 @@
-"""Team membership: relationships that are changed by linkage."""

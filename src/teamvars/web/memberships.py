@@ -1,0 +1,321 @@
+"""Memberships of organizations, and invitations, as HCP Terraform's clients know them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from teamvars.domain.access import Caller
+from teamvars.domain.invitations import Delivery, Invitation
+from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
+from teamvars.domain.pages import Page
+from teamvars.domain.team_members import MAX_ITEMS
+from teamvars.domain.teams import Visibility
+from teamvars.services.invitations import Invitations
+from teamvars.services.memberships import MembershipPage, Memberships
+from teamvars.services.users import UserView
+from teamvars.web.examples import IDS, NEW_NAME
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group
+from teamvars.web.http.formats import Email, Time, timestamp
+from teamvars.web.http.operations import Operations
+from teamvars.web.http.parameters import INCLUDE, Parameter, invalid, text_of, words_of
+from teamvars.web.http.reader import Reader
+from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import to_many, to_one
+from teamvars.web.http.resources import Found, Relations, Resource
+from teamvars.web.http.routes import Route
+from teamvars.web.organizations import owner
+from teamvars.web.users import USER
+
+_ALL = "/api/v2/organizations/{organization}/organization-memberships"
+_OWN = "/api/v2/organization-memberships"
+_ONE = "/api/v2/organization-memberships/{membership_id}"
+_OF_TEAM = "/api/v2/teams/{team_id}/relationships/organization-memberships"
+_SEARCH = Parameter("q", "A part of the username or of the e-mail address.")
+_STATUS = Parameter("filter[status]", schema={"type": "string", "enum": list(Status)})
+_BY_NAME = "username"
+_SORT = Parameter("sort", "By id unless given.", schema={"type": "string", "enum": [_BY_NAME]})
+_EMAILS = Parameter("filter[email]", "Whole addresses, with commas.", is_list=True)
+_NAMES = Parameter(
+    "filter[user]",
+    "Whole usernames, e-mail addresses or ids, of users or memberships, with commas.",
+    is_list=True,
+)
+
+
+class TeamIdentifier(msgspec.Struct):
+    """A team by id."""
+
+    type: Literal["teams"]
+    id: str
+
+
+class TeamsToJoin(msgspec.Struct):
+    """Teams of the organization."""
+
+    data: Annotated[list[TeamIdentifier], Meta(max_length=MAX_ITEMS)]
+
+
+class InvitationRelationships(msgspec.Struct):
+    """Into which teams to put whoever is invited."""
+
+    teams: TeamsToJoin | UnsetType = UNSET
+
+
+class IncludedTeamAttributes(msgspec.Struct):
+    """What a membership says of a team."""
+
+    name: str
+    visibility: Visibility
+
+
+class IncludedTeam(msgspec.Struct, tag_field="type", tag="teams"):
+    """A team of an included membership."""
+
+    id: str
+    attributes: IncludedTeamAttributes
+
+
+def _teams_to_join(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
+    at = "/data/relationships/teams"
+    teams = read.member(relationships, "teams", dict, "/data/relationships", required=False)
+    items = read.at_most(MAX_ITEMS, read.member(teams, "data", list, at) or [], f"{at}/data")
+    ids = [read.identifier(item, "teams", f"{at}/data/{n}") for n, item in enumerate(items)]
+    return {"team_ids": ids}
+
+
+def _invitation(one: Membership) -> Invitation:
+    assert one.invitation is not None  # else it is null
+    return one.invitation
+
+
+_STATE = Group[Membership](
+    "InvitationState",
+    "Until when an invitation can be accepted, and what happened to its message.",
+    Attribute("expires-at", Time, lambda one: timestamp(_invitation(one).expires_at, one.id)),
+    Attribute("delivery", Delivery, lambda one: _invitation(one).delivery),
+)
+_RELATIONSHIPS = Group[Membership](
+    "MembershipRelationships",
+    "Of whom, in what.",
+    owner(lambda one: one.organization_name),
+    Attribute(
+        "user", to_one("UserLinkage", "Whose membership it is.", "users", lambda one: one.user.id)
+    ),
+    Attribute(
+        "teams",
+        to_many(
+            "TeamsLinkage",
+            "Those of its teams that the caller sees.",
+            "teams",
+            lambda one: one.team_ids,
+        ),
+    ),
+)
+MEMBERSHIP = Resource[Membership](
+    type="organization-memberships",
+    name="Membership",
+    noun="a membership",
+    tag="Memberships",
+    new_name="Invitation",
+    tagged=True,
+    whole=True,
+    id=lambda one: one.id,
+    path=lambda one: f"/api/v2/organization-memberships/{one.id}",
+    draft=InvitationDraft,
+    relations=Relations(InvitationRelationships, _teams_to_join, required=False),
+    include=("user", "teams"),
+    included=(USER.shape.type, IncludedTeam),
+    attributes=(
+        Attribute("status", Status, lambda one: one.status),
+        Attribute("email", Email | None, lambda one: one.shown_email, given=Email, new=REQUIRED),
+        Attribute("created-at", Time, lambda one: timestamp(one.created_at, one.id)),
+        Attribute(
+            "invitation",
+            _STATE.type | None,
+            lambda one: None if one.invitation is None else _STATE.of(one),
+        ),
+    ),
+    members=(Attribute("relationships", _RELATIONSHIPS),),
+    texts={
+        "InvitationAttributes": "Whom to invite; attributes that are not here are ignored.",
+        "InvitationResource": "An invitation.",
+        "InvitationDocument": "Invites somebody into an organization.",
+        "MembershipAttributes": (
+            "A membership's attributes. `invitation` is null once it is accepted, and where the "
+            "operator's file invited."
+        ),
+        "MembershipListDocument": (
+            "Memberships: a page of them, or all where no page was asked for."
+        ),
+    },
+)
+_INVITATION = MEMBERSHIP.new_body(
+    attributes={"email": f"{NEW_NAME}@example.com"},
+    relationships={"teams": {"data": [{"type": "teams", "id": IDS["team_id"]}]}},
+)
+
+
+def users_of(memberships: Iterable[Membership]) -> list[msgspec.Struct]:
+    """The users of memberships, each once."""
+    people = {one.user.id: one for one in memberships}
+    return [
+        USER.shape.of(UserView(id_, one.shown_username, one.shown_email))
+        for id_, one in people.items()
+    ]
+
+
+def routes(memberships: Memberships) -> list[Route]:
+    """The members of a team, as memberships."""
+
+    async def of_team(
+        caller: Caller,
+        team_id: str,
+        wanted: MembershipFilter,
+        page: Page | None,
+        includes: frozenset[str],
+    ) -> Found[Membership]:
+        return _found(await memberships.list_of_team(caller, team_id, wanted, page), includes)
+
+    return [
+        Operations(MEMBERSHIP).lists(
+            _OF_TEAM,
+            "List the memberships in a team: all of them, or a page when one is asked for.",
+            of_team,
+            asks=lambda request: (request.parameters["team_id"], _filter(request)),
+            reads=(_SEARCH, _STATUS, _SORT, INCLUDE),
+            whole=True,
+            name="listTeamMemberships",
+        )
+    ]
+
+
+def directory_routes(memberships: Memberships, invitations: Invitations) -> list[Route]:
+    """All the others, one row an operation."""
+    return [*_lists(memberships), *_ones(memberships, invitations)]
+
+
+def _lists(memberships: Memberships) -> list[Route]:
+    do = Operations(MEMBERSHIP)
+
+    async def listed(
+        caller: Caller,
+        organization: str,
+        wanted: MembershipFilter,
+        page: Page,
+        includes: frozenset[str],
+    ) -> Found[Membership]:
+        return _found(await memberships.list(caller, organization, wanted, page), includes)
+
+    async def own(caller: Caller, page: Page, includes: frozenset[str]) -> Found[Membership]:
+        return _found(await memberships.list_of_caller(caller, page), includes)
+
+    return [
+        do.lists(
+            _ALL,
+            "List the memberships of an organization, invitations included.",
+            listed,
+            asks=lambda request: (request.parameters["organization"], _filter(request, named=True)),
+            reads=(_SEARCH, _EMAILS, _NAMES, _STATUS, _SORT),
+        ),
+        do.lists(
+            _OWN,
+            "List the caller's own memberships and invitations.",
+            own,
+            name="listOwnMemberships",
+        ),
+    ]
+
+
+def _ones(memberships: Memberships, invitations: Invitations) -> list[Route]:
+    do = Operations(MEMBERSHIP)
+
+    async def read(caller: Caller, id_: str, includes: frozenset[str]) -> Found[Membership]:
+        return _found(await memberships.read(caller, id_), includes)
+
+    return [
+        do.creates(
+            _ALL,
+            "Invite somebody into an organization by e-mail address.",
+            invitations.invite,
+            _INVITATION,
+            shows=_with_user,
+            name="inviteMember",
+        ),
+        do.reads(_ONE, "Read a membership.", read),
+        do.deletes(
+            _ONE,
+            "Remove somebody from an organization, and so from all its teams.",
+            memberships.remove,
+            refuses=(422,),
+        ),
+        do.acts(
+            f"{_ONE}/actions/accept",
+            "Accept an invitation, as the invited user.",
+            invitations.accept,
+            shows=_with_user,
+            name="acceptInvitation",
+        ),
+        do.acts(
+            f"{_ONE}/actions/resend",
+            "Send a new link to the invited user; the old one is void.",
+            invitations.resend,
+            shows=_with_user,
+            refuses=(422,),
+            name="resendInvitation",
+        ),
+        do.acts(
+            f"{_ONE}/actions/revoke",
+            "Revoke an invitation.",
+            memberships.revoke,
+            status=204,
+            refuses=(422,),
+            name="revokeInvitation",
+        ),
+    ]
+
+
+def _with_user(page: MembershipPage) -> Found[Membership]:
+    return _found(page, frozenset({"user"}))
+
+
+def _found(page: MembershipPage, includes: frozenset[str]) -> Found[Membership]:
+    included: list[msgspec.Struct] = []
+    if "user" in includes:
+        included += users_of(page.memberships)
+    if "teams" in includes:
+        included += [
+            IncludedTeam(team.id, IncludedTeamAttributes(team.name, team.visibility))
+            for team in page.teams.values()
+        ]
+    return Found(page.memberships, page.total, included if includes else UNSET)
+
+
+def _filter(request: Request, *, named: bool = False) -> MembershipFilter:
+    """Which memberships are wanted. Refuses a status that there is not, and any other order."""
+    return MembershipFilter(
+        search=text_of(request, _SEARCH),
+        emails=words_of(request, _EMAILS) if named else None,
+        names=words_of(request, _NAMES) if named else None,
+        status=_status(request),
+        by_name=_is_by_name(request),
+    )
+
+
+def _status(request: Request) -> Status | None:
+    text = text_of(request, _STATUS)
+    if text is None:
+        return None
+    try:
+        return Status(text)
+    except ValueError:
+        listed = ", ".join(status.value for status in Status)
+        raise invalid(_STATUS.name, f"{_STATUS.name} is one of {listed}.") from None
+
+
+def _is_by_name(request: Request) -> bool:
+    text = text_of(request, _SORT)
+    if text not in (None, _BY_NAME):
+        raise invalid(_SORT.name, f"{_SORT.name} is {_BY_NAME}, or absent.")
+    return text is not None

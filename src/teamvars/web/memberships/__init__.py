@@ -1,1 +1,0 @@
-"""Memberships of organizations, and invitations."""

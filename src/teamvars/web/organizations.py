@@ -1,0 +1,196 @@
+"""Organizations as HCP Terraform's clients know them."""
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from teamvars.domain.access import Caller
+from teamvars.domain.names import NAME
+from teamvars.domain.organizations import OrganizationDraft
+from teamvars.services.organizations import Organizations, OrganizationView
+from teamvars.web.dialects import Dialect
+from teamvars.web.examples import NEW_NAME
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group
+from teamvars.web.http.formats import Email, Time, timestamp
+from teamvars.web.http.operations import Operations
+from teamvars.web.http.parameters import FLAG, Parameter, requested_flag, text_of
+from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Identifier, self_link
+from teamvars.web.http.resources import Resource
+from teamvars.web.http.response import Response
+from teamvars.web.http.routes import Route
+
+GIVEN_NAME = Annotated[
+    str, Meta(pattern=f"^{NAME.pattern}$", description="Letters, digits, '-' and '_'.")
+]
+_ALL, _ONE = "/api/v2/organizations", "/api/v2/organizations/{organization}"
+_SEARCHES = (
+    Parameter("q", "A part of the name."),
+    Parameter("q[name]", "A part of the name."),
+)
+_FORCE = Parameter("force", "Delete it although its workspaces still have variables.", FLAG)
+
+T = TypeVar("T")
+
+
+class OrganizationLinkage(msgspec.Struct):
+    """The organization that something belongs to; its id on the wire is its name."""
+
+    data: Identifier
+
+
+def owner(name_of: Callable[[T], str]) -> Attribute[T]:
+    """The relationship to the organization of that name."""
+
+    def of(one: T) -> OrganizationLinkage:
+        return OrganizationLinkage(Identifier(name_of(one), "organizations"))
+
+    return Attribute("organization", OrganizationLinkage, of)
+
+
+def _path(one: OrganizationView) -> str:
+    return f"/api/v2/organizations/{one.organization.name}"
+
+
+def _created_at(one: OrganizationView) -> str:
+    return timestamp(one.organization.created_at, one.organization.id)
+
+
+_PERMISSIONS = Group[OrganizationView](
+    "OrganizationPermissions",
+    "What the caller may do; clients ask before they offer it.",
+    Attribute("can-update", bool, lambda one: one.is_owner),
+    Attribute("can-destroy", bool, lambda one: one.is_owner),
+    Attribute("can-access-via-teams", bool, lambda _: True),
+    Attribute("can-create-team", bool, lambda one: one.is_owner),
+    Attribute("can-create-workspace", bool, lambda one: one.is_owner),
+    Attribute("can-manage-users", bool, lambda one: one.is_owner),
+    Attribute("can-update-api-token", bool, lambda one: one.is_owner),
+)
+ORGANIZATION = Resource[OrganizationView](
+    type="organizations",
+    name="Organization",
+    noun="an organization",
+    tag="Organizations",
+    id=lambda one: one.organization.name,
+    path=_path,
+    draft=OrganizationDraft,
+    attributes=(
+        Attribute("name", str, lambda one: one.organization.name, given=GIVEN_NAME, new=REQUIRED),
+        Attribute("external-id", str, lambda one: one.organization.id),
+        Attribute("email", Email | None, lambda one: one.organization.email, given=Email),
+        Attribute("created-at", Time, _created_at),
+        Attribute("default-execution-mode", str, lambda _: "remote"),
+        Attribute("permissions", _PERMISSIONS),
+    ),
+    members=(self_link(_path),),
+    texts={
+        "OrganizationResource": "An organization; its id is its name.",
+        "OrganizationListDocument": "One page of the organizations a caller is in.",
+        "ChangedOrganizationResource": (
+            "An organization to update; an `id`, when there is one, is its name so far."
+        ),
+    },
+)
+_EMAIL = {"email": "admin@example.com"}
+_NEW = ORGANIZATION.new_body(attributes={"name": NEW_NAME, **_EMAIL})
+_CHANGED = ORGANIZATION.changed_body(attributes=_EMAIL)
+
+_HAS = {
+    "operations": True,
+    "state-storage": True,
+    "teams": True,
+    "agents": False,
+    "audit-logging": True,
+    "cost-estimation": False,
+    "policy-enforcement": False,
+    "private-module-registry": False,
+    "run-tasks": False,
+    "self-serve-billing": False,
+    "sentinel": False,
+    "sso": False,
+    "vcs-integrations": False,
+}
+_ENTITLEMENTS = Group[OrganizationView](
+    "Entitlements",
+    "What an organization can be used for; without `operations` terraform runs on its own.",
+    *(Attribute[OrganizationView](name, bool, default=has) for name, has in _HAS.items()),
+)
+_ENTITLEMENT_SET = Group[OrganizationView](
+    "EntitlementSetDocument",
+    "The entitlements of one organization.",
+    Attribute(
+        "data",
+        Group(
+            "EntitlementSetResource",
+            "The entitlements of one organization.",
+            Attribute("id", str, lambda one: one.organization.id),
+            Attribute("type", str, lambda _: "entitlement-sets"),
+            Attribute("attributes", _ENTITLEMENTS.type, _ENTITLEMENTS.of),
+            self_link(lambda one: f"{_path(one)}/entitlement-set"),
+        ),
+    ),
+)
+
+
+def routes(organizations: Organizations, dialect: Dialect) -> list[Route]:
+    """One row an operation."""
+    do = Operations(ORGANIZATION)
+
+    def searches(request: Request) -> tuple[list[str]]:
+        return ([text_of(request, parameter) or "" for parameter in _SEARCHES],)
+
+    def forced(request: Request) -> tuple[str, bool]:
+        force = requested_flag(request, _FORCE) or dialect.deletes_with_variables
+        return request.parameters["organization"], force
+
+    async def delete(caller: Caller, name: str, force: bool) -> None:
+        await organizations.delete(caller, name, force=force)
+
+    async def entitlements(request: Request) -> Response:
+        """Say what an organization can be used for."""
+        found = await organizations.read(
+            request.require_caller(), request.parameters["organization"]
+        )
+        return Response.document(200, _ENTITLEMENT_SET.of(found))
+
+    return [
+        do.lists(
+            _ALL,
+            "List the organizations the caller is in, by name.",
+            organizations.list,
+            asks=searches,
+            reads=_SEARCHES,
+        ),
+        do.creates(
+            _ALL,
+            "Create an organization; its creator, a site admin, becomes an owner of it.",
+            organizations.create,
+            _NEW,
+        ),
+        do.reads(_ONE, "Read an organization.", organizations.read),
+        do.updates(
+            _ONE,
+            "Update an organization: its name or e-mail address.",
+            organizations.update,
+            _CHANGED,
+        ),
+        do.deletes(
+            _ONE,
+            "Delete an organization with everything in it.",
+            delete,
+            asks=forced,
+            reads=(_FORCE,),
+            refuses=(409,),
+        ),
+        Route(
+            "GET",
+            f"{_ONE}/entitlement-set",
+            entitlements,
+            {200: _ENTITLEMENT_SET.type},
+            tag=ORGANIZATION.tag,
+            name="readEntitlements",
+        ),
+    ]

@@ -1,1 +1,0 @@
-"""Files of variables that are read, of which nothing is stored."""

@@ -1,0 +1,176 @@
+"""Grants: teams' access to workspaces, `team-workspaces` on the wire."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta
+
+from teamvars.domain.access import Caller, Level
+from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, GrantDraft, NamedGrant
+from teamvars.domain.pages import Page, Paged
+from teamvars.services.grants import Grants
+from teamvars.web.examples import IDS
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group, one_of
+from teamvars.web.http.operations import Operations
+from teamvars.web.http.parameters import Parameter, invalid, text_of
+from teamvars.web.http.reader import Reader
+from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import self_link, to_one
+from teamvars.web.http.resources import Found, Relations, Resource
+from teamvars.web.http.routes import Route
+from teamvars.web.memberships import IncludedTeam, IncludedTeamAttributes
+
+_ALL, _ONE = "/api/v2/team-workspaces", "/api/v2/team-workspaces/{team_workspace_id}"
+_OF_TEAM = "/api/v2/teams/{team_id}/team-workspaces"
+_TEAM, _WORKSPACE = "team", "workspace"
+_OF = Parameter("filter[workspace][id]", "The workspace whose accesses are listed.", required=True)
+_WORDS = tuple(level.word for level in GRANT_LEVELS)
+_SHOWN_WORDS = Meta(extra_json_schema={"enum": list(_WORDS)})
+_VARIABLES = Meta(description="Counts where the access is 'custom', and nowhere else.")
+
+
+class IncludedWorkspaceAttributes(msgspec.Struct):
+    """What an access says of a workspace."""
+
+    name: str
+
+
+class IncludedWorkspace(msgspec.Struct, tag_field="type", tag="workspaces"):
+    """A workspace of an included access."""
+
+    id: str
+    attributes: IncludedWorkspaceAttributes
+
+
+def _path(one: Grant) -> str:
+    return f"/api/v2/team-workspaces/{one.id}"
+
+
+def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {
+        "team_id": read.related_id(relationships, _TEAM, "teams"),
+        "workspace_id": read.related_id(relationships, _WORKSPACE, "workspaces"),
+    }
+
+
+_RELATIONSHIPS = Group[Grant](
+    "TeamWorkspaceRelationships",
+    "Which team has access to which workspace.",
+    Attribute(
+        "team", to_one("OneTeam", "A relationship to a team.", "teams", lambda one: one.team_id)
+    ),
+    Attribute(
+        "workspace",
+        to_one(
+            "OneWorkspace",
+            "A relationship to a workspace.",
+            "workspaces",
+            lambda one: one.workspace_id,
+        ),
+    ),
+)
+TEAM_WORKSPACE = Resource[Grant](
+    type="team-workspaces",
+    name="TeamWorkspace",
+    noun="an access",
+    tag="Team workspaces",
+    id=lambda one: one.id,
+    path=_path,
+    draft=GrantDraft,
+    relations=Relations(_RELATIONSHIPS.type, _named),
+    include=(_TEAM, _WORKSPACE),
+    included=(IncludedTeam, IncludedWorkspace),
+    one_includes=False,
+    attributes=(
+        Attribute("access", AccessType, lambda one: one.access, given=AccessType, new=REQUIRED),
+        Attribute(
+            "variables",
+            Annotated[str, _SHOWN_WORDS],
+            lambda one: one.level.word,
+            given=one_of(_WORDS, _VARIABLES),
+            new=Level.NONE.word,
+        ),
+        Attribute("workspace-locking", bool, lambda one: one.level is Level.WRITE),
+        Attribute("runs", str, default="read"),
+        Attribute("state-versions", str, default="none"),
+        Attribute("sentinel-mocks", str, default="none"),
+        Attribute("run-tasks", bool, default=False),
+    ),
+    members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
+    texts={
+        "NewTeamWorkspaceAttributes": (
+            "What the team may do; attributes that are not here are ignored."
+        ),
+        "NewTeamWorkspaceDocument": "Gives a team access to a workspace.",
+        "TeamWorkspaceAttributes": (
+            "What a team may do. There are no runs and no state; who writes variables may lock."
+        ),
+        "TeamWorkspaceResource": "A team's access to a workspace.",
+        "TeamWorkspaceListDocument": "One page of the accesses to a workspace, or of a team.",
+    },
+)
+_NEW = TEAM_WORKSPACE.new_body(
+    attributes={"access": "custom", "variables": "read"},
+    relationships={
+        "team": {"data": {"type": "teams", "id": IDS["team_id"]}},
+        "workspace": {"data": {"type": "workspaces", "id": IDS["workspace_id"]}},
+    },
+)
+_CHANGED = TEAM_WORKSPACE.changed_body(attributes={"access": "write"})
+
+
+def routes(grants: Grants) -> list[Route]:
+    """One row an operation."""
+    do = Operations(TEAM_WORKSPACE)
+
+    async def listed(
+        caller: Caller, workspace_id: str, page: Page, includes: frozenset[str]
+    ) -> Found[Grant]:
+        return _found(await grants.list(caller, workspace_id, page), includes)
+
+    async def of_team(
+        caller: Caller, team_id: str, page: Page, includes: frozenset[str]
+    ) -> Found[Grant]:
+        return _found(await grants.list_of_team(caller, team_id, page), includes)
+
+    return [
+        do.lists(
+            _ALL,
+            "List the teams' accesses to a workspace.",
+            listed,
+            asks=_workspace,
+            reads=(_OF,),
+            refuses=(404,),
+        ),
+        do.lists(
+            _OF_TEAM,
+            "List a team's accesses to workspaces that the caller may read, by name.",
+            of_team,
+            name="listTeamWorkspacesOfTeam",
+        ),
+        do.creates(_ALL, "Give a team access to a workspace.", grants.create, _NEW, refuses=(404,)),
+        do.reads(_ONE, "Read a team's access to a workspace.", grants.read),
+        do.updates(_ONE, "Update a team's access to a workspace.", grants.update, _CHANGED),
+        do.deletes(_ONE, "Remove a team's access to a workspace.", grants.delete),
+    ]
+
+
+def _workspace(request: Request) -> tuple[str]:
+    workspace_id = text_of(request, _OF)
+    if workspace_id is None:
+        raise invalid(_OF.name, f"{_OF.name} says which workspace.")
+    return (workspace_id,)
+
+
+def _found(page: Paged[NamedGrant], includes: frozenset[str]) -> Found[Grant]:
+    included: dict[str, msgspec.Struct] = {}
+    for one in page.items:
+        if _TEAM in includes:
+            said = IncludedTeamAttributes(one.team, one.visibility)
+            included[one.grant.team_id] = IncludedTeam(one.grant.team_id, said)
+        if _WORKSPACE in includes:
+            called = IncludedWorkspaceAttributes(one.workspace)
+            included[one.grant.workspace_id] = IncludedWorkspace(one.grant.workspace_id, called)
+    grants = [one.grant for one in page.items]
+    return Found(grants, page.total, list(included.values()) if includes else UNSET)

@@ -1,1 +1,0 @@
-"""Grants: teams' access to workspaces, `team-workspaces` on the wire."""

@@ -1,0 +1,205 @@
+"""Teams as HCP Terraform's clients know them."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta
+from msgspec.structs import replace
+
+from teamvars.domain.access import Caller
+from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
+from teamvars.domain.pages import Page
+from teamvars.domain.teams import TeamDraft, TeamFilter, Visibility
+from teamvars.services.teams import TeamPage, Teams, TeamView
+from teamvars.web.examples import NEW_NAME
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group
+from teamvars.web.http.operations import Operations
+from teamvars.web.http.parameters import Parameter, text_of, words_of
+from teamvars.web.http.resource_objects import (
+    RelatedLink,
+    identifiers,
+    self_link,
+    to_many,
+)
+from teamvars.web.http.resources import Found, Resource
+from teamvars.web.http.routes import Route
+from teamvars.web.memberships import MEMBERSHIP, users_of
+from teamvars.web.organizations import owner
+from teamvars.web.users import USER
+
+_ALL, _ONE = "/api/v2/organizations/{organization}/teams", "/api/v2/teams/{team_id}"
+_USERS, _MEMBERSHIPS = "users", MEMBERSHIP.type
+_SEARCH = Parameter("q", "A part of the name.")
+_NAMES = Parameter("filter[names]", "Whole names, with commas.", is_list=True)
+_NAME = Meta(min_length=1, max_length=MAX_TEAM_NAME_CHARACTERS, description=f"{TEAM_NAME_RULE}.")
+_TOKEN = Meta(description="Whether members may make, see and revoke the team's token.")
+_SSO = Meta(description="Null or empty: there is no single sign-on.")
+_NOT_HERE = (
+    *("manage-policies", "manage-policy-overrides", "manage-workspaces", "manage-vcs-settings"),
+    *("manage-providers", "manage-modules", "manage-run-tasks", "manage-projects"),
+    *("read-workspaces", "read-projects", "manage-teams", "manage-organization-access"),
+    *("access-secret-teams", "manage-agent-pools"),
+)
+
+
+def _path(one: TeamView) -> str:
+    return f"/api/v2/teams/{one.team.id}"
+
+
+def _may_rename(one: TeamView) -> bool:
+    return one.may_manage and not one.team.is_owners
+
+
+_ACCESS = Group[TeamView](
+    "OrganizationAccess",
+    "What the team may do in its organization; what has a default is the same for all.",
+    Attribute(
+        "manage-membership",
+        bool,
+        lambda one: one.team.manage_membership or one.team.is_owners,
+        given=bool,
+    ),
+    *(Attribute[TeamView](name, bool, default=False) for name in _NOT_HERE),
+    given="What the team may do in its organization; whatever is not here is ignored.",
+)
+_PERMISSIONS = Group[TeamView](
+    "TeamPermissions",
+    "What the caller may do; clients ask before they offer it.",
+    Attribute("can-destroy", bool, _may_rename),
+    Attribute("can-update-membership", bool, lambda one: one.may_change_members),
+    Attribute("can-update-organization-access", bool, lambda one: one.may_manage),
+    Attribute("can-update-visibility", bool, lambda one: one.may_manage),
+    Attribute("can-update-name", bool, _may_rename),
+    Attribute("can-update-api-token", bool, lambda one: one.may_manage_token),
+)
+_RELATIONSHIPS = Group[TeamView](
+    "TeamRelationships",
+    "What a team belongs to, and who belongs to it.",
+    owner(lambda one: one.organization_name),
+    Attribute(
+        "users",
+        Group(
+            "UsersLinkage",
+            "The users in a team; a list that would hold too many leaves their ids out.",
+            Attribute(
+                "links", RelatedLink, lambda one: RelatedLink(f"{_path(one)}/relationships/users")
+            ),
+            identifiers(
+                _USERS, lambda one: one.user_ids or (), lambda one: one.user_ids is not None
+            ),
+        ),
+    ),
+    Attribute(
+        "organization-memberships",
+        to_many(
+            "MembersLinkage",
+            "The members of a team.",
+            _MEMBERSHIPS,
+            lambda one: one.member_ids or (),
+        ),
+        when=lambda one: one.member_ids is not None,
+    ),
+)
+TEAM = Resource[TeamView](
+    type="teams",
+    name="Team",
+    noun="a team",
+    tag="Teams",
+    id=lambda one: one.team.id,
+    path=_path,
+    draft=TeamDraft,
+    include=(_USERS, _MEMBERSHIPS),
+    included=(USER.shape.type, MEMBERSHIP.shape.type),
+    texts={"TeamListDocument": "One page of the teams a caller sees."},
+    attributes=(
+        Attribute(
+            "name", str, lambda one: one.team.name, given=Annotated[str, _NAME], new=REQUIRED
+        ),
+        Attribute("users-count", int, lambda one: one.members_count),
+        Attribute(
+            "visibility",
+            Visibility,
+            lambda one: one.team.visibility,
+            given=Visibility,
+            new=Visibility.SECRET,
+        ),
+        Attribute("organization-access", _ACCESS, given=_ACCESS),
+        Attribute("permissions", _PERMISSIONS),
+        Attribute(
+            "allow-member-token-management",
+            bool,
+            lambda one: one.team.members_manage_token,
+            given=Annotated[bool, _TOKEN],
+            new=False,
+            to="members_manage_token",
+        ),
+        Attribute("sso-team-id", str | None, given=Annotated[str | None, _SSO], default=None),
+    ),
+    members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
+)
+_ACCESS_EXAMPLE = {
+    "visibility": "organization",
+    "organization-access": {"manage-membership": False},
+}
+_NEW = TEAM.new_body(attributes={"name": NEW_NAME, **_ACCESS_EXAMPLE})
+_CHANGED = TEAM.changed_body(attributes={"visibility": "organization"})
+
+
+def routes(teams: Teams) -> list[Route]:
+    """One row an operation."""
+    do = Operations(TEAM)
+
+    async def listed(
+        caller: Caller, organization: str, wanted: TeamFilter, page: Page, includes: frozenset[str]
+    ) -> Found[TeamView]:
+        with_members = bool(includes)
+        found = await teams.list(caller, organization, wanted, page, members=with_members)
+        return _found(found, includes)
+
+    async def read(caller: Caller, team_id: str, includes: frozenset[str]) -> Found[TeamView]:
+        return _found(await teams.read(caller, team_id, members=bool(includes)), includes)
+
+    return [
+        do.lists(
+            _ALL,
+            "List the teams of an organization that the caller sees, by name.",
+            listed,
+            asks=lambda request: (
+                request.parameters["organization"],
+                TeamFilter(words_of(request, _NAMES), text_of(request, _SEARCH)),
+            ),
+            reads=(_NAMES, _SEARCH),
+        ),
+        do.creates(
+            _ALL,
+            "Create a team; it is secret unless the request says otherwise.",
+            teams.create,
+            _NEW,
+        ),
+        do.reads(_ONE, "Read a team.", read),
+        do.updates(
+            _ONE,
+            "Update a team: its name, visibility or right to manage membership.",
+            teams.update,
+            _CHANGED,
+        ),
+        do.deletes(
+            _ONE,
+            "Delete a team with its grants and tokens; its members stay in the organization.",
+            teams.delete,
+            refuses=(422,),
+        ),
+    ]
+
+
+def _found(page: TeamPage, includes: frozenset[str]) -> Found[TeamView]:
+    """The teams with what is to be included, and linkage of memberships only where those are."""
+    members, items = page.members.values(), page.teams
+    included: list[msgspec.Struct] = []
+    if _MEMBERSHIPS not in includes:
+        items = [replace(view, member_ids=None) for view in items]
+    if _USERS in includes:
+        included += users_of(members)
+    if _MEMBERSHIPS in includes:
+        included += [MEMBERSHIP.shape.of(view) for view in members]
+    return Found(items, page.total, included if includes else UNSET)

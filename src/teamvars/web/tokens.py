@@ -1,0 +1,207 @@
+"""Authentication tokens as HCP Terraform's clients know them."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from msgspec import Meta
+
+from teamvars.domain.access import Caller
+from teamvars.domain.pages import Page
+from teamvars.domain.tokens import EXPIRY_RULE, MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
+from teamvars.services.tokens import NewToken, OfOrganization, OfTeam, OfUser, Tokens, Whose
+from teamvars.web.http.attributes import Attribute, Group
+from teamvars.web.http.formats import Time, timestamp
+from teamvars.web.http.operations import Operations
+from teamvars.web.http.parameters import Parameter, invalid, text_of
+from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Identifier, to_one
+from teamvars.web.http.resources import Found, Resource
+from teamvars.web.http.routes import Route
+
+_OF_ORGANIZATION = "/api/v2/organizations/{organization}/authentication-token"
+_OF_TEAM = "/api/v2/teams/{team_id}/authentication-token"
+_OF_USER = "/api/v2/users/{user_id}/authentication-tokens"
+_ONE = "/api/v2/authentication-tokens/{token_id}"
+_KIND = Parameter(
+    "token",
+    "Empty: an organization has one token, and none of another kind.",
+    {"type": "string", "enum": [""]},
+)
+_DESCRIPTION = Meta(
+    max_length=MAX_DESCRIPTION_CHARACTERS,
+    description="Shown beside each change made with the token, to whoever reads those changes.",
+)
+_EXPIRY = Meta(
+    description=(
+        f"A time to come (RFC 3339), {EXPIRY_RULE}. Without it a token ends after 24 months. A "
+        "user's own ends no later than the token it is made with."
+    )
+)
+_CREATE = "Create a token, shown only once; a team's or organization's replaces the old one."
+
+Asks = Callable[[Request], tuple[Whose]]
+
+
+def _time(at: int | None, one: NewToken) -> str | None:
+    return None if at is None else timestamp(at, one.token.id)
+
+
+def _maker(one: NewToken) -> Identifier | None:
+    maker = one.token.created_by
+    return None if maker is None else Identifier(maker, "users")
+
+
+_RELATIONSHIPS = Group[NewToken](
+    "TokenRelationships",
+    "Who made a token, and whose it is when it is a team's.",
+    Attribute(
+        "created-by",
+        Group(
+            "MakerLinkage",
+            "The user who made a token; null if it was not made with a user's token.",
+            Attribute("data", Identifier | None, _maker),
+        ),
+    ),
+    Attribute(
+        "team",
+        to_one(
+            "TokenTeamLinkage",
+            "The team whose token it is.",
+            "teams",
+            lambda one: one.token.owner_id,
+        ),
+        when=lambda one: one.token.owner_kind == "team",
+    ),
+)
+TOKEN = Resource[NewToken](
+    type="authentication-tokens",
+    name="Token",
+    noun="a token",
+    tag="Tokens",
+    id=lambda one: one.token.id,
+    path=lambda one: f"/api/v2/authentication-tokens/{one.token.id}",
+    draft=TokenDraft,
+    aliases=("authentication-token", ""),
+    attributes=(
+        Attribute("created-at", Time, lambda one: _time(one.token.created_at, one)),
+        Attribute("last-used-at", Time | None, lambda one: _time(one.token.last_used_at, one)),
+        Attribute(
+            "expired-at",
+            Time | None,
+            lambda one: _time(one.token.expires_at, one),
+            given=Annotated[Time, _EXPIRY] | None,
+        ),
+        Attribute(
+            "description",
+            str | None,
+            lambda one: one.token.description or None,
+            given=Annotated[str, _DESCRIPTION] | None,
+        ),
+        Attribute("token", str, lambda one: one.secret, when=lambda one: bool(one.secret)),
+    ),
+    members=(Attribute("relationships", _RELATIONSHIPS),),
+    texts={
+        "NewTokenResource": (
+            "A token to create; clients use both words, and some leave the type empty."
+        ),
+        "TokenAttributes": "A token's attributes; `token` is there once, when it was made.",
+        "TokenResource": "A token, without the token itself unless it was just made.",
+        "TokenListDocument": "A page of a user's tokens.",
+    },
+)
+NEW = TOKEN.new_body(attributes={"description": "for a robot"})
+
+
+def routes(tokens: Tokens) -> list[Route]:
+    """One row an operation; organizations and teams have one token, users any number."""
+    do = Operations(TOKEN)
+
+    async def listed(caller: Caller, whose: Whose, page: Page) -> Found[NewToken]:
+        found = await tokens.list_of(caller, whose, page)
+        return Found([_known(one) for one in found.items], found.total)
+
+    async def read(caller: Caller, token_id: str) -> NewToken:
+        return _known(await tokens.show(caller, token_id))
+
+    return [
+        *_single(tokens, _OF_ORGANIZATION, _organization, "OrganizationToken", (_KIND,)),
+        *_single(tokens, _OF_TEAM, _team, "TeamToken", ()),
+        do.lists(
+            _OF_USER,
+            "List the caller's own tokens, oldest first; the tokens themselves are not shown.",
+            listed,
+            asks=_user,
+            name="listUserTokens",
+        ),
+        do.creates(
+            _OF_USER,
+            _CREATE,
+            tokens.make,
+            NEW,
+            asks=_user,
+            made=_id,
+            may_forbid=False,
+            name="createUserToken",
+        ),
+        do.reads(_ONE, "Read about a token; the token itself is not shown.", read),
+        do.deletes(_ONE, "Revoke a token.", tokens.end, may_forbid=False),
+    ]
+
+
+def _single(
+    tokens: Tokens, path: str, asks: Asks, noun: str, reads: tuple[Parameter, ...]
+) -> list[Route]:
+    do = Operations(TOKEN)
+
+    async def read(caller: Caller, whose: Whose) -> NewToken:
+        return _known(await tokens.show_newest(caller, whose))
+
+    return [
+        do.creates(
+            path, _CREATE, tokens.make, NEW, asks=asks, reads=reads, made=_id, name=f"create{noun}"
+        ),
+        do.reads(
+            path,
+            "Read about the token of a team or organization; the token itself is not shown.",
+            read,
+            asks=asks,
+            reads=reads,
+            may_forbid=True,
+            name=f"read{noun}",
+        ),
+        do.deletes(
+            path,
+            "Revoke the token of a team or organization.",
+            tokens.end_all,
+            asks=asks,
+            reads=reads,
+            name=f"delete{noun}",
+        ),
+    ]
+
+
+def _known(token: Token) -> NewToken:
+    """A token that was made before: the token itself is not known."""
+    return NewToken(token, "")
+
+
+def _id(made: NewToken) -> str:
+    return made.token.id
+
+
+def _organization(request: Request) -> tuple[Whose]:
+    """Refuses a kind of token: there is one, that clients ask for by saying nothing.
+
+    What is made for any other would hold more rights than were meant, in the place of the real one.
+    """
+    if text_of(request, _KIND) is not None:
+        raise invalid(_KIND.name, "An organization has one token, and none of another kind.")
+    return (OfOrganization(request.parameters["organization"]),)
+
+
+def _team(request: Request) -> tuple[Whose]:
+    return (OfTeam(request.parameters["team_id"]),)
+
+
+def _user(request: Request) -> tuple[Whose]:
+    return (OfUser(request.parameters["user_id"]),)

@@ -1,1 +1,0 @@
-"""Values to be tried, of which nothing is stored."""

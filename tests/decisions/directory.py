@@ -1,0 +1,69 @@
+"""What there is to find in an organization, and what decisions about it say."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from teamvars.decisions import Decision, Found
+from teamvars.decisions.needs import ToOrganization, ToTeam, WhoCalls
+from teamvars.domain.access import Caller, OrganizationAccess, TeamAccess
+from teamvars.domain.audit import SYSTEM_STREAM, Actor, Stream
+from teamvars.domain.errors import Refusal
+from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.organizations import Organization
+from teamvars.domain.teams import Team, Visibility, owners_of
+from teamvars.domain.users import User
+
+NOW = 7
+ACME = Organization("org-1", "acme", None, 1)
+CREW = Team("team-1", "org-1", "crew", Visibility.SECRET, False, False)
+OWNERS = owners_of("org-1", "team-0")
+ALICE = User("user-1", "alice", "alice@example.com", site_admin=False)
+MEMBER = Membership("ou-1", "org-1", "acme", ALICE, Status.ACTIVE, 1)
+INVITED = Membership("ou-2", "org-1", "acme", ALICE, Status.INVITED, 1, invited_as="a@example.com")
+USER = Actor("user", "user-1", "at-1")
+OPERATOR = Actor.operator("root")
+
+Answers = Mapping[Any, Any]
+"""Needs, each with what was found."""
+
+
+def to_acme(*, owner: bool = True, member: bool = True, teams: tuple[str, ...] = ()) -> Answers:
+    """What somebody may do with the organization, whether or not they have said its name."""
+    stream = Stream("org-1", "org-1", 1, b"", b"")
+    access = OrganizationAccess(ACME, owner, member, frozenset(teams), False, stream)
+    return {ToOrganization("acme"): access, ToOrganization("acme", is_said=False): access}
+
+
+def to_team(team: Team = CREW, *, owner: bool = True, inside: bool = True) -> Answers:
+    """What an owner, a member of the organization or a stranger may do with a team."""
+    stream = Stream(team.id, "org-1", 1, b"", b"")
+    access = TeamAccess(team, "acme", owner, inside, inside, False, owner, stream)
+    return {ToTeam(team.id): access}
+
+
+def found(*answers: Answers, actor: Actor = USER, locked: tuple[str, ...] = ()) -> Found:
+    """What that actor decides by, who has found all this and has these streams locked."""
+    known = Found(Caller(b"", "req-1", actor), NOW)
+    known.answers[WhoCalls()] = actor
+    for some in answers:
+        known.answers |= some
+    known.streams |= {id_: Stream(id_, "org-1", 1, b"", b"") for id_ in locked}
+    return known
+
+
+ALL = ("org-1", SYSTEM_STREAM, "team-0", "team-1", "ws-1")
+"""The streams there are."""
+
+
+def actions(decision: Decision[Any]) -> list[tuple[str, str]]:
+    """What is recorded: the stream and the action of each event, in order."""
+    return [(note.stream_id, note.event.action) for note in decision.notes]
+
+
+def refused(decide: Callable[..., object], *asked: Any, **more: Any) -> list[str]:
+    """The codes with which it is refused."""
+    with pytest.raises(Refusal) as refusal:
+        decide(*asked, **more)
+    return [fault.code.word for fault in refusal.value.faults]

@@ -1,0 +1,91 @@
+"""What becomes of requests about a team's access to a workspace."""
+
+from typing import Any
+
+import pytest
+
+from teamvars.decisions import Needs
+from teamvars.decisions.grants import create, delete, update
+from teamvars.decisions.needs import GrantWithId, ToTeam, ToWorkspaceAt
+from teamvars.decisions.rows import Delete, Insert
+from teamvars.domain.access import Level, WorkspaceAccess, WrappedKey
+from teamvars.domain.audit import Stream
+from teamvars.domain.errors import Refusal, not_found
+from teamvars.domain.grants import AccessType, Grant, GrantDraft
+from teamvars.domain.workspaces import Workspace
+from tests.decisions.directory import ALL, OWNERS, actions, found, refused, to_team
+
+GRANT = Grant("tws-1", "org-1", "team-1", "ws-1", AccessType.READ, Level.READ)
+DRAFT = GrantDraft(team_id="team-1", workspace_id="ws-1", access="read")
+
+
+def to_workspace(organization_id: str = "org-1", level: Level = Level.OWNER) -> dict[Any, Any]:
+    place = Workspace("ws-1", "network", organization_id, "acme")
+    stream = Stream("ws-1", organization_id, 1, b"", b"")
+    key = WrappedKey(organization_id, 1, "k", b"")
+    return {ToWorkspaceAt("ws-1"): WorkspaceAccess(place, level, stream, key)}
+
+
+NONE = {ToTeam("team-1"): not_found(), ToWorkspaceAt("ws-1"): not_found()}
+
+
+def test_access_is_given_under_the_locks_of_team_and_workspace() -> None:
+    known = found(to_team(), to_workspace())
+    with pytest.raises(Needs):
+        create(known, DRAFT, "tws-1")
+    decision = create(found(to_team(), to_workspace(), locked=ALL), DRAFT, "tws-1")
+    assert decision.writes == (Insert(GRANT),)
+    assert actions(decision) == [("team-1", "grant.put")]
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "pointer"),
+    [
+        ([NONE], "not_found", "/data/relationships/team/data/id"),
+        ([to_team(owner=False)], "forbidden", None),
+        ([NONE, to_team()], "not_found", "/data/relationships/workspace/data/id"),
+        ([to_team(), to_workspace("org-2")], "not_found", "/data/relationships/workspace/data/id"),
+    ],
+)
+def test_what_is_not_there_is_pointed_at(
+    answers: list[Any], code: str, pointer: str | None
+) -> None:
+    with pytest.raises(Refusal) as refusal:
+        create(found(*answers), DRAFT, "tws-1")
+    (fault,) = refusal.value.faults
+    assert (fault.code.word, fault.pointer) == (code, pointer)
+
+
+def test_owners_take_no_grants_and_every_fault_is_told_at_once() -> None:
+    draft = GrantDraft(team_id="team-0", workspace_id="ws-1", access="all")
+    known = found(to_team(OWNERS), to_workspace(), locked=ALL)
+    assert refused(create, known, draft, "tws-1") == ["invalid_value", "owners_is_permanent"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "recorded"),
+    [
+        (GrantDraft(access="read"), []),
+        (GrantDraft(access="write"), [("team-1", "grant.put")]),
+        (GrantDraft(access="plan"), [("team-1", "grant.put")]),
+    ],
+)
+def test_a_grant_changes_where_the_draft_says_something_new(
+    draft: GrantDraft, recorded: list[tuple[str, str]]
+) -> None:
+    known = found(to_team(), to_workspace(), {GrantWithId("tws-1"): GRANT})
+    assert actions(update(known, "tws-1", draft)) == recorded
+
+
+def test_access_is_taken_away_by_one_entry() -> None:
+    known = found(to_team(), to_workspace(), {GrantWithId("tws-1"): GRANT})
+    decision = delete(known, "tws-1")
+    assert decision.writes == (Delete(Grant, ("tws-1",)),)
+    (note,) = decision.notes
+    assert note.event.details == {"workspaces": ["ws-1"]}
+    assert note.event.only_takes_away
+
+
+def test_who_may_not_read_the_workspace_sees_no_grant_on_it() -> None:
+    known = found(to_team(), to_workspace(level=Level.NONE), {GrantWithId("tws-1"): GRANT})
+    assert refused(delete, known, "tws-1") == ["not_found"]

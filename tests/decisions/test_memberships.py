@@ -1,0 +1,258 @@
+"""What becomes of requests about memberships and invitations."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions import Needs
+from teamvars.decisions.invitations import (
+    Asked,
+    Fresh,
+    Invite,
+    Terms,
+    accept,
+    accept_by_link,
+    expire,
+    invite,
+    invite_by_operator,
+    resend,
+)
+from teamvars.decisions.memberships import read, remove, revoke, revoke_by_operator
+from teamvars.decisions.needs import (
+    LinkOpens,
+    LinksOfDay,
+    MembershipOf,
+    MembershipWithId,
+    MembersOf,
+    OrganizationCalled,
+    TeamCalled,
+    TeamIdsOf,
+    TeamsOf,
+    TeamsWithIds,
+    UserAt,
+    UserCalled,
+    UserWithId,
+)
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.team_members import Put
+from teamvars.decisions.tokens import Fresh as FreshToken
+from teamvars.domain.audit import SYSTEM_STREAM, Actor
+from teamvars.domain.invitations import (
+    LIFETIME,
+    MAX_A_DAY_OF_ADDRESS,
+    Delivery,
+    Invitation,
+    Invited,
+)
+from teamvars.domain.memberships import InvitationDraft, Membership
+from teamvars.domain.users import User
+from tests.decisions.directory import (
+    ACME,
+    ALICE,
+    ALL,
+    CREW,
+    INVITED,
+    MEMBER,
+    NOW,
+    OPERATOR,
+    OWNERS,
+    actions,
+    found,
+    refused,
+    to_acme,
+)
+
+EMAIL = "new@example.com"
+FRESH = Fresh("ou-9", "user-9", "spare", "unseen")
+MAIL = Terms(Delivery.SHOWN, 50)
+DRAFT = InvitationDraft(EMAIL, ["team-1"])
+NOBODY = {
+    UserAt(EMAIL): None,
+    UserCalled(EMAIL): None,
+    TeamsWithIds(("team-1",)): (CREW,),
+    LinksOfDay("org-1", EMAIL): (0, 0),
+}
+KNOWN = {UserAt(EMAIL): ALICE, MembershipOf("org-1", "user-1"): MEMBER}
+LIVE = replace(INVITED, invitation=Invitation(NOW + 1, Delivery.SENT))
+
+
+def there(membership: Membership = MEMBER, *inside: str) -> dict[Any, Any]:
+    """A membership that is in these teams, and the teams of its organization."""
+    teams = {team.id: team for team in (OWNERS, CREW)}
+    return {
+        MembershipWithId(membership.id): membership,
+        TeamIdsOf(membership.id): inside,
+        TeamsWithIds(inside): [teams[id_] for id_ in inside],
+        TeamsOf("org-1"): (OWNERS, CREW),
+    }
+
+
+def test_whoever_goes_leaves_all_teams_which_are_locked_first() -> None:
+    other = replace(MEMBER, id="ou-5")
+    answers = there(MEMBER, "team-0", "team-1") | {MembersOf("team-0"): (MEMBER, other)}
+    with pytest.raises(Needs):
+        remove(found(to_acme(), answers), "ou-1")
+    decision = remove(found(to_acme(), answers, locked=ALL), "ou-1")
+    assert decision.writes == (
+        Put("team-0", "remove", ("ou-1",)),
+        Put("team-1", "remove", ("ou-1",)),
+        Delete(Membership, ("ou-1",)),
+    )
+    assert all(note.event.only_takes_away for note in decision.notes)
+
+
+@pytest.mark.parametrize(
+    ("owners", "codes"),
+    [
+        ((MEMBER,), ["last_owner"]),
+        ((MEMBER, replace(INVITED, id="ou-5")), ["last_owner"]),
+        ((MEMBER, replace(MEMBER, id="ou-5", user=replace(ALICE, disabled=True))), ["last_owner"]),
+    ],
+)
+def test_the_last_active_owner_stays(owners: Any, codes: list[str]) -> None:
+    answers = there(MEMBER, "team-0") | {MembersOf("team-0"): owners}
+    assert refused(remove, found(to_acme(), answers, locked=ALL), "ou-1") == codes
+
+
+def test_only_invitations_are_taken_back_by_owner_and_operator_alike() -> None:
+    known = found(to_acme(), there(), locked=ALL)
+    assert refused(revoke, known, "ou-1") == ["already_member"]
+    operator = found(there(LIVE), actor=OPERATOR, locked=ALL)
+    owner = found(to_acme(), there(LIVE), locked=ALL)
+    recorded = [("org-1", "invitation.revoke"), ("org-1", "membership.delete")]
+    assert actions(revoke_by_operator(operator, "ou-2")) == recorded
+    assert actions(revoke(owner, "ou-2")) == recorded
+    assert refused(revoke, found(to_acme(owner=False), there(LIVE)), "ou-2") == ["forbidden"]
+
+
+def test_of_a_membership_secret_teams_are_shown_to_those_in_them_alone() -> None:
+    answers = there(replace(MEMBER, user=replace(ALICE, id="user-7")), "team-0", "team-1")
+    for access, shown in (
+        (to_acme(), ["team-0", "team-1"]),
+        (to_acme(owner=False), ["team-0"]),
+        (to_acme(owner=False, teams=("team-1",)), ["team-0", "team-1"]),
+    ):
+        (membership,) = read(found(access, answers), "ou-1").memberships
+        assert membership.team_ids == shown
+    stranger = found(to_acme(owner=False, member=False), answers)
+    assert refused(read, stranger, "ou-1") == ["not_found"]
+
+
+@pytest.mark.parametrize("decide", [read, remove, revoke])
+def test_who_owns_what_has_taken_the_name_of_an_organization_has_no_rights_to_its_memberships(
+    decide: Callable[..., object],
+) -> None:
+    somebody = replace(ALICE, id="user-7")
+    renamed = there(replace(INVITED, organization_id="org-2", user=somebody))
+    assert refused(decide, found(to_acme(), renamed, locked=ALL), "ou-2") == ["not_found"]
+
+
+def test_whoever_is_not_known_is_made_and_invited_into_teams() -> None:
+    decision = invite(found(to_acme(), NOBODY, locked=ALL), "acme", DRAFT, FRESH, MAIL)
+    user = User("user-9", EMAIL, EMAIL, site_admin=False, placeholder=True)
+    assert decision.writes[0] == Insert(user)
+    assert actions(decision) == [
+        (SYSTEM_STREAM, "user.create"),
+        ("org-1", "membership.create"),
+        ("team-1", "member.add"),
+        ("org-1", "invitation.create"),
+    ]
+    (membership,) = decision.answer.memberships
+    assert membership.team_ids == ["team-1"]
+    assert membership.invitation == Invitation(NOW + LIFETIME, Delivery.SHOWN)
+    assert "unseen" not in repr(decision)
+
+
+def test_a_name_that_is_taken_is_another() -> None:
+    answers = NOBODY | {UserCalled(EMAIL): ALICE}
+    decision = invite(found(to_acme(), answers, locked=ALL), "acme", DRAFT, FRESH, MAIL)
+    assert decision.answer.memberships[0].user.username == "spare"
+
+
+@pytest.mark.parametrize(
+    ("answers", "draft", "codes"),
+    [
+        (
+            {UserAt(EMAIL): ALICE, MembershipOf("org-1", "user-1"): MEMBER},
+            DRAFT,
+            ["already_member"],
+        ),
+        ({LinksOfDay("org-1", EMAIL): (50, 0)}, DRAFT, ["too_many_items"]),
+        ({LinksOfDay("org-1", EMAIL): (0, MAX_A_DAY_OF_ADDRESS)}, DRAFT, ["too_many_items"]),
+        ({TeamsWithIds(("team-1",)): ()}, DRAFT, ["not_found"]),
+        (
+            {TeamsWithIds(("team-1",)): (replace(CREW, organization_id="org-2"),)},
+            InvitationDraft("nobody", ["team-1"]),
+            ["invalid_value", "not_found"],
+        ),
+    ],
+)
+def test_every_fault_of_an_invitation_is_told_and_nothing_is_locked(
+    answers: dict[Any, Any], draft: InvitationDraft, codes: list[str]
+) -> None:
+    known = found(to_acme(), NOBODY, answers)
+    assert refused(invite, known, "acme", draft, FRESH, MAIL) == codes
+
+
+def test_the_bounds_of_a_day_do_not_hold_for_an_operator() -> None:
+    answers = {OrganizationCalled("acme"): ACME, TeamCalled("acme", "crew"): CREW}
+    full = {LinksOfDay("org-1", EMAIL): (50, 50)}
+    known = found(NOBODY, answers, full, actor=OPERATOR, locked=ALL)
+    asked = Asked(EMAIL, "acme", ("crew", "crew"))
+    decision = invite_by_operator(known, asked, FRESH, Terms(Delivery.SHOWN))
+    assert decision.answer.memberships[0].team_ids == ["team-1"]
+
+
+def test_a_new_link_is_sent_again_only_if_there_was_one() -> None:
+    answers = {LinksOfDay("org-1", "a@example.com"): (0, 0)}
+    for membership, verb in ((INVITED, "create"), (LIVE, "resend")):
+        known = found(to_acme(), there(membership), answers, locked=ALL)
+        decision = resend(known, "ou-2", "secret", MAIL)
+        assert actions(decision) == [("org-1", f"invitation.{verb}")]
+        assert isinstance(decision.writes[0], Invite)
+    known = found(to_acme(), there(MEMBER), locked=ALL)
+    assert refused(resend, known, "ou-1", "secret", MAIL) == ["already_member"]
+    unaddressed = replace(INVITED, invited_as=None, user=replace(ALICE, email=None))
+    known = found(to_acme(), there(unaddressed), locked=ALL)
+    assert refused(resend, known, "ou-2", "secret", MAIL) == ["invalid_value"]
+
+
+def test_an_invitation_is_accepted_once_by_whom_it_is_for_while_it_is_good() -> None:
+    stranger = to_acme(owner=False, member=False)
+    decision = accept(found(stranger, there(LIVE, "team-1")), "ou-2")
+    assert actions(decision) == [("org-1", "membership.update"), ("org-1", "invitation.accept")]
+    assert decision.answer.memberships[0].team_ids == ["team-1"]
+    assert accept(found(to_acme(owner=False), there()), "ou-1").writes == ()
+    late = replace(LIVE, invitation=Invitation(NOW, Delivery.SENT))
+    assert refused(accept, found(stranger, there(late)), "ou-2") == ["not_found"]
+    other = found(to_acme(), there(LIVE), actor=Actor("user", "user-7", "at-7"))
+    assert refused(accept, other, "ou-2") == ["forbidden"]
+
+
+def opened(user: User) -> dict[Any, Any]:
+    """What the link opens, for that user."""
+    place = "ou-2", "org-1", "acme", None, "a@example.com"
+    return {LinkOpens(b"hash"): Invited(*place, user, NOW + 1), UserWithId(user.id): user}
+
+
+def test_a_link_gives_its_first_token_to_whoever_was_never_known() -> None:
+    fresh = FreshToken("at-9", "token", b"h")
+    new = replace(ALICE, email="a@example.com", placeholder=True)
+    decision = accept_by_link(found(opened(new), there(LIVE)), b"hash", fresh)
+    assert decision.answer.secret == "token"
+    assert Update(new, replace(new, placeholder=False)) in decision.writes
+    assert decision.streams == {"org-1", SYSTEM_STREAM}
+    assert refused(accept_by_link, found(opened(ALICE)), b"hash", fresh) == ["forbidden"]
+    gone = found({LinkOpens(b"hash"): None})
+    assert refused(accept_by_link, gone, b"hash", fresh) == ["invalid_value"]
+
+
+def test_what_has_expired_ends_and_what_an_older_release_accepted_is_forgotten() -> None:
+    late = replace(LIVE, invitation=Invitation(NOW, Delivery.SENT))
+    decision = expire(found(there(late), locked=ALL), "ou-2")
+    assert actions(decision)[0] == ("org-1", "invitation.expire")
+    assert expire(found(there(LIVE)), "ou-2").writes == ()
+    accepted = expire(found(there(MEMBER), locked=ALL), "ou-1")
+    assert (accepted.writes, accepted.notes) == ((Delete(Invitation, ("ou-1",)),), ())

@@ -1,0 +1,84 @@
+"""What becomes of requests about organizations."""
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions.needs import TeamsOf, UserWithId, WorkspacesOf
+from teamvars.decisions.organizations import Fresh, create, delete, update
+from teamvars.decisions.rows import Delete
+from teamvars.domain.access import WrappedKey
+from teamvars.domain.audit import SYSTEM_STREAM, Actor
+from teamvars.domain.organizations import Organization, OrganizationDraft
+from teamvars.domain.workspaces import Workspace
+from tests.decisions.directory import ALICE, CREW, OWNERS, actions, found, refused, to_acme
+
+FRESH = Fresh(WrappedKey("org-1", 1, "k", b""), "team-0", "ou-1")
+DRAFT = OrganizationDraft(name="acme")
+NETWORK = Workspace("ws-1", "network", "org-1", "acme")
+
+
+def test_a_site_admin_makes_an_organization_and_owns_it() -> None:
+    admin = replace(ALICE, site_admin=True)
+    decision = create(found({UserWithId("user-1"): admin}), DRAFT, FRESH)
+    assert decision.opens == {"org-1": "org-1", "team-0": "org-1"}
+    assert actions(decision) == [
+        (SYSTEM_STREAM, "organization.create"),
+        ("org-1", "team.create"),
+        ("org-1", "membership.create"),
+        ("team-0", "member.add"),
+    ]
+    assert decision.streams == {SYSTEM_STREAM}
+    assert decision.taken is not None
+    assert decision.taken().detail == "There is an organization with this name."
+
+
+@pytest.mark.parametrize("actor", [Actor("user", "user-1"), Actor("organization", "org-2")])
+def test_nobody_else_makes_one(actor: Actor) -> None:
+    known = found({UserWithId("user-1"): ALICE}, actor=actor)
+    assert refused(create, known, DRAFT, FRESH) == ["forbidden"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "recorded"),
+    [
+        (OrganizationDraft(name="acme"), None),
+        (OrganizationDraft(email="a@example.com"), {"name": "acme", "changed": ["email"]}),
+        (OrganizationDraft(name="new"), {"name": "new", "changed": ["name"], "from": "acme"}),
+    ],
+)
+def test_what_changed_is_told_in_its_own_stream(
+    draft: OrganizationDraft, recorded: dict[str, object] | None
+) -> None:
+    decision = update(found(to_acme()), "acme", draft)
+    told = [dict(note.event.details) for note in decision.notes]
+    assert decision.streams == ({"org-1"} if recorded else set())
+    assert told == ([] if recorded is None else [{"email": draft.email, **recorded}])
+
+
+def test_all_streams_end_in_the_organizations_and_that_in_the_systems() -> None:
+    contents = {TeamsOf("org-1"): (OWNERS, CREW), WorkspacesOf("org-1"): ((NETWORK, 0),)}
+    decision = delete(found(to_acme(), contents), "acme", force=False)
+    assert decision.writes == (Delete(Organization, ("org-1",)),)
+    assert [note.closes for note in decision.notes] == [["team-0", "team-1", "ws-1"], ["org-1"]]
+    assert actions(decision) == [
+        ("org-1", "organization.empty"),
+        (SYSTEM_STREAM, "organization.delete"),
+    ]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_variables_go_along_only_by_force(force: bool) -> None:
+    contents = {TeamsOf("org-1"): (), WorkspacesOf("org-1"): ((NETWORK, 3), (NETWORK, 2))}
+    known = found(to_acme(), contents)
+    if not force:
+        assert refused(delete, known, "acme", force=False) == ["organization_not_empty"]
+        return
+    notes = delete(known, "acme", force=True).notes
+    assert [note.event.details["variables"] for note in notes] == [5, 5]
+
+
+@pytest.mark.parametrize(("member", "code"), [(True, "forbidden"), (False, "not_found")])
+def test_who_is_no_owner_changes_nothing(member: bool, code: str) -> None:
+    known = found(to_acme(owner=False, member=member))
+    assert refused(update, known, "acme", OrganizationDraft(name="")) == [code]
+    assert refused(delete, known, "acme", force=True) == [code]

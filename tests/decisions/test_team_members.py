@@ -1,0 +1,175 @@
+"""What becomes of requests about members of teams, for everything that there may be to find."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions import Found, Need, Needs
+from teamvars.decisions.team_members import (
+    ActiveOwners,
+    Direction,
+    LinkedBy,
+    MembersChange,
+    Put,
+    ToTeam,
+    UserIds,
+    change,
+)
+from teamvars.domain.access import Caller, TeamAccess
+from teamvars.domain.audit import Actor, Stream
+from teamvars.domain.errors import Refusal
+from teamvars.domain.memberships import Status
+from teamvars.domain.team_members import LinkageType, Linked, MembersDraft
+from teamvars.domain.teams import Team, Visibility
+
+TEAM = Team("team-1", "org-1", "crew", Visibility.SECRET, False, False)
+ACCESS = ToTeam("team-1")
+USERS, MEMBERSHIPS = LinkageType.USERS, LinkageType.ORGANIZATION_MEMBERSHIPS
+OUT = Linked("user-1", "ou-1", Status.ACTIVE, False)
+IN = Linked("user-2", "ou-2", Status.ACTIVE, True)
+INVITED = Linked("user-3", "ou-3", Status.INVITED, False)
+
+
+def granted(**rights: Any) -> TeamAccess:
+    none = dict.fromkeys(
+        ("is_owner", "in_organization", "in_team", "manages_membership", "manages_token"), False
+    )
+    team = rights.pop("team", TEAM)
+    return TeamAccess(team, "acme", **{**none, **rights}, stream=Stream("team-1", "o", 1, b"", b""))
+
+
+OWNER = granted(is_owner=True)
+OF_OWNERS = granted(is_owner=True, team=replace(TEAM, is_owners=True))
+MANAGES = {"in_organization": True, "manages_membership": True}
+
+
+def asking(
+    *ids: str | None,
+    direction: Direction = "add",
+    linkage: LinkageType = USERS,
+    usernames: bool = False,
+) -> MembersChange:
+    return MembersChange(ACCESS, linkage, direction, MembersDraft(ids), usernames)
+
+
+def found(asked: MembersChange, *linked: Linked, access: TeamAccess = OWNER) -> Found:
+    """What a user decides by who has that access, and whose ids name these."""
+    known = Found(Caller(b"", "req-1", Actor("user", "user-9", "at-1")), 7)
+    ids = tuple(asked.draft.wanted())
+    known.answers |= {ACCESS: access, LinkedBy(ACCESS, asked.linkage, ids): linked}
+    return known
+
+
+@pytest.mark.parametrize(("direction", "concerned"), [("add", ("ou-1",)), ("remove", ("ou-2",))])
+def test_those_who_are_in_or_out_already_count_and_the_others_are_written(
+    direction: Direction, concerned: tuple[str, ...]
+) -> None:
+    asked = asking("user-1", "user-2", direction=direction)
+    decision = change(found(asked, OUT, IN), asked)
+    assert decision.writes == (Put("team-1", direction, concerned),)
+    (note,) = decision.notes
+    assert (note.stream_id, note.event.action) == ("team-1", f"member.{direction}")
+    assert note.event.details == {"organization-memberships": list(concerned)}
+
+
+def test_what_changes_nothing_writes_and_records_nothing() -> None:
+    asked = asking("user-2")
+    decision = change(found(asked, IN), asked)
+    assert (decision.writes, decision.notes) == ((), ())
+
+
+PLAIN = granted(in_organization=True, in_team=True)
+
+
+@pytest.mark.parametrize(
+    ("access", "code"),
+    [
+        (granted(), "not_found"),
+        (granted(in_organization=True, manages_membership=True), "not_found"),
+        (PLAIN, "forbidden"),
+        (granted(in_team=True, **MANAGES, team=replace(TEAM, is_owners=True)), "forbidden"),
+    ],
+)
+def test_who_may_not_is_refused_before_anybody_is_looked_up(access: TeamAccess, code: str) -> None:
+    known = found(asking())
+    known.answers = {ACCESS: access}
+    with pytest.raises(Refusal) as refusal:
+        change(known, asking("user-1"))
+    assert [fault.code.word for fault in refusal.value.faults] == [code]
+    assert not access.may_change
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        OWNER,
+        OF_OWNERS,
+        granted(in_team=True, **MANAGES),
+        granted(**MANAGES, team=replace(TEAM, visibility=Visibility.ORGANIZATION)),
+    ],
+)
+def test_who_may_is_not(access: TeamAccess) -> None:
+    asked = asking("user-1")
+    assert change(found(asked, OUT, access=access), asked).writes
+    assert access.may_change
+
+
+@pytest.mark.parametrize(
+    ("asked", "linked", "faults"),
+    [
+        (asking("user-1", "ghost"), [OUT], [("not_found", "/data/1/id")]),
+        (asking("user-3"), [INVITED], [("invitation_not_accepted", "/data/0/id")]),
+        (asking("user-3", "ghost"), [INVITED], [("not_found", 1), ("invitation_not_accepted", 0)]),
+    ],
+)
+def test_all_faults_are_told_at_once(
+    asked: MembersChange, linked: list[Linked], faults: list[tuple[str, Any]]
+) -> None:
+    with pytest.raises(Refusal) as refusal:
+        change(found(asked, *linked), asked)
+    expected = [(code, at if isinstance(at, str) else f"/data/{at}/id") for code, at in faults]
+    assert [(fault.code.word, fault.pointer) for fault in refusal.value.faults] == expected
+
+
+def test_whoever_is_invited_is_added_by_membership() -> None:
+    invited = replace(INVITED, id="ou-3")
+    asked = asking("ou-3", linkage=MEMBERSHIPS)
+    assert change(found(asked, invited), asked).writes == (Put("team-1", "add", ("ou-3",)),)
+
+
+@pytest.mark.parametrize(
+    ("owners", "codes"), [(["ou-2"], ["last_owner"]), (["ou-2", "ou-9"], []), ([], [])]
+)
+def test_the_last_active_owner_stays(owners: list[str], codes: list[str]) -> None:
+    asked = asking("user-2", direction="remove")
+    known = found(asked, IN, access=OF_OWNERS)
+    with pytest.raises(Needs) as needs:
+        change(known, asked)
+    assert needs.value.need == ActiveOwners(ACCESS)
+    known.answers[ActiveOwners(ACCESS)] = owners
+    told: list[str] = []
+    try:
+        change(known, asked)
+    except Refusal as refusal:
+        told = [fault.code.word for fault in refusal.faults]
+    assert told == codes
+
+
+def test_a_username_stands_for_an_id_where_it_may_and_is_nobodys_id() -> None:
+    asked = asking("user-1", "ann", usernames=True)
+    known = found(asked, OUT)
+    with pytest.raises(Needs) as needs:
+        change(known, asked)
+    assert needs.value.need == UserIds(ACCESS, frozenset({"ann"}))
+    known.answers |= answers_for(asked)
+    assert change(known, asked).writes == (Put("team-1", "add", ("ou-1", "ou-4")),)
+
+
+def answers_for(asked: MembersChange) -> dict[Need[Any], Any]:
+    """Ann is user-4."""
+    ann = Linked("user-4", "ou-4", Status.ACTIVE, False)
+    return {
+        UserIds(ACCESS, frozenset({"ann"})): {"ann": "user-4"},
+        LinkedBy(ACCESS, asked.linkage, ("user-1", "user-4")): [OUT, ann],
+    }

@@ -1,0 +1,91 @@
+"""What becomes of requests about teams."""
+
+import pytest
+
+from teamvars.decisions import Needs
+from teamvars.decisions.needs import UserIdsIn
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.teams import create, delete, update
+from teamvars.domain.teams import Team, TeamDraft, Visibility
+from tests.decisions.directory import (
+    CREW,
+    OWNERS,
+    Answers,
+    actions,
+    found,
+    refused,
+    to_acme,
+    to_team,
+)
+
+USERS = {UserIdsIn("team-1"): ("user-1",), UserIdsIn("team-0"): ()}
+RENAMED = TeamDraft(name="new")
+
+
+def test_a_new_team_is_secret_and_begins_in_the_stream_of_its_organization() -> None:
+    decision = create(found(to_acme()), "acme", TeamDraft(name="crew"), "team-1")
+    assert decision.writes == (Insert(CREW),)
+    assert decision.opens == {"team-1": "org-1"}
+    assert actions(decision) == [("org-1", "team.create")]
+    assert decision.streams == {"org-1"}
+
+
+@pytest.mark.parametrize(
+    ("access", "draft", "code"),
+    [
+        (to_acme(owner=False), RENAMED, "forbidden"),
+        (to_acme(owner=False, member=False), RENAMED, "not_found"),
+        (to_acme(), TeamDraft(name=""), "invalid_value"),
+        (to_acme(owner=False), TeamDraft(name=""), "forbidden"),
+    ],
+)
+def test_who_is_no_owner_is_told_of_no_fault(access: Answers, draft: TeamDraft, code: str) -> None:
+    assert refused(create, found(access), "acme", draft, "team-1") == [code]
+
+
+@pytest.mark.parametrize(
+    ("draft", "recorded"),
+    [
+        (TeamDraft(name="crew"), []),
+        (TeamDraft(visibility="organization"), [("team-1", "team.update")]),
+        (RENAMED, [("team-1", "team.update"), ("org-1", "team.rename")]),
+    ],
+)
+def test_a_new_name_is_recorded_above_and_nothing_where_nothing_changes(
+    draft: TeamDraft, recorded: list[tuple[str, str]]
+) -> None:
+    decision = update(found(to_team(), USERS), "team-1", draft)
+    assert actions(decision) == recorded
+    assert len(decision.writes) == (1 if recorded else 0)
+    assert decision.answer.user_ids == ("user-1",)
+
+
+def test_only_what_a_draft_names_becomes_another() -> None:
+    draft = TeamDraft(visibility="organization", manage_membership=True)
+    after = Team("team-1", "org-1", "crew", Visibility.ORGANIZATION, True, False)
+    assert update(found(to_team(), USERS), "team-1", draft).writes == (Update(CREW, after),)
+
+
+def test_the_owners_team_keeps_its_name_and_stays() -> None:
+    known = found(to_team(OWNERS), USERS)
+    assert refused(update, known, "team-0", RENAMED) == ["owners_is_permanent"]
+    assert refused(delete, known, "team-0") == ["owners_is_permanent"]
+
+
+def test_a_team_ends_with_its_stream() -> None:
+    decision = delete(found(to_team()), "team-1")
+    assert decision.writes == (Delete(Team, ("team-1",)),)
+    assert actions(decision) == [("org-1", "team.delete")]
+    assert decision.streams == {"org-1", "team-1"}
+
+
+@pytest.mark.parametrize(("inside", "code"), [(True, "forbidden"), (False, "not_found")])
+def test_who_does_not_own_a_team_changes_nothing(inside: bool, code: str) -> None:
+    known = found(to_team(owner=False, inside=inside))
+    assert refused(update, known, "team-1", RENAMED) == [code]
+    assert refused(delete, known, "team-1") == [code]
+
+
+def test_nothing_is_decided_before_the_access_is_known() -> None:
+    with pytest.raises(Needs):
+        delete(found(), "team-1")

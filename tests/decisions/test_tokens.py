@@ -1,0 +1,205 @@
+"""What becomes of requests about tokens, and of what an operator does to users."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions import Needs
+from teamvars.decisions.needs import (
+    LiveTokensOf,
+    OrganizationWithId,
+    OwnedAlone,
+    OwnerStreams,
+    TokensIssued,
+    TokensOf,
+    TokenWithId,
+    Unclaimed,
+    UserCalled,
+    UserMeant,
+    UserWithId,
+)
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.tokens import Fresh, create, end, end_all, make, revoke
+from teamvars.decisions.users import Disabling, disable, enable, remove_unclaimed, rename
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.tokens import (
+    LIFETIME,
+    MAX_LIVE_TOKENS,
+    HashedToken,
+    IssuedToken,
+    OfOrganization,
+    OfTeam,
+    OfUser,
+    OwnerName,
+    Token,
+    TokenDraft,
+    TokenOwner,
+    Whose,
+)
+from tests.decisions.directory import (
+    ACME,
+    ALICE,
+    NOW,
+    OPERATOR,
+    actions,
+    found,
+    refused,
+    to_acme,
+    to_team,
+)
+
+FRESH = Fresh("at-9", "secret", b"hash")
+OWN = TokenOwner("user", "user-1", SYSTEM_STREAM)
+OF_TEAM = TokenOwner("team", "team-1", "team-1")
+CURRENT = Token("at-1", "user", "user-1", 1, NOW + 5, None)
+OLD = Token("at-2", "team", "team-1", 1, None, None)
+MINE = {
+    TokenWithId("at-1"): CURRENT,
+    LiveTokensOf(OWN): 1,
+    UserWithId("user-1"): ALICE,
+}
+
+
+def test_a_users_token_ends_no_later_than_the_one_it_is_made_with() -> None:
+    decision = make(found(MINE), OfUser("user-1"), TokenDraft(), FRESH)
+    assert decision.answer.token.expires_at == NOW + 5
+    assert actions(decision) == [(SYSTEM_STREAM, "token.create")]
+    assert decision.writes == (Insert(HashedToken(decision.answer.token, b"hash")),)
+    assert "secret" not in repr(decision)
+
+
+def test_a_teams_new_token_takes_the_place_of_all_there_were() -> None:
+    known = found(to_team(), {TokensOf(OF_TEAM): (OLD,)})
+    decision = make(known, OfTeam("team-1"), TokenDraft(), FRESH)
+    assert actions(decision) == [("team-1", "token.revoke"), ("team-1", "token.create")]
+    assert decision.answer.token.expires_at == NOW + LIFETIME
+
+
+def test_there_are_only_so_many_live_tokens() -> None:
+    full = MINE | {LiveTokensOf(OWN): MAX_LIVE_TOKENS}
+    assert refused(make, found(full), OfUser("user-1"), TokenDraft(), FRESH) == ["too_many_items"]
+    draft = TokenDraft(expired_at="no time")
+    codes = ["invalid_value", "too_many_items"]
+    assert refused(make, found(full), OfUser("user-1"), draft, FRESH) == codes
+
+
+@pytest.mark.parametrize(
+    ("whose", "answers", "code"),
+    [
+        (OfUser("user-2"), {}, "not_found"),
+        (OfTeam("team-1"), to_team(owner=False), "forbidden"),
+        (OfTeam("team-1"), to_team(owner=False, inside=False), "not_found"),
+        (OfOrganization("acme"), to_acme(owner=False), "forbidden"),
+    ],
+)
+def test_who_manages_no_tokens_makes_and_ends_none(whose: Whose, answers: Any, code: str) -> None:
+    assert refused(make, found(answers), whose, TokenDraft(), FRESH) == [code]
+    assert refused(end_all, found(answers), whose) == [code]
+
+
+OTHERS = [
+    (replace(OLD, id="at-3", owner_kind="user", owner_id="user-2"), {}),
+    (OLD, to_team(owner=False)),
+    (
+        replace(OLD, owner_kind="organization", owner_id="org-1"),
+        {OrganizationWithId("org-1"): ACME, **to_acme(owner=False)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("token", "answers"), OTHERS)
+def test_tokens_of_others_are_not_there(token: Token, answers: Any) -> None:
+    known = found({TokenWithId("at-3"): token}, answers)
+    assert refused(end, known, "at-3") == ["not_found"]
+
+
+def test_the_token_in_use_can_be_ended() -> None:
+    decision = end(found(MINE), "at-1")
+    assert decision.writes == (Delete(HashedToken, ("at-1",)),)
+    assert decision.notes[0].event.only_takes_away
+
+
+@pytest.mark.parametrize(
+    ("user", "lifetime", "codes"),
+    [
+        (None, None, ["not_found"]),
+        (replace(ALICE, disabled=True), None, ["invalid_value"]),
+        (ALICE, 0, ["invalid_value"]),
+    ],
+)
+def test_an_operator_makes_no_token_that_nobody_could_use(
+    user: Any, lifetime: int | None, codes: list[str]
+) -> None:
+    known = found({UserCalled("alice"): user}, MINE, actor=OPERATOR)
+    assert refused(create, known, OwnerName(user="alice"), lifetime, FRESH) == codes
+
+
+def test_a_placeholder_with_a_token_is_known() -> None:
+    new = replace(ALICE, placeholder=True)
+    known = found(MINE, {UserCalled("alice"): new, UserWithId("user-1"): new}, actor=OPERATOR)
+    decision = create(known, OwnerName(user="alice"), None, FRESH)
+    assert decision.writes[1:] == (Update(new, replace(new, placeholder=False)),)
+
+
+def test_all_that_an_operator_means_is_revoked_in_the_streams_of_its_owners() -> None:
+    meant = TokensIssued("organization", "acme")
+    issued = [IssuedToken(OLD, "acme/crew"), IssuedToken(CURRENT, "alice")]
+    decision = revoke(found({meant: issued}, actor=OPERATOR), meant)
+    assert decision.streams == {"team-1", SYSTEM_STREAM}
+    assert decision.answer == issued
+
+
+MEANT = {
+    UserMeant("alice"): ALICE,
+    OwnerStreams("user-1"): frozenset({"org-1", "team-0"}),
+    OwnedAlone("user-1"): (),
+    TokensIssued("maker", "user-1"): [IssuedToken(OLD, "acme/crew")],
+}
+LOCKED = (SYSTEM_STREAM, "org-1", "team-0", "team-1")
+
+
+def test_nobody_becomes_an_owner_while_one_is_disabled() -> None:
+    with pytest.raises(Needs):
+        disable(found(MEANT, actor=OPERATOR), "alice", Disabling())
+    decision = disable(found(MEANT, actor=OPERATOR, locked=LOCKED), "alice", Disabling())
+    assert decision.writes == (Update(ALICE, replace(ALICE, disabled=True)),)
+    assert decision.answer.user.disabled
+    assert not decision.answer.revoked
+
+
+def test_the_last_owner_is_disabled_by_force_alone_which_is_recorded() -> None:
+    alone = MEANT | {OwnedAlone("user-1"): ("acme", "other")}
+    known = found(alone, actor=OPERATOR, locked=LOCKED)
+    assert refused(disable, known, "alice", Disabling()) == ["last_owner", "last_owner"]
+    (note,) = disable(known, "alice", Disabling(force=True)).notes
+    assert note.event.details == {"username": "alice", "without-owner": ["acme", "other"]}
+
+
+def test_who_is_disabled_already_may_still_lose_the_tokens_they_made() -> None:
+    answers = MEANT | {UserMeant("alice"): replace(ALICE, disabled=True)}
+    known = found(answers, actor=OPERATOR, locked=LOCKED)
+    decision = disable(known, "alice", Disabling(with_made_tokens=True))
+    assert actions(decision) == [("team-1", "token.revoke")]
+
+
+@pytest.mark.parametrize("disabled", [False, True])
+def test_only_who_is_disabled_is_enabled(disabled: bool) -> None:
+    known = found({UserMeant("alice"): replace(ALICE, disabled=disabled)}, actor=OPERATOR)
+    decision = enable(known, "alice")
+    assert not decision.answer.disabled
+    assert actions(decision) == ([(SYSTEM_STREAM, "user.enable")] if disabled else [])
+
+
+@pytest.mark.parametrize(("name", "changes"), [("alice", False), ("Alice", True), ("al", True)])
+def test_a_user_is_renamed_where_the_name_is_another(name: str, changes: bool) -> None:
+    decision = rename(found(MEANT, actor=OPERATOR), "alice", name)
+    assert bool(decision.writes) is changes
+    assert refused(rename, found(MEANT), "alice", "no name") == ["invalid_value"]
+
+
+def test_nobody_is_looked_for_to_be_removed_before_the_system_is_locked() -> None:
+    with pytest.raises(Needs):
+        remove_unclaimed(found({Unclaimed(1): ("user-1",)}), 1)
+    known = found({Unclaimed(1): ("user-1", "user-2")}, locked=(SYSTEM_STREAM,))
+    assert actions(remove_unclaimed(known, 1)) == [(SYSTEM_STREAM, "user.delete")] * 2

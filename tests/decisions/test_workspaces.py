@@ -1,0 +1,112 @@
+"""What becomes of requests about workspaces."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions.needs import DetailsOf, MembershipOf, TeamsWithIds, ToWorkspaceAt
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.workspaces import create, delete, lock, unlock, update
+from teamvars.domain.access import Level, WorkspaceAccess, WrappedKey
+from teamvars.domain.audit import Stream
+from teamvars.domain.errors import Refusal
+from teamvars.domain.workspaces import (
+    Workspace,
+    WorkspaceDetails,
+    WorkspaceDraft,
+    WorkspaceRecord,
+    WorkspaceSettings,
+)
+from tests.decisions.directory import CREW, INVITED, MEMBER, actions, found, refused, to_acme
+
+NETWORK = Workspace("ws-1", "network", "org-1", "acme")
+RECORD = WorkspaceRecord(NETWORK)
+
+
+def seen(level: Level = Level.OWNER, locked_by: str | None = None) -> dict[Any, Any]:
+    """The workspace for a caller with that level, and who has locked it."""
+    stream = Stream("ws-1", "org-1", 1, b"", b"")
+    access = WorkspaceAccess(NETWORK, level, stream, WrappedKey("org-1", 1, "k", b""))
+    details = WorkspaceDetails(WorkspaceSettings(), locked_by, 1, (), 0)
+    return {ToWorkspaceAt("ws-1"): access, DetailsOf("ws-1"): details}
+
+
+def test_a_workspace_begins_in_the_stream_of_its_organization() -> None:
+    decision = create(found(to_acme()), "acme", WorkspaceDraft(name="network"), "ws-1")
+    assert decision.writes == (Insert(RECORD),)
+    assert decision.opens == {"ws-1": "org-1"}
+    assert actions(decision) == [("org-1", "workspace.create")]
+
+
+@pytest.mark.parametrize(
+    ("draft", "recorded"),
+    [
+        (WorkspaceDraft(name="network"), []),
+        (WorkspaceDraft(execution_mode="local"), [("ws-1", "workspace.update")]),
+        (
+            WorkspaceDraft(name="net"),
+            [("ws-1", "workspace.update"), ("org-1", "workspace.rename")],
+        ),
+    ],
+)
+def test_settings_are_the_workspaces_affair_and_its_name_the_organizations_too(
+    draft: WorkspaceDraft, recorded: list[tuple[str, str]]
+) -> None:
+    assert actions(update(found(seen()), "ws-1", draft)) == recorded
+
+
+@pytest.mark.parametrize(("level", "code"), [(Level.NONE, "not_found"), (Level.READ, "forbidden")])
+def test_who_may_not_write_locks_nothing(level: Level, code: str) -> None:
+    known = found(seen(level))
+    assert refused(lock, known, "ws-1") == [code]
+    assert refused(unlock, known, "ws-1", force=False) == [code]
+
+
+def test_writers_lock_but_owners_alone_change_delete_and_force() -> None:
+    known = found(seen(Level.WRITE))
+    (change,) = lock(known, "ws-1").writes
+    assert change == Update(RECORD, replace(RECORD, locked_by="user-1"))
+    assert refused(update, known, "ws-1", WorkspaceDraft()) == ["forbidden"]
+    assert refused(delete, known, "ws-1", only_unlocked=False) == ["forbidden"]
+    assert refused(unlock, known, "ws-1", force=True) == ["forbidden"]
+
+
+def test_a_lock_is_taken_once_and_is_given_back_by_whoever_has_it() -> None:
+    own = found(seen(Level.WRITE, "user-1"))
+    assert lock(own, "ws-1").writes == ()
+    assert actions(unlock(own, "ws-1", force=False)) == [("ws-1", "workspace.unlock")]
+    assert refused(unlock, found(seen()), "ws-1", force=False) == ["workspace_not_locked"]
+
+
+SHOWN = [
+    ("org-1", {}, "User (the organization's token)"),
+    ("user-2", {MembershipOf("org-1", "user-2"): MEMBER}, "User alice"),
+    ("user-2", {MembershipOf("org-1", "user-2"): INVITED}, "User a@example.com"),
+    ("user-2", {MembershipOf("org-1", "user-2"): None}, "User user-2"),
+    ("team-1", {TeamsWithIds(("team-1",)): (CREW,)}, "Team team-1"),
+    ("team-1", {TeamsWithIds(("team-1",)): ()}, "Team team-1"),
+]
+
+
+@pytest.mark.parametrize(("holder", "answers", "name"), SHOWN)
+def test_whose_lock_it_is_is_told_by_no_other_name_than_the_caller_sees(
+    holder: str, answers: dict[Any, Any], name: str
+) -> None:
+    with pytest.raises(Refusal) as refusal:
+        lock(found(seen(Level.WRITE, holder), answers), "ws-1")
+    (fault,) = refusal.value.faults
+    assert fault.detail == f"Workspace network is locked by {name}."
+
+
+def test_owners_are_told_the_names_of_secret_teams() -> None:
+    known = found(seen(Level.OWNER, "team-1"), {TeamsWithIds(("team-1",)): (CREW,)})
+    with pytest.raises(Refusal) as refusal:
+        delete(known, "ws-1", only_unlocked=True)
+    assert refusal.value.faults[0].detail == "Workspace network is locked by Team crew."
+
+
+def test_a_workspace_ends_with_its_stream_even_while_locked_unless_that_was_asked() -> None:
+    decision = delete(found(seen(locked_by="team-1")), "ws-1", only_unlocked=False)
+    assert decision.writes == (Delete(WorkspaceRecord, ("ws-1",)),)
+    assert decision.streams == {"org-1", "ws-1"}

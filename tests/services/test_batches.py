@@ -1,0 +1,380 @@
+"""Changes that share a transaction on PostgreSQL: each has its own outcome, whatever others do."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+import pytest
+
+from teamvars.changes.batches import LOCK_WAITERS, RETRY_SECONDS
+from teamvars.domain.preconditions import ANY_VERSION
+from teamvars.domain.variables import VariableDraft, VariableInWorkspace, WorkspaceFilter
+from teamvars.storage import postgres as engine
+from teamvars.storage.coalescing import BATCH_LIMIT
+from teamvars.storage.database import Transaction
+from tests.services.calls import Calls, caller, draft
+from tests.storage.proxy import way_to
+from tests.storage.stores import fresh_postgres, words
+from tests.support.deployment import Deployment, open_deployment
+from tests.support.patience import HANGS
+from tests.support.postgres import Postgres
+from tests.support.tenant import Tenant, build_tenant
+
+WORKSPACES = [f"s{number}" for number in range(8)]
+LETTERS = "abcdefgh"
+
+Making = asyncio.Task[VariableInWorkspace]
+
+
+class Crowd:
+    """An owner who does much at the same time in workspaces of one store."""
+
+    def __init__(self, calls: Calls, ids: Mapping[str, str]) -> None:
+        self.calls = calls
+        self.variables = calls.services.variables
+        self.ids = ids
+
+    def make(self, key: str, workspace: str = "s0", who: str = "owner") -> Making:
+        """A variable is being made."""
+        place = caller(self.calls.tenant, who), self.ids[workspace]
+        made = self.variables.create(*place, draft(key), WorkspaceFilter())
+        return asyncio.create_task(made)
+
+    def make_each(self, workspaces: Iterable[str] = WORKSPACES, key: str = "x") -> list[Making]:
+        """One is being made in each workspace."""
+        return [self.make(key, workspace) for workspace in workspaces]
+
+    def make_all(self, keys: Iterable[str]) -> list[Making]:
+        """All are being made in the first workspace."""
+        return [self.make(key) for key in keys]
+
+    def update(self, id_: str, who: str = "owner", workspace: str = "s0", **said: Any) -> Making:
+        """A variable is being changed."""
+        place = caller(self.calls.tenant, who), self.ids[workspace], id_
+        patch = VariableDraft(**said)
+        return asyncio.create_task(self.variables.update(*place, patch, ANY_VERSION))
+
+    def delete(self, id_: str) -> "asyncio.Task[None]":
+        """One of the first workspace is being deleted."""
+        place = caller(self.calls.tenant, "owner"), self.ids["s0"], id_
+        return asyncio.create_task(self.variables.delete(*place, ANY_VERSION))
+
+    async def keys(self) -> dict[str, str]:
+        """By workspace, the keys in the order in which its trail has their creation."""
+        return {
+            name: "".join(key for _, key in await self._created(id_))
+            for name, id_ in self.ids.items()
+        }
+
+    async def transactions(self, *keys: str) -> list[str]:
+        """The transactions that have written variables with these keys, each once."""
+
+        async def body(tx: Transaction) -> list[str]:
+            rows = await tx.fetch(
+                "SELECT key, CAST(xmin AS TEXT) FROM variables WHERE workspace_id IN {each $1}",
+                self._all_ids(),
+            )
+            return sorted({xmin for key, xmin in rows if key in keys})
+
+        return await self.calls.services.database.read(body)
+
+    async def holds(self) -> bool:
+        """Whether the trail of each does."""
+        return await self.calls.node.audit_holds()
+
+    async def _created(self, id_: str) -> list[tuple[int, str]]:
+        async def body(tx: Transaction) -> list[tuple[int, str]]:
+            rows = await tx.fetch(
+                "SELECT sequence, key FROM audit_entries "
+                "JOIN variables ON variables.id = audit_entries.subject_id "
+                "WHERE stream_id = $1 AND action = 'variable.create' ORDER BY sequence",
+                id_,
+            )
+            return [(sequence, key) for sequence, key in rows if key != "known"]
+
+        return await self.calls.services.database.read(body)
+
+    def _all_ids(self) -> str:
+        return "[" + ", ".join(f'"{id_}"' for id_ in self.ids.values()) + "]"
+
+
+async def ids_of(tenant: Tenant, names: Sequence[str]) -> dict[str, str]:
+    """The ids of workspaces of the tenant."""
+
+    async def body(tx: Transaction) -> dict[str, str]:
+        rows = await tx.fetch(
+            "SELECT workspaces.name, workspaces.id FROM workspaces JOIN organizations "
+            "ON organizations.id = organization_id WHERE organizations.name = $1",
+            tenant.organization,
+        )
+        return {name: id_ for name, id_ in rows if name in names}
+
+    return await tenant.deployment.services.database.read(body)
+
+
+async def crowd_in(deployment: Deployment) -> Crowd:
+    """A crowd in workspaces of its own, where it is known to write."""
+    calls = Calls(await build_tenant(deployment))
+    await calls.apply(workspaces=(*calls.tenant.workspaces, *WORKSPACES))
+    crowd = Crowd(calls, await ids_of(calls.tenant, WORKSPACES))
+    await asyncio.gather(*crowd.make_each(key="known"))
+    return crowd
+
+
+@asynccontextmanager
+async def elsewhere(crowd: Crowd, url: str) -> AsyncIterator[Crowd]:
+    """The same on another node."""
+    async with open_deployment(url, keys=crowd.calls.node.keys) as node:
+        other = Crowd(Calls(crowd.calls.tenant, node), crowd.ids)
+        await asyncio.gather(*other.make_each(key="known_here"))
+        yield other
+
+
+@pytest.fixture(scope="module")
+async def url(postgres: Postgres) -> AsyncIterator[str]:
+    with fresh_postgres(postgres) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+async def node(url: str) -> AsyncIterator[Deployment]:
+    async with open_deployment(url) as deployment:
+        yield deployment
+
+
+@pytest.fixture
+async def crowd(node: Deployment) -> Crowd:
+    return await crowd_in(node)
+
+
+@pytest.fixture
+async def admin(url: str) -> AsyncIterator[Any]:
+    """A connection of its own to the database, for what happens beside the store."""
+    connection = await asyncpg.connect(url)
+    yield connection
+    await connection.close()
+
+
+@asynccontextmanager
+async def locked(admin: Any, crowd: Crowd, *workspaces: str) -> AsyncIterator[None]:
+    """While this lasts another has the streams of these workspaces locked."""
+    async with admin.transaction():
+        ids = [crowd.ids[workspace] for workspace in workspaces]
+        await admin.fetch("SELECT 1 FROM streams WHERE id = ANY ($1) FOR UPDATE", ids)
+        yield
+
+
+_WAIT = "datname = current_database() AND wait_event_type = 'Lock'"
+WAITING = f"SELECT count(*) FROM pg_stat_activity WHERE {_WAIT}"  # noqa: S608
+END_THEM = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_WAIT}"  # noqa: S608
+
+
+async def until_waiting(admin: Any, number: int = 1) -> None:
+    """Until so many connections to this database wait for somebody's lock."""
+    async with asyncio.timeout(HANGS):
+        while await admin.fetchval(WAITING) < number:  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(0.005)
+
+
+async def test_those_that_wait_at_the_same_time_share_a_transaction(crowd: Crowd) -> None:
+    await asyncio.gather(*crowd.make_each())
+    assert len(await crowd.transactions("x")) == 1
+    assert await crowd.keys() == dict.fromkeys(WORKSPACES, "x")
+
+
+async def test_no_batch_is_larger_than_it_may_be(crowd: Crowd) -> None:
+    keys = [f"k{number}" for number in range(BATCH_LIMIT // len(WORKSPACES))]
+    await asyncio.gather(*(each for key in keys for each in crowd.make_each(key=key)))
+    assert len(await crowd.transactions(*keys)) == 1
+    keys = [f"more_{key}" for key in keys]
+    many = [each for key in keys for each in crowd.make_each(key=key)]
+    await asyncio.gather(*many, crowd.make("more"))
+    assert len(await crowd.transactions(*keys, "more")) == 2
+
+
+async def test_those_about_one_workspace_come_one_after_the_other_and_share_too(
+    crowd: Crowd,
+) -> None:
+    keys = [*LETTERS, *LETTERS.upper()]
+    await asyncio.gather(*crowd.make_all(keys), *crowd.make_each(["s1"]))
+    assert len(await crowd.transactions(*keys, "x")) == 1
+    assert (await crowd.keys())["s0"] == "".join(keys)
+    assert await crowd.holds()
+
+
+async def test_those_about_one_variable_come_one_after_the_other(crowd: Crowd) -> None:
+    made = (await crowd.make("x")).variable
+    values = [str(number) for number in range(20)]
+    answers = await asyncio.gather(*(crowd.update(made.id, value=value) for value in values))
+    assert [answer.variable.value for answer in answers] == values
+    assert len({answer.variable.version_id for answer in answers}) == len(values)
+    assert (await crowd.calls.services.variables.read(
+        caller(crowd.calls.tenant, "owner"), crowd.ids["s0"], made.id
+    )).variable.value == values[-1]  # fmt: skip
+    assert await crowd.holds()
+
+
+async def test_what_is_done_to_one_workspace_in_many_ways_is_done_in_order(crowd: Crowd) -> None:
+    one, two = [made.variable for made in await asyncio.gather(*crowd.make_all("ab"))]
+    outcomes = await asyncio.gather(
+        crowd.update(one.id, value="1"),
+        crowd.update(two.id, key="c"),
+        crowd.make("b"),
+        crowd.delete(one.id),
+        crowd.update(one.id, value="2"),
+        crowd.make("a"),
+        crowd.make("c"),
+        return_exceptions=True,
+    )
+    assert words(*outcomes) == [*["done"] * 4, "not_found", "done", "key_taken"]
+    assert sorted((await crowd.keys())["s0"]) == ["a", "b", "c"]
+    assert await crowd.holds()
+
+
+async def test_a_batch_is_planned_once_however_many_share_it(crowd: Crowd, url: str) -> None:
+    async with elsewhere(crowd, url) as there:
+        for number in range(2, len(WORKSPACES) + 1):
+            await asyncio.gather(*there.make_each(WORKSPACES[:number], key=f"x{number}"))
+        database: Any = there.calls.services.database
+        plans = [
+            (generic, custom)
+            for connection in database._connections._idle
+            for generic, custom in await connection.fetch(
+                "SELECT generic_plans, custom_plans FROM pg_prepared_statements "
+                "WHERE statement LIKE '%SKIP LOCKED%' OR statement LIKE '%calls_0%'"
+            )
+        ]
+    assert sum(generic for generic, _ in plans) >= 2 * (len(WORKSPACES) - 1)
+    assert not any(custom for _, custom in plans)
+
+
+async def test_a_taken_key_is_refused_to_one_and_the_others_are_made_once(crowd: Crowd) -> None:
+    taken, *others = await asyncio.gather(
+        crowd.make("known"), *crowd.make_each(WORKSPACES[1:]), return_exceptions=True
+    )
+    assert words(taken) == ["key_taken"]
+    assert words(*others) == ["done"] * 7
+    assert await crowd.keys() == {"s0": "", **dict.fromkeys(WORKSPACES[1:], "x")}
+
+
+async def test_of_those_about_one_workspace_who_is_refused_is_so_alone(crowd: Crowd) -> None:
+    await crowd.make("d")
+    *before, taken = crowd.make_all(LETTERS[:4])
+    after = crowd.make_all(LETTERS[4:])
+    await asyncio.gather(*before, *after, *crowd.make_each(WORKSPACES[1:]))
+    assert words(*await asyncio.gather(taken, return_exceptions=True)) == ["key_taken"]
+    assert (await crowd.keys())["s0"] == "dabcefgh"
+    assert await crowd.holds()
+
+
+async def test_a_row_that_another_has_locked_keeps_nobody_else_waiting(
+    crowd: Crowd, admin: Any
+) -> None:
+    async with locked(admin, crowd, "s0"):
+        waiting, *others = crowd.make_each()
+        await asyncio.gather(*others)
+        (later,) = crowd.make_each(["s1"])  # its key is taken, and it does not wait
+        assert words(*await asyncio.gather(later, return_exceptions=True)) == ["key_taken"]
+        assert not waiting.done()
+    await waiting
+    assert (await crowd.keys())["s0"] == "x"
+
+
+async def test_those_who_wait_for_one_locked_row_go_on_together_and_in_order(
+    crowd: Crowd, admin: Any
+) -> None:
+    async with locked(admin, crowd, "s0"):
+        begun = crowd.make_all(LETTERS[:3])
+        await asyncio.gather(*crowd.make_each(WORKSPACES[1:]))
+        later = crowd.make_all(LETTERS[3:])
+        await until_waiting(admin)
+        assert not any(task.done() for task in [*begun, *later])
+    await asyncio.gather(*begun, *later)
+    assert len(await crowd.transactions(*LETTERS[:3])) == 1
+    assert len(await crowd.transactions(*LETTERS[3:])) == 1
+    assert (await crowd.keys())["s0"] == LETTERS
+
+
+async def test_of_many_locked_workspaces_a_few_have_connections_and_all_go_on_in_the_end(
+    crowd: Crowd, admin: Any
+) -> None:
+    async with locked(admin, crowd, *WORKSPACES[1:]):
+        waiting = crowd.make_each(WORKSPACES[1:])
+        await asyncio.gather(*crowd.make_each(["s0"]))
+        await asyncio.sleep(3 * RETRY_SECONDS)
+        await until_waiting(admin, LOCK_WAITERS)
+        assert await admin.fetchval(WAITING) == LOCK_WAITERS
+        await crowd.make("another")
+        assert not any(task.done() for task in waiting)
+    await asyncio.gather(*waiting)
+    assert await crowd.keys() == {**dict.fromkeys(WORKSPACES, "x"), "s0": "xanother"}
+
+
+async def test_who_may_not_write_is_answered_while_another_has_the_row_locked(
+    crowd: Crowd, admin: Any
+) -> None:
+    made = (await crowd.make("x")).variable
+    async with locked(admin, crowd, "s0"):
+        refused = [crowd.update(made.id, who) for who in ("reader", "outsider", "plain")] * 5
+        outcomes = await asyncio.gather(*refused, *crowd.make_each(["s1"]), return_exceptions=True)
+        assert words(*outcomes) == ["not_found"] * 15 + ["done"]
+        assert await admin.fetchval(WAITING) == 0
+
+
+async def test_whose_row_stays_locked_is_refused_with_all_who_wait_for_it_and_nobody_else(
+    crowd: Crowd, url: str, admin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(engine._SERVER_SETTINGS, "lock_timeout", "1s")
+    async with elsewhere(crowd, url) as crowd:
+        async with locked(admin, crowd, "s0"):
+            begun = crowd.make_all(LETTERS[:6])
+            await until_waiting(admin)
+            outcomes = asyncio.gather(*begun, *crowd.make_all(LETTERS[6:]), return_exceptions=True)
+            await asyncio.gather(*crowd.make_each(WORKSPACES[1:]))
+            refused = await asyncio.wait_for(outcomes, HANGS)
+            assert words(*refused) == ["storage_unavailable"] * 8
+        await crowd.make("after")
+        assert (await crowd.keys())["s0"].endswith("after")
+
+
+async def test_a_client_that_goes_away_takes_nobody_along(crowd: Crowd) -> None:
+    gone, *others = crowd.make_each()
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.gather(*others)
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    assert await crowd.keys() == dict.fromkeys(WORKSPACES, "x")
+
+
+async def test_a_connection_lost_before_the_commit_is_no_loss_to_anyone(
+    crowd: Crowd, admin: Any
+) -> None:
+    async with locked(admin, crowd, "s0"):
+        waiting = crowd.make_all(LETTERS)
+        await until_waiting(admin)
+        await admin.fetch(END_THEM)
+    await asyncio.gather(*waiting)
+    assert (await crowd.keys())["s0"] == LETTERS
+    assert await crowd.holds()
+
+
+async def test_a_commit_whose_answer_is_lost_has_an_unknown_outcome_for_all_in_it(
+    crowd: Crowd, url: str
+) -> None:
+    async with way_to(url) as way, elsewhere(crowd, way.url) as there:
+        way.cut = "before"
+        outcomes = await asyncio.gather(*there.make_each(), return_exceptions=True)
+        assert words(*outcomes) == ["outcome_unknown"] * 8
+    assert {key[-1] for key in (await crowd.keys()).values()} == {"x"}
+
+
+async def test_closing_waits_for_the_changes_under_way(crowd: Crowd, url: str) -> None:
+    async with elsewhere(crowd, url) as there:
+        under_way = there.make_each()
+        await asyncio.sleep(0)
+        await there.calls.services.changes.close()
+        assert all(task.done() for task in under_way)
+    assert {key[-1] for key in (await crowd.keys()).values()} == {"x"}

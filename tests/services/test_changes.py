@@ -1,0 +1,86 @@
+"""How one change locks streams and adds to them."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import pytest
+
+from teamvars.changes.runner import Runner
+from teamvars.changes.waves import Change
+from teamvars.decisions import Decision, Found
+from teamvars.domain.audit import SYSTEM_STREAM
+from teamvars.domain.errors import Fault, Refusal
+from teamvars.storage import streams
+from tests.services.calls import Calls
+from tests.support.deployment import operator
+
+T = TypeVar("T")
+
+
+async def made(calls: Calls, decide: Callable[[Found], Decision[T]]) -> T:
+    """What an operator gets whose request is decided so."""
+
+    async def parse(_: str, texts: Sequence[str]) -> Sequence[Fault | None]:
+        return [None] * len(texts)
+
+    runner = Runner(calls.services.database, calls.tools, parse)
+    return await runner.make(Change(operator(), None, decide))
+
+
+async def test_it_is_decided_again_until_all_that_is_asked_for_is_locked(calls: Calls) -> None:
+    first, second = calls.tenant.teams["crew"], calls.tenant.teams["secret"]
+    asked = iter([[first], [first, second], [second], ["never asked for"]])
+
+    def decide(found: Found) -> Decision[set[str]]:
+        found.require_locked(next(asked))
+        return Decision(set(found.streams))
+
+    assert await made(calls, decide) == {first, second}
+    assert next(asked) == ["never asked for"]
+
+
+async def test_what_is_recorded_is_decided_under_the_lock_of_its_stream(calls: Calls) -> None:
+    team, seen = calls.tenant.teams["crew"], []
+    details = {"organization-memberships": ["ou-1"]}
+
+    def decide(found: Found) -> Decision[None]:
+        seen.append(set(found.streams))
+        actions = ("member.add", "member.remove")
+        return Decision(None, notes=tuple(found.note(team, a, team, details) for a in actions))
+
+    before = await sequence_of(calls, team)
+    await made(calls, decide)
+    assert seen == [set(), {team}]
+    assert await sequence_of(calls, team) == before + 2
+    assert await calls.node.audit_holds()
+
+
+async def test_what_is_gone_before_it_is_locked_is_not_found(calls: Calls) -> None:
+    def decide(found: Found) -> Decision[None]:
+        found.require_locked(["team-gone"])
+        return Decision(None)
+
+    with pytest.raises(Refusal):
+        await made(calls, decide)
+
+
+async def test_what_changes_nothing_locks_nothing(calls: Calls) -> None:
+    def decide(found: Found) -> Decision[set[str]]:
+        return Decision(set(found.streams))
+
+    assert await made(calls, decide) == set()
+
+
+async def test_streams_are_locked_in_the_order_of_their_ids_and_of_those_there_are(
+    calls: Calls,
+) -> None:
+    ids = [SYSTEM_STREAM, *calls.tenant.teams.values()]
+    found = await calls.services.database.write(lambda tx: streams.lock(tx, ids))
+    assert list(found) == sorted(ids)
+
+
+async def sequence_of(calls: Calls, stream_id: str) -> int:
+    """How many entries the stream has."""
+    stream = await calls.services.database.read(lambda tx: streams.find(tx, stream_id))
+    assert stream is not None
+    return stream.sequence

@@ -1,0 +1,37 @@
+"""Entries are added, and streams locked, in one place each: a second would be a way around it."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from tests.test_documents import ROOT
+
+SOURCE = ROOT / "src" / "teamvars"
+
+
+def places(pattern: str) -> Sequence[str]:
+    """The modules in which it is found."""
+    return [
+        path.relative_to(SOURCE).as_posix()
+        for path in sorted(SOURCE.glob("**/*.py"))
+        if re.search(pattern, path.read_text())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "known"),
+    [
+        ("INSERT INTO audit_entries", ["storage/streams.py"]),
+        # By their ids, or by the look-up that brings a caller's rights.
+        (r"\{lock streams\}", ["storage/streams.py"]),
+        (r"\{lock held\}", ["storage/access_statements.py"]),
+        # Decisions one by one or in waves, and what an operator accepts of an altered trail.
+        (
+            r"streams\.append",
+            ["changes/storing.py", "changes/waves.py", "services/audit_acceptance.py"],
+        ),
+    ],
+)
+def test_it_is_done_in_one_place(pattern: str, known: Sequence[str]) -> None:
+    assert places(pattern) == known
