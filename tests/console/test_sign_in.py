@@ -18,7 +18,7 @@ async def test_the_way_in_leads_from_the_index_to_ones_workspaces(site: Site, cr
 
     await visitor.page.get_by_label("Token").fill("tvu_wrong")
     await visitor.button("Sign in").click()
-    await visitor.page.get_by_text("This is no token").first.wait_for()
+    await visitor.page.get_by_text("This is not a token").first.wait_for()
 
     await visitor.sign_in("owner")
     await visitor.page.get_by_role("heading", name=tenant.organization).wait_for()
