@@ -93,6 +93,17 @@ def test_no_file_has_more_than_its_turn(tmp_path: Path) -> None:
     assert nearest(mutant, [*narrow, wide], 2) == [narrow[0], wide]
 
 
+def test_all_tests_are_asked_before_one_is_asked_with_other_parameters(tmp_path: Path) -> None:
+    (tmp_path / "gate.py").write_text(SOURCE)
+    *_, mutant = of_file(tmp_path, "gate.py")
+    enter = frozenset({name_of("gate.py", "Gate.enter")})
+    table = [TracedTest(f"one::table[{number}]", enter) for number in range(9)]
+    stores = [TracedTest(f"one::store[{engine}]", enter) for engine in ("postgres", "sqlite")]
+    wide = TracedTest("one::wide", enter | {"else"})
+    tests = [*table, *stores, wide]
+    assert nearest(mutant, tests, 4) == [*stores, table[0], wide]
+
+
 TRYING = """
 from tests.mutants.mutations import of_file
 from tests.mutants.recording import ROOT, TracedTest, name_of

@@ -11,6 +11,7 @@ from teamvars.decisions.invitations import (
     Asked,
     Fresh,
     Invite,
+    Settle,
     Terms,
     accept,
     accept_by_link,
@@ -18,9 +19,11 @@ from teamvars.decisions.invitations import (
     invite,
     invite_by_operator,
     resend,
+    settle,
 )
 from teamvars.decisions.memberships import read, remove, revoke, revoke_by_operator
 from teamvars.decisions.needs import (
+    DataKeyOf,
     LinkOpens,
     LinksOfDay,
     MembershipOf,
@@ -85,7 +88,7 @@ def there(membership: Membership = MEMBER, *inside: str) -> dict[Any, Any]:
         MembershipWithId(membership.id): membership,
         TeamIdsOf(membership.id): inside,
         TeamsWithIds(inside): [teams[id_] for id_ in inside],
-        TeamsOf("org-1"): (OWNERS, CREW),
+        TeamsOf("org-1"): (CREW, OWNERS),
     }
 
 
@@ -96,8 +99,8 @@ def test_whoever_goes_leaves_all_teams_which_are_locked_first() -> None:
         remove(found(to_acme(), answers), "ou-1")
     decision = remove(found(to_acme(), answers, locked=ALL), "ou-1")
     assert decision.writes == (
-        Put("team-0", "remove", ("ou-1",)),
         Put("team-1", "remove", ("ou-1",)),
+        Put("team-0", "remove", ("ou-1",)),
         Delete(Membership, ("ou-1",)),
     )
     assert all(note.event.only_takes_away for note in decision.notes)
@@ -125,6 +128,19 @@ def test_only_invitations_are_taken_back_by_owner_and_operator_alike() -> None:
     assert actions(revoke_by_operator(operator, "ou-2")) == recorded
     assert actions(revoke(owner, "ou-2")) == recorded
     assert refused(revoke, found(to_acme(owner=False), there(LIVE)), "ou-2") == ["forbidden"]
+    unlinked = revoke(found(to_acme(), there(INVITED), locked=ALL), "ou-2")
+    assert actions(unlinked) == [("org-1", "membership.delete")]
+
+
+@pytest.mark.parametrize(("member", "code"), [(True, "forbidden"), (False, "not_found")])
+def test_who_is_no_owner_invites_and_removes_nobody(member: bool, code: str) -> None:
+    somebody = replace(LIVE, user=replace(ALICE, id="user-7"))
+    answers = NOBODY | there(somebody) | {MembersOf("team-0"): ()}
+    known = found(to_acme(owner=False, member=member), answers, locked=ALL)
+    assert refused(invite, known, "acme", DRAFT, FRESH, MAIL) == [code]
+    assert refused(resend, known, "ou-2", "secret", MAIL) == [code]
+    assert refused(remove, known, "ou-2") == [code]
+    assert refused(revoke, known, "ou-2") == [code]
 
 
 def test_of_a_membership_secret_teams_are_shown_to_those_in_them_alone() -> None:
@@ -138,6 +154,15 @@ def test_of_a_membership_secret_teams_are_shown_to_those_in_them_alone() -> None
         assert membership.team_ids == shown
     stranger = found(to_acme(owner=False, member=False), answers)
     assert refused(read, stranger, "ou-1") == ["not_found"]
+    token = found(to_acme(member=False), answers)  # the organization's own is nobody's membership
+    assert read(token, "ou-1").total == 1
+    assert list(read(token, "ou-1").teams) == ["team-0", "team-1"]
+
+
+def test_whoever_is_invited_sees_the_invitation_and_no_team() -> None:
+    invited = found(to_acme(owner=False, member=False), {MembershipWithId("ou-2"): LIVE})
+    page = read(invited, "ou-2")
+    assert (list(page.memberships), page.total, page.teams) == ([LIVE], 1, {})
 
 
 @pytest.mark.parametrize("decide", [read, remove, revoke])
@@ -163,6 +188,34 @@ def test_whoever_is_not_known_is_made_and_invited_into_teams() -> None:
     assert membership.team_ids == ["team-1"]
     assert membership.invitation == Invitation(NOW + LIFETIME, Delivery.SHOWN)
     assert "unseen" not in repr(decision)
+
+
+def test_whoever_is_known_and_elsewhere_is_invited_and_not_made() -> None:
+    known = {UserAt(EMAIL): ALICE, MembershipOf("org-1", "user-1"): None}
+    decision = invite(found(to_acme(), NOBODY, known, locked=ALL), "acme", DRAFT, FRESH, MAIL)
+    assert actions(decision)[0] == ("org-1", "membership.create")
+    assert decision.answer.memberships[0].user == ALICE
+    assert decision.answer.memberships[0].shown_username == EMAIL
+
+
+def test_a_message_waits_only_where_its_secret_can_be_sealed() -> None:
+    waiting = Terms(Delivery.WAITING, 50)
+    known = found(to_acme(), NOBODY, locked=ALL)
+    with pytest.raises(Needs) as needs:
+        invite(known, "acme", DRAFT, FRESH, waiting)
+    assert needs.value.need == DataKeyOf("org-1")
+
+
+@pytest.mark.parametrize("streams", [(), ("org-1",), ("org-1", SYSTEM_STREAM)])
+def test_links_are_counted_and_made_under_the_locks_of_all_that_they_change(
+    streams: tuple[str, ...],
+) -> None:
+    with pytest.raises(Needs):
+        invite(found(to_acme(), NOBODY, locked=streams), "acme", DRAFT, FRESH, MAIL)
+    if len(streams) < 2:
+        links = {LinksOfDay("org-1", "a@example.com"): (0, 0)}
+        with pytest.raises(Needs):
+            resend(found(to_acme(), there(LIVE), links, locked=streams), "ou-2", "secret", MAIL)
 
 
 def test_a_name_that_is_taken_is_another() -> None:
@@ -229,6 +282,8 @@ def test_an_invitation_is_accepted_once_by_whom_it_is_for_while_it_is_good() -> 
     assert refused(accept, found(stranger, there(late)), "ou-2") == ["not_found"]
     other = found(to_acme(), there(LIVE), actor=Actor("user", "user-7", "at-7"))
     assert refused(accept, other, "ou-2") == ["forbidden"]
+    unlinked = accept(found(stranger, there(INVITED)), "ou-2")
+    assert actions(unlinked) == [("org-1", "membership.update")]
 
 
 def opened(user: User) -> dict[Any, Any]:
@@ -254,5 +309,25 @@ def test_what_has_expired_ends_and_what_an_older_release_accepted_is_forgotten()
     decision = expire(found(there(late), locked=ALL), "ou-2")
     assert actions(decision)[0] == ("org-1", "invitation.expire")
     assert expire(found(there(LIVE)), "ou-2").writes == ()
+    assert expire(found(there(INVITED)), "ou-2").writes == ()
+    with pytest.raises(Needs):
+        expire(found(there(MEMBER)), "ou-1")
     accepted = expire(found(there(MEMBER), locked=ALL), "ou-1")
     assert (accepted.writes, accepted.notes) == ((Delete(Invitation, ("ou-1",)),), ())
+
+
+@pytest.mark.parametrize(
+    ("delivery", "reply", "action", "more"),
+    [
+        (Delivery.SENT, None, "invitation.send", {}),
+        (Delivery.FAILED, 550, "invitation.fail", {"reply": 550}),
+    ],
+)
+def test_what_became_of_a_message_is_told_with_the_reply_of_whoever_refused_it(
+    delivery: Delivery, reply: int | None, action: str, more: dict[str, object]
+) -> None:
+    invited = Invited("ou-2", "org-1", "acme", None, "a@example.com", ALICE, NOW + 1)
+    decision = settle(found(), invited, b"hash", delivery, reply)
+    assert decision.writes == (Settle("ou-2", b"hash", delivery),)
+    assert actions(decision) == [("org-1", action)]
+    assert decision.notes[0].event.details == {"user": "user-1", **more}

@@ -166,6 +166,22 @@ def test_a_username_stands_for_an_id_where_it_may_and_is_nobodys_id() -> None:
     assert change(known, asked).writes == (Put("team-1", "add", ("ou-1", "ou-4")),)
 
 
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [(asking("user-1"), []), (asking("ann", linkage=MEMBERSHIPS), ["not_found"])],
+)
+def test_no_username_is_looked_for_where_none_can_be_meant(
+    asked: MembersChange, refused: list[str]
+) -> None:
+    named = replace(asked, usernames=True)
+    told: list[str] = []
+    try:
+        change(found(named, OUT), named)
+    except Refusal as refusal:
+        told = [fault.code.word for fault in refusal.faults]
+    assert told == refused
+
+
 def answers_for(asked: MembersChange) -> dict[Need[Any], Any]:
     """Ann is user-4."""
     ann = Linked("user-4", "ou-4", Status.ACTIVE, False)

@@ -28,6 +28,9 @@ def test_a_new_team_is_secret_and_begins_in_the_stream_of_its_organization() -> 
     assert decision.opens == {"team-1": "org-1"}
     assert actions(decision) == [("org-1", "team.create")]
     assert decision.streams == {"org-1"}
+    open_ = TeamDraft(name="crew", visibility="organization")
+    made = create(found(to_acme()), "acme", open_, "team-1").answer.team
+    assert made.visibility is Visibility.ORGANIZATION
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from msgspec.structs import replace
 from teamvars.decisions import Needs
 from teamvars.decisions.needs import (
     LiveTokensOf,
+    OrganizationCalled,
     OrganizationWithId,
     OwnedAlone,
     OwnerStreams,
+    TeamCalled,
     TokensIssued,
     TokensOf,
     TokenWithId,
@@ -20,8 +22,15 @@ from teamvars.decisions.needs import (
     UserWithId,
 )
 from teamvars.decisions.rows import Delete, Insert, Update
-from teamvars.decisions.tokens import Fresh, create, end, end_all, make, revoke
-from teamvars.decisions.users import Disabling, disable, enable, remove_unclaimed, rename
+from teamvars.decisions.tokens import Fresh, create, end, end_all, make, newest, revoke
+from teamvars.decisions.users import (
+    Disabling,
+    changed,
+    disable,
+    enable,
+    remove_unclaimed,
+    rename,
+)
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.tokens import (
     LIFETIME,
@@ -37,9 +46,11 @@ from teamvars.domain.tokens import (
     TokenOwner,
     Whose,
 )
+from teamvars.domain.users import User
 from tests.decisions.directory import (
     ACME,
     ALICE,
+    CREW,
     NOW,
     OPERATOR,
     actions,
@@ -96,15 +107,28 @@ def test_there_are_only_so_many_live_tokens() -> None:
 def test_who_manages_no_tokens_makes_and_ends_none(whose: Whose, answers: Any, code: str) -> None:
     assert refused(make, found(answers), whose, TokenDraft(), FRESH) == [code]
     assert refused(end_all, found(answers), whose) == [code]
+    assert refused(newest, found(answers), whose) == [code]
 
 
+@pytest.mark.parametrize("there", [(OLD, replace(OLD, id="at-3")), ()])
+def test_the_newest_of_a_teams_tokens_is_its_token_and_all_end_at_once(
+    there: tuple[Token, ...],
+) -> None:
+    known = found(to_team(), {TokensOf(OF_TEAM): there})
+    if not there:
+        assert refused(newest, known, OfTeam("team-1")) == ["not_found"]
+        assert refused(end_all, known, OfTeam("team-1")) == ["not_found"]
+        return
+    assert newest(known, OfTeam("team-1")).id == "at-3"
+    assert actions(end_all(known, OfTeam("team-1"))) == [("team-1", "token.revoke")] * 2
+
+
+OF_ACME = replace(OLD, owner_kind="organization", owner_id="org-1")
+ACME_IS = {OrganizationWithId("org-1"): ACME}
 OTHERS = [
     (replace(OLD, id="at-3", owner_kind="user", owner_id="user-2"), {}),
     (OLD, to_team(owner=False)),
-    (
-        replace(OLD, owner_kind="organization", owner_id="org-1"),
-        {OrganizationWithId("org-1"): ACME, **to_acme(owner=False)},
-    ),
+    (OF_ACME, {**ACME_IS, **to_acme(owner=False)}),
 ]
 
 
@@ -112,6 +136,14 @@ OTHERS = [
 def test_tokens_of_others_are_not_there(token: Token, answers: Any) -> None:
     known = found({TokenWithId("at-3"): token}, answers)
     assert refused(end, known, "at-3") == ["not_found"]
+
+
+@pytest.mark.parametrize(
+    ("token", "answers"), [(OLD, to_team()), (OF_ACME, {**ACME_IS, **to_acme()})]
+)
+def test_whoever_manages_a_token_ends_it(token: Token, answers: Any) -> None:
+    decision = end(found({TokenWithId("at-2"): token}, answers), "at-2")
+    assert actions(decision) == [(token.owner_id, "token.revoke")]
 
 
 def test_the_token_in_use_can_be_ended() -> None:
@@ -133,6 +165,36 @@ def test_an_operator_makes_no_token_that_nobody_could_use(
 ) -> None:
     known = found({UserCalled("alice"): user}, MINE, actor=OPERATOR)
     assert refused(create, known, OwnerName(user="alice"), lifetime, FRESH) == codes
+
+
+@pytest.mark.parametrize(
+    ("named", "stream"),
+    [
+        (OwnerName(user="alice"), SYSTEM_STREAM),
+        (OwnerName(organization="acme", team="crew"), "team-1"),
+        (OwnerName(organization="acme"), "org-1"),
+    ],
+)
+def test_an_operator_makes_a_token_of_whomever_they_name_for_as_long_as_they_say(
+    named: OwnerName, stream: str
+) -> None:
+    answers = {
+        UserCalled("alice"): ALICE,
+        TeamCalled("acme", "crew"): CREW,
+        OrganizationCalled("acme"): ACME,
+        LiveTokensOf(OF_TEAM): 0,
+        LiveTokensOf(TokenOwner("organization", "org-1", "org-1")): 0,
+    }
+    known = found(MINE, answers, actor=OPERATOR)
+    for lifetime, end_ in ((5, NOW + 5), (None, None)):
+        decision = create(known, named, lifetime, FRESH)
+        assert actions(decision) == [(stream, "token.create")]
+        assert decision.answer.token.expires_at == end_
+        assert len(decision.writes) == 1
+    full = found(MINE, {key: MAX_LIVE_TOKENS for key in answers if isinstance(key, LiveTokensOf)})
+    if named.user is None:
+        full.answers = known.answers | full.answers
+        assert refused(create, full, named, None, FRESH) == ["too_many_items"]
 
 
 def test_a_placeholder_with_a_token_is_known() -> None:
@@ -166,6 +228,14 @@ def test_nobody_becomes_an_owner_while_one_is_disabled() -> None:
     assert decision.writes == (Update(ALICE, replace(ALICE, disabled=True)),)
     assert decision.answer.user.disabled
     assert not decision.answer.revoked
+    assert decision.notes[0].event.details == {"username": "alice"}
+
+
+def test_the_streams_of_made_tokens_are_locked_where_these_are_revoked() -> None:
+    known = found(MEANT, actor=OPERATOR, locked=(SYSTEM_STREAM, "org-1", "team-0"))
+    assert actions(disable(known, "alice", Disabling())) == [(SYSTEM_STREAM, "user.disable")]
+    with pytest.raises(Needs):
+        disable(known, "alice", Disabling(with_made_tokens=True))
 
 
 def test_the_last_owner_is_disabled_by_force_alone_which_is_recorded() -> None:
@@ -196,6 +266,29 @@ def test_a_user_is_renamed_where_the_name_is_another(name: str, changes: bool) -
     decision = rename(found(MEANT, actor=OPERATOR), "alice", name)
     assert bool(decision.writes) is changes
     assert refused(rename, found(MEANT), "alice", "no name") == ["invalid_value"]
+
+
+NEW = replace(ALICE, username="new", placeholder=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "action", "told"),
+    [
+        (ALICE, replace(ALICE, username="al"), "user.update", ("al", ALICE.email, "alice")),
+        (ALICE, replace(ALICE, email="a@b.c"), "user.update", ("alice", "a@b.c", None)),
+        (NEW, ALICE, "user.claim", ("alice", ALICE.email, "new")),
+        (NEW, replace(NEW, placeholder=False), "user.claim", ("new", ALICE.email, None)),
+        (NEW, replace(NEW, username="newer"), "user.update", (None, None, None)),
+    ],
+)
+def test_of_a_placeholder_no_name_is_told_and_who_is_somebody_has_claimed_it(
+    before: User, after: User, action: str, told: tuple[str | None, ...]
+) -> None:
+    (note,) = changed(found(actor=OPERATOR), before, after).notes
+    assert note.event.action == action
+    details = note.event.details
+    assert (details["username"], details["email"], details.get("from")) == told
+    assert ("from" in details) is (told[2] is not None)
 
 
 def test_nobody_is_looked_for_to_be_removed_before_the_system_is_locked() -> None:

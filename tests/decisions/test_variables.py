@@ -31,7 +31,7 @@ from teamvars.domain.variables import (
     WorkspaceFilter,
 )
 from teamvars.domain.workspaces import Quota, Usage, Workspace
-from teamvars.kernel.variables import Category
+from teamvars.kernel.variables import MAX_VALUE_BYTES, Category
 
 WORKSPACE = Workspace("ws-1", "network", "org-1", "acme")
 NOW = 7
@@ -80,6 +80,9 @@ OLD = Versions(frozenset({"v-9"}))
 VALUE, SAYS_NOTHING = VariableDraft(value="abc"), VariableDraft()
 SECRET, CODE = VariableDraft(sensitive=True), VariableDraft(hcl=True)
 READABLE = VariableDraft(sensitive=False)
+LONGEST = replace(DRAFT, hcl=True, value="a" * MAX_VALUE_BYTES)
+LONG = replace(LONGEST, value="a" * (MAX_VALUE_BYTES + 1))
+LARGE = Quota(10, 2 * MAX_VALUE_BYTES)
 SMALL, FULL = Quota(10, 2), Quota(1, 1000)
 
 
@@ -122,6 +125,8 @@ READS = {**writable(), ACCESS: granted(Level.READ)}
             {**writable(), Verdict("ab"): BROKEN},
             ["hcl_syntax", "invalid_value"],
         ),
+        (creating(LONG, LARGE), writable(), ["invalid_value"]),
+        (updating(VALUE), {ACCESS: granted(Level.NONE)}, ["not_found"]),
         (updating(VALUE), NOT_THERE, ["not_found"]),
         (updating(VALUE), READS, ["forbidden"]),
         (updating(VALUE, OLD), writable(), ["precondition_failed"]),
@@ -130,6 +135,7 @@ READS = {**writable(), ACCESS: granted(Level.READ)}
         (updating(SAYS_NOTHING), writable(LOST), ["damaged_value"]),
         (updating(SECRET), writable(LOST), ["damaged_value"]),
         (updating(READABLE), writable(sensitive=True), ["sensitive_is_permanent"]),
+        (deleting(), {ACCESS: granted(Level.NONE)}, ["not_found"]),
         (deleting(), NOT_THERE, ["not_found"]),
         (deleting(), READS, ["forbidden"]),
         (deleting(OLD), writable(), ["precondition_failed"]),
@@ -148,6 +154,21 @@ def test_a_fault_of_code_points_to_what_made_it_code() -> None:
         with pytest.raises(Refusal) as refusal:
             updating(draft)(found({**writable(), Verdict("ab"): BROKEN}))
         assert refusal.value.faults == (replace(BROKEN, pointer=f"/data/attributes/{pointer}"),)
+
+
+def test_code_is_judged_up_to_the_longest_there_may_be() -> None:
+    known = found(writable())
+    with pytest.raises(Needs) as needs:
+        creating(LONGEST, LARGE)(known)
+    known.answers[needs.value.need] = None
+    assert creating(LONGEST, LARGE)(known).answer.variable.value == LONGEST.value
+
+
+def test_what_else_changes_of_a_sensitive_variable_asks_for_no_value() -> None:
+    known = writable(sensitive=True)
+    del known[ValueOf(THERE)]
+    decision = updating(VariableDraft(description="n"))(found(known))
+    assert decision.answer.variable.value is None
 
 
 def test_a_new_variable_has_the_ids_it_was_given_and_the_time_of_the_look_up() -> None:

@@ -5,12 +5,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from teamvars.decisions.needs import DetailsOf, MembershipOf, TeamsWithIds, ToWorkspaceAt
+from teamvars.decisions.needs import (
+    DetailsOf,
+    MembershipOf,
+    OrganizationWithId,
+    TeamsWithIds,
+    ToWorkspaceAt,
+)
 from teamvars.decisions.rows import Delete, Insert, Update
-from teamvars.decisions.workspaces import create, delete, lock, unlock, update
+from teamvars.decisions.workspaces import create, delete, lock, read, unlock, update
 from teamvars.domain.access import Level, WorkspaceAccess, WrappedKey
 from teamvars.domain.audit import Stream
 from teamvars.domain.errors import Refusal
+from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import (
     Workspace,
     WorkspaceDetails,
@@ -18,7 +25,16 @@ from teamvars.domain.workspaces import (
     WorkspaceRecord,
     WorkspaceSettings,
 )
-from tests.decisions.directory import CREW, INVITED, MEMBER, actions, found, refused, to_acme
+from tests.decisions.directory import (
+    ACME,
+    CREW,
+    INVITED,
+    MEMBER,
+    actions,
+    found,
+    refused,
+    to_acme,
+)
 
 NETWORK = Workspace("ws-1", "network", "org-1", "acme")
 RECORD = WorkspaceRecord(NETWORK)
@@ -37,6 +53,20 @@ def test_a_workspace_begins_in_the_stream_of_its_organization() -> None:
     assert decision.writes == (Insert(RECORD),)
     assert decision.opens == {"ws-1": "org-1"}
     assert actions(decision) == [("org-1", "workspace.create")]
+
+
+@pytest.mark.parametrize(("member", "code"), [(True, "forbidden"), (False, "not_found")])
+def test_who_is_no_owner_makes_no_workspace(member: bool, code: str) -> None:
+    known = found(to_acme(owner=False, member=member))
+    assert refused(create, known, "acme", WorkspaceDraft(name=""), "ws-1") == [code]
+
+
+def test_a_workspace_is_shown_to_readers_and_with_its_organization_on_request() -> None:
+    view = read(found(seen(Level.READ)), "ws-1")
+    assert (view.workspace, view.level, view.organization) == (NETWORK, Level.READ, None)
+    known = found(seen(Level.READ), {OrganizationWithId("org-1"): ACME})
+    assert read(known, "ws-1", organization=True).organization == ACME
+    assert refused(read, found(seen(Level.NONE)), "ws-1") == ["not_found"]
 
 
 @pytest.mark.parametrize(
@@ -67,6 +97,7 @@ def test_writers_lock_but_owners_alone_change_delete_and_force() -> None:
     known = found(seen(Level.WRITE))
     (change,) = lock(known, "ws-1").writes
     assert change == Update(RECORD, replace(RECORD, locked_by="user-1"))
+    assert actions(lock(known, "ws-1")) == [("ws-1", "workspace.lock")]
     assert refused(update, known, "ws-1", WorkspaceDraft()) == ["forbidden"]
     assert refused(delete, known, "ws-1", only_unlocked=False) == ["forbidden"]
     assert refused(unlock, known, "ws-1", force=True) == ["forbidden"]
@@ -79,12 +110,24 @@ def test_a_lock_is_taken_once_and_is_given_back_by_whoever_has_it() -> None:
     assert refused(unlock, found(seen()), "ws-1", force=False) == ["workspace_not_locked"]
 
 
+def test_anothers_lock_is_forced_by_owners_alone_and_stays_otherwise() -> None:
+    known = found(seen(Level.OWNER, "org-1"))
+    assert refused(lock, known, "ws-1") == ["workspace_locked"]
+    assert refused(unlock, known, "ws-1", force=False) == ["workspace_locked"]
+    assert actions(unlock(known, "ws-1", force=True)) == [("ws-1", "workspace.unlock")]
+
+
 SHOWN = [
     ("org-1", {}, "User (the organization's token)"),
     ("user-2", {MembershipOf("org-1", "user-2"): MEMBER}, "User alice"),
     ("user-2", {MembershipOf("org-1", "user-2"): INVITED}, "User a@example.com"),
     ("user-2", {MembershipOf("org-1", "user-2"): None}, "User user-2"),
     ("team-1", {TeamsWithIds(("team-1",)): (CREW,)}, "Team team-1"),
+    (
+        "team-1",
+        {TeamsWithIds(("team-1",)): (replace(CREW, visibility=Visibility.ORGANIZATION),)},
+        "Team crew",
+    ),
     ("team-1", {TeamsWithIds(("team-1",)): ()}, "Team team-1"),
 ]
 
@@ -107,6 +150,8 @@ def test_owners_are_told_the_names_of_secret_teams() -> None:
 
 
 def test_a_workspace_ends_with_its_stream_even_while_locked_unless_that_was_asked() -> None:
+    unlocked = delete(found(seen()), "ws-1", only_unlocked=True)
     decision = delete(found(seen(locked_by="team-1")), "ws-1", only_unlocked=False)
+    assert unlocked.writes == decision.writes
     assert decision.writes == (Delete(WorkspaceRecord, ("ws-1",)),)
     assert decision.streams == {"org-1", "ws-1"}

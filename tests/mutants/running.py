@@ -36,6 +36,8 @@ from tests.mutants.recording import ROOT, TracedTest, name_of
 
 _HANGS_AFTER = 300.0
 """Seconds; some mutants never end."""
+_ON_POSTGRES = "[postgres"
+"""What the ids of those tests have."""
 _FAILED = "failed"
 """The file in a process's folder that has the ids of the tests that have failed."""
 
@@ -50,16 +52,21 @@ class Verdict(Enum):
 
 def nearest(mutant: Mutant, tests: Iterable[TracedTest], most: int) -> list[TracedTest]:
     """The tests that call the mutant's function: of each file those first that call the fewest
-    others, and of all files in turns, for the ways in which they look at it differ.
+    others, and of all files in turns, for the ways in which they look at it differ. A test is run
+    with a second set of parameters once all others are run with one.
     """
     calling = (test for test in tests if _calls(test, mutant))
-    ranks: Counter[str] = Counter()
+    runs: Counter[tuple[str, bool]] = Counter()
+    ranks: Counter[tuple[int, str]] = Counter()
     ranked = []
     for test in sorted(calling, key=lambda test: (len(test.functions), test.id)):
-        file = test.id.partition("::")[0]
-        ranked.append((ranks[file], test))
-        ranks[file] += 1
-    return [test for _, test in sorted(ranked, key=lambda pair: pair[0])][:most]
+        name = test.id.partition("[")[0]
+        one = name, _ON_POSTGRES in test.id  # where locks matter more
+        turn = runs[one], name.partition("::")[0]
+        ranked.append((runs[one], ranks[turn], test))
+        runs[one] += 1
+        ranks[turn] += 1
+    return [test for *_, test in sorted(ranked, key=lambda one: one[:2])][:most]
 
 
 def _calls(test: TracedTest, mutant: Mutant) -> bool:
@@ -108,7 +115,7 @@ def judge(
 
 def _in_order(ids: Iterable[str]) -> list[str]:
     """Tests on PostgreSQL, which takes longer to begin, come last."""
-    return sorted(ids, key=lambda id_: "[postgres" in id_)
+    return sorted(ids, key=lambda id_: _ON_POSTGRES in id_)
 
 
 _ANEW = "ANEW"
