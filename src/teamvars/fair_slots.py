@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import busy, too_many_requests
+from teamvars.domain.errors import BUSY, Refusal, too_many_requests
 from teamvars.time_limits import TimeLimits
 
 SLOTS = 32
@@ -136,7 +136,7 @@ class FairSlots:
             with self._time_limits.of(WAIT_SECONDS):
                 await self.queue(party)
         except TimeoutError:
-            raise busy() from None
+            raise Refusal(BUSY) from None
 
     async def queue(self, party: Party) -> None:
         """Waits for a slot and takes it. Refuses: too many requests, busy."""
@@ -144,7 +144,7 @@ class FairSlots:
         if len(party.waiters) >= most:
             raise too_many_requests(f"At most {most} requests may wait at once.")
         if self._waiters >= self._shares.waiters:
-            raise busy()
+            raise Refusal(BUSY)
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._enqueue(party, waiter)
         self._admit()  # it may be alone by now
@@ -298,7 +298,7 @@ class FairLock:
                 async with asyncio.timeout(seconds):
                     await self._slots.queue(party)
             except TimeoutError:
-                raise busy() from None
+                raise Refusal(BUSY) from None
         try:
             yield
         finally:

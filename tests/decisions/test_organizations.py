@@ -29,7 +29,7 @@ def test_a_site_admin_makes_an_organization_and_owns_it() -> None:
     ]
     assert decision.streams == {SYSTEM_STREAM}
     assert decision.taken is not None
-    assert decision.taken().detail == "There is an organization with this name."
+    assert decision.taken.detail == "There is an organization with this name."
 
 
 @pytest.mark.parametrize("actor", [Actor("user", "user-1"), Actor("organization", "org-2")])

@@ -11,9 +11,9 @@ from teamvars import wiring
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
-from teamvars.domain.errors import Refusal
+from teamvars.domain.errors import DEAD_LINK, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.domain.invitations import LIFETIME, NO_LONGER_VALID, Delivery
+from teamvars.domain.invitations import LIFETIME, Delivery
 from teamvars.domain.memberships import InvitationDraft, Membership, Status
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
@@ -305,7 +305,7 @@ async def test_who_is_known_accepts_with_a_token_of_their_own(calls: Calls) -> N
     token = caller(calls.tenant, "outsider")
     await calls.services.invitations.accept(token, made.id)
     assert await is_active(calls, made)
-    assert await refusal(calls, secret) == (NO_LONGER_VALID,)
+    assert await refusal(calls, secret) == (DEAD_LINK.detail,)
     assert (await actions(calls, made.id))[-1] == "invitation.accept"
 
 
@@ -317,7 +317,7 @@ async def test_whom_a_stranger_invited_first_comes_in_where_they_want_and_only_t
     old = secret_in(await delivered(mailing, mailbox, email))
     await mailing.services.memberships.revoke(caller(mailing.tenant, "outsider"), strangers.id)
     made = await invite(mailing, email)
-    assert await refusal(mailing, old) == (NO_LONGER_VALID,)
+    assert await refusal(mailing, old) == (DEAD_LINK.detail,)
     new = await accept(mailing, secret_in(await delivered(mailing, mailbox, email)))
     assert new.token.owner_id == made.user.id == strangers.user.id
     assert await find(mailing, strangers.id) is None
@@ -418,7 +418,7 @@ async def test_a_link_that_opens_nothing_says_so_and_not_why(
 ) -> None:
     secret = await way(calls)
     before = await dump(calls.services.database)
-    assert await refusal(calls, secret) == (NO_LONGER_VALID,)
+    assert await refusal(calls, secret) == (DEAD_LINK.detail,)
     assert await dump(calls.services.database) == before
 
 
@@ -653,7 +653,7 @@ async def test_whom_an_older_node_let_in_stays_in(calls: Calls) -> None:
     found = await find(calls, made.id)
     assert found is not None
     assert (found.status, found.invitation) == (Status.ACTIVE, None)
-    assert await refusal(calls, secret) == (NO_LONGER_VALID,)
+    assert await refusal(calls, secret) == (DEAD_LINK.detail,)
     rows = (await dump(calls.services.database))["invitations"]
     assert made.id not in {row[0] for row in rows}  # a hundred of them would stop the clearing up
 

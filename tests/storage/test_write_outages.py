@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from teamvars.domain.errors import Code, Refusal, not_found, outcome_unknown, storage_unavailable
+from teamvars.domain.errors import OUTCOME_UNKNOWN, Code, Refusal, not_found, storage_unavailable
 from teamvars.storage import deadlines, outages, postgres
 from teamvars.storage.database import Database
 from teamvars.storage.outages import WatchedDatabase, WriteOutages, begins_with
@@ -71,7 +71,7 @@ async def first_refused(database: Database) -> tuple[str, Code]:
         (storage_unavailable(ConnectionRefusedError()), False),
         (storage_unavailable(TimeoutError()), False),
         (storage_unavailable(), False),
-        (outcome_unknown(), False),
+        (Refusal(OUTCOME_UNKNOWN), False),
         (not_found(), False),
     ],
 )
@@ -80,7 +80,7 @@ def test_it_begins_with_what_refuses_writes_alone(refusal: Refusal, does: bool) 
 
 
 def test_it_begins_with_a_commit_that_was_not_confirmed() -> None:
-    refusal = outcome_unknown()
+    refusal = Refusal(OUTCOME_UNKNOWN)
     refusal.__cause__ = ConnectionResetError()
     assert begins_with(refusal)
 

@@ -8,14 +8,7 @@ import httpx
 import pytest
 from structlog.typing import EventDict
 
-from teamvars.domain.errors import (
-    Code,
-    Fault,
-    Kind,
-    Refusal,
-    outcome_unknown,
-    storage_unavailable,
-)
+from teamvars.domain.errors import OUTCOME_UNKNOWN, Code, Fault, Kind, Refusal, storage_unavailable
 from teamvars.web.http import errors
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
@@ -319,7 +312,7 @@ async def test_unreachable_storage_says_when_to_try_again(deployment: Deployment
 
 async def test_an_unknown_outcome_does_not_say_to_try_again(deployment: Deployment) -> None:
     async def refuse(_: Request) -> Response:
-        raise outcome_unknown()
+        raise Refusal(OUTCOME_UNKNOWN)
 
     answer = await answer_to(deployment, refuse)
     assert answer.status_code == 503

@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from teamvars.domain.invitations import NO_LONGER_VALID
+from teamvars.domain.errors import DEAD_LINK
 from teamvars.services.invitations import Asked, Issued
 from teamvars.web.http.budgets import STRANGER_BODY_BYTES
 from tests.support.deployment import operator, secret_of
@@ -57,7 +57,7 @@ async def test_who_accepts_has_a_token_once(tenant: Tenant) -> None:
     )
     assert [one["id"] for one in seen.json()["data"]] == [tenant.organization]
     again = await ask(tenant, "accept", secret)
-    assert (again.status_code, again.json()["errors"][0]["detail"]) == (422, NO_LONGER_VALID)
+    assert (again.status_code, again.json()["errors"][0]["detail"]) == (422, DEAD_LINK.detail)
 
 
 async def test_a_repeat_with_the_key_says_that_the_token_was_made(tenant: Tenant) -> None:

@@ -59,7 +59,7 @@ class Storing:
         except Taken:
             if decision.taken is None:
                 raise
-            raise Refusal(decision.taken()) from None
+            raise Refusal(decision.taken) from None
         await streams.append_all(self._tx, entries, after)
         if of_system := [note for note in decision.notes if note.stream_id in last]:
             self._found.streams |= await streams.lock(self._tx, last)

@@ -17,7 +17,7 @@ from teamvars.domain.audit import (
     HeldStream,
     Stream,
 )
-from teamvars.domain.errors import Code, Refusal, trail_altered
+from teamvars.domain.errors import TRAIL_ALTERED, Code, Refusal
 from teamvars.domain.workspaces import Usage
 from teamvars.security.chain import Chain
 from teamvars.storage import streams
@@ -141,7 +141,7 @@ class Trail:
         if isinstance(stream, AlteredStream):
             self._altered = stream.id
         if self._altered is not None and not self._only_takes_away:
-            raise trail_altered(self._altered)
+            raise Refusal(TRAIL_ALTERED.filled({"stream": self._altered}))
 
 
 class OwnTrail:

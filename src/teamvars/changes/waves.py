@@ -21,7 +21,7 @@ from teamvars.changes.trails import Trail
 from teamvars.decisions import Decision, Found, Need, Needs, Verdict
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditEntry, CheckedStream
-from teamvars.domain.errors import Refusal, storage_unavailable
+from teamvars.domain.errors import Fault, Refusal, storage_unavailable
 from teamvars.storage import streams
 from teamvars.storage.database import Lookup, Part, Taken, Transaction
 
@@ -159,7 +159,7 @@ class _Wave:
         """By stream, the ids of the rows that are written."""
         self._streams: dict[str, CheckedStream] = {}
         """As what was decided so far leaves them."""
-        self._taken: Callable[[], Any] | None = None
+        self._taken: Fault | None = None
         self.full: set[str | None] = set()
         """Subjects whose further changes are for the next wave."""
         self._blocked: set[str | None] = set()
@@ -184,7 +184,7 @@ class _Wave:
                 await self._tx.write_each((sql, group.rows), *record)
             except Taken:
                 if is_alone and self._taken is not None:
-                    raise Refusal(self._taken()) from None
+                    raise Refusal(self._taken) from None
                 raise
 
     async def _decide_some(
@@ -276,7 +276,7 @@ class _Wave:
         except Taken:
             if decision.taken is None:
                 raise
-            attempt.error = Refusal(decision.taken())
+            attempt.error = Refusal(decision.taken)
             return False
         return True
 

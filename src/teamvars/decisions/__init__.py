@@ -7,7 +7,7 @@ calls it again, from the start. So the look before a change, the change, its dry
 under an `Idempotency-Key` are one function, which can be tested without a store.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -141,7 +141,7 @@ class Decision(msgspec.Struct, Generic[T], frozen=True):
     notes: tuple[Note, ...] = ()
     opens: Mapping[str, str] = {}
     usage: Usage | None = None
-    taken: Callable[[], Fault] | None = None
+    taken: Fault | None = None
 
     @property
     def streams(self) -> set[str]:

@@ -6,15 +6,22 @@ from teamvars.decisions import Decision, Found, Note
 from teamvars.decisions.needs import GrantWithId, ToTeam, ToWorkspaceAt, WhoCalls
 from teamvars.decisions.rows import Delete, Insert, Update, others, together
 from teamvars.domain.access import Level, TeamAccess
-from teamvars.domain.errors import Fault, Kind, Refusal, forbidden, not_found, refuse_all
+from teamvars.domain.errors import (
+    GRANT_TAKEN,
+    NO_SUCH_TEAM,
+    NO_SUCH_WORKSPACE,
+    OWNERS_HAVE_ACCESS,
+    Fault,
+    Kind,
+    Refusal,
+    forbidden,
+    not_found,
+    refuse_all,
+)
 from teamvars.domain.grants import (
     AccessType,
     Grant,
     GrantDraft,
-    grant_taken,
-    no_such_team,
-    no_such_workspace,
-    owners_take_no_grants,
 )
 
 
@@ -36,7 +43,7 @@ def create(found: Found, draft: GrantDraft, id_: str) -> Decision[Grant]:
         raise not_found()
     team = _named(found, team_id, workspace_id).team
     found.require_locked([team_id, workspace_id])
-    refuse_all([*draft.all_faults(), *([owners_take_no_grants()] if team.is_owners else ())])
+    refuse_all([*draft.all_faults(), *([OWNERS_HAVE_ACCESS] if team.is_owners else ())])
     place = team.organization_id, team_id, workspace_id
     made = draft.applied_to(Grant(id_, *place, AccessType.CUSTOM, Level.NONE))
     return together(made, created(found, made))
@@ -62,7 +69,7 @@ def delete(found: Found, id_: str) -> Decision[None]:
 def created(found: Found, grant: Grant) -> Decision[None]:
     """A team gets access to a workspace."""
     note = _put(found, grant, _details(grant))
-    return Decision(None, (Insert(grant),), (note,), taken=grant_taken)
+    return Decision(None, (Insert(grant),), (note,), taken=GRANT_TAKEN)
 
 
 def changed(found: Found, before: Grant, after: Grant) -> Decision[None]:
@@ -100,14 +107,14 @@ def _named(found: Found, team_id: str, workspace_id: str) -> TeamAccess:
         granted = found.of(ToTeam(team_id))
         granted.require_visible()
     except Refusal as refusal:
-        raise _pointing(refusal, no_such_team()) from None
+        raise _pointing(refusal, NO_SUCH_TEAM) from None
     _require_owner(granted)
     try:
         workspace = found.of(ToWorkspaceAt(workspace_id)).workspace
     except Refusal as refusal:
-        raise _pointing(refusal, no_such_workspace()) from None
+        raise _pointing(refusal, NO_SUCH_WORKSPACE) from None
     if workspace.organization_id != granted.team.organization_id:
-        raise Refusal(no_such_workspace())
+        raise Refusal(NO_SUCH_WORKSPACE)
     return granted
 
 

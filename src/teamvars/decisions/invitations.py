@@ -22,7 +22,19 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.rows import Delete, together
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Fault, forbidden, not_found, refuse_all
+from teamvars.domain.errors import (
+    ALREADY_ACCEPTED,
+    ALREADY_MEMBER,
+    DEAD_LINK,
+    NO_ADDRESS,
+    TOO_MANY_INVITATIONS,
+    TOO_MANY_TO_ADDRESS,
+    Fault,
+    Refusal,
+    forbidden,
+    not_found,
+    refuse_all,
+)
 from teamvars.domain.invitations import (
     FIRST_TOKEN_LIFETIME,
     LIFETIME,
@@ -30,11 +42,6 @@ from teamvars.domain.invitations import (
     Delivery,
     Invitation,
     Invited,
-    no_address,
-    no_longer_valid,
-    not_pending,
-    too_many_of_address,
-    too_many_of_organization,
 )
 from teamvars.domain.memberships import EMAIL_POINTER, InvitationDraft, Membership, Status
 from teamvars.domain.names import is_email
@@ -202,7 +209,7 @@ def opened_by(found: Found, link_hash: bytes) -> Invited:
     """What the link opens. Refuses alike all that is no link, or no longer one."""
     opened = found.of(LinkOpens(link_hash))
     if opened is None:
-        raise no_longer_valid()
+        raise Refusal(DEAD_LINK)
     return opened
 
 
@@ -232,9 +239,9 @@ def _resent(
     found: Found, membership: Membership, secret: str, terms: Terms
 ) -> Decision[MembershipPage]:
     if membership.status is not Status.INVITED:
-        raise not_pending()
+        raise Refusal(ALREADY_ACCEPTED)
     if membership.shown_email is None:
-        raise no_address()
+        raise Refusal(NO_ADDRESS)
     found.require_locked([membership.organization_id, SYSTEM_STREAM])
     refuse_all(_surplus(found, membership.organization_id, membership.shown_email, terms, None))
     linked = _linked(found, membership, secret, terms)
@@ -254,7 +261,7 @@ def _invited(
     email = draft.email or ""
     user = found.of(UserAt(email)) if is_email(email) else None
     if user and found.of(MembershipOf(organization.id, user.id)):
-        faults.append(draft.already_member())
+        faults.append(ALREADY_MEMBER)
     if is_email(email):
         faults += _surplus(found, organization.id, email, terms, EMAIL_POINTER)
     refuse_all(faults)
@@ -295,9 +302,9 @@ def _surplus(
     of_organization, of_address = found.of(LinksOfDay(organization_id, email))
     faults = []
     if of_organization >= terms.a_day:
-        faults.append(too_many_of_organization(terms.a_day))
+        faults.append(TOO_MANY_INVITATIONS.filled(most=terms.a_day))
     if of_address >= MAX_A_DAY_OF_ADDRESS:
-        faults.append(too_many_of_address(pointer))
+        faults.append(TOO_MANY_TO_ADDRESS.filled(most=MAX_A_DAY_OF_ADDRESS).at(pointer))
     return faults
 
 

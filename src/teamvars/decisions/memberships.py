@@ -18,8 +18,8 @@ from teamvars.decisions.needs import (
 from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.decisions.team_members import Direction, Put
 from teamvars.domain.access import OrganizationAccess
-from teamvars.domain.errors import Code, Fault, Refusal, not_found
-from teamvars.domain.invitations import Invitation, not_pending
+from teamvars.domain.errors import ALREADY_ACCEPTED, LAST_OWNER, Refusal, not_found
+from teamvars.domain.invitations import Invitation
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.team_members import owners_lost
 from teamvars.domain.teams import Team
@@ -68,8 +68,7 @@ def remove(found: Found, membership_id: str) -> Decision[None]:
     owners = next(team for team in _locked_teams(found, membership) if team.is_owners)
     active = [member.id for member in found.of(MembersOf(owners.id)) if member.counts_as_owner]
     if owners_lost(active, [membership.id]):
-        detail = "This would leave the organization without an active owner."
-        raise Refusal(Fault(Code.LAST_OWNER, detail))
+        raise Refusal(LAST_OWNER)
     return ended(found, membership)
 
 
@@ -90,7 +89,7 @@ def revoke_by_operator(found: Found, membership_id: str) -> Decision[Membership]
 
 def _revoked(found: Found, membership: Membership) -> Decision[Membership]:
     if membership.status is not Status.INVITED:
-        raise not_pending()
+        raise Refusal(ALREADY_ACCEPTED)
     return together(membership, ended(found, membership))
 
 

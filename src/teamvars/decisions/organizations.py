@@ -1,7 +1,5 @@
 """What becomes of a request to create, change or delete an organization, and what it records."""
 
-from functools import partial
-
 import msgspec
 
 from teamvars.decisions import Decision, Found, memberships, teams
@@ -9,10 +7,9 @@ from teamvars.decisions.needs import TeamsOf, ToOrganization, UserWithId, WhoCal
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Refusal, forbidden, refuse_all
+from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, refuse_all
 from teamvars.domain.memberships import Membership, Status
-from teamvars.domain.names import name_taken
-from teamvars.domain.organizations import Organization, OrganizationDraft, still_used
+from teamvars.domain.organizations import Organization, OrganizationDraft
 from teamvars.domain.teams import owners_of
 from teamvars.domain.users import User
 
@@ -85,7 +82,7 @@ def delete(found: Found, name: str, *, force: bool) -> Decision[None]:
     of_workspaces = found.of(WorkspacesOf(organization.id))
     counts = [variables for _, variables in of_workspaces if variables]
     if counts and not force:
-        raise Refusal(still_used(sum(counts), len(counts)))
+        raise Refusal(STILL_USED.filled({"variables": sum(counts), "workspaces": len(counts)}))
     children = [team.id for team in found.of(TeamsOf(organization.id))]
     children += [workspace.id for workspace, _ in of_workspaces]
     id_, details = organization.id, {"name": organization.name, "variables": sum(counts)}
@@ -101,7 +98,7 @@ def created(found: Found, organization: Organization, key: WrappedKey) -> Decisi
     id_ = organization.id
     details = {"name": organization.name, **opens(id_)}
     note = found.note(SYSTEM_STREAM, "organization.create", id_, details)
-    return Decision(None, (Insert(organization), Insert(key)), (note,), {id_: id_}, taken=_taken)
+    return Decision(None, (Insert(organization), Insert(key)), (note,), {id_: id_}, taken=_TAKEN)
 
 
 def changed(found: Found, before: Organization, after: Organization) -> Decision[None]:
@@ -114,10 +111,10 @@ def changed(found: Found, before: Organization, after: Organization) -> Decision
     if before.name != after.name:
         details["from"] = before.name
     note = found.note(after.id, "organization.update", after.id, details)
-    return Decision(None, (Update(before, after),), (note,), taken=_taken)
+    return Decision(None, (Update(before, after),), (note,), taken=_TAKEN)
 
 
-_taken = partial(name_taken, "an organization")
+_TAKEN = NAME_TAKEN.filled(what="an organization")
 
 
 def _site_admin(found: Found) -> User:

@@ -1,7 +1,6 @@
 """What becomes of a request to create, change or delete a team, and what a change records."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import msgspec
 
@@ -9,8 +8,7 @@ from teamvars.decisions import Decision, Found
 from teamvars.decisions.needs import ToOrganization, ToTeam, UserIdsIn
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import TeamAccess
-from teamvars.domain.errors import Code, Fault, Refusal, forbidden, refuse_all
-from teamvars.domain.names import name_taken
+from teamvars.domain.errors import NAME_TAKEN, Code, Fault, Refusal, forbidden, refuse_all
 from teamvars.domain.teams import Team, TeamDraft, Visibility
 
 
@@ -81,7 +79,7 @@ def created(found: Found, team: Team) -> Decision[None]:
     """A team begins, with a stream."""
     place, details = team.organization_id, {**_settings(team), **opens(team.id)}
     note = found.note(place, "team.create", team.id, details)
-    return Decision(None, (Insert(team),), (note,), {team.id: place}, taken=_taken)
+    return Decision(None, (Insert(team),), (note,), {team.id: place}, taken=_TAKEN)
 
 
 def changed(found: Found, before: Team, after: Team) -> Decision[None]:
@@ -91,7 +89,7 @@ def changed(found: Found, before: Team, after: Team) -> Decision[None]:
     if before.name != after.name:
         renamed = {"name": after.name, "from": before.name}
         notes.append(found.note(after.organization_id, "team.rename", after.id, renamed))
-    return Decision(None, (Update(before, after),), tuple(notes), taken=_taken)
+    return Decision(None, (Update(before, after),), tuple(notes), taken=_TAKEN)
 
 
 def deleted(found: Found, team: Team) -> Decision[None]:
@@ -101,7 +99,7 @@ def deleted(found: Found, team: Team) -> Decision[None]:
     return Decision(None, (Delete(Team, (team.id,)),), (note,))
 
 
-_taken = partial(name_taken, "a team")
+_TAKEN = NAME_TAKEN.filled(what="a team")
 
 
 def _owned(found: Found, team_id: str) -> TeamAccess:

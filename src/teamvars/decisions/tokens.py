@@ -26,9 +26,19 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Code, Fault, Refusal, not_found, refuse_all, there_is_no
+from teamvars.domain.errors import (
+    NO_SUCH_EXPIRY,
+    TOO_MANY_TOKENS,
+    Code,
+    Fault,
+    Refusal,
+    not_found,
+    refuse_all,
+    there_is_no,
+)
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import (
+    EXPIRY_RULE,
     MAX_LIVE_TOKENS,
     HashedToken,
     IssuedToken,
@@ -42,9 +52,7 @@ from teamvars.domain.tokens import (
     TokenOwner,
     Whose,
     can_expire,
-    no_such_expiry,
     stream_of,
-    too_many,
 )
 from teamvars.kernel.discreet import Discreet
 
@@ -67,7 +75,7 @@ def create(
     owner = _called(found, named)
     expires_at = None if lifetime is None else found.now + lifetime
     if lifetime is not None and not can_expire(expires_at, found.now):
-        raise Refusal(no_such_expiry())
+        raise Refusal(NO_SUCH_EXPIRY.filled(rule=EXPIRY_RULE))
     refuse_all(_surplus(found, owner))
     token = Token(fresh.id, owner.kind, owner.id, found.now, expires_at, None)
     return created(found, token, fresh)
@@ -228,7 +236,8 @@ def _own_end(found: Found) -> int | None:
 
 def _surplus(found: Found, owner: TokenOwner) -> list[Fault]:
     """The fault of one token more than an owner may have."""
-    return [too_many()] if found.of(LiveTokensOf(owner)) >= MAX_LIVE_TOKENS else []
+    is_full = found.of(LiveTokensOf(owner)) >= MAX_LIVE_TOKENS
+    return [TOO_MANY_TOKENS.filled(most=MAX_LIVE_TOKENS)] if is_full else []
 
 
 def _noted(found: Found, token: Token, verb: str) -> Note:

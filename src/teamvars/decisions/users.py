@@ -9,8 +9,8 @@ from teamvars.decisions import Decision, Found, Note, tokens
 from teamvars.decisions.needs import OwnedAlone, OwnerStreams, TokensIssued, Unclaimed, UserMeant
 from teamvars.decisions.rows import Delete, Insert, Update, others, together
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
-from teamvars.domain.names import USERNAME_RULE, is_username, name_taken
+from teamvars.domain.errors import NAME_TAKEN, Code, Fault, Refusal, refuse_all
+from teamvars.domain.names import USERNAME_RULE, is_username
 from teamvars.domain.tokens import IssuedToken, stream_of
 from teamvars.domain.users import User
 
@@ -89,7 +89,7 @@ def created(found: Found, user: User) -> Decision[None]:
     is made of it, are told where it was invited.
     """
     note = _noted(found, "create", user, _told(user))
-    return Decision(None, (Insert(user),), (note,), taken=_taken)
+    return Decision(None, (Insert(user),), (note,), taken=_TAKEN)
 
 
 def changed(found: Found, before: User, user: User) -> Decision[None]:
@@ -99,7 +99,7 @@ def changed(found: Found, before: User, user: User) -> Decision[None]:
     former = {"from": before.username} if is_renamed else {}
     details = {**others(_details(before), _details(user)), **_told(user), **former}
     return Decision(
-        None, (Update(before, user),), (_noted(found, verb, user, details),), taken=_taken
+        None, (Update(before, user),), (_noted(found, verb, user, details),), taken=_TAKEN
     )
 
 
@@ -120,8 +120,7 @@ def _noted(found: Found, verb: str, user: User, details: Mapping[str, object]) -
     return found.note(SYSTEM_STREAM, f"user.{verb}", user.id, details)
 
 
-def _taken() -> Fault:
-    return Fault(Code.NAME_TAKEN, name_taken("a user").detail)
+_TAKEN = NAME_TAKEN.filled(what="a user").at(None)
 
 
 def _told(user: User) -> dict[str, object]:

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
-
 from teamvars.decisions import Decision, Found, Need, Note, Verdict, Write
 from teamvars.domain.access import Permission, WorkspaceAccess
-from teamvars.domain.errors import Fault
+from teamvars.domain.errors import KEY_TAKEN, Fault
 from teamvars.domain.preconditions import Versions
 from teamvars.domain.variables import (
     SourceCode,
@@ -17,7 +15,6 @@ from teamvars.domain.variables import (
     VariableInWorkspace,
     WorkspaceFilter,
     damaged_value,
-    key_taken,
 )
 from teamvars.domain.workspaces import Quota
 from teamvars.kernel.discreet import Discreet
@@ -123,7 +120,7 @@ def create(found: Found, asked: Creation, quota: Quota) -> Decision[VariableInWo
         writes=(Insert(variable, size),),
         notes=(Note(granted.stream.id, event),),
         usage=after,
-        taken=key_taken,
+        taken=KEY_TAKEN,
     )
 
 
@@ -158,7 +155,7 @@ def update(found: Found, asked: Edit, quota: Quota) -> Decision[VariableInWorksp
         writes=(Update(stored, variable, value, size),),
         notes=(Note(granted.stream.id, found.event("variable.update", variable.id, details)),),
         usage=after,
-        taken=key_taken,
+        taken=KEY_TAKEN,
     )
 
 
@@ -192,4 +189,4 @@ def _broken(found: Found, code: SourceCode | None) -> Sequence[Fault]:
     if code is None or len(code.text) > MAX_VALUE_BYTES:
         return ()
     fault = found.of(Verdict(code.text))
-    return () if fault is None else (msgspec.structs.replace(fault, pointer=code.pointer),)
+    return () if fault is None else (fault.at(code.pointer),)

@@ -1,7 +1,6 @@
 """What becomes of a request to create, change, lock or delete a workspace, and what it records."""
 
 from collections.abc import Mapping
-from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -17,8 +16,7 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import Level, Permission
-from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
-from teamvars.domain.names import name_taken
+from teamvars.domain.errors import NAME_TAKEN, WORKSPACE_LOCKED, Code, Fault, Refusal, refuse_all
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import (
@@ -28,7 +26,6 @@ from teamvars.domain.workspaces import (
     WorkspaceDraft,
     WorkspaceRecord,
     WorkspaceSettings,
-    locked_by,
 )
 
 
@@ -134,7 +131,7 @@ def created(found: Found, made: WorkspaceRecord) -> Decision[None]:
     workspace = made.workspace
     note = _noted(found, workspace, "create", opens(workspace.id))
     begun = {workspace.id: workspace.organization_id}
-    return Decision(None, (Insert(made),), (note,), begun, taken=_taken)
+    return Decision(None, (Insert(made),), (note,), begun, taken=_TAKEN)
 
 
 def changed(found: Found, before: WorkspaceRecord, after: WorkspaceRecord) -> Decision[None]:
@@ -144,7 +141,7 @@ def changed(found: Found, before: WorkspaceRecord, after: WorkspaceRecord) -> De
     notes = [found.note(id_, "workspace.update", id_, details)]
     if after.workspace.name != former:
         notes.append(_noted(found, after.workspace, "rename", {"from": former}))
-    return Decision(None, (Update(before, after),), tuple(notes), taken=_taken)
+    return Decision(None, (Update(before, after),), tuple(notes), taken=_TAKEN)
 
 
 def deleted(found: Found, workspace: Workspace) -> Decision[None]:
@@ -153,7 +150,7 @@ def deleted(found: Found, workspace: Workspace) -> Decision[None]:
     return Decision(None, (Delete(WorkspaceRecord, (workspace.id,)),), (note,))
 
 
-_taken = partial(name_taken, "a workspace")
+_TAKEN = NAME_TAKEN.filled(what="a workspace")
 
 
 def _permitted(found: Found, address: Address, needed: Permission) -> WorkspaceView:
@@ -185,7 +182,7 @@ def _locked_already(found: Found, seen: WorkspaceView) -> Refusal:
     else:
         member = found.of(MembershipOf(seen.workspace.organization_id, holder))
         name = f"User {holder if member is None else member.shown_username}"
-    return Refusal(locked_by(seen.workspace, name))
+    return Refusal(WORKSPACE_LOCKED.filled(name=seen.workspace.name, holder=name))
 
 
 def _name_of_team(found: Found, seen: WorkspaceView, team_id: str) -> str:

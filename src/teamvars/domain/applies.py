@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 from msgspec import UNSET
 
-from teamvars.domain.errors import Code, Fault
+from teamvars.domain.errors import Fault
 from teamvars.domain.preconditions import Expected, is_met, stale
 from teamvars.domain.variables import VariableDraft
 from teamvars.kernel.discreet import Discreet
@@ -16,8 +16,6 @@ MAX_ITEMS = 5_000
 """Of one apply or copy."""
 MAX_CODE_BYTES = 1024 * 1024
 """Of all values of an apply together that are to be parsed as code."""
-
-_SOURCE = "/data/relationships/source/data/id"
 
 Name = tuple[str, Category]
 """What no other variable of a workspace has: its key and its category."""
@@ -123,49 +121,3 @@ class Result(msgspec.Struct, frozen=True, gc=False):
     changed: Sequence[str]
     id: str | None
     version_id: str | None
-
-
-def repeated(at: str) -> Fault:
-    """An earlier item has the same key and category."""
-    return Fault(
-        Code.KEY_TAKEN, "An earlier item has the same key and category.", pointer=f"{at}/key"
-    )
-
-
-def too_much_code(at: str) -> Fault:
-    """With this value there is too much code in one request."""
-    detail = f"With this value the request has more than {MAX_CODE_BYTES} bytes of code."
-    return Fault(Code.TOO_COMPLEX, detail, pointer=at)
-
-
-def no_such_source() -> Fault:
-    """There is no workspace of the target's organization with the id, or none that one may see."""
-    detail = "You see no workspace with this id in the organization of the workspace in the path."
-    return Fault(Code.NOT_FOUND, detail, pointer=_SOURCE)
-
-
-def is_the_target() -> Fault:
-    """A workspace is to be copied into itself."""
-    detail = "This is the workspace in the path: there is nothing to copy."
-    return Fault(Code.INVALID_VALUE, detail, pointer=_SOURCE)
-
-
-def not_in_source(at: str) -> Fault:
-    """The source has no variable of that name.
-
-    Not `not_found`: otherwise callers who have lost no right could not repeat a copy.
-    """
-    return Fault(Code.INVALID_VALUE, "The source has no such variable.", pointer=at)
-
-
-def in_target(name: Name, at: str) -> Fault:
-    """The target has a variable of that name, and the copy is to refuse that."""
-    key, _ = name
-    return Fault(Code.KEY_TAKEN, f"The workspace already has {key} in this category.", pointer=at)
-
-
-def is_for_owners(name: Name, at: str) -> Fault:
-    """A sensitive variable, and a caller who is not an owner."""
-    key, _ = name
-    detail = f"{key} is sensitive: only owners and the organization's token copy it."
-    return Fault(Code.FORBIDDEN, detail, pointer=at)

@@ -6,7 +6,6 @@ import msgspec
 
 from teamvars.domain.audit import AuditEntry
 from teamvars.domain.audit_actions import ACCEPT
-from teamvars.domain.errors import Code, Fault, Refusal
 
 MAX_REASON_CHARACTERS = 512
 
@@ -44,33 +43,3 @@ class Acceptance(msgspec.Struct, frozen=True):
     def is_of(self, entry: AuditEntry) -> bool:
         """Whether it is the one that an entry records; an altered one may say anything."""
         return entry.action == ACCEPT and entry.read_details() == self.details()
-
-
-def nothing_to_accept(stream_id: str) -> Refusal:
-    """The stream holds."""
-    return _refused(f"{stream_id} verifies: there is nothing to accept.")
-
-
-def accept_first(stream_id: str) -> Refusal:
-    """What would record the acceptance does not hold itself."""
-    return _refused(f"{stream_id} does not verify, and must record this: accept that one first.")
-
-
-def found_otherwise(stream_id: str) -> Refusal:
-    """The digest is not that of what is there now."""
-    return _refused(
-        f"This is not the present state of {stream_id}. Run 'teamvars audit verify' again, and "
-        "look at what has changed."
-    )
-
-
-def no_room(stream_id: str) -> Refusal:
-    """No entry can come after those that are there: somebody has taken the last number."""
-    return _refused(
-        f"{stream_id} has an entry with the largest possible number. Delete the last of its rows "
-        "in audit_entries, by sequence, and run 'teamvars audit verify' again."
-    )
-
-
-def _refused(detail: str) -> Refusal:
-    return Refusal(Fault(Code.PRECONDITION_FAILED, f"{detail} Nothing was changed."))

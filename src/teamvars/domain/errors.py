@@ -1,4 +1,6 @@
-"""Every "no" the service means: one list of codes, and the `Refusal` that carries them."""
+"""Every "no" the service means: the list of codes, the table of what is said with them, and the
+`Refusal` that carries them.
+"""
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
@@ -130,6 +132,15 @@ class Fault(msgspec.Struct, frozen=True):
     meta: Mapping[str, int | str] | None = None
     omitted: int = 0
 
+    def filled(self, meta: Mapping[str, int | str] | None = None, **blanks: object) -> "Fault":
+        """The same, with each `{blank}` of the text filled in; `meta` fills in those it names."""
+        detail = self.detail.format(**{**blanks, **(meta or {})})
+        return replace(self, detail=detail, meta=meta)
+
+    def at(self, pointer: str | None) -> "Fault":
+        """The same about that place of the document."""
+        return replace(self, pointer=pointer)
+
 
 MOST_FAULTS = 500
 """Of one document that are kept; more than a response has room for."""
@@ -201,18 +212,13 @@ def refuse_all(faults: Iterable[Fault]) -> None:
         raise Refusal(*found)
 
 
-def unauthenticated() -> Refusal:
-    """One answer for a missing, malformed, unknown, expired or revoked token (contract §2)."""
-    return Refusal(Fault(Code.UNAUTHENTICATED, "Send a valid token as 'Authorization: Bearer'."))
-
-
 def not_found(hint: str | None = None) -> Refusal:
     """One answer for what does not exist and for what the caller may not see (contract §3).
 
     The `hint` speaks of nothing but what the caller sees.
     """
-    detail = "It does not exist, or you may not see it."
-    return Refusal(Fault(Code.NOT_FOUND, detail if hint is None else f"{detail} {hint}"))
+    detail = _NOT_VISIBLE if hint is None else f"{_NOT_VISIBLE} {hint}"
+    return Refusal(Fault(Code.NOT_FOUND, detail))
 
 
 def there_is_no(thing: str, present: str | None = None) -> Refusal:
@@ -230,20 +236,9 @@ def forbidden(detail: str) -> Refusal:
     return Refusal(Fault(Code.FORBIDDEN, detail))
 
 
-def busy() -> Refusal:
-    """This worker has too much under way, whoever asks; nothing was changed."""
-    return Refusal(Fault(Code.BUSY, "The service is busy. Nothing was changed; try again."))
-
-
 def too_many_requests(detail: str, retry_after: int = 1) -> Refusal:
     """This caller has too much under way; nothing was changed."""
     return Refusal(Fault(Code.TOO_MANY_REQUESTS, detail), retry_after=retry_after)
-
-
-def rate_limited(per_second: int, retry_after: int) -> Refusal:
-    """This caller asks more often than the operator lets anybody; nothing was changed."""
-    detail = f"You may make {per_second} requests per second here. Nothing was changed."
-    return Refusal(Fault(Code.RATE_LIMITED, detail), retry_after=retry_after)
 
 
 def storage_unavailable(cause: BaseException | None = None) -> Refusal:
@@ -258,39 +253,185 @@ def storage_unavailable(cause: BaseException | None = None) -> Refusal:
     return refusal
 
 
-def release_too_old() -> Refusal:
-    """A later release has migrated the database, and admits no node of this one any more."""
-    return Refusal(
-        Fault(
-            Code.RELEASE_TOO_OLD,
-            "A later release has migrated the database, and this one is too old to change it. "
-            "Nothing was changed; try again, since another node may be able to.",
-        )
-    )
+# The table of texts, each with its code and what it blames. `Fault.filled` fills in a {blank}, and
+# `Fault.at` names another place. What one rule alone says may stand with that rule.
 
+_NOT_VISIBLE = "It does not exist, or you may not see it."
+_IDEMPOTENCY_KEY = "Idempotency-Key"
+_SOURCE = "/data/relationships/source/data/id"
+_TEAM = "/data/relationships/team/data/id"
 
-def outcome_unknown() -> Refusal:
-    """Storage failed, or the connection to it, while it committed."""
-    return Refusal(
-        Fault(
-            Code.OUTCOME_UNKNOWN,
-            "Storage failed while the change was being committed. "
-            "It may have happened: repeat it under its Idempotency-Key, or read before you do.",
-        )
-    )
+# Of any request
+NO_VALID_TOKEN = Fault(Code.UNAUTHENTICATED, "Send a valid token as 'Authorization: Bearer'.")
+"""One answer for a missing, malformed, unknown, expired or revoked token (contract §2)."""
+BUSY = Fault(Code.BUSY, "The service is busy. Nothing was changed; try again.")
+RATE_LIMITED = Fault(
+    Code.RATE_LIMITED, "You may make {most} requests per second here. Nothing was changed."
+)
+RELEASE_TOO_OLD = Fault(
+    Code.RELEASE_TOO_OLD,
+    "A later release has migrated the database, and this one is too old to change it. "
+    "Nothing was changed; try again, since another node may be able to.",
+)
+OUTCOME_UNKNOWN = Fault(
+    Code.OUTCOME_UNKNOWN,
+    "Storage failed while the change was being committed. "
+    "It may have happened: repeat it under its Idempotency-Key, or read before you do.",
+)
+"""Storage failed, or the connection to it, while it committed."""
+TRAIL_ALTERED = Fault(
+    Code.TRAIL_ALTERED,
+    "The audit trail of {stream} was altered outside of the service, so it accepts no "
+    "changes. You can still read, and do whatever only takes rights away. Tell the "
+    "operator: 'teamvars audit verify' says more.",
+)
+"""Trying again helps nobody before an operator has looked at it."""
 
+# Of repeated requests
+KEY_REUSED = Fault(
+    Code.IDEMPOTENCY_KEY_REUSED,
+    "This key was used for another request. Send a new key with each change.",
+    header=_IDEMPOTENCY_KEY,
+)
+KEY_IN_USE = Fault(
+    Code.IDEMPOTENCY_KEY_IN_USE,
+    "The first request with this key is still under way. Repeat it later.",
+    header=_IDEMPOTENCY_KEY,
+)
+ALREADY_MADE = Fault(
+    Code.ALREADY_MADE,
+    "The first request with this key made it, and its answer showed it. If that answer is "
+    "lost, delete what meta.id names and send a new key.",
+    header=_IDEMPOTENCY_KEY,
+)
 
-def trail_altered(stream_id: str) -> Refusal:
-    """The stream that the change would extend or end was altered behind the service's back.
+# Of variables
+KEY_TAKEN = Fault(
+    Code.KEY_TAKEN,
+    "The workspace already has a variable with this key in this category.",
+    pointer="/data/attributes/key",
+)
+SENSITIVE_IS_PERMANENT = Fault(
+    Code.SENSITIVE_IS_PERMANENT,
+    "A sensitive variable stays sensitive. Delete it and create another one instead.",
+)
+DAMAGED_VALUE = Fault(
+    Code.DAMAGED_VALUE,
+    "The stored value of {key} is damaged and cannot be decrypted. Write a new "
+    "value over it, or delete the variable.",
+)
+TOO_COMPLEX = Fault(
+    Code.TOO_COMPLEX, "This takes too long to read or evaluate, or grows too large."
+)
+OTHER_VERSION = Fault(
+    Code.PRECONDITION_FAILED,
+    "It has changed since that version. Read it again.",
+    header="If-Match",
+)
+EXISTS_NOW = Fault(Code.PRECONDITION_FAILED, "It exists now. Read it.")
+CHANGED_OR_GONE = Fault(
+    Code.PRECONDITION_FAILED,
+    "It has changed since that version, or was deleted. Read it again.",
+)
 
-    Nothing was changed, and trying again helps nobody before an operator has looked at it.
-    """
-    return Refusal(
-        Fault(
-            Code.TRAIL_ALTERED,
-            f"The audit trail of {stream_id} was altered outside of the service, so it accepts no "
-            "changes. You can still read, and do whatever only takes rights away. Tell the "
-            "operator: 'teamvars audit verify' says more.",
-            meta={"stream": stream_id},
-        )
-    )
+# Of applies and copies
+REPEATED_ITEM = Fault(Code.KEY_TAKEN, "An earlier item has the same key and category.")
+TOO_MUCH_CODE = Fault(
+    Code.TOO_COMPLEX, "With this value the request has more than {most} bytes of code."
+)
+NO_SUCH_SOURCE = Fault(
+    Code.NOT_FOUND,
+    "You see no workspace with this id in the organization of the workspace in the path.",
+    pointer=_SOURCE,
+)
+SOURCE_IS_TARGET = Fault(
+    Code.INVALID_VALUE,
+    "This is the workspace in the path: there is nothing to copy.",
+    pointer=_SOURCE,
+)
+NOT_IN_SOURCE = Fault(Code.INVALID_VALUE, "The source has no such variable.")
+"""Not `not_found`: otherwise callers who have lost no right could not repeat a copy."""
+IN_TARGET = Fault(Code.KEY_TAKEN, "The workspace already has {key} in this category.")
+COPIED_BY_OWNERS = Fault(
+    Code.FORBIDDEN, "{key} is sensitive: only owners and the organization's token copy it."
+)
+
+# Of workspaces and organizations
+NAME_TAKEN = Fault(
+    Code.NAME_TAKEN, "There is {what} with this name.", pointer="/data/attributes/name"
+)
+WORKSPACE_LOCKED = Fault(Code.WORKSPACE_LOCKED, "Workspace {name} is locked by {holder}.")
+"""Clients look for `is locked by User` and `is locked by Team`."""
+STILL_USED = Fault(
+    Code.ORGANIZATION_NOT_EMPTY,
+    "The organization still has {variables} variables in {workspaces} of its workspaces. "
+    "With force=true they are deleted too.",
+)
+
+# Of teams and their access
+NO_SUCH_TEAM = Fault(Code.NOT_FOUND, _NOT_VISIBLE, pointer=_TEAM)
+NO_SUCH_WORKSPACE = Fault(
+    Code.NOT_FOUND, _NOT_VISIBLE, pointer="/data/relationships/workspace/data/id"
+)
+OWNERS_HAVE_ACCESS = Fault(
+    Code.OWNERS_IS_PERMANENT,
+    "The owners team may do everything in every workspace, and has no grants.",
+    pointer=_TEAM,
+)
+GRANT_TAKEN = Fault(
+    Code.GRANT_TAKEN,
+    "The team already has access to this workspace: change that.",
+    pointer=_TEAM,
+)
+
+# Of memberships and invitations
+LAST_OWNER = Fault(Code.LAST_OWNER, "This would leave the organization without an active owner.")
+ALREADY_MEMBER = Fault(
+    Code.ALREADY_MEMBER,
+    "The user with this address is already in the organization or invited to it.",
+    pointer="/data/attributes/email",
+)
+ALREADY_ACCEPTED = Fault(Code.ALREADY_MEMBER, "The invitation has been accepted already.")
+NO_ADDRESS = Fault(
+    Code.INVALID_VALUE, "The user has no e-mail address that an invitation could go to."
+)
+DEAD_LINK = Fault(
+    Code.INVALID_VALUE,
+    "This link is no longer valid. Ask whoever invited you for a new one.",
+    pointer="/data/attributes/secret",
+)
+"""One answer for every link that opens nothing, whatever it once was."""
+TOO_MANY_INVITATIONS = Fault(
+    Code.TOO_MANY_ITEMS,
+    "An organization can send {most} invitations a day, including those sent again.",
+)
+TOO_MANY_TO_ADDRESS = Fault(
+    Code.TOO_MANY_ITEMS, "{most} invitations a day can go to one address. Try again tomorrow."
+)
+
+# Of tokens
+NO_SUCH_EXPIRY = Fault(Code.INVALID_VALUE, "A token expires in the future, {rule}.")
+TOO_MANY_TOKENS = Fault(
+    Code.TOO_MANY_ITEMS, "There are {most} live tokens already: revoke one that nobody uses."
+)
+
+# Of streams that an operator accepts as they are
+NOTHING_TO_ACCEPT = Fault(
+    Code.PRECONDITION_FAILED,
+    "{stream} verifies: there is nothing to accept. Nothing was changed.",
+)
+ACCEPT_FIRST = Fault(
+    Code.PRECONDITION_FAILED,
+    "{stream} does not verify, and must record this: accept that one first. Nothing was changed.",
+)
+FOUND_OTHERWISE = Fault(
+    Code.PRECONDITION_FAILED,
+    "This is not the present state of {stream}. Run 'teamvars audit verify' again, and "
+    "look at what has changed. Nothing was changed.",
+)
+NO_ROOM = Fault(
+    Code.PRECONDITION_FAILED,
+    "{stream} has an entry with the largest possible number. Delete the last of its rows "
+    "in audit_entries, by sequence, and run 'teamvars audit verify' again. Nothing was changed.",
+)
+"""No entry can come after those that are there: somebody has taken the last number."""

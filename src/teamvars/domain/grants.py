@@ -39,8 +39,6 @@ LEVEL_OF: Mapping[AccessType, GrantLevel] = {
 """The level of each access type but `custom`."""
 
 _WORDS = {level.word: level for level in GRANT_LEVELS}
-_TEAM = "/data/relationships/team/data/id"
-_WORKSPACE = "/data/relationships/workspace/data/id"
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -96,28 +94,6 @@ class GrantDraft(msgspec.Struct, frozen=True):
         access = grant.access if self.access is None else AccessType(self.access)
         custom = grant.level if self.variables is None else _WORDS[self.variables]
         return replace(grant, access=access, level=LEVEL_OF.get(access, custom))
-
-
-def no_such_team() -> Fault:
-    """There is no team with that id, or the caller may not see it."""
-    return Fault(Code.NOT_FOUND, "It does not exist, or you may not see it.", pointer=_TEAM)
-
-
-def no_such_workspace() -> Fault:
-    """The team's organization has no workspace with that id."""
-    return Fault(Code.NOT_FOUND, "It does not exist, or you may not see it.", pointer=_WORKSPACE)
-
-
-def owners_take_no_grants() -> Fault:
-    """The owners team has every right already."""
-    detail = "The owners team may do everything in every workspace, and has no grants."
-    return Fault(Code.OWNERS_IS_PERMANENT, detail, pointer=_TEAM)
-
-
-def grant_taken() -> Fault:
-    """The team has a grant on the workspace already."""
-    detail = "The team already has access to this workspace: change that."
-    return Fault(Code.GRANT_TAKEN, detail, pointer=_TEAM)
 
 
 def _word_faults(name: str, word: str | None, known: list[str]) -> list[Fault]:

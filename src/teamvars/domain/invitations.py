@@ -4,7 +4,6 @@ from enum import StrEnum
 
 import msgspec
 
-from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.names import fold
 from teamvars.domain.users import User
 from teamvars.kernel.discreet import Discreet
@@ -21,9 +20,6 @@ FIRST_TOKEN_LIFETIME = 90 * DAY
 
 _MINUTE = 60_000_000
 _BACK_OFF = (1, 5, 15, 60, 240)
-
-NO_LONGER_VALID = "This link is no longer valid. Ask whoever invited you for a new one."
-SECRET_POINTER = "/data/attributes/secret"
 
 
 class Delivery(StrEnum):
@@ -103,31 +99,3 @@ class Letter(Discreet, frozen=True):
 def retry_after(attempts: int) -> int:
     """How long to wait after so many attempts, in µs."""
     return _BACK_OFF[min(attempts, len(_BACK_OFF)) - 1] * _MINUTE
-
-
-def no_longer_valid() -> Refusal:
-    """One answer for every link that opens nothing, whatever it once was."""
-    return Refusal(Fault(Code.INVALID_VALUE, NO_LONGER_VALID, pointer=SECRET_POINTER))
-
-
-def too_many_of_organization(most: int) -> Fault:
-    """The organization has had its invitations of a day."""
-    detail = f"An organization can send {most} invitations a day, including those sent again."
-    return Fault(Code.TOO_MANY_ITEMS, detail)
-
-
-def too_many_of_address(pointer: str | None) -> Fault:
-    """The address has had its invitations of a day."""
-    detail = f"{MAX_A_DAY_OF_ADDRESS} invitations a day can go to one address. Try again tomorrow."
-    return Fault(Code.TOO_MANY_ITEMS, detail, pointer=pointer)
-
-
-def not_pending() -> Refusal:
-    """There is nothing to send again or to take back."""
-    return Refusal(Fault(Code.ALREADY_MEMBER, "The invitation has been accepted already."))
-
-
-def no_address() -> Refusal:
-    """A membership of a directory file whose user has no e-mail address."""
-    detail = "The user has no e-mail address that an invitation could go to."
-    return Refusal(Fault(Code.INVALID_VALUE, detail))

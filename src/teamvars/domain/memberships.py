@@ -110,8 +110,3 @@ class InvitationDraft(msgspec.Struct, frozen=True):
             for n, id_ in enumerate(self.team_ids)
             if id_ not in known
         ]
-
-    def already_member(self) -> Fault:
-        """The address belongs to somebody who is in the organization or invited to it."""
-        detail = "The user with this address is already in the organization or invited to it."
-        return Fault(Code.ALREADY_MEMBER, detail, pointer=EMAIL_POINTER)

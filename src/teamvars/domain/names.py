@@ -122,8 +122,3 @@ def email_faults(email: str | None) -> list[Fault]:
         return []
     detail = f"This must be {EMAIL_RULE}."
     return [Fault(Code.INVALID_VALUE, detail, pointer="/data/attributes/email")]
-
-
-def name_taken(what: str) -> Fault:
-    """Something of that kind has the name already, however it is capitalised."""
-    return Fault(Code.NAME_TAKEN, f"There is {what} with this name.", pointer=NAME_POINTER)

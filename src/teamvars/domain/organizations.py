@@ -45,13 +45,3 @@ class OrganizationDraft(msgspec.Struct, frozen=True):
             name=organization.name if self.name is None else self.name,
             email=organization.email if self.email is None else self.email,
         )
-
-
-def still_used(variables: int, workspaces: int) -> Fault:
-    """An organization would take variables with it."""
-    detail = (
-        f"The organization still has {variables} variables in {workspaces} of its workspaces. "
-        "With force=true they are deleted too."
-    )
-    meta = {"variables": variables, "workspaces": workspaces}
-    return Fault(Code.ORGANIZATION_NOT_EMPTY, detail, meta=meta)

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.errors import CHANGED_OR_GONE, EXISTS_NOW, OTHER_VERSION, Fault, Refusal
 
 
 class Versions(msgspec.Struct, frozen=True):
@@ -15,13 +15,7 @@ class Versions(msgspec.Struct, frozen=True):
     def require(self, version_id: str) -> None:
         """Refuses when what is to be changed is at another version."""
         if not self.any_version and version_id not in self.version_ids:
-            raise Refusal(
-                Fault(
-                    Code.PRECONDITION_FAILED,
-                    "It has changed since that version. Read it again.",
-                    header="If-Match",
-                )
-            )
+            raise Refusal(OTHER_VERSION)
 
 
 ANY_VERSION = Versions(any_version=True)
@@ -37,6 +31,4 @@ def is_met(expected: Expected, version_id: str | None) -> bool:
 
 def stale(expected: Expected, at: str) -> Fault:
     """What is there is not at the version that the request expects at that pointer."""
-    made = "It exists now. Read it." if expected is None else None
-    detail = made or "It has changed since that version, or was deleted. Read it again."
-    return Fault(Code.PRECONDITION_FAILED, detail, pointer=at)
+    return (EXISTS_NOW if expected is None else CHANGED_OR_GONE).at(at)

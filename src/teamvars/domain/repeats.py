@@ -3,7 +3,7 @@
 import msgspec
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import Code, Fault, Refusal, too_many_requests
+from teamvars.domain.errors import too_many_requests
 from teamvars.kernel.discreet import Discreet
 
 HEADER = "Idempotency-Key"
@@ -55,24 +55,3 @@ class Held(msgspec.Struct, frozen=True):
                 f"keys, each for a day. Nothing was changed; without {HEADER} the change is "
                 "possible."
             )
-
-
-def reused() -> Refusal:
-    """The key was used for another request before."""
-    detail = "This key was used for another request. Send a new key with each change."
-    return Refusal(Fault(Code.IDEMPOTENCY_KEY_REUSED, detail, header=HEADER))
-
-
-def in_use() -> Refusal:
-    """The first request with the key is still under way."""
-    detail = "The first request with this key is still under way. Repeat it later."
-    return Refusal(Fault(Code.IDEMPOTENCY_KEY_IN_USE, detail, header=HEADER))
-
-
-def already_made(id_: str) -> Refusal:
-    """The first request made what is shown only once."""
-    detail = (
-        "The first request with this key made it, and its answer showed it. If that answer is "
-        "lost, delete what meta.id names and send a new key."
-    )
-    return Refusal(Fault(Code.ALREADY_MADE, detail, header=HEADER, meta={"id": id_}))

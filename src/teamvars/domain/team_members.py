@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.errors import Code, Fault
+from teamvars.domain.errors import LAST_OWNER, Code, Fault
 from teamvars.domain.memberships import Status
 
 MAX_ITEMS = 1000
@@ -66,8 +66,8 @@ class MembersDraft(msgspec.Struct, frozen=True):
         """A fault for each item that would leave the organization without an active owner."""
         return self._item_faults(
             set(owners),
-            Code.LAST_OWNER,
-            "This would leave the organization without an active owner.",
+            LAST_OWNER.code,
+            LAST_OWNER.detail,
         )
 
     def _item_faults(self, ids: set[str], code: Code, detail: str) -> list[Fault]:

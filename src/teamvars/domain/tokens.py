@@ -185,16 +185,5 @@ def can_expire(at: int | None, now: int) -> TypeGuard[int]:
     return at is not None and now < at <= LATEST
 
 
-def no_such_expiry() -> Fault:
-    """A lifetime ends at a time at which no token may expire."""
-    return Fault(Code.INVALID_VALUE, f"A token expires in the future, {EXPIRY_RULE}.")
-
-
-def too_many() -> Fault:
-    """The owner has as many live tokens as anybody may have."""
-    detail = f"There are {MAX_LIVE_TOKENS} live tokens already: revoke one that nobody uses."
-    return Fault(Code.TOO_MANY_ITEMS, detail)
-
-
 def _fault(name: str, detail: str) -> Fault:
     return Fault(Code.INVALID_VALUE, detail, pointer=f"/data/attributes/{name}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.errors import Code, Fault, refuse_all
+from teamvars.domain.errors import DAMAGED_VALUE, SENSITIVE_IS_PERMANENT, Code, Fault, refuse_all
 from teamvars.domain.names import fold
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.discreet import Discreet
@@ -128,7 +128,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         change what surrounds it.
         """
         permanent = variable.sensitive and self.sensitive is False
-        last = [self._permanent()] if permanent else []
+        last = [SENSITIVE_IS_PERMANENT.at(f"{self.at}/sensitive")] if permanent else []
         refuse_all([*self.faults, *more, *self._attribute_faults(), *last])
         return replace(
             variable,
@@ -193,13 +193,6 @@ class VariableDraft(Discreet, frozen=True, gc=False):
             for detail in found
         ]
 
-    def _permanent(self) -> Fault:
-        return Fault(
-            Code.SENSITIVE_IS_PERMANENT,
-            "A sensitive variable stays sensitive. Delete it and create another one instead.",
-            pointer=f"{self.at}/sensitive",
-        )
-
 
 class ValueDraft(Discreet, frozen=True):
     """A value that somebody wants to try, and whether as code."""
@@ -238,21 +231,6 @@ class WorkspaceFilter(msgspec.Struct, frozen=True):
         ]
 
 
-def key_taken() -> Fault:
-    """Another variable of the workspace has this key in this category."""
-    return Fault(
-        Code.KEY_TAKEN,
-        "The workspace already has a variable with this key in this category.",
-        pointer=f"{_ATTRIBUTES}/key",
-    )
-
-
 def damaged_value(variable: Variable, pointer: str | None = None) -> Fault:
     """The stored value of a variable does not open. `pointer`: where a new one would stand."""
-    return Fault(
-        Code.DAMAGED_VALUE,
-        f"The stored value of {variable.key} is damaged and cannot be decrypted. Write a new "
-        "value over it, or delete the variable.",
-        pointer=pointer,
-        meta={"id": variable.id, "key": variable.key},
-    )
+    return DAMAGED_VALUE.filled({"id": variable.id, "key": variable.key}).at(pointer)

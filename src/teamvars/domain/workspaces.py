@@ -126,12 +126,6 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
         ]
 
 
-def locked_by(workspace: Workspace, holder: str) -> Fault:
-    """Another has locked it. Clients look for `is locked by User` and `is locked by Team`."""
-    detail = f"Workspace {workspace.name} is locked by {holder}."
-    return Fault(Code.WORKSPACE_LOCKED, detail)
-
-
 class Usage(msgspec.Struct, frozen=True):
     """What a workspace holds: how many variables, and how many bytes of values."""
 

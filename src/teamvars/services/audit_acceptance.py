@@ -8,15 +8,16 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, HeldStream
-from teamvars.domain.audit_acceptances import (
-    Acceptance,
-    accept_first,
-    found_otherwise,
-    no_room,
-    nothing_to_accept,
-)
+from teamvars.domain.audit_acceptances import Acceptance
 from teamvars.domain.audit_actions import ACCEPT
-from teamvars.domain.errors import there_is_no
+from teamvars.domain.errors import (
+    ACCEPT_FIRST,
+    FOUND_OTHERWISE,
+    NO_ROOM,
+    NOTHING_TO_ACCEPT,
+    Refusal,
+    there_is_no,
+)
 from teamvars.security.chain import Chain, row_digest, unforeseen_above
 from teamvars.services.audit_verification import Remains, Testimony
 from teamvars.storage import streams
@@ -77,11 +78,11 @@ class _Place(msgspec.Struct, frozen=True):
         for witness in (self.system, self.above):
             is_another = witness.stream_id != stream_id
             if is_another and witness.row is not None and self.heard.first_break(witness):
-                raise accept_first(witness.stream_id)
+                raise Refusal(ACCEPT_FIRST.filled(stream=witness.stream_id))
         if self.heard.first_break(self.remains) is None:
-            raise nothing_to_accept(stream_id)
+            raise Refusal(NOTHING_TO_ACCEPT.filled(stream=stream_id))
         if self.remains.digest != digest:
-            raise found_otherwise(stream_id)
+            raise Refusal(FOUND_OTHERWISE.filled(stream=stream_id))
 
     async def next_number(self, tx: Transaction) -> int:
         """The number of the acceptance, which no earlier one had: whoever passes that in 'audit
@@ -96,7 +97,7 @@ class _Place(msgspec.Struct, frozen=True):
         number = unforeseen_above(self.remains.row, known) or unforeseen_above(None, known)
         last: object = self.remains.entries[-1].sequence if self.remains.entries else 0
         if number is None or not isinstance(last, int | float) or last >= number:
-            raise no_room(stream_id)
+            raise Refusal(NO_ROOM.filled(stream=stream_id))
         return number
 
     def witnesses(self) -> Iterator[HeldStream]:

@@ -11,9 +11,9 @@ from teamvars.decisions.invitations import Asked, Fresh, Terms
 from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import Kind, Refusal
+from teamvars.domain.errors import DEAD_LINK, Kind, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.domain.invitations import LIFETIME, Delivery, Invited, no_longer_valid
+from teamvars.domain.invitations import LIFETIME, Delivery, Invited
 from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
 from teamvars.domain.tokens import NewToken
 from teamvars.domain.users import other_username_for
@@ -111,13 +111,13 @@ class InvitationLinks(UseCases):
             return await self._make(caller, decisions.accept_by_link, hash_, fresh_token("user"))
         except Refusal as refusal:
             if refusal.kind is Kind.NOT_FOUND:  # the organization ended while this waited
-                raise no_longer_valid() from None
+                raise Refusal(DEAD_LINK) from None
             raise
 
 
 def _hash(secret: str) -> bytes:
     if not has_invitation_form(secret):
-        raise no_longer_valid()
+        raise Refusal(DEAD_LINK)
     return hash_token(secret)
 
 

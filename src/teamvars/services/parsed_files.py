@@ -1,13 +1,12 @@
 """Reading a file of variables, as people keep them, into what a workspace would hold."""
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
+from teamvars.domain.errors import TOO_COMPLEX, Code, Fault, Refusal, refuse_all
 from teamvars.kernel.discreet import Discreet
 from teamvars.services import Clock
 from teamvars.services.admission import admit_writer
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import TooComplex, has_at_most
-from teamvars.services.syntax import too_complex
 from teamvars.storage.database import Database
 from teamvars.variable_files import MAX_NAMES, Format, ParsedFile
 
@@ -52,7 +51,7 @@ class ParsedFiles:
         try:
             found = await self._code.parse_file(caller.actor.id, draft.format, draft.content)
         except TooComplex:
-            raise Refusal(too_complex(_CONTENT)) from None
+            raise Refusal(TOO_COMPLEX.at(_CONTENT)) from None
         if found.too_many:
             detail = f"A file has at most {MAX_NAMES} names."
             raise Refusal(Fault(Code.TOO_MANY_ITEMS, detail, pointer=_CONTENT))

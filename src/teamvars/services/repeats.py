@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from teamvars.changes.runner import LACKS_RIGHT
 from teamvars.decisions import Needs
 from teamvars.domain.diagnosis import Engine
-from teamvars.domain.errors import Kind, Refusal, refuse_all
-from teamvars.domain.repeats import KEPT_FOR, Asked, Held, Record, in_use, reused
+from teamvars.domain.errors import KEY_IN_USE, KEY_REUSED, Kind, Refusal, refuse_all
+from teamvars.domain.repeats import KEPT_FOR, Asked, Held, Record
 from teamvars.security.repeats import RecordKeys
 from teamvars.services import Clock
 from teamvars.storage import idempotency_records
@@ -175,7 +175,7 @@ class OnceDatabase(Database):
                 return await write(attempt)
             except _UnderWay:
                 if loop.time() >= gives_up_at:
-                    raise in_use() from None
+                    raise Refusal(KEY_IN_USE) from None
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _attempt(self, tx: Transaction, keyed: _Keyed, body: Body[T]) -> T:
@@ -202,7 +202,7 @@ class OnceDatabase(Database):
     def _repeated(self, record: Record, asked: Asked) -> Exception:
         """What to raise where a record is found and the caller still has the right."""
         if not self._keys.is_of(record, asked):
-            return reused()
+            return Refusal(KEY_REUSED)
         return Repeated(self._keys.open(record))
 
 

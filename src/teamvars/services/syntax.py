@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from teamvars.domain.errors import Code, Fault
+from teamvars.domain.errors import TOO_COMPLEX, Code, Fault
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import CodeError, TooComplex
 
@@ -14,19 +14,12 @@ async def verdicts(
     return [_fault(error) for error in await code.check(principal, texts)]
 
 
-def too_complex(pointer: str | None = None) -> Fault:
-    """Parsing or evaluating it exceeds the limits of time or memory."""
-    return Fault(
-        Code.TOO_COMPLEX, "This takes too long to read or evaluate, or grows too large.", pointer
-    )
-
-
 def _fault(error: CodeError | TooComplex | None) -> Fault | None:
     """Says the place and the rule, and never quotes the value."""
     if error is None:
         return None
     if isinstance(error, TooComplex):
-        return too_complex()
+        return TOO_COMPLEX
     return Fault(
         Code.HCL_SYNTAX,
         f"At line {error.line}, column {error.column}: {error.message}.",

@@ -3,13 +3,12 @@
 import msgspec
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import Refusal, refuse_all
+from teamvars.domain.errors import TOO_COMPLEX, Refusal, refuse_all
 from teamvars.domain.variables import ValueDraft
 from teamvars.services import Clock
 from teamvars.services.admission import admit_writer
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.code.examination import Examination, TooComplex
-from teamvars.services.syntax import too_complex
 from teamvars.storage.database import Database
 
 
@@ -36,4 +35,4 @@ class ValueChecks:
         try:
             return await self._code.evaluate(caller.actor.id, text)
         except TooComplex:
-            raise Refusal(too_complex("/data/attributes/value")) from None
+            raise Refusal(TOO_COMPLEX.at("/data/attributes/value")) from None

@@ -16,7 +16,7 @@ from teamvars.domain.access import (
     WrappedKey,
 )
 from teamvars.domain.audit import Actor, Stream
-from teamvars.domain.errors import not_found, storage_unavailable, unauthenticated
+from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found, storage_unavailable
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility
@@ -121,7 +121,7 @@ async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
     """Finds out who calls. Refuses: unauthenticated."""
     row = await tx.look_up(AUTHENTICATE, caller.token_hash, now)
     if row is None:
-        raise unauthenticated()
+        raise Refusal(NO_VALID_TOKEN)
     identify(caller, CallerRow(*row))
 
 
@@ -215,7 +215,7 @@ def to_team(caller: Caller, found: Row | None) -> TeamAccess:
 def _existing(caller: Caller, row: R | None) -> R:
     """The row of a subject that exists; notes who calls. Refuses: unauthenticated, not found."""
     if row is None:
-        raise unauthenticated()
+        raise Refusal(NO_VALID_TOKEN)
     identify(caller, row)
     if row.stream_id is None:
         raise not_found()

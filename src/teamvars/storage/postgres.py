@@ -15,11 +15,11 @@ from asyncpg import exceptions as pg
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import (
+    OUTCOME_UNKNOWN,
+    RELEASE_TOO_OLD,
+    TRAIL_ALTERED,
     Refusal,
-    outcome_unknown,
-    release_too_old,
     storage_unavailable,
-    trail_altered,
 )
 from teamvars.storage import outages
 from teamvars.storage.combined import array_type, for_all, in_one, is_insert
@@ -146,7 +146,7 @@ class PostgresTransaction(Transaction):
             return await call(*args)
         except pg.UniqueViolationError as error:
             if found := _TAKEN_NUMBER.search(error.detail or ""):
-                raise trail_altered(found[1]) from None
+                raise Refusal(TRAIL_ALTERED.filled({"stream": found[1]})) from None
             raise Taken from None
         except pg.ForeignKeyViolationError:
             raise MissingReference from None
@@ -458,7 +458,7 @@ async def _begin(connection: Connection, begin: str) -> None:
     except _MISSING as error:
         raise MissingTable from error
     if tag.startswith("SELECT") and tag != "SELECT 0":
-        raise release_too_old()
+        raise Refusal(RELEASE_TOO_OLD)
 
 
 async def _roll_back(connection: Connection) -> None:
@@ -485,10 +485,10 @@ async def _commit(connection: Connection) -> None:
     except RUN_AGAIN:
         raise
     except (*UNUSABLE, asyncio.CancelledError) as error:
-        raise outcome_unknown() from error
+        raise Refusal(OUTCOME_UNKNOWN) from error
     finally:
         connection.remove_log_listener(listen)
     if warnings:
-        raise outcome_unknown()
+        raise Refusal(OUTCOME_UNKNOWN)
     if tag != "COMMIT":  # PostgreSQL answers COMMIT with ROLLBACK in an aborted transaction
         raise RuntimeError("A transaction whose statement had failed was committed.")

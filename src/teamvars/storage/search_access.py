@@ -8,7 +8,7 @@ import json
 from typing import NamedTuple
 
 from teamvars.domain.access import Caller, Level, Place, WrappedKey
-from teamvars.domain.errors import not_found, unauthenticated
+from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found
 from teamvars.domain.names import fold
 from teamvars.domain.variable_search import SearchAccess
 from teamvars.storage.access import CallerRow, identify
@@ -102,7 +102,7 @@ async def search(
         else await tx.fetch_one(READ_SEARCH_OF_WORKSPACE, *args, fold(workspace))
     )
     if found is None:
-        raise unauthenticated()
+        raise Refusal(NO_VALID_TOKEN)
     row = SearchRow(*found)
     identify(caller, CallerRow(*found[:4]))
     if row.organization_id is None:

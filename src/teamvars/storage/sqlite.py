@@ -17,7 +17,7 @@ from typing import Any, Generic
 import apsw
 
 from teamvars.domain.diagnosis import Engine
-from teamvars.domain.errors import Refusal, release_too_old, storage_unavailable
+from teamvars.domain.errors import RELEASE_TOO_OLD, Refusal, storage_unavailable
 from teamvars.storage import outages
 from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
@@ -317,7 +317,7 @@ class SqliteDatabase(Database):
         """Begins a transaction. Refuses where the schema does not admit this node."""
         connection = await self._begin_unasked()
         if self._refusing and SqliteTransaction(connection).run(self._refusing, ()):
-            raise release_too_old()
+            raise Refusal(RELEASE_TOO_OLD)
         return connection
 
     async def _begin_unasked(self) -> apsw.Connection:

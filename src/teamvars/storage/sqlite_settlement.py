@@ -20,7 +20,7 @@ from pathlib import Path
 import apsw
 import structlog
 
-from teamvars.domain.errors import Refusal, outcome_unknown, storage_unavailable
+from teamvars.domain.errors import OUTCOME_UNKNOWN, Refusal, storage_unavailable
 from teamvars.storage.sqlite_connection import SqliteConnection
 
 WAIT_SECONDS = 5.0
@@ -65,7 +65,7 @@ class Settlement:
         self._suspend(True)
         self._task = asyncio.create_task(self._settle(connection, lost.version))
         done, _ = await asyncio.wait([self._task], timeout=WAIT_SECONDS)
-        return storage_unavailable() if done and self._task.result() else outcome_unknown()
+        return storage_unavailable() if done and self._task.result() else Refusal(OUTCOME_UNKNOWN)
 
     async def give_up(self) -> None:
         """Stops trying; the store refuses from then on."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from teamvars.domain.errors import trail_altered
+from teamvars.domain.errors import TRAIL_ALTERED, Refusal
 from teamvars.storage.database import (
     AlreadyThere,
     Fragments,
@@ -92,7 +92,7 @@ class SqliteTransactionInTurns(SqliteTransaction):
 
 def _broken_constraint(error: apsw.ConstraintError, args: tuple[Any, ...]) -> Exception:
     if "audit_entries.sequence" in str(error):
-        return trail_altered(args[0])
+        return Refusal(TRAIL_ALTERED.filled({"stream": args[0]}))
     result = getattr(error, "extendedresult", None)  # not in the driver's type stubs
     if result in (apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY):
         return Taken()

@@ -8,19 +8,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Level, Permission, WorkspaceAccess
-from teamvars.domain.applies import (
-    CopyDraft,
-    ItemDraft,
-    Name,
-    OnConflict,
-    Original,
-    in_target,
-    is_for_owners,
-    is_the_target,
-    no_such_source,
-    not_in_source,
+from teamvars.domain.applies import CopyDraft, ItemDraft, Name, OnConflict, Original
+from teamvars.domain.errors import (
+    COPIED_BY_OWNERS,
+    IN_TARGET,
+    NO_SUCH_SOURCE,
+    NOT_IN_SOURCE,
+    SOURCE_IS_TARGET,
+    Faults,
+    Kind,
+    Refusal,
+    refuse_all,
 )
-from teamvars.domain.errors import Faults, Kind, Refusal, refuse_all
 from teamvars.domain.variables import StoredVariable, Variable, VariableDraft, damaged_value
 from teamvars.kernel.discreet import Discreet
 from teamvars.pace import Pace
@@ -131,16 +130,16 @@ class _Request:
         if self._draft.source_id is None:
             refuse_all(self._draft.faults)
         if self._draft.source_id in (None, self._workspace_id):
-            raise Refusal(*self._draft.faults, is_the_target())
+            raise Refusal(*self._draft.faults, SOURCE_IS_TARGET)
         try:
             source = await access.workspace(tx, self._caller, now, self._draft.source_id)
             source.require(Permission.READ_VARIABLES)
         except Refusal as refusal:
             if refusal.kind is not Kind.NOT_FOUND:
                 raise
-            raise Refusal(*self._draft.faults, no_such_source()) from None
+            raise Refusal(*self._draft.faults, NO_SUCH_SOURCE) from None
         if source.workspace.organization_id != target.workspace.organization_id:
-            raise Refusal(*self._draft.faults, no_such_source())
+            raise Refusal(*self._draft.faults, NO_SUCH_SOURCE)
         return _Places(target, source)
 
     async def _planned(self, tx: Transaction, places: _Places, pace: Pace) -> _Planned:
@@ -188,13 +187,13 @@ class _Request:
         """
         for each in self._asked(originals):
             if each.name not in originals:
-                faults.add(not_in_source(each.at))
+                faults.add(NOT_IN_SOURCE.at(each.at))
                 continue
             original = originals[each.name]
             if original.variable.sensitive and not is_owner:
-                faults.add(is_for_owners(each.name, each.at))
+                faults.add(COPIED_BY_OWNERS.filled(key=each.name[0]).at(each.at))
             elif each.name in present and self._draft.on_conflict is OnConflict.REFUSE:
-                faults.add(in_target(each.name, each.at))
+                faults.add(IN_TARGET.filled(key=each.name[0]).at(each.at))
             else:
                 yield original, each.at
 

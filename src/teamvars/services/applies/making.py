@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Protocol
 
-from teamvars.domain.errors import busy
+from teamvars.domain.errors import BUSY, Refusal
 from teamvars.services.applies.lookups import Moved
 from teamvars.services.applies.plans import Applied
 from teamvars.storage.database import Database, Transaction
@@ -42,5 +42,5 @@ async def make(database: Database, change: Change, workspace_id: str, *, dry_run
     if not dry_run:
         return await database.write_in_turns(change.carry_out, subject=workspace_id)
     if not is_planned:
-        raise busy()
+        raise Refusal(BUSY)
     return change.tried()

@@ -8,15 +8,8 @@ from teamvars.changes.tools import Tools as ChangeTools
 from teamvars.changes.waves import Known
 from teamvars.decisions import Needs, Verdict
 from teamvars.domain.access import WorkspaceAccess
-from teamvars.domain.applies import (
-    MAX_CODE_BYTES,
-    ItemDraft,
-    Name,
-    Outcome,
-    repeated,
-    too_much_code,
-)
-from teamvars.domain.errors import Fault, Faults, Refusal, refuse_all
+from teamvars.domain.applies import MAX_CODE_BYTES, ItemDraft, Name, Outcome
+from teamvars.domain.errors import REPEATED_ITEM, TOO_MUCH_CODE, Fault, Faults, Refusal, refuse_all
 from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.variables import (
     SourceCode,
@@ -113,7 +106,7 @@ class Planner:
     ) -> None:
         is_repeated = item.name in self._named
         if is_repeated:
-            self.faults.add(repeated(item.draft.at))
+            self.faults.add(REPEATED_ITEM.at(f"{item.draft.at}/key"))
         if None not in item.name:
             self._named.add(item.name)
         try:
@@ -173,7 +166,7 @@ class Planner:
             return ()
         self._code_bytes += value_size(code.text)
         if self._code_bytes > MAX_CODE_BYTES:
-            return [too_much_code(code.pointer)]
+            return [TOO_MUCH_CODE.filled(most=MAX_CODE_BYTES).at(code.pointer)]
         if len(code.text) > MAX_VALUE_BYTES:  # a fault of its own
             return ()
         verdict = Verdict(code.text)

@@ -12,7 +12,7 @@ from typing import TypeVar
 import structlog
 from msgspec.msgpack import Decoder
 
-from teamvars.domain.errors import busy
+from teamvars.domain.errors import BUSY, Refusal
 from teamvars.fair_slots import FairLock
 from teamvars.hcl import Expression
 from teamvars.services.code.child import AnyJob
@@ -137,12 +137,12 @@ class CodeChecker:
                     # the code has crashed the interpreter, or used up the memory of the host.
                     return await self._asked(job, results)
         except TimeoutError:
-            raise busy() from None
+            raise Refusal(BUSY) from None
         except Killed:
             raise TooComplex from None
         except OSError as error:
             log.error("the process for code does not start", exc_info=error)
-            raise busy() from None
+            raise Refusal(BUSY) from None
 
     async def _asked(self, job: AnyJob, results: Decoder[T | None]) -> T:
         loop, given_up = asyncio.get_running_loop(), Event()

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict, Original, repeated
+from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict, Original
+from teamvars.domain.errors import REPEATED_ITEM
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
 from teamvars.web.applies.requests import DRY_RUN, EXPECTED, VERSIONED, expectation, flag
@@ -126,7 +127,7 @@ async def _originals(read: Reader, keys: list[object], dialect: Dialect) -> Sequ
         at = f"{_KEYS}/{number}"
         original = _original(read, item, at, dialect)
         if original is not None and found.setdefault(original.name, original) is not original:
-            read.add(repeated(at))
+            read.add(REPEATED_ITEM.at(f"{at}/key"))
         await pace.keep()
     return list(found.values())
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import Kind, Refusal, rate_limited, too_many_requests
+from teamvars.domain.errors import RATE_LIMITED, Kind, Refusal, too_many_requests
 from teamvars.fair_slots import FairSlots, Group, Party, Principal
 from teamvars.services.sessions import Sessions
 from teamvars.time_limits import TimeLimits
@@ -180,7 +180,8 @@ class Admission:
         assert self._limits is not None
         if not self._limits.take(party.principal):
             wait = self._limits.look(party.principal).reset
-            raise rate_limited(self._limits.per_second, retry_after=-(-wait // _SECOND))
+            fault = RATE_LIMITED.filled(most=self._limits.per_second)
+            raise Refusal(fault, retry_after=-(-wait // _SECOND))
 
     def _stranger(self, request: Request) -> Party:
         return self._principals.stranger(counted_address(request.client))

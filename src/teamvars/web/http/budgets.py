@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from teamvars.domain.errors import busy, too_many_requests
+from teamvars.domain.errors import BUSY, Refusal, too_many_requests
 from teamvars.fair_slots import Principal
 from teamvars.time_limits import TimeLimit
 
@@ -62,7 +62,7 @@ class Bodies:
                 f"At most {CALLER_BODY_BYTES} bytes of bodies may be under way at once."
             )
         if self._worker + size > WORKER_BODY_BYTES:
-            raise busy()
+            raise Refusal(BUSY)
         self._callers[caller] = held + size
         self._worker += size
 
@@ -141,7 +141,7 @@ class Responses:
             for limit in held.limits:
                 limit.enforce()
         if not self._fits(size):
-            raise busy()
+            raise Refusal(BUSY)
 
     def _fits(self, size: int) -> bool:
         in_all = sum(held.size for held in self._held.values())

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Generic, TypeVar
 
-from teamvars.domain.errors import Code, Fault, Kind, Refusal, busy
+from teamvars.domain.errors import BUSY, Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
 from teamvars.web.http.admission import Admission
 from teamvars.web.http.budgets import LARGE_BODY_BYTES, STRANGER_BODY_BYTES
@@ -83,7 +83,7 @@ class Endpoint:
         require_document_type(request.header("content-type"))
         request.max_body_bytes = STRANGER_BODY_BYTES
         if request.has_body and not request.has_room_unauthenticated(STRANGER_BODY_BYTES):
-            raise busy()
+            raise Refusal(BUSY)
         body = await request.read_body()
         with self._sessions.in_request():
             await self._admission.enter(request)

@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import Code, Fault, Refusal
-from teamvars.domain.repeats import HEADER, Asked, already_made
+from teamvars.domain.errors import ALREADY_MADE, Code, Fault, Refusal
+from teamvars.domain.repeats import HEADER, Asked
 from teamvars.kernel.discreet import Discreet
 from teamvars.services.repeats import Repeated, once
 from teamvars.web.http.response import Response
@@ -114,5 +114,5 @@ async def _completed(first: Response, withheld: Withheld[T]) -> Response:
 def _first_response(answer: bytes) -> Response:
     kept = msgspec.msgpack.decode(answer, type=_Kept)
     if kept.made is not None:
-        raise already_made(kept.made)
+        raise Refusal(ALREADY_MADE.filled({"id": kept.made}))
     return Response(kept.status, kept.body, kept.headers)

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from urllib.parse import parse_qsl
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import Code, Fault, Refusal, unauthenticated
+from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal
 from teamvars.fair_slots import Party, Principal
 from teamvars.security.tokens import has_token_form, hash_token
 from teamvars.time_limits import TimeLimits
@@ -154,7 +154,7 @@ class Request:
         scheme, _, token = (self.header("authorization") or "").strip().partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not has_token_form(token):
-            raise unauthenticated()
+            raise Refusal(NO_VALID_TOKEN)
         self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
         return self.caller
 

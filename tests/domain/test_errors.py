@@ -1,0 +1,48 @@
+"""The table of texts: whoever uses one that leaves something open says what belongs there."""
+
+import ast
+from pathlib import Path
+from string import Formatter
+
+import teamvars
+from teamvars.domain import errors
+from teamvars.domain.errors import DAMAGED_VALUE, Fault
+
+OPEN = {
+    name: blanks
+    for name, row in vars(errors).items()
+    if isinstance(row, Fault)
+    and (blanks := {blank for _, blank, _, _ in Formatter().parse(row.detail) if blank})
+}
+
+
+def _said(call: ast.Call) -> set[str]:
+    """What a call of `filled` gives, by name."""
+    of_meta = [argument.keys for argument in call.args if isinstance(argument, ast.Dict)]
+    names = [key.value for keys in of_meta for key in keys if isinstance(key, ast.Constant)]
+    return {keyword.arg or "" for keyword in call.keywords} | {str(name) for name in names}
+
+
+def test_every_text_is_filled_in_wherever_it_is_said() -> None:
+    (room,) = teamvars.__path__
+    uses = dict.fromkeys(OPEN, 0)
+    for path in Path(room).rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        for node in nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in OPEN:
+                uses[node.id] += 1
+        for node in nodes:
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="filled")):
+                    if name in OPEN:
+                        uses[name] -= 1
+                        assert OPEN[name] <= _said(node), f"{path}:{node.lineno}"
+    assert uses == dict.fromkeys(OPEN, 0), "every other use leaves something open"
+
+
+def test_what_meta_says_is_in_the_text_and_apart_and_values_are_not_read_as_texts() -> None:
+    fault = DAMAGED_VALUE.filled({"id": "var-1", "key": "{key}"}).at("/data/attributes/value")
+    assert fault.detail.startswith("The stored value of {key} is damaged")
+    assert fault.meta == {"id": "var-1", "key": "{key}"}
+    assert fault.pointer == "/data/attributes/value"
+    assert (DAMAGED_VALUE.meta, DAMAGED_VALUE.pointer) == (None, None)
