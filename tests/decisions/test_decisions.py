@@ -12,7 +12,7 @@ CODE, GRANT = Verdict("a"), GrantWithId("tws-1")
 
 
 def taken(noun: str) -> Decision[None]:
-    return Decision(None, taken=lambda: Fault(Code.NAME_TAKEN, noun))
+    return Decision(None, taken=Fault(Code.NAME_TAKEN, noun))
 
 
 def test_what_is_asked_again_is_all_but_whether_code_parses() -> None:
@@ -35,7 +35,7 @@ def test_only_streams_that_are_not_locked_are_asked_for() -> None:
 def test_a_taken_name_is_that_of_the_first_part_that_has_one() -> None:
     decision = together(None, Decision(None), taken("a team"), taken("a user"))
     assert decision.taken is not None
-    assert decision.taken().detail == "a team"
+    assert decision.taken.detail == "a team"
     assert together(None, Decision(None)).taken is None
 
 
