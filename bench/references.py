@@ -22,7 +22,7 @@ from teamvars.domain.access import Caller
 from teamvars.security.tokens import hash_token
 from teamvars.storage import access
 from teamvars.storage.database import Row, Transaction
-from teamvars.storage.postgres import FRAGMENTS
+from teamvars.storage.engines.postgres import FRAGMENTS
 from tests.support.patience import HANGS
 from tests.support.server import end_group, free_port
 

@@ -55,10 +55,9 @@ from teamvars.services.variable_search import Searches
 from teamvars.services.variables import Rules, Variables
 from teamvars.services.workspaces import Workspaces
 from teamvars.settings import CACHE_MIB, Settings
-from teamvars.storage import clocks
 from teamvars.storage.database import Database
-from teamvars.storage.engines import database_for
-from teamvars.storage.outages import WatchedDatabase
+from teamvars.storage.engines import clocks, database_for
+from teamvars.storage.engines.outages import WatchedDatabase
 from teamvars.web import (
     accesses,
     members,

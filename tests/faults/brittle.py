@@ -7,7 +7,7 @@ import time
 import apsw
 
 from teamvars import wiring
-from teamvars.storage import sqlite_settlement
+from teamvars.storage.engines import sqlite_settlement
 from teamvars.web.http.asgi import ASGIApp
 from tests.faults.hasty import AlteredHost
 from tests.storage.failing_disk import FailingDisk, Fault

@@ -5,7 +5,7 @@ import asyncio
 import apsw
 
 from teamvars.domain.errors import Refusal, storage_unavailable
-from teamvars.storage.sqlite import SqliteDatabase
+from teamvars.storage.engines.sqlite import SqliteDatabase
 from teamvars.web.http.asgi import ASGIApp
 from tests.faults.hasty import AlteredHost, worker_on
 

@@ -9,7 +9,7 @@ import apsw
 
 from teamvars import wiring
 from teamvars.domain.errors import Refusal
-from teamvars.storage.sqlite import SqliteDatabase
+from teamvars.storage.engines.sqlite import SqliteDatabase
 from teamvars.web.http.asgi import ASGIApp
 from tests.support.commands import Host
 

@@ -1,8 +1,8 @@
 """A server that breaks its promise, for controls: it commits an apply by halves."""
 
 from teamvars.storage.database import Body, T
-from teamvars.storage.sqlite import SqliteDatabase
-from teamvars.storage.sqlite_transaction import SqliteTransaction
+from teamvars.storage.engines.sqlite import SqliteDatabase
+from teamvars.storage.engines.sqlite_transaction import SqliteTransaction
 from teamvars.web.http.asgi import ASGIApp
 from tests.faults.hasty import AlteredHost, worker_on
 

@@ -11,9 +11,9 @@ import pytest
 from teamvars.changes.batches import LOCK_WAITERS, RETRY_SECONDS
 from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.variables import VariableDraft, VariableInWorkspace, WorkspaceFilter
-from teamvars.storage import postgres as engine
-from teamvars.storage.coalescing import BATCH_LIMIT
 from teamvars.storage.database import Transaction
+from teamvars.storage.engines import postgres as engine
+from teamvars.storage.engines.coalescing import BATCH_LIMIT
 from tests.services.calls import Calls, caller, draft
 from tests.storage.proxy import way_to
 from tests.storage.stores import fresh_postgres, words

@@ -20,17 +20,19 @@ from teamvars.storage import (
     access_statements,
     idempotency_records,
     migrations,
-    postgres,
-    schemas,
     search_access,
-    servers,
-    sqlite_connection,
-    sqlite_transaction,
     streams,
     variable_search,
     variables,
 )
 from teamvars.storage.database import Lookup
+from teamvars.storage.engines import (
+    postgres,
+    schemas,
+    servers,
+    sqlite_connection,
+    sqlite_transaction,
+)
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.support.deployment import open_deployment
 from tests.support.postgres import LocalPostgres, Postgres

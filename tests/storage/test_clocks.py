@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from teamvars.domain.errors import Refusal
-from teamvars.storage import clocks
 from teamvars.storage.database import Database
-from teamvars.storage.outages import WatchedDatabase
-from teamvars.storage.postgres import PostgresDatabase
-from teamvars.storage.sqlite import SqliteDatabase
+from teamvars.storage.engines import clocks
+from teamvars.storage.engines.outages import WatchedDatabase
+from teamvars.storage.engines.postgres import PostgresDatabase
+from teamvars.storage.engines.sqlite import SqliteDatabase
 from tests.storage.stores import opened
 from tests.support.server import free_port
 

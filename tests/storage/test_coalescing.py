@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from teamvars.domain.errors import Refusal, not_found, storage_unavailable
-from teamvars.storage.coalescing import BATCH_LIMIT, Coalescer, Fifo, Waiter
+from teamvars.storage.engines.coalescing import BATCH_LIMIT, Coalescer, Fifo, Waiter
 
 
 class Runs:

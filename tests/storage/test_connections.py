@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from teamvars.domain.errors import Refusal
-from teamvars.storage import connections
-from teamvars.storage.connections import CONNECTIONS, Lane
 from teamvars.storage.database import Database, Transaction
+from teamvars.storage.engines import connections
+from teamvars.storage.engines.connections import CONNECTIONS, Lane
 from tests.storage.stores import make_things, opened, words
 from tests.support.patience import until
 

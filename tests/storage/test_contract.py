@@ -15,14 +15,7 @@ from teamvars.domain.teams import Team, Visibility
 from teamvars.domain.users import User
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.kernel.variables import Category
-from teamvars.storage import (
-    organizations,
-    streams,
-    tables,
-    teams,
-    users,
-    variables,
-)
+from teamvars.storage import organizations, streams, tables, teams, users, variables
 from teamvars.storage.database import Database, MissingReference, Taken, Transaction
 from tests.storage.stores import adding, bring_up, opened, words
 from tests.support.deployment import Deployment

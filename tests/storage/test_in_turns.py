@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from teamvars.storage.database import Database, Taken, Transaction
-from teamvars.storage.sqlite import SqliteDatabase
+from teamvars.storage.engines.sqlite import SqliteDatabase
 from tests.storage.stores import adding, batched, fresh_sqlite, ids, make_things, opened
 from tests.support.patience import HANGS, until
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from teamvars.storage.coalescing import BATCH_LIMIT
 from teamvars.storage.database import Lookup, Row
 from teamvars.storage.deadlines import Deadline
-from teamvars.storage.lookups import Lookups
+from teamvars.storage.engines.coalescing import BATCH_LIMIT
+from teamvars.storage.engines.lookups import Lookups
 from tests.support.tenant import Tenant, variable_document
 
 LOOKUP = Lookup("one", "many")

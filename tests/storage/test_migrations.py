@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from teamvars.domain.names import fold
-from teamvars.storage import installation, migrations, schemas, users
+from teamvars.storage import installation, migrations, users
 from teamvars.storage.database import (
     Body,
     Database,
@@ -16,8 +16,9 @@ from teamvars.storage.database import (
     Taken,
     Transaction,
 )
+from teamvars.storage.engines import schemas
+from teamvars.storage.engines.schemas import SchemaMismatch
 from teamvars.storage.migrations import Migration
-from teamvars.storage.schemas import SchemaMismatch
 from tests.storage.stores import bring_up, opened, words
 
 

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from teamvars.domain.errors import Refusal, not_found
 from teamvars.storage.database import Transaction
-from teamvars.storage.outages import WatchedDatabase, reason
-from teamvars.storage.sqlite import SqliteDatabase
+from teamvars.storage.engines.outages import WatchedDatabase, reason
+from teamvars.storage.engines.sqlite import SqliteDatabase
 
 
 async def look(tx: Transaction) -> None:

@@ -18,7 +18,7 @@ from teamvars.storage import access_statements, search_access
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
-from teamvars.storage.postgres import PostgresDatabase
+from teamvars.storage.engines.postgres import PostgresDatabase
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.storage.stores import fresh_postgres, fresh_sqlite

@@ -11,10 +11,10 @@ from uuid import uuid4
 import pytest
 
 from teamvars.domain.errors import Refusal
-from teamvars.storage import connections, postgres, servers
-from teamvars.storage.connections import CONNECTIONS, Lane
 from teamvars.storage.database import Body, Database, Lookup, Taken, Transaction
-from teamvars.storage.postgres import PostgresDatabase
+from teamvars.storage.engines import connections, postgres, servers
+from teamvars.storage.engines.connections import CONNECTIONS, Lane
+from teamvars.storage.engines.postgres import PostgresDatabase
 from tests.storage.proxy import way_to
 from tests.storage.stores import adding, bring_up, ids, make_things, opened, words
 from tests.support import patience

@@ -9,9 +9,10 @@ import pytest
 
 from teamvars.services import upgrades
 from teamvars.services.upgrades import Filled, upgrade
-from teamvars.storage import migrations, schemas
+from teamvars.storage import migrations
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.schemas import Begun, SchemaMismatch
+from teamvars.storage.engines import schemas
+from teamvars.storage.engines.schemas import Begun, SchemaMismatch
 from tests.storage.later import CONTRACT, EXPAND, later, released
 from tests.storage.stores import adding, batched, bring_up, ids, opened, words
 

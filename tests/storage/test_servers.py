@@ -7,8 +7,8 @@ import pytest
 from asyncpg import exceptions as pg
 
 from teamvars.storage.engines import says_no_tls
-from teamvars.storage.outages import reason
-from teamvars.storage.servers import Servers, is_lasting
+from teamvars.storage.engines.outages import reason
+from teamvars.storage.engines.servers import Servers, is_lasting
 from tests.support.server import free_port
 
 

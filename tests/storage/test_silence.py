@@ -11,9 +11,9 @@ import pytest
 
 from teamvars.domain.errors import Refusal
 from teamvars.storage import deadlines
-from teamvars.storage.connections import CONNECTIONS, Connections, Lane
 from teamvars.storage.database import Lookup, Statement, Transaction
-from teamvars.storage.postgres import PostgresDatabase
+from teamvars.storage.engines.connections import CONNECTIONS, Connections, Lane
+from teamvars.storage.engines.postgres import PostgresDatabase
 from tests.storage.proxy import Way, way_to
 from tests.storage.stores import adding, batched, ids, make_things, opened, words
 from tests.support.patience import HANGS, until

@@ -19,8 +19,8 @@ import apsw
 import pytest
 
 from teamvars.domain.errors import Refusal, not_found
-from teamvars.storage import sqlite
 from teamvars.storage.database import Database, MissingTable, Taken, Transaction
+from teamvars.storage.engines import sqlite
 from tests.storage.stores import adding, batched, fresh_sqlite, ids, make_things, opened, words
 
 MEGABYTE = 1024 * 1024

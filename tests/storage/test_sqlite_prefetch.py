@@ -10,8 +10,8 @@ from typing import Any
 import apsw
 import pytest
 
-from teamvars.storage import sqlite_prefetch
 from teamvars.storage.database import Database, Transaction
+from teamvars.storage.engines import sqlite_prefetch
 from tests.storage.stores import fresh_sqlite, make_things, opened, words
 from tests.support.patience import HANGS
 

@@ -9,9 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from teamvars.domain.errors import Refusal
-from teamvars.storage import sqlite_settlement
 from teamvars.storage.database import Database
-from teamvars.storage.sqlite import SqliteDatabase
+from teamvars.storage.engines import sqlite_settlement
+from teamvars.storage.engines.sqlite import SqliteDatabase
 from tests.faults.forgetful import ForgetfulDatabase
 from tests.storage.failing_disk import FailingDisk, Fault, failing_disk
 from tests.storage.stores import adding, batched, ids, make_things, words

@@ -8,9 +8,9 @@ import apsw.ext
 import pytest
 
 from teamvars.storage import access_statements as statements
-from teamvars.storage import sqlite_transaction
 from teamvars.storage.access import CallerRow, OrganizationRow, TeamRow, WorkspaceRow
 from teamvars.storage.database import Lookup
+from teamvars.storage.engines import sqlite_transaction
 from teamvars.storage.search_access import READ_SEARCH, READ_SEARCH_OF_WORKSPACE, SearchRow
 from tests.storage.statements import COMMAND, FOLDER, of_postgres, of_sqlite
 from tests.storage.stores import fresh_sqlite

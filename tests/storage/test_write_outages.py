@@ -13,11 +13,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from teamvars.domain.errors import OUTCOME_UNKNOWN, Code, Refusal, not_found, storage_unavailable
-from teamvars.storage import deadlines, outages, postgres
+from teamvars.storage import deadlines
 from teamvars.storage.database import Database
-from teamvars.storage.outages import WatchedDatabase, WriteOutages, begins_with
-from teamvars.storage.postgres import PostgresDatabase
-from teamvars.storage.sqlite import SqliteDatabase
+from teamvars.storage.engines import outages, postgres
+from teamvars.storage.engines.outages import WatchedDatabase, WriteOutages, begins_with
+from teamvars.storage.engines.postgres import PostgresDatabase
+from teamvars.storage.engines.sqlite import SqliteDatabase
 from tests.storage.failing_disk import FailingDisk, Fault, failing_disk
 from tests.storage.stores import adding, ids, make_things
 from tests.support.patience import HANGS

@@ -14,7 +14,7 @@ from teamvars import fair_slots
 from teamvars.services import repeats
 from teamvars.services.code import checker
 from teamvars.services.code.process import Limits
-from teamvars.storage import connections, postgres, servers, sqlite, sqlite_settlement
+from teamvars.storage.engines import connections, postgres, servers, sqlite, sqlite_settlement
 from tests.support.patience import HANGS
 
 LIMITS: tuple[tuple[ModuleType, str], ...] = (

@@ -15,7 +15,7 @@ from teamvars.domain.audit import AuditEntry, AuditFilter
 from teamvars.services.tokens import OwnerName
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
-from teamvars.storage.sqlite import SqliteDatabase
+from teamvars.storage.engines.sqlite import SqliteDatabase
 from tests.services.calls import caller
 from tests.support.deployment import Deployment, operator
 from tests.support.tenant import Tenant, faults, variable_document

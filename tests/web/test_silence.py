@@ -9,8 +9,8 @@ import pytest
 from teamvars import fair_slots, wiring
 from teamvars.fair_slots import LONE_SLOTS
 from teamvars.security.tokens import new_token
-from teamvars.storage.connections import Connections, Lane
-from teamvars.storage.postgres import PostgresDatabase
+from teamvars.storage.engines.connections import Connections, Lane
+from teamvars.storage.engines.postgres import PostgresDatabase
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from tests.storage.proxy import way_to

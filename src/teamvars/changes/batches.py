@@ -19,7 +19,9 @@ import msgspec
 from teamvars.changes.tools import Tools
 from teamvars.changes.waves import Attempt, Change, Known, run
 from teamvars.domain.errors import Kind, Refusal, storage_unavailable
-from teamvars.storage.coalescing import (
+from teamvars.storage.database import Database, Transaction
+from teamvars.storage.deadlines import Deadline, earliest
+from teamvars.storage.engines.coalescing import (
     BATCH_LIMIT,
     Coalescer,
     Queue,
@@ -27,8 +29,6 @@ from teamvars.storage.coalescing import (
     fail,
     is_unavailable,
 )
-from teamvars.storage.database import Database, Transaction
-from teamvars.storage.deadlines import Deadline, earliest
 
 T = TypeVar("T")
 

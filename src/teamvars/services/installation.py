@@ -16,10 +16,11 @@ from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.services import Clock
 from teamvars.services.upgrades import Tell, upgrade
-from teamvars.storage import data_keys, installation, schemas, streams
+from teamvars.storage import data_keys, installation, streams
 from teamvars.storage.database import Database, Transaction
+from teamvars.storage.engines import schemas
+from teamvars.storage.engines.schemas import Schema, SchemaMismatch
 from teamvars.storage.migrations import Migration
-from teamvars.storage.schemas import Schema, SchemaMismatch
 
 CLOCK_APART = 30_000_000
 """How far this host's clock may be from the store's, in µs, before `/readyz` says so."""

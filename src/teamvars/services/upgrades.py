@@ -7,8 +7,8 @@ from functools import partial
 
 import msgspec
 
-from teamvars.storage import schemas
 from teamvars.storage.database import Database
+from teamvars.storage.engines import schemas
 from teamvars.storage.migrations import Migration
 
 _FIRST_ROWS = 500

@@ -1,1 +1,1 @@
-"""The only SQL: the two engines, the schema, and functions that take a transaction."""
+"""The only SQL: functions that take a transaction. `database` is the interface of `engines`."""

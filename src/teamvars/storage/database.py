@@ -15,7 +15,6 @@ import msgspec
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import Refusal, storage_unavailable
-from teamvars.storage import clocks
 from teamvars.storage.deadlines import NONE, Deadline
 
 Row = Sequence[Any]
@@ -252,7 +251,7 @@ class Database(Protocol):
         """The time by which tokens expire and changes are recorded, in µs UTC: PostgreSQL's, so
         that all nodes have one, and on SQLite this host's. Refuses while that is not known.
         """
-        return clocks.of_host()
+        ...
 
     async def probe(self) -> None:
         """Writes something that needs room and commits it, however long the commit takes.

@@ -25,7 +25,7 @@ from teamvars.services.installation import NotReady
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.database import StorageMisconfigured
 from teamvars.storage.engines import UnknownEngine, database_for, described, is_sqlite
-from teamvars.storage.outages import reason
+from teamvars.storage.engines.outages import reason
 
 _EXITS = {
     Kind.UNAUTHENTICATED: UNAUTHENTICATED,

@@ -27,8 +27,8 @@ from teamvars.security import keyring
 from teamvars.services.installation import Installation
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for, described, is_sqlite
-from teamvars.storage.outages import reason
-from teamvars.storage.servers import is_lasting
+from teamvars.storage.engines.outages import reason
+from teamvars.storage.engines.servers import is_lasting
 
 if sys.platform != "win32":
     import resource

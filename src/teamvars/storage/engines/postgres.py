@@ -21,16 +21,6 @@ from teamvars.domain.errors import (
     Refusal,
     storage_unavailable,
 )
-from teamvars.storage import outages
-from teamvars.storage.combined import array_type, for_all, in_one, is_insert
-from teamvars.storage.connections import (
-    DRIVER,
-    RUN_AGAIN,
-    UNUSABLE,
-    Connection,
-    Connections,
-    Lane,
-)
 from teamvars.storage.database import (
     AlreadyThere,
     Body,
@@ -46,9 +36,19 @@ from teamvars.storage.database import (
     Transaction,
 )
 from teamvars.storage.deadlines import NONE, Deadline
-from teamvars.storage.lookups import Lookups, find_all
-from teamvars.storage.one_each import OneEach
-from teamvars.storage.servers import Servers, require_authority
+from teamvars.storage.engines import outages
+from teamvars.storage.engines.combined import array_type, for_all, in_one, is_insert
+from teamvars.storage.engines.connections import (
+    DRIVER,
+    RUN_AGAIN,
+    UNUSABLE,
+    Connection,
+    Connections,
+    Lane,
+)
+from teamvars.storage.engines.lookups import Lookups, find_all
+from teamvars.storage.engines.one_each import OneEach
+from teamvars.storage.engines.servers import Servers, require_authority
 
 FRAGMENTS = Fragments(
     text='TEXT COLLATE "C"',

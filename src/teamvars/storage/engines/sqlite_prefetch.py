@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import Statement
-from teamvars.storage.sqlite_connection import SqliteConnection
-from teamvars.storage.sqlite_transaction import render
+from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
+from teamvars.storage.engines.sqlite_connection import SqliteConnection
+from teamvars.storage.engines.sqlite_transaction import render
 
 if sys.platform == "linux":
     import resource

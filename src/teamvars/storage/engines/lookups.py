@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import Lookup, Row
 from teamvars.storage.deadlines import Deadline, earliest
+from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 
 Fetch = Callable[..., Awaitable[Sequence[Row]]]
 

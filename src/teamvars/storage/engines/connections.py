@@ -14,10 +14,10 @@ from asyncpg import exceptions as pg
 from asyncpg.exceptions import ClientConfigurationError
 
 from teamvars.domain.errors import storage_unavailable
-from teamvars.storage.clocks import ServerClock
 from teamvars.storage.database import StorageMisconfigured, T
 from teamvars.storage.deadlines import Deadline
-from teamvars.storage.servers import Servers
+from teamvars.storage.engines.clocks import ServerClock
+from teamvars.storage.engines.servers import Servers
 
 _ATTEMPTS = 5
 _ACQUIRE_SECONDS = 5.0

@@ -18,20 +18,20 @@ import apsw
 
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import RELEASE_TOO_OLD, Refusal, storage_unavailable
-from teamvars.storage import outages
-from teamvars.storage.coalescing import Coalescer, Fifo, Waiter
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import Deadline
-from teamvars.storage.sqlite_connection import UNUSABLE, SqliteConnection
-from teamvars.storage.sqlite_prefetch import Prefetcher
-from teamvars.storage.sqlite_settlement import (
+from teamvars.storage.engines import clocks, outages
+from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
+from teamvars.storage.engines.sqlite_connection import UNUSABLE, SqliteConnection
+from teamvars.storage.engines.sqlite_prefetch import Prefetcher
+from teamvars.storage.engines.sqlite_settlement import (
     LostCommit,
     Settlement,
     commit,
     has_wal,
     restart_wal,
 )
-from teamvars.storage.sqlite_transaction import SqliteTransaction, SqliteTransactionInTurns
+from teamvars.storage.engines.sqlite_transaction import SqliteTransaction, SqliteTransactionInTurns
 
 LOCK_WAIT_SECONDS = 5.0
 """How long a write waits for another process before it is refused."""
@@ -243,6 +243,9 @@ class SqliteDatabase(Database):
 
     async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
         return await self._write(body, has_savepoint=False)
+
+    def now(self) -> int:
+        return clocks.of_host()
 
     async def probe(self) -> None:
         await self.write(outages.probe)

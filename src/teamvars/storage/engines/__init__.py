@@ -1,12 +1,12 @@
-"""The engine of a URL."""
+"""How each engine is driven; the engine of a URL."""
 
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from teamvars.storage import schemas
 from teamvars.storage.database import Database
-from teamvars.storage.postgres import PostgresDatabase
-from teamvars.storage.sqlite import SqliteDatabase
+from teamvars.storage.engines import schemas
+from teamvars.storage.engines.postgres import PostgresDatabase
+from teamvars.storage.engines.sqlite import SqliteDatabase
 
 _THIS_HOST = {None, "localhost", "127.0.0.1", "::1"}
 

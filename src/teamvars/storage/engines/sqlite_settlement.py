@@ -21,7 +21,7 @@ import apsw
 import structlog
 
 from teamvars.domain.errors import OUTCOME_UNKNOWN, Refusal, storage_unavailable
-from teamvars.storage.sqlite_connection import SqliteConnection
+from teamvars.storage.engines.sqlite_connection import SqliteConnection
 
 WAIT_SECONDS = 5.0
 """How long the callers of a lost commit wait for it to be settled."""
