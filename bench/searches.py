@@ -19,7 +19,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.pages import CursorPaged
 from teamvars.domain.variable_search import FoundVariable, KeyRange, Place, VariableSearch
 from teamvars.security.tokens import hash_token
-from teamvars.storage import search_access, variable_search
+from teamvars.storage import access_by_name, variable_search
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import database_for
 from tests.support.deployment import open_deployment
@@ -120,7 +120,7 @@ async def _walk(
     async def body(tx: Transaction) -> CursorPaged[FoundVariable, Place]:
         begun = clock()
         now = time.time_ns() // 1000
-        granted = await search_access.search(tx, caller, now, organization, wanted.workspace)
+        granted = await access_by_name.search(tx, caller, now, organization, wanted.workspace)
         page = await variable_search.find_page(tx, granted, replace(wanted, after=after))
         took.append((clock() - begun) * 1000)
         return page

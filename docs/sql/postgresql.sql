@@ -313,7 +313,7 @@ SET sequence = $20, link = $21, head = $22, variables = $23, value_bytes = $24
 WHERE id = $19;
 
 
--- #13: search_access.py, READ_SEARCH
+-- #13: access_by_name.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -431,7 +431,7 @@ ORDER BY page.key, page.name_folded, page.category;
 SELECT id, sealed_value FROM variables WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST($1 AS jsonb))));
 
 
--- #17: search_access.py, READ_SEARCH_OF_WORKSPACE
+-- #17: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller

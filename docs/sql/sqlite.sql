@@ -204,7 +204,7 @@ WHERE id = ?1;
 DELETE FROM variables WHERE id = ?1;
 
 
--- #12: search_access.py, READ_SEARCH
+-- #12: access_by_name.py, READ_SEARCH
 -- GET /organizations/{name}/vars, an owner
 -- GET /organizations/{name}/vars, few grants
 WITH caller AS (
@@ -322,7 +322,7 @@ ORDER BY page.key, page.name_folded, page.category;
 SELECT id, sealed_value FROM variables WHERE id IN (SELECT value FROM json_each(?1));
 
 
--- #16: search_access.py, READ_SEARCH_OF_WORKSPACE
+-- #16: access_by_name.py, READ_SEARCH_OF_WORKSPACE
 -- GET /organizations/{name}/vars, one workspace
 WITH caller AS (
     SELECT id, user_id, team_id, organization_id FROM tokens AS caller

@@ -2,7 +2,7 @@
 
 from teamvars.storage.database import Body, T
 from teamvars.storage.engines.sqlite import SqliteDatabase
-from teamvars.storage.engines.sqlite_transaction import SqliteTransaction
+from teamvars.storage.engines.sqlite_connection import SqliteTransaction
 from teamvars.web.http.asgi import ASGIApp
 from tests.faults.hasty import AlteredHost, worker_on
 

@@ -15,7 +15,7 @@ from teamvars.security.sealing import Sealer
 from teamvars.services import diagnosis
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.installation import Installation, NotReady
-from teamvars.storage import sealed_values
+from teamvars.storage import installation
 from teamvars.storage.database import Body, T, Transaction
 from tests.services.calls import Calls
 from tests.storage.stores import fresh_postgres, fresh_sqlite
@@ -223,7 +223,7 @@ SWAP = (
 async def test_a_damaged_value_is_named_by_whoever_opens_every_value(
     calls: Calls, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sealed_values, "_PAGE_ROWS", 1)
+    monkeypatch.setattr(installation, "_PAGE_ROWS", 1)
     (found,) = await values_after(calls, f"{SWAP} WHERE key = '{key}'", every=True)
     assert (found.severity, found.subject) == (Severity.PROBLEM, "values")
     assert "(1, and 1 open)" in found.text

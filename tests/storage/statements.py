@@ -17,10 +17,10 @@ import apsw
 import asyncpg
 
 from teamvars.storage import (
+    access_by_name,
     access_statements,
     idempotency_records,
     migrations,
-    search_access,
     streams,
     variable_search,
     variables,
@@ -31,7 +31,6 @@ from teamvars.storage.engines import (
     schemas,
     servers,
     sqlite_connection,
-    sqlite_transaction,
 )
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.support.deployment import open_deployment
@@ -45,7 +44,7 @@ MODULES = (
     variables,
     streams,
     idempotency_records,
-    search_access,
+    access_by_name,
     variable_search,
 )
 
@@ -282,7 +281,7 @@ def place(module: ModuleType) -> str:
 
 async def of_sqlite(folder: Path) -> str:
     """The file for SQLite."""
-    return rendered(await uses_of(fresh_sqlite(folder)), "SQLite", sqlite_transaction.render)
+    return rendered(await uses_of(fresh_sqlite(folder)), "SQLite", sqlite_connection.render)
 
 
 async def of_postgres(server: Postgres) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from teamvars import wiring
 from teamvars.services import audit_pages
-from teamvars.storage import access_statements, search_access
+from teamvars.storage import access_by_name, access_statements
 from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T, Transaction
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import database_for
@@ -376,7 +376,7 @@ async def test_a_search_is_three_statements_at_most_that_look_up_keys(
     await tenant.make_variable("sought")
     path = f"/organizations/{tenant.organization}/vars?filter[key]=s*&filter[sensitive]=false"
     for most, caller in ((400, "owner"), (400, "reader"), (0, "reader"), (400, "plain")):
-        monkeypatch.setattr(search_access, "MAX_LISTED", most)
+        monkeypatch.setattr(access_by_name, "MAX_LISTED", most)
         for more in ("&fields[vars]=key,value", "&filter[workspace]=network"):
             seen.clear()
             answer = await tenant.call(caller, "GET", path + more)

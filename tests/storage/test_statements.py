@@ -9,9 +9,9 @@ import pytest
 
 from teamvars.storage import access_statements as statements
 from teamvars.storage.access import CallerRow, OrganizationRow, TeamRow, WorkspaceRow
+from teamvars.storage.access_by_name import READ_SEARCH, READ_SEARCH_OF_WORKSPACE, SearchRow
 from teamvars.storage.database import Lookup
-from teamvars.storage.engines import sqlite_transaction
-from teamvars.storage.search_access import READ_SEARCH, READ_SEARCH_OF_WORKSPACE, SearchRow
+from teamvars.storage.engines import sqlite_connection
 from tests.storage.statements import COMMAND, FOLDER, of_postgres, of_sqlite
 from tests.storage.stores import fresh_sqlite
 from tests.support.deployment import open_deployment
@@ -54,7 +54,7 @@ async def columns(tmp_path: Path) -> Callable[[str], list[str]]:
     connection = apsw.Connection(str(tmp_path / "teamvars.db"))
 
     def columns(sql: str) -> list[str]:
-        found = apsw.ext.query_info(connection, sqlite_transaction.render(sql))
+        found = apsw.ext.query_info(connection, sqlite_connection.render(sql))
         return [name for name, _ in found.description]
 
     return columns

@@ -16,7 +16,7 @@ from teamvars.domain.pages import Page
 from teamvars.domain.variable_search import Place, VariableSearch
 from teamvars.fair_slots import LONE_SLOTS, WAITERS_EACH
 from teamvars.security.cursors import Cursors
-from teamvars.storage import search_access, variable_search
+from teamvars.storage import access_by_name, variable_search
 from teamvars.storage.database import Transaction
 from tests.services.calls import caller
 from tests.support.deployment import Deployment
@@ -173,7 +173,7 @@ def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         monkeypatch.setattr(variable_search, "MAX_LOOKED_AT", 11)
         monkeypatch.setattr(variable_search, "_MAX_ROWS", 5)
     if "grants" in request.param:
-        monkeypatch.setattr(search_access, "MAX_LISTED", 0)
+        monkeypatch.setattr(access_by_name, "MAX_LISTED", 0)
         monkeypatch.setattr(variable_search, "_MAX_RIGHTS", 7)
     return str(request.param)
 
@@ -345,7 +345,7 @@ async def test_a_cursor_hides_the_key_it_stands_at(
     filled: tuple[Tenant, list[Attributes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tenant, _ = filled
-    monkeypatch.setattr(search_access, "MAX_LISTED", 0)
+    monkeypatch.setattr(access_by_name, "MAX_LISTED", 0)
     monkeypatch.setattr(variable_search, "MAX_LOOKED_AT", 2)
     lengths = set()
     async for document in pages(tenant, "reader"):
@@ -363,7 +363,7 @@ async def test_where_a_page_ends_tells_no_key_that_its_reader_may_not_see(
     hidden = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot"]
     made = [item(key, "env", value="v") for key in hidden]
     await apply(tenant, *made, who="owner", workspace="payments")
-    monkeypatch.setattr(search_access, "MAX_LISTED", 0)
+    monkeypatch.setattr(access_by_name, "MAX_LISTED", 0)
     monkeypatch.setattr(variable_search, "MAX_LOOKED_AT", 5)
     after = await cursor(tenant, "writer")
     own = [key[:-1] + end for key in hidden for end in ("", key[-1], f"{key[-1]}_", "z")]

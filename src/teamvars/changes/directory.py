@@ -22,9 +22,7 @@ from teamvars.storage import (
     access_by_name,
     grants,
     invitations,
-    issued_tokens,
     memberships,
-    operator_names,
     organizations,
     tables,
     teams,
@@ -113,10 +111,10 @@ LOOK_UPS: LookUps = {
     needs.ToOrganization: _to_organization,
     needs.ToTeam: lambda tx, _, f, n: access.team(tx, f.caller, f.now, n.team_id),
     needs.ToWorkspaceAt: _to_workspace,
-    needs.OrganizationCalled: lambda tx, _, __, n: operator_names.organization(tx, n.name),
+    needs.OrganizationCalled: lambda tx, _, __, n: access_by_name.organization_meant(tx, n.name),
     needs.OrganizationWithId: lambda tx, _, __, n: organizations.get(tx, n.organization_id),
     needs.DataKeyOf: lambda tx, _, __, n: organizations.data_key(tx, n.organization_id),
-    needs.TeamCalled: lambda tx, _, __, n: operator_names.team(tx, n.organization, n.name),
+    needs.TeamCalled: lambda tx, _, __, n: access_by_name.team_meant(tx, n.organization, n.name),
     needs.TeamsOf: lambda tx, _, __, n: teams.of_organizations(tx, [n.organization_id]),
     needs.TeamsWithIds: lambda tx, _, __, n: teams.find_by_ids(tx, n.team_ids),
     needs.UserIdsIn: _user_ids,
@@ -142,7 +140,7 @@ LOOK_UPS: LookUps = {
     needs.TokensOf: lambda tx, _, __, n: tokens.of_owner(tx, n.owner),
     needs.TokensPage: lambda tx, _, __, n: tokens.page_of_owner(tx, n.owner, n.page),
     needs.LiveTokensOf: lambda tx, _, f, n: tokens.count_live(tx, n.owner, f.now),
-    needs.TokensIssued: lambda tx, _, __, n: issued_tokens.meant(tx, n.by, n.value),
+    needs.TokensIssued: lambda tx, _, __, n: tokens.meant(tx, n.by, n.value),
 }
 
 

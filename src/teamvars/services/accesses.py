@@ -4,7 +4,7 @@ from teamvars.domain.access import Caller, Permission
 from teamvars.domain.holders import Principal
 from teamvars.domain.pages import Page, Paged
 from teamvars.services.house import UseCases
-from teamvars.storage import access, holders
+from teamvars.storage import access, grants
 from teamvars.storage.database import Transaction
 
 
@@ -21,6 +21,6 @@ class Accesses(UseCases):
             now = self._clock()
             granted = await access.workspace(tx, caller, now, workspace_id)
             granted.require(Permission.MANAGE_WORKSPACE)
-            return await holders.principals(tx, granted.workspace, now, page)
+            return await grants.principals(tx, granted.workspace, now, page)
 
         return await self._database.query(body)

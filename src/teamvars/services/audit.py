@@ -25,7 +25,7 @@ from teamvars.services import Clock, audit_acceptance, audit_pages, audit_verifi
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
 from teamvars.services.audit_queries import resolved, resolved_within
 from teamvars.services.audit_verification import Place, vouched
-from teamvars.storage import access, access_by_name, audit_names, audit_organizations, streams
+from teamvars.storage import access, access_by_name, audit_entries, streams
 from teamvars.storage.database import Database, Transaction
 
 _FILLED_AT_ONCE = 200
@@ -91,7 +91,7 @@ class Audit:
     ) -> AuditPage:
         """What was found in a stream, as the caller may see it."""
         organization_id, entries = stream.organization_id, found.items
-        actors = await audit_names.find(tx, organization_id, entries, sees_secret=is_owner)
+        actors = await audit_entries.names_in(tx, organization_id, entries, sees_secret=is_owner)
         seen = (
             None
             if is_owner
@@ -121,7 +121,9 @@ class Audit:
             before = self._cursors.opened(cursor, list_, Position)
             wanted = replace(await resolved_within(tx, granted, query), before=before)
             found = await audit_pages.of_organization(tx, wanted, query.size)
-            actors = await audit_names.find(tx, organization_id, found.items, sees_secret=True)
+            actors = await audit_entries.names_in(
+                tx, organization_id, found.items, sees_secret=True
+            )
             further = found.following and self._cursors.seal(found.following, list_)
             return OrganizationAuditPage(found.items, actors, further)
 
@@ -131,9 +133,9 @@ class Audit:
         """Fills in whose the entries are that older releases have written."""
         after = _OLDEST
         while up_to := await self._database.read(
-            partial(audit_organizations.last_open, after=after, most=_FILLED_AT_ONCE)
+            partial(audit_entries.last_open, after=after, most=_FILLED_AT_ONCE)
         ):
-            await self._database.write(partial(audit_organizations.fill, after=after, up_to=up_to))
+            await self._database.write(partial(audit_entries.fill, after=after, up_to=up_to))
             after = up_to
 
     async def newest(self, limit: int, wanted: AuditFilter = AuditFilter()) -> list[AuditEntry]:  # noqa: B008 - frozen

@@ -5,7 +5,7 @@ from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, AuditQuery, Organi
 from teamvars.domain.audit_names import OPERATOR, AuditNames
 from teamvars.domain.errors import Code, Fault, refuse_all
 from teamvars.services import audit_pages
-from teamvars.storage import audit_names, streams, workspaces
+from teamvars.storage import audit_entries, streams, workspaces
 from teamvars.storage.database import Transaction
 
 _ACTORS = ("users", "teams", "organizations")
@@ -58,7 +58,7 @@ async def resolved_within(
     """
     organization, actors, within = granted.organization, None, []
     if query.actor is not None:
-        actors = await audit_names.called(tx, organization.id, query.actor)
+        actors = await audit_entries.called(tx, organization.id, query.actor)
         actors |= await audit_pages.once_called(tx, granted.stream, query.actor, _OWN_ACTORS)
         actors.add(query.actor)
     if query.workspace is not None:

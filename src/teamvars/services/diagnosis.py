@@ -22,15 +22,14 @@ from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, SealBroken, Sealer
 from teamvars.services import Clock
 from teamvars.storage import (
-    data_keys,
     diagnosis,
+    installation,
     invitations,
-    issued_tokens,
-    sealed_values,
     streams,
+    tokens,
 )
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.sealed_values import SealedValue
+from teamvars.storage.installation import SealedValue
 
 _NEWEST_CHANGES = 1000
 
@@ -80,11 +79,13 @@ class Diagnosis:
         tried = _Tried(sealer)
         if every:
             after = ""
-            while values := await self._database.read(partial(sealed_values.page, after=after)):
+            while values := await self._database.read(
+                partial(installation.sealed_page, after=after)
+            ):
                 tried.add(values)
                 after = values[-1].variable_id
         else:
-            tried.add(await self._database.read(sealed_values.one_of_each_key))
+            tried.add(await self._database.read(installation.one_value_of_each_key))
         return damage_findings(tried.damaged, tried.opened, every=every)
 
     async def of_trail(self, chain: Chain) -> list[Finding]:
@@ -106,9 +107,9 @@ class Diagnosis:
     async def _of_tokens(self, tx: Transaction) -> list[Finding]:
         now = self._database.now()
         return token_findings(
-            await issued_tokens.unending(tx, now, MOST_NAMED),
-            await issued_tokens.unattached(tx, now, MOST_NAMED),
-            await issued_tokens.unused(tx, now, MOST_NAMED),
+            await tokens.unending(tx, now, MOST_NAMED),
+            await tokens.unattached(tx, now, MOST_NAMED),
+            await tokens.unused(tx, now, MOST_NAMED),
         )
 
 
@@ -145,7 +146,7 @@ def _opens(value: SealedValue, key: DataKey) -> bool:
 async def _unopened(tx: Transaction, sealer: Sealer) -> Losses:
     """The data keys that do not open, by organization."""
     broken = []
-    for key in await data_keys.every(tx):
+    for key in await installation.data_keys(tx):
         try:
             sealer.data_key(key)
         except SealBroken:

@@ -16,7 +16,7 @@ from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.services import Clock
 from teamvars.services.upgrades import Tell, upgrade
-from teamvars.storage import data_keys, installation, streams
+from teamvars.storage import installation, streams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import schemas
 from teamvars.storage.engines.schemas import Schema, SchemaMismatch
@@ -122,7 +122,7 @@ class Installation:
         """
 
         async def body(tx: Transaction) -> WrappedKey | None:
-            return await data_keys.find_next(tx, after) or await data_keys.find_next(tx, "")
+            return await installation.next_key(tx, after) or await installation.next_key(tx, "")
 
         key = await self._database.read(body)
         if key is None:
@@ -150,7 +150,7 @@ class Installation:
 
     async def key_uses(self) -> dict[str, int]:
         """How many data keys each master key wraps."""
-        return await self._database.read(data_keys.uses)
+        return await self._database.read(installation.uses_of_master_keys)
 
 
 class Readiness:

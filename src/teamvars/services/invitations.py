@@ -22,7 +22,7 @@ from teamvars.mail.messages import link_of
 from teamvars.security.tokens import INVITATION, has_invitation_form, hash_token, new_token
 from teamvars.services.house import House, UseCases, looks, makes
 from teamvars.services.tokens import fresh_token
-from teamvars.storage import invitations, memberships, operator_names, users
+from teamvars.storage import access_by_name, invitations, memberships, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within
 
@@ -172,7 +172,7 @@ class OperatorInvitations(UseCases):
         async def body(tx: Transaction) -> Sequence[Membership]:
             within = Within()
             if organization is not None:
-                named = await operator_names.organization(tx, organization)
+                named = await access_by_name.organization_meant(tx, organization)
                 within = Within(organization_id=named.id)
             wanted = MembershipFilter(status=Status.INVITED)
             return (await memberships.search(tx, within, wanted, None)).items

@@ -18,7 +18,7 @@ from teamvars.domain.tokens import (
 )
 from teamvars.security.tokens import hash_token, is_token, new_token
 from teamvars.services.house import UseCases, looks, makes
-from teamvars.storage import issued_tokens
+from teamvars.storage import tokens
 
 __all__ = [
     "IssuedTokens",
@@ -74,7 +74,7 @@ class IssuedTokens(UseCases):
 
     async def list(self) -> list[IssuedToken]:
         """All tokens that were not revoked, oldest first."""
-        return await self._database.read(issued_tokens.every)
+        return await self._database.read(tokens.every)
 
     async def revoke(self, caller: Caller, token_id: str) -> IssuedToken:
         """One token."""

@@ -15,11 +15,11 @@ from teamvars.domain.users import User
 from teamvars.services.house import UseCases, makes
 from teamvars.storage import (
     access,
-    holders,
-    issued_tokens,
+    access_by_name,
+    grants,
     memberships,
-    operator_names,
     teams,
+    tokens,
     users,
 )
 from teamvars.storage.database import Transaction
@@ -118,8 +118,8 @@ class Accounts(UseCases):
                 user,
                 whole,
                 {team.id: team.name for team in named},
-                await issued_tokens.meant(tx, "user", user.id),
-                await issued_tokens.meant(tx, "maker", user.id),
+                await tokens.meant(tx, "user", user.id),
+                await tokens.meant(tx, "maker", user.id),
             )
 
         return await self._database.read(body)
@@ -128,7 +128,7 @@ class Accounts(UseCases):
         """Who holds rights to a workspace. Refuses: not found."""
 
         async def body(tx: Transaction) -> WorkspaceHolders:
-            found = await operator_names.workspace(tx, organization, workspace)
-            return await holders.of_workspace(tx, found, self._clock())
+            found = await access_by_name.workspace_meant(tx, organization, workspace)
+            return await grants.holders(tx, found, self._clock())
 
         return await self._database.read(body)

@@ -1,8 +1,50 @@
-"""Which store this is, and the check values by which it knows its keyring."""
+"""Which store this is, and what must open with its keyring: check values, the data keys of
+organizations, and sealed values, sensitive ones too.
+
+An organization without the key that it seals with has one here that opens nowhere.
+"""
 
 from collections.abc import Mapping
 
-from teamvars.storage.database import MissingTable, Transaction
+from teamvars.domain.access import WrappedKey
+from teamvars.kernel.discreet import Discreet
+from teamvars.storage.database import MissingTable, Row, Transaction
+
+_KEY_COLUMNS = """coalesce(organizations.id, data_keys.organization_id),
+    coalesce(data_keys.version, organizations.data_key_version),
+    data_keys.master_key_id, data_keys.wrapped"""
+_IN_USE = """data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version"""
+_EVERY_KEY = f"""
+SELECT {_KEY_COLUMNS} FROM organizations FULL JOIN data_keys ON {_IN_USE} ORDER BY 1, 2
+"""
+_NEXT_KEY = f"""
+SELECT {_KEY_COLUMNS} FROM organizations LEFT JOIN data_keys ON {_IN_USE}
+WHERE organizations.id > $1 ORDER BY organizations.id LIMIT 1
+"""
+_PAGE_ROWS = 50
+"""Of values that may each be as large as a value can be."""
+
+_SEALED = """
+SELECT variables.id, variables.workspace_id, variables.sensitive, variables.sealed_value,
+    organizations.name, workspaces.name, variables.key, variables.category,
+    data_keys.organization_id, data_keys.version, data_keys.master_key_id, data_keys.wrapped
+FROM organizations
+JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+JOIN workspaces ON workspaces.organization_id = organizations.id
+JOIN variables ON variables.workspace_id = workspaces.id
+"""
+_ONE_OF_EACH = f"""{_SEALED}
+WHERE variables.id = (
+    SELECT id FROM variables AS its
+    WHERE its.organization_id = organizations.id AND its.key >= '' LIMIT 1
+)
+ORDER BY organizations.id
+"""
+_PAGE_OF_VALUES = f"""{_SEALED}
+WHERE variables.id > $1 ORDER BY variables.id LIMIT $2
+"""
 
 
 async def find_lineage(tx: Transaction) -> str | None:
@@ -36,3 +78,61 @@ async def insert_checks(tx: Transaction, checks: Mapping[str, tuple[str, bytes]]
             check,
             now,
         )
+
+
+async def data_keys(tx: Transaction) -> list[WrappedKey]:
+    """All data keys, those that are no longer in use included."""
+    return [_key(row) for row in await tx.fetch(_EVERY_KEY)]
+
+
+async def next_key(tx: Transaction, after: str) -> WrappedKey | None:
+    """The key in use of the organization whose id comes next; None: there is no other."""
+    row = await tx.fetch_one(_NEXT_KEY, after)
+    return None if row is None else _key(row)
+
+
+async def uses_of_master_keys(tx: Transaction) -> dict[str, int]:
+    """How many data keys each master key wraps."""
+    rows = await tx.fetch(
+        "SELECT master_key_id, count(*) FROM data_keys GROUP BY master_key_id ORDER BY 1"
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def _key(row: Row) -> WrappedKey:
+    organization_id, version, master_key_id, wrapped = row
+    return WrappedKey(organization_id, version, master_key_id or "", bytes(wrapped or b""))
+
+
+class SealedValue(Discreet, frozen=True):
+    """A value as it is stored, its variable in words, and the data key it should open with."""
+
+    variable_id: str
+    workspace_id: str
+    sensitive: bool
+    sealed: bytes
+    title: str
+    key: WrappedKey
+
+
+async def one_value_of_each_key(tx: Transaction) -> list[SealedValue]:
+    """A value of each data key in use that has any."""
+    return [_sealed(row) for row in await tx.fetch(_ONE_OF_EACH)]
+
+
+async def sealed_page(tx: Transaction, after: str) -> list[SealedValue]:
+    """Some values by the ids of their variables; of all those after that id, the first."""
+    return [_sealed(row) for row in await tx.fetch(_PAGE_OF_VALUES, after, _PAGE_ROWS)]
+
+
+def _sealed(row: Row) -> SealedValue:
+    id_, workspace_id, sensitive, sealed, organization, workspace, key, category, *data_key = row
+    organization_id, version, master_key_id, wrapped = data_key
+    return SealedValue(
+        id_,
+        workspace_id,
+        bool(sensitive),
+        sealed,
+        f"{key} ({category}) of {organization}/{workspace}, {id_}",
+        WrappedKey(organization_id, version, master_key_id, bytes(wrapped)),
+    )

@@ -1,33 +1,53 @@
-"""Tokens as rows: hashes, never the tokens."""
+"""Tokens as rows: hashes, never the tokens. Operators see them with the names of their owners."""
 
 from collections.abc import Mapping
 
 from teamvars.domain.errors import not_found
+from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.tokens import Token, TokenOwner
+from teamvars.domain.tokens import UNUSED_AFTER, IssuedToken, Suspects, Token, TokenOwner
 from teamvars.storage.database import Row, Transaction
 from teamvars.storage.pages import Listing
 
-COLUMNS = (
+_COLUMNS = (
     "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
     "tokens.expires_at, tokens.last_used_at, tokens.description, tokens.created_by"
 )
+_SELECT = f"""
+SELECT {_COLUMNS},
+    users.username, users.disabled, organizations.name, teams.name
+FROM tokens
+LEFT JOIN users ON users.id = tokens.user_id
+LEFT JOIN teams ON teams.id = tokens.team_id
+LEFT JOIN organizations
+    ON organizations.id = coalesce(tokens.organization_id, teams.organization_id)
+"""
+_ORDER = " ORDER BY tokens.created_at, tokens.id"
+_MEANT = {
+    "id": "tokens.id = $1",
+    "hash": "tokens.hash = $1",
+    "user": "tokens.user_id = $1",
+    "organization": "organizations.name_folded = $1",
+    "maker": "tokens.created_by = $1 AND tokens.user_id IS NULL",
+}
+# Bounded, with how many there are in all.
+_COUNTED = _SELECT.replace("\nFROM tokens", ", count(*) OVER ()\nFROM tokens")
 
 
 async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
     """All tokens of one owner, expired ones included, oldest first."""
     rows = await tx.fetch(
-        f"SELECT {COLUMNS} FROM tokens WHERE {owner.kind}_id = $1 ORDER BY created_at, id",
+        f"SELECT {_COLUMNS} FROM tokens WHERE {owner.kind}_id = $1 ORDER BY created_at, id",
         owner.id,
     )
-    return [from_row(row) for row in rows]
+    return [_token(row) for row in rows]
 
 
 async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> Paged[Token]:
     """A page of the tokens of one owner, as `of_owner`."""
     source = f"tokens WHERE {owner.kind}_id = $1"
-    listing = Listing(COLUMNS, source, "created_at, id", [owner.id])
-    return await listing.fetch(tx, page, from_row)
+    listing = Listing(_COLUMNS, source, "created_at, id", [owner.id])
+    return await listing.fetch(tx, page, _token)
 
 
 async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
@@ -45,10 +65,10 @@ async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
 
 async def get(tx: Transaction, token_id: str) -> Token:
     """One token. Refuses: not found."""
-    row = await tx.fetch_one(f"SELECT {COLUMNS} FROM tokens WHERE id = $1", token_id)
+    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM tokens WHERE id = $1", token_id)
     if row is None:
         raise not_found()
-    return from_row(row)
+    return _token(row)
 
 
 async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
@@ -62,9 +82,59 @@ async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
         )
 
 
-def from_row(row: Row) -> Token:
-    """The token of a row with the columns of `COLUMNS`."""
+def _token(row: Row) -> Token:
+    """The token of a row with the columns of `_COLUMNS`."""
     kinds = ("user", "team", "organization")
     owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
     kind, owner_id = next(owners, ("nobody", ""))  # only where the row was altered by hand
     return Token(row[0], kind, owner_id, *row[4:9])
+
+
+async def every(tx: Transaction) -> list[IssuedToken]:
+    """All tokens that were not revoked, expired ones included, oldest first."""
+    return await _find(tx, "")
+
+
+async def meant(tx: Transaction, by: str, value: str | bytes) -> list[IssuedToken]:
+    """The tokens that are found `by` a key of `_MEANT`, oldest first."""
+    folded = fold(value) if isinstance(value, str) and by == "organization" else value
+    return await _find(tx, f"WHERE {_MEANT[by]}", folded)
+
+
+async def unending(tx: Transaction, now: int, limit: int) -> Suspects:
+    """Live tokens that never expire."""
+    return await _suspects(tx, "tokens.expires_at IS NULL", limit, now)
+
+
+async def unattached(tx: Transaction, now: int, limit: int) -> Suspects:
+    """Live tokens of users who are in no organization; a site admin needs none."""
+    nowhere = "NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)"
+    return await _suspects(tx, f"users.site_admin = 0 AND {nowhere}", limit, now)
+
+
+async def unused(tx: Transaction, now: int, limit: int) -> Suspects:
+    """Live tokens that nobody has used for long, since they were made or at all."""
+    used = "coalesce(tokens.last_used_at, tokens.created_at) <= $2"
+    return await _suspects(tx, used, limit, now, now - UNUSED_AFTER)
+
+
+async def _suspects(tx: Transaction, condition: str, limit: int, *args: int) -> Suspects:
+    """The oldest of them, and how many there are; none that is refused anyhow."""
+    rows = await tx.fetch(
+        f"{_COUNTED} WHERE (tokens.expires_at IS NULL OR tokens.expires_at > $1) "
+        f"AND coalesce(users.disabled, 0) = 0 AND {condition} {_ORDER} LIMIT ${len(args) + 1}",
+        *args,
+        limit,
+    )
+    return Suspects([_issued(row) for row in rows], rows[0][13] if rows else 0)
+
+
+async def _find(tx: Transaction, where: str, *args: object) -> list[IssuedToken]:
+    return [_issued(row) for row in await tx.fetch(_SELECT + where + _ORDER, *args)]
+
+
+def _issued(row: Row) -> IssuedToken:
+    token = _token(row[:9])
+    username, disabled, organization, team = row[9:13]
+    names = {"user": username, "team": f"{organization}/{team}", "organization": organization}
+    return IssuedToken(token, names.get(token.owner_kind) or "", bool(disabled))

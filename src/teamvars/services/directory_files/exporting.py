@@ -17,7 +17,7 @@ from teamvars.domain.users import User
 from teamvars.services.directory_files import actual
 from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.people import People
-from teamvars.storage import operator_names, organizations, users
+from teamvars.storage import access_by_name, organizations, users
 from teamvars.storage.database import Transaction
 
 _WORDS: Mapping[str, FileAccess] = {access.value: access for access in FILE_ACCESS}
@@ -26,7 +26,7 @@ _WORDS: Mapping[str, FileAccess] = {access.value: access for access in FILE_ACCE
 async def export(tx: Transaction, names: Sequence[str]) -> Exported:
     """All users and organizations, or those named with the users in them, by name."""
     found = await (
-        operator_names.organizations_named(tx, names) if names else organizations.every(tx)
+        access_by_name.organizations_meant(tx, names) if names else organizations.every(tx)
     )
     everybody = await users.every(tx)
     states = await actual.load(tx, found.values(), People(everybody))

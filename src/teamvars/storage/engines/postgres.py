@@ -4,8 +4,8 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -47,7 +47,6 @@ from teamvars.storage.engines.connections import (
     Lane,
 )
 from teamvars.storage.engines.lookups import Lookups, find_all
-from teamvars.storage.engines.one_each import OneEach
 from teamvars.storage.engines.servers import Servers, require_authority
 
 FRAGMENTS = Fragments(
@@ -200,6 +199,30 @@ class _InRequest:
         self._variable.reset(self._token)
 
 
+class _OneEach:
+    """A lock for each name that somebody holds or waits for; first come, first served.
+
+    Those that wait hold nothing but their place.
+    """
+
+    def __init__(self) -> None:
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._wanted: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def held(self, name: str) -> AsyncIterator[None]:
+        """Holds the lock of the name for the block."""
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        self._wanted[name] = self._wanted.get(name, 0) + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            self._wanted[name] -= 1
+            if not self._wanted[name]:
+                del self._wanted[name], self._locks[name]
+
+
 class PostgresDatabase(Database):
     """A `Database` on a PostgreSQL server, or on the primary of several."""
 
@@ -230,7 +253,7 @@ class PostgresDatabase(Database):
         self._opening: asyncio.Task[None] | None = None
         self._probing: Connection | None = None
         """On which a probe is under way."""
-        self._subjects = OneEach()
+        self._subjects = _OneEach()
         self._queries = _Queries(self)
 
     async def open(self) -> None:

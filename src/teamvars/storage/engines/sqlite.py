@@ -22,7 +22,12 @@ from teamvars.storage.database import Body, Database, Lookup, Row, Statement, T,
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines import clocks, outages
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
-from teamvars.storage.engines.sqlite_connection import UNUSABLE, SqliteConnection
+from teamvars.storage.engines.sqlite_connection import (
+    UNUSABLE,
+    SqliteConnection,
+    SqliteTransaction,
+    SqliteTransactionInTurns,
+)
 from teamvars.storage.engines.sqlite_prefetch import Prefetcher
 from teamvars.storage.engines.sqlite_settlement import (
     LostCommit,
@@ -31,7 +36,6 @@ from teamvars.storage.engines.sqlite_settlement import (
     has_wal,
     restart_wal,
 )
-from teamvars.storage.engines.sqlite_transaction import SqliteTransaction, SqliteTransactionInTurns
 
 LOCK_WAIT_SECONDS = 5.0
 """How long a write waits for another process before it is refused."""

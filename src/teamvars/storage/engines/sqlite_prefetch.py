@@ -14,8 +14,7 @@ from pathlib import Path
 
 from teamvars.storage.database import Statement
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
-from teamvars.storage.engines.sqlite_connection import SqliteConnection
-from teamvars.storage.engines.sqlite_transaction import render
+from teamvars.storage.engines.sqlite_connection import SqliteConnection, render
 
 if sys.platform == "linux":
     import resource

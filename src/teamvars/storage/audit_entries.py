@@ -1,9 +1,9 @@
-"""Who acted, as the organization of the entries is told."""
+"""Who acted, as the organization of entries is told, and whose an entry is, where that is open."""
 
 import json
 from collections.abc import Iterable
 
-from teamvars.domain.audit import AuditEntry
+from teamvars.domain.audit import AuditEntry, Position
 from teamvars.domain.audit_names import ActorNames
 from teamvars.domain.names import fold, is_safe
 from teamvars.storage.database import Transaction
@@ -11,7 +11,7 @@ from teamvars.storage.database import Transaction
 _NAME, _TOKEN = 0, 1
 
 # $1: the organization, $2: ids of actors and of the subjects of streams, $3: ids of tokens.
-_FIND = f"""
+_NAMES = f"""
 SELECT {_NAME} AS what, users.id, coalesce(memberships.invited_as, users.username) AS said
 FROM memberships JOIN users ON users.id = memberships.user_id
 WHERE memberships.organization_id = $1 AND memberships.user_id IN {{{{each $2}}}}
@@ -33,8 +33,8 @@ LEFT JOIN teams ON teams.id = tokens.team_id AND teams.organization_id = $1 {{se
 WHERE tokens.id IN {{{{each $3}}}} AND tokens.description <> ''
     AND (memberships.id IS NOT NULL OR teams.id IS NOT NULL OR tokens.organization_id = $1)
 """
-_FIND_FOR_OWNERS = _FIND.format(seen="")
-_FIND_FOR_OTHERS = _FIND.format(seen="AND teams.visibility <> 'secret'")
+_NAMES_FOR_OWNERS = _NAMES.format(seen="")
+_NAMES_FOR_OTHERS = _NAMES.format(seen="AND teams.visibility <> 'secret'")
 
 # $1: the organization, $2: a folded name.
 _CALLED = """
@@ -47,6 +47,37 @@ UNION ALL
 SELECT organizations.id FROM organizations
 WHERE organizations.id = $1 AND organizations.name_folded = $2
 """
+_OPEN = "organization_id IS NULL"
+_AFTER = "(at, stream_id, sequence) > ($1, $2, $3)"
+_UP_TO = "(at, stream_id, sequence) <= ($4, $5, $6)"
+_LAST_OPEN = f"""
+SELECT at, stream_id, sequence FROM (
+    SELECT at, stream_id, sequence FROM audit_entries
+    WHERE {_OPEN} AND {_AFTER}
+    ORDER BY at, stream_id, sequence LIMIT $4
+) AS piece
+ORDER BY at DESC, stream_id DESC, sequence DESC LIMIT 1
+"""
+# By the subject of the stream, by its other entries and, when it has none, by what the stream above
+# says of it: an older release has written that as well, and not before this. Where somebody has
+# touched the trail it may say so twice.
+_FILL = f"""
+UPDATE audit_entries SET organization_id = coalesce(
+    CASE WHEN stream_id = 'system' THEN '' END,
+    (SELECT workspaces.organization_id FROM workspaces
+        WHERE workspaces.id = audit_entries.stream_id),
+    (SELECT teams.organization_id FROM teams WHERE teams.id = audit_entries.stream_id),
+    (SELECT organizations.id FROM organizations WHERE organizations.id = audit_entries.stream_id),
+    (SELECT other.organization_id FROM audit_entries AS other
+        WHERE other.stream_id = audit_entries.stream_id AND other.organization_id IS NOT NULL
+        ORDER BY other.sequence LIMIT 1),
+    (SELECT above.stream_id FROM audit_entries AS above
+        WHERE above.organization_id IS NULL AND above.subject_id = audit_entries.stream_id
+            AND above.action IN ('team.delete', 'workspace.delete')
+        ORDER BY above.at LIMIT 1)
+)
+WHERE {_OPEN} AND {_AFTER} AND {_UP_TO}
+"""
 
 
 async def called(tx: Transaction, organization_id: str, name: str) -> set[str]:
@@ -54,7 +85,7 @@ async def called(tx: Transaction, organization_id: str, name: str) -> set[str]:
     return {row[0] for row in await tx.fetch(_CALLED, organization_id, fold(name))}
 
 
-async def find(
+async def names_in(
     tx: Transaction, organization_id: str, entries: Iterable[AuditEntry], *, sees_secret: bool
 ) -> ActorNames:
     """What is told of all actors of entries of an organization, and what it calls the teams and
@@ -67,7 +98,7 @@ async def find(
     descriptions: dict[str, str] = {}
     if listed:
         found = await tx.fetch(
-            _FIND_FOR_OWNERS if sees_secret else _FIND_FOR_OTHERS,
+            _NAMES_FOR_OWNERS if sees_secret else _NAMES_FOR_OTHERS,
             organization_id,
             _ids(id_ for entry in listed for id_ in (entry.actor_id, entry.stream_id)),
             _ids(entry.token_id for entry in listed),
@@ -80,3 +111,14 @@ async def find(
 def _ids(found: Iterable[str | None]) -> str:
     """The parameter of `{each}`. Rows that were altered by hand may hold what is no id."""
     return json.dumps(sorted({id_ for id_ in found if isinstance(id_, str) and is_safe(id_)}))
+
+
+async def last_open(tx: Transaction, after: Position, most: int) -> Position | None:
+    """Where the last of so many open entries stands that come next, oldest first; None: no more."""
+    row = await tx.fetch_one(_LAST_OPEN, *after, most)
+    return None if row is None else Position(*row)
+
+
+async def fill(tx: Transaction, after: Position, up_to: Position) -> None:
+    """Fills in whose the open entries between those are, as far as anything says so."""
+    await tx.execute(_FILL, *after, *up_to)
