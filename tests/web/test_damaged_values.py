@@ -41,7 +41,7 @@ async def usage(tenant: Tenant) -> Usage:
 
 def named(answer: httpx.Response) -> list[str]:
     """The keys of the damaged variables that an answer names; none of their values."""
-    assert "eu" not in answer.text
+    assert '"eu"' not in answer.text
     return [error["meta"]["key"] for error in answer.json()["errors"]]
 
 
