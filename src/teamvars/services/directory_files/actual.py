@@ -15,7 +15,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import OWNERS, Team
 from teamvars.domain.workspaces import Workspace
-from teamvars.services.directory_files.changeset import Overtaken
+from teamvars.services.directory_files.changeset import Changeset, Overtaken
 from teamvars.services.directory_files.people import People
 from teamvars.storage import (
     former_names,
@@ -68,13 +68,13 @@ class OrganizationState(msgspec.Struct):
 
 
 async def find(
-    tx: Transaction, directory: Directory, lock: Lock, *, prune: bool
+    tx: Transaction, directory: Directory, changeset: Changeset, lock: Lock, *, prune: bool
 ) -> tuple[People, dict[str, OrganizationState]]:
     """The users after the file's entries, and the organizations that are there, by folded name.
 
     Everything the decisions rest on is locked: organizations, then teams and, to `prune` them,
-    workspaces. Users are not: `Changeset.write` locks those that change and compares them. Raises
-    Overtaken when a name is another organization's once that is locked.
+    workspaces. Users are not: those that change are locked and compared later. Raises Overtaken
+    when a name is another organization's once that is locked.
     """
     names = [name for entry in directory.organizations for name in _names(entry)]
     found = await organizations.find_all(tx, names)
@@ -82,7 +82,7 @@ async def find(
     again = await organizations.find_all(tx, names)
     if {one.id for one in again.values()} != {one.id for one in found.values()}:
         raise Overtaken
-    people = await _people(tx, directory)
+    people = await _people(tx, directory, changeset)
     loaded = await load(tx, again.values(), people, lock, _changing(directory, prune=prune))
     ids = [state.id for state in loaded.values()]
     of_teams = await former_names.inside(tx, former_names.TEAMS, ids)
@@ -108,14 +108,15 @@ def _changing(directory: Directory, *, prune: bool) -> Changing | None:
     return lambda space: prune or fold(space.name) in renamed
 
 
-async def _people(tx: Transaction, directory: Directory) -> People:
+async def _people(tx: Transaction, directory: Directory, changeset: Changeset) -> People:
     """The users the file names, and those who have an e-mail address that it gives to another."""
     members = (name for entry in directory.organizations for name in entry.members)
     names = [*(user.username for user in directory.users), *members]
     emails = [user.email for user in directory.users if user.email]
     named = await users.find_all(tx, names)
     holders = await users.find_all_by_email(tx, emails)
-    people = People({user.id: user for user in (*named.values(), *holders.values())}.values())
+    present = {user.id: user for user in (*named.values(), *holders.values())}
+    people = People(present.values(), changeset)
     for entry in directory.users:
         people.apply(entry)
     for organization in directory.organizations:

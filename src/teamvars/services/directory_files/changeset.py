@@ -1,108 +1,91 @@
 """What applying a directory file changes, gathered before any of it is written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from operator import itemgetter
+from typing import Concatenate, ParamSpec
 
-import msgspec
-
-from teamvars.decisions import (
-    Decision,
-    Found,
-    grants,
-    memberships,
-    organizations,
-    teams,
-    users,
-    workspaces,
-)
+from teamvars.decisions import Decision, Found, memberships
 from teamvars.decisions.rows import together
-from teamvars.domain.access import WrappedKey
-from teamvars.domain.grants import Grant
+from teamvars.domain.errors import Code, Fault
 from teamvars.domain.memberships import Membership
-from teamvars.domain.organizations import Organization
-from teamvars.domain.teams import Team
-from teamvars.domain.workspaces import Workspace, WorkspaceDetails, WorkspaceRecord
-from teamvars.services.directory_files.people import People
+from teamvars.domain.users import User
+
+P = ParamSpec("P")
+Step = IntEnum(
+    "Step",
+    [
+        "RENAME_ORGANIZATION",
+        "RENAME_TEAM",
+        "RENAME_WORKSPACE",
+        "CREATE_ORGANIZATION",
+        "LEAVE_TEAM",
+        "END_INVITATION",
+        "CHANGE_USER",
+        "CREATE_USER",
+        "CREATE_MEMBER",
+        "CHANGE_MEMBERS",
+        "CREATE_WORKSPACE",
+        "CREATE_TEAM",
+        "CHANGE_TEAM",
+        "JOIN_TEAM",
+        "CREATE_GRANT",
+        "CHANGE_GRANT",
+        "DELETE_GRANTS",
+        "DELETE_WORKSPACE",
+        "DELETE_TEAM",
+        "DELETE_MEMBER",
+    ],
+)
+"""In the order in which changes are written: what is referred to before what refers to it, and what
+gives up a name before what takes it.
+"""
 
 
 class Overtaken(Exception):
     """A concurrent change took a name or address, or changed a user: the decisions are void."""
 
 
-class Changeset(msgspec.Struct):
-    """Changes of each kind, and the report of them, a line each. `now` in µs UTC.
+class Changeset:
+    """What is to be changed, the report of it, a line each, and what is wrong with the file.
 
-    A pair is what something was and what it becomes, a team and ids of its memberships, or
-    the id of a team and its grants.
+    `now` in µs UTC. `changed_members` are pairs of what a membership was and becomes, and
+    `changed_users` users as they were, by id. `renamed_workspaces` are ids.
     """
 
-    now: int
-    told: list[str] = msgspec.field(default_factory=list)
-    organizations: list[Organization] = msgspec.field(default_factory=list)
-    organizations_renamed: list[tuple[Organization, Organization]] = msgspec.field(
-        default_factory=list
-    )
-    members_added: list[Membership] = msgspec.field(default_factory=list)
-    members_changed: list[tuple[Membership, Membership]] = msgspec.field(default_factory=list)
-    members_removed: list[Membership] = msgspec.field(default_factory=list)
-    invitations_ended: list[Membership] = msgspec.field(default_factory=list)
-    workspaces: list[Workspace] = msgspec.field(default_factory=list)
-    workspaces_renamed: list[tuple[Workspace, Workspace]] = msgspec.field(default_factory=list)
-    workspaces_removed: list[Workspace] = msgspec.field(default_factory=list)
-    teams: list[Team] = msgspec.field(default_factory=list)
-    teams_changed: list[tuple[Team, Team]] = msgspec.field(default_factory=list)
-    teams_renamed: list[tuple[Team, Team]] = msgspec.field(default_factory=list)
-    teams_removed: list[Team] = msgspec.field(default_factory=list)
-    joined: list[tuple[Team, Sequence[str]]] = msgspec.field(default_factory=list)
-    left: list[tuple[Team, Sequence[str]]] = msgspec.field(default_factory=list)
-    grants: list[Grant] = msgspec.field(default_factory=list)
-    grants_changed: list[tuple[Grant, Grant]] = msgspec.field(default_factory=list)
-    grants_removed: list[tuple[str, Sequence[Grant]]] = msgspec.field(default_factory=list)
+    def __init__(self, now: int) -> None:
+        self.now = now
+        self.told: list[str] = []
+        self.faults: list[Fault] = []
+        self.changed_members: list[tuple[Membership, Membership]] = []
+        self.changed_users: dict[str, User] = {}
+        self.renamed_workspaces: list[str] = []
+        self._changes: list[tuple[Step, Callable[[Found], Decision[None]]]] = []
+        # All at once: one by one they would take more statements.
+        self.add(Step.CHANGE_MEMBERS, (), memberships.changed, self.changed_members)
+
+    def add(
+        self,
+        step: Step,
+        told: Sequence[str],
+        decide: Callable[Concatenate[Found, P], Decision[None]],
+        *what: P.args,
+        **more: P.kwargs,
+    ) -> None:
+        """Something is changed as will be decided, and told of in these lines."""
+        self.told += told
+        self._changes.append((step, lambda found: decide(found, *what, **more)))
 
     def end_invitation(self, before: Membership) -> None:
         """The membership is removed or made active, and with that a link to it is void."""
         if before.invitation is not None:
-            self.invitations_ended.append(before)
+            self.add(Step.END_INVITATION, (), memberships.invitation, before, "revoke")
 
-    def decided(
-        self,
-        found: Found,
-        people: People,
-        keys: Mapping[str, WrappedKey],
-        details: Mapping[str, WorkspaceDetails],
-    ) -> Decision[None]:
-        """All of it, what is referred to before what refers to it, and what gives up a name before
-        what takes it.
+    def refuse(self, detail: str, at: str, code: Code = Code.INVALID_VALUE) -> None:
+        """The file is at fault, there."""
+        self.faults.append(Fault(code, f"{at}: {detail}" if at else detail))
 
-        `keys` are the data keys of new organizations, and `details` those of renamed workspaces.
-        """
-        return together(
-            None,
-            *(organizations.changed(found, *pair) for pair in self.organizations_renamed),
-            *(teams.changed(found, *pair) for pair in self.teams_renamed),
-            *(
-                workspaces.changed(found, *(_record(one, details) for one in pair))
-                for pair in self.workspaces_renamed
-            ),
-            *(organizations.created(found, one, keys[one.id]) for one in self.organizations),
-            *(memberships.left(found, *pair) for pair in self.left),
-            *(memberships.invitation(found, one, "revoke") for one in self.invitations_ended),
-            *(users.changed(found, *pair) for pair in people.changed),
-            *(users.created(found, user) for user in people.made.values()),
-            *(memberships.created(found, one) for one in self.members_added),
-            memberships.changed(found, self.members_changed),
-            *(workspaces.created(found, WorkspaceRecord(one)) for one in self.workspaces),
-            *(teams.created(found, team) for team in self.teams),
-            *(teams.changed(found, *pair) for pair in self.teams_changed),
-            *(memberships.joined(found, *pair) for pair in self.joined),
-            *(grants.created(found, grant) for grant in self.grants),
-            *(grants.changed(found, *pair) for pair in self.grants_changed),
-            *(grants.deleted(found, *pair) for pair in self.grants_removed),
-            *(workspaces.deleted(found, one) for one in self.workspaces_removed),
-            *(teams.deleted(found, team) for team in self.teams_removed),
-            *(memberships.deleted(found, one) for one in self.members_removed),
-        )
-
-
-def _record(workspace: Workspace, details: Mapping[str, WorkspaceDetails]) -> WorkspaceRecord:
-    known = details[workspace.id]
-    return WorkspaceRecord(workspace, known.settings, known.locked_by)
+    def decided(self, found: Found) -> Decision[None]:
+        """All of it, step by step."""
+        in_order = sorted(self._changes, key=itemgetter(0))
+        return together(None, *(decide(found) for _, decide in in_order))

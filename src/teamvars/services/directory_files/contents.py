@@ -1,24 +1,38 @@
-"""What a directory file makes of one organization: determined in memory, written later."""
+"""What a directory file makes of organizations: determined in memory, written later."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from msgspec.structs import replace
 
+from teamvars.decisions import (
+    Decision,
+    Found,
+    grants,
+    memberships,
+    organizations,
+    teams,
+    workspaces,
+)
+from teamvars.decisions.needs import DetailsOf
 from teamvars.domain.directory import OrganizationEntry, OrganizationIds, TeamEntry
-from teamvars.domain.errors import Code, Fault
+from teamvars.domain.errors import Code
+from teamvars.domain.former_names import FormerName, FormerNames, Origin, objection, to_rename
 from teamvars.domain.grants import LEVEL_OF, Grant
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
+from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import OWNERS, Team, Visibility
-from teamvars.domain.workspaces import Workspace
-from teamvars.services.directory_files import renaming
+from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 from teamvars.services.directory_files.actual import OrganizationState
-from teamvars.services.directory_files.changeset import Changeset
-from teamvars.services.directory_files.people import People, fault
+from teamvars.services.directory_files.changeset import Changeset, Step
+from teamvars.services.directory_files.people import People
+
+_NO_ORIGIN = Origin()
 
 T = TypeVar("T")
+Named = TypeVar("Named", Organization, Team, Workspace)
 
 
 class Contents:
@@ -31,7 +45,6 @@ class Contents:
         people: People,
         changeset: Changeset,
     ) -> None:
-        self.faults: list[Fault] = []
         self._entry = entry
         self._state = state
         self._people = people
@@ -40,8 +53,8 @@ class Contents:
 
     def apply(self) -> None:
         """Adds, changes and renames what the file names."""
-        renaming.rename_inside(self._entry, self._state, self._changeset)
-        self.faults += renaming.objections_inside(self._entry, self._state)
+        self._rename()
+        self._object()
         self._apply_members()
         self._apply_workspaces()
         for team in sorted(self._entry.teams, key=lambda team: fold(team.name) != OWNERS):
@@ -52,8 +65,8 @@ class Contents:
         state, changeset = self._state, self._changeset
         for team in _unnamed(state.teams, (team.name for team in self._entry.teams)):
             if not team.is_owners:
-                changeset.teams_removed.append(team)
-                changeset.told.append(f"delete team {state.name}/{team.name}")
+                told = f"delete team {state.name}/{team.name}"
+                changeset.add(Step.DELETE_TEAM, [told], teams.deleted, team)
         for workspace in _unnamed(state.workspaces, self._entry.workspaces):
             path = f"{state.name}/{workspace.name}"
             held = state.variables[workspace.id]
@@ -62,13 +75,13 @@ class Contents:
                     f"Workspace {path} is not in the file and has {held} variables. "
                     "To remove both, add --delete-variables."
                 )
-                self.faults.append(fault(detail, self._entry.at))
-            changeset.workspaces_removed.append(workspace)
-            changeset.told.append(f"delete workspace {path}")
+                changeset.refuse(detail, self._entry.at)
+            told = f"delete workspace {path}"
+            changeset.add(Step.DELETE_WORKSPACE, [told], workspaces.deleted, workspace)
         for member in _unnamed(state.members, self._entry.members):
-            changeset.members_removed.append(member)
+            told = f"remove member {member.user.username} of {state.name}"
+            changeset.add(Step.DELETE_MEMBER, [told], memberships.deleted, member)
             changeset.end_invitation(member)
-            changeset.told.append(f"remove member {member.user.username} of {state.name}")
             del state.members[fold(member.user.username)]
 
     def require_owner(self) -> None:
@@ -76,7 +89,7 @@ class Contents:
         if self._had_owner and not self._state.has_owner():
             detail = f"Organization {self._state.name} would have no active owner left."
             owners = (team.at for team in self._entry.teams if fold(team.name) == OWNERS)
-            self.faults.append(fault(detail, next(owners, self._entry.at), Code.LAST_OWNER))
+            self._changeset.refuse(detail, next(owners, self._entry.at), Code.LAST_OWNER)
 
     def ids(self) -> OrganizationIds:
         """The ids of everything the file names."""
@@ -88,29 +101,59 @@ class Contents:
             {name: state.members[fold(name)].id for name in entry.members},
         )
 
+    def _rename(self) -> None:
+        """Gives teams and workspaces the names that the entry says; owners stays what it is."""
+        entry, state, changeset = self._entry, self._state, self._changeset
+        wanted = [
+            (team.name, team.origin)
+            for team in entry.teams
+            if OWNERS not in (fold(team.name), fold(team.origin.former_name or ""))
+        ]
+        for before, team in _renamed(wanted, state.teams, state.former_teams):
+            told = f"rename team {state.name}/{before.name} to {team.name}"
+            changeset.add(Step.RENAME_TEAM, [told], teams.changed, before, team)
+        origins = entry.origins.items()
+        for former, space in _renamed(origins, state.workspaces, state.former_workspaces):
+            told = f"rename workspace {state.name}/{former.name} to {space.name}"
+            changeset.add(Step.RENAME_WORKSPACE, [told], _workspace_renamed, former, space)
+            changeset.renamed_workspaces.append(space.id)
+
+    def _object(self) -> None:
+        """Refuses to make what is called otherwise by now."""
+        entry, state = self._entry, self._state
+        for name in entry.workspaces:
+            origin = entry.origins.get(name, _NO_ORIGIN)
+            doubt = objection(name, origin, state.workspaces, state.former_workspaces)
+            if doubt is not None:
+                at = entry.workspace_at.get(name, entry.at)
+                self._changeset.refuse(f"Workspace {state.name}/{name} {doubt}.", at)
+        for team in entry.teams:
+            doubt = objection(team.name, team.origin, state.teams, state.former_teams)
+            if doubt is not None:
+                self._changeset.refuse(f"Team {state.name}/{team.name} {doubt}.", team.at)
+
     def _apply_members(self) -> None:
         state, changeset = self._state, self._changeset
         for username, status in self._entry.members.items():
             user = self._people.named(username)
             if user is None:
                 detail = f"There is no user {username}; name them under users."
-                at = self._entry.member_at.get(username, self._entry.at)
-                self.faults.append(fault(detail, at))
+                changeset.refuse(detail, self._entry.member_at.get(username, self._entry.at))
                 continue
             before = state.members.get(fold(username))
+            told = f"member {user.username} of {state.name}: {status.value}"
             if before is None:
                 place = state.id, state.name
                 after = Membership(new_id("ou"), *place, user, status, changeset.now)
-                changeset.members_added.append(after)
+                changeset.add(Step.CREATE_MEMBER, [f"add {told}"], memberships.created, after)
             elif before.status is status:
                 continue
             else:
                 after = before.with_status(status)
-                changeset.members_changed.append((before, after))
+                changeset.changed_members.append((before, after))
+                changeset.told.append(f"change {told}")
                 changeset.end_invitation(before)
             state.members[fold(username)] = after
-            verb = "change" if before else "add"
-            changeset.told.append(f"{verb} member {user.username} of {state.name}: {status.value}")
 
     def _apply_workspaces(self) -> None:
         state = self._state
@@ -118,8 +161,8 @@ class Contents:
             if fold(name) not in state.workspaces:
                 workspace = Workspace(new_id("ws"), name, state.id, state.name)
                 state.workspaces[fold(name)] = workspace
-                self._changeset.workspaces.append(workspace)
-                self._changeset.told.append(f"create workspace {state.name}/{name}")
+                told, made = f"create workspace {state.name}/{name}", WorkspaceRecord(workspace)
+                self._changeset.add(Step.CREATE_WORKSPACE, [told], workspaces.created, made)
 
     def _apply_team(self, entry: TeamEntry) -> None:
         state, changeset = self._state, self._changeset
@@ -138,12 +181,11 @@ class Contents:
             manage_membership=_or(entry.manage_membership, base.manage_membership),
             members_manage_token=_or(entry.members_manage_token, base.members_manage_token),
         )
+        told = f"team {state.name}/{entry.name}"
         if before is None:
-            changeset.teams.append(team)
-            changeset.told.append(f"create team {state.name}/{entry.name}")
+            changeset.add(Step.CREATE_TEAM, [f"create {told}"], teams.created, team)
         elif team != before:
-            changeset.teams_changed.append((before, team))
-            changeset.told.append(f"update team {state.name}/{entry.name}")
+            changeset.add(Step.CHANGE_TEAM, [f"update {told}"], teams.changed, before, team)
         state.teams[fold(entry.name)] = team
         if entry.members is not None:
             self._apply_team_members(entry, entry.members, team)
@@ -158,17 +200,17 @@ class Contents:
             membership = state.members.get(fold(name))
             if membership is None:
                 detail = f"Team {path}: {name} is no member of {state.name}."
-                self.faults.append(fault(detail, entry.member_at.get(name, entry.at)))
+                changeset.refuse(detail, entry.member_at.get(name, entry.at))
             else:
                 wanted[membership.id] = membership.user.username
         present = state.in_team.get(team.id, set())
         names = {member.id: member.user.username for member in state.members.values()}
         if added := sorted(wanted.keys() - present, key=names.__getitem__):
-            changeset.joined.append((team, added))
-            changeset.told += [f"add {names[id_]} to team {path}" for id_ in added]
+            told = [f"add {names[id_]} to team {path}" for id_ in added]
+            changeset.add(Step.JOIN_TEAM, told, memberships.joined, team, added)
         if removed := sorted(present - wanted.keys(), key=names.__getitem__):
-            changeset.left.append((team, removed))
-            changeset.told += [f"remove {names[id_]} from team {path}" for id_ in removed]
+            told = [f"remove {names[id_]} from team {path}" for id_ in removed]
+            changeset.add(Step.LEAVE_TEAM, told, memberships.left, team, removed)
         state.in_team[team.id] = set(wanted)
 
     def _apply_grants(self, entry: TeamEntry, team: Team) -> None:
@@ -183,22 +225,76 @@ class Contents:
                 now = state.former_workspaces.present(name)
                 hint = f" It is called {now} now." if now else ""
                 detail = f"Team {path}: there is no workspace {state.name}/{name}.{hint}"
-                self.faults.append(fault(detail, entry.workspace_at.get(name, entry.at)))
+                changeset.refuse(detail, entry.workspace_at.get(name, entry.at))
                 continue
             wanted.add(workspace.id)
             former = present.get(workspace.id)
+            told = [f"grant {path} {access.value} on {workspace.name}"]
             if former is None:
                 place = state.id, team.id, workspace.id
-                changeset.grants.append(Grant(new_id("tws"), *place, access, LEVEL_OF[access]))
+                grant = Grant(new_id("tws"), *place, access, LEVEL_OF[access])
+                changeset.add(Step.CREATE_GRANT, told, grants.created, grant)
             elif former.access is not access:
                 changed = replace(former, access=access, level=LEVEL_OF[access])
-                changeset.grants_changed.append((former, changed))
-            else:
-                continue
-            changeset.told.append(f"grant {path} {access.value} on {workspace.name}")
+                changeset.add(Step.CHANGE_GRANT, told, grants.changed, former, changed)
         if removed := sorted(present.keys() - wanted):
-            changeset.grants_removed.append((team.id, [present[id_] for id_ in removed]))
-            changeset.told += [f"revoke the grant of {path} on {names[id_]}" for id_ in removed]
+            told = [f"revoke the grant of {path} on {names[id_]}" for id_ in removed]
+            gone = [present[id_] for id_ in removed]
+            changeset.add(Step.DELETE_GRANTS, told, grants.deleted, team.id, gone)
+
+
+def rename_organizations(
+    entries: Iterable[OrganizationEntry],
+    existing: dict[str, OrganizationState],
+    former: FormerNames,
+    changeset: Changeset,
+) -> None:
+    """Gives organizations the names that their entries say, in `existing` by folded name; refuses
+    to make those that are called otherwise by now.
+    """
+    live = {name: state.organization for name, state in existing.items()}
+    wanted = [(entry.name, entry.origin) for entry in entries]
+    for before, after in _renamed(wanted, live, former):
+        state = existing.pop(fold(before.name))
+        state.organization = after
+        existing[fold(after.name)] = state
+        told = f"rename organization {before.name} to {after.name}"
+        changeset.add(Step.RENAME_ORGANIZATION, [told], organizations.changed, before, after)
+    for entry in entries:
+        doubt = objection(entry.name, entry.origin, existing, former)
+        if doubt is not None:
+            changeset.refuse(f"Organization {entry.name} {doubt}.", entry.at)
+
+
+def _renamed(
+    wanted: Iterable[tuple[str, Origin]],
+    live: dict[str, Named],
+    former: FormerNames,
+) -> list[tuple[Named, Named]]:
+    """Renames in `live`, by folded name, what each of these says; what it was, and what it is.
+
+    In an order in which each name is free, if there is one.
+    """
+    pairs: list[tuple[Named, Named]] = []
+    left = list(wanted)
+    while True:
+        ready = ((one, there) for one in left if (there := to_rename(*one, live)) is not None)
+        found = next(ready, None)
+        if found is None:
+            return pairs
+        wish, before = found
+        left.remove(wish)
+        after = replace(before, name=wish[0])
+        del live[fold(before.name)]
+        live[fold(after.name)] = after
+        former.add(FormerName(before.id, before.name, after.name))
+        pairs.append((before, after))
+
+
+def _workspace_renamed(found: Found, before: Workspace, after: Workspace) -> Decision[None]:
+    known = found.of(DetailsOf(before.id))
+    records = [WorkspaceRecord(one, known.settings, known.locked_by) for one in (before, after)]
+    return workspaces.changed(found, *records)
 
 
 def _unnamed(existing: Mapping[str, T], named: Iterable[str]) -> list[T]:

@@ -16,6 +16,7 @@ from teamvars.domain.teams import Team
 from teamvars.domain.users import User
 from teamvars.services.directory_files import actual
 from teamvars.services.directory_files.actual import OrganizationState
+from teamvars.services.directory_files.changeset import Changeset
 from teamvars.services.directory_files.people import People
 from teamvars.storage import access_by_name, organizations, users
 from teamvars.storage.database import Transaction
@@ -29,7 +30,7 @@ async def export(tx: Transaction, names: Sequence[str]) -> Exported:
         access_by_name.organizations_meant(tx, names) if names else organizations.every(tx)
     )
     everybody = await users.every(tx)
-    states = await actual.load(tx, found.values(), People(everybody))
+    states = await actual.load(tx, found.values(), People((), Changeset(0)))
     entries, unsaid = [], []
     for _, organization in sorted(states.items()):
         entry, more = _organization(organization)

@@ -4,21 +4,19 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from teamvars.decisions import users
 from teamvars.domain.directory import UserEntry
-from teamvars.domain.errors import Code, Fault
 from teamvars.domain.ids import new_id
 from teamvars.domain.names import fold
 from teamvars.domain.users import User, other_username_for
+from teamvars.services.directory_files.changeset import Changeset, Step
 
 
 class People:
     """Users by id, by name and by address, as the entries read so far have made them."""
 
-    def __init__(self, present: Iterable[User]) -> None:
-        self.made: dict[str, User] = {}
-        self.changed: list[tuple[User, User]] = []
-        self.changes: list[str] = []
-        self.faults: list[Fault] = []
+    def __init__(self, present: Iterable[User], changeset: Changeset) -> None:
+        self._changeset = changeset
         self._by_id: dict[str, User] = {}
         self._by_name: dict[str, User] = {}
         self._by_email: dict[str, User] = {}
@@ -49,7 +47,11 @@ class People:
         if holder is None or (named is not None and holder.id == named.id):
             self._make(entry, named)
         elif not holder.placeholder:
-            self._refuse(entry, holder)
+            detail = (
+                f"The e-mail address of user {entry.username} is taken: it is that of user "
+                f"{holder.username}, who is already known here."
+            )
+            self._changeset.refuse(detail, entry.at)
         elif named is None:
             self._make(entry, holder)
         elif named.placeholder:
@@ -76,9 +78,9 @@ class People:
             placeholder=False,
         )
         if before is None:
-            self.made[user.id] = user
             self._hold(user)
-            self.changes.append(f"create user {user.username}")
+            told = f"create user {user.username}"
+            self._changeset.add(Step.CREATE_USER, [told], users.created, user)
         elif user != before:
             self._change(before, user)
 
@@ -91,8 +93,8 @@ class People:
             told = f"take the e-mail address from invited user {user.username}"
         else:
             told = f"update user {user.username}"
-        self.changes.append(told)
-        self.changed.append((before, user))
+        self._changeset.add(Step.CHANGE_USER, [told], users.changed, before, user)
+        self._changeset.changed_users.setdefault(before.id, before)
         del self._by_name[fold(before.username)]
         if before.email is not None:
             del self._by_email[fold(before.email)]
@@ -102,15 +104,3 @@ class People:
         self._by_id[user.id] = self._by_name[fold(user.username)] = user
         if user.email is not None:
             self._by_email[fold(user.email)] = user
-
-    def _refuse(self, entry: UserEntry, holder: User) -> None:
-        detail = (
-            f"The e-mail address of user {entry.username} is taken: it is that of user "
-            f"{holder.username}, who is already known here."
-        )
-        self.faults.append(fault(detail, entry.at))
-
-
-def fault(detail: str, at: str = "", code: Code = Code.INVALID_VALUE) -> Fault:
-    """A fault of the file, with its place."""
-    return Fault(code, f"{at}: {detail}" if at else detail)
