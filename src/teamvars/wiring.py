@@ -4,10 +4,10 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from teamvars import logs, settings
 from teamvars.changes.runner import Runner
@@ -23,12 +23,10 @@ from teamvars.security.cursors import Cursors
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.security.repeats import RecordKeys
 from teamvars.security.sealing import Sealer
-from teamvars.services.accesses import Accesses
-from teamvars.services.applies.applies import Applies
-from teamvars.services.applies.copies import Copies
-from teamvars.services.applies.planning import Tools as PlanningTools
+from teamvars.services.applies import Applies
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
+from teamvars.services.copies import Copies
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.grants import Grants
 from teamvars.services.house import House
@@ -42,18 +40,15 @@ from teamvars.services.invitations import (
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
-from teamvars.services.parsed_files import ParsedFiles
+from teamvars.services.parsed_files import ParsedFiles, ValueChecks
 from teamvars.services.repeats import OnceDatabase, Repeats
 from teamvars.services.sessions import Sessions
-from teamvars.services.syntax import verdicts
-from teamvars.services.team_members import TeamMembers
-from teamvars.services.teams import Teams
+from teamvars.services.teams import TeamMembers, Teams
 from teamvars.services.tokens import IssuedTokens, Tokens
 from teamvars.services.users import Accounts, Users
-from teamvars.services.value_checks import ValueChecks
 from teamvars.services.variable_search import Searches
-from teamvars.services.variables import Rules, Variables
-from teamvars.services.workspaces import Workspaces
+from teamvars.services.variables import Variables
+from teamvars.services.workspaces import Accesses, Workspaces
 from teamvars.settings import CACHE_MIB, Settings
 from teamvars.storage.database import Database
 from teamvars.storage.engines import clocks, database_for
@@ -152,16 +147,13 @@ def services(
     setup: Setup = Setup(),  # noqa: B008 - frozen
 ) -> Services:
     """The services, each with what it needs."""
-    sealer, chain, code = Sealer(keys), Chain(keys), CodeChecker()
-    cursors = Cursors(keys)
+    code = CodeChecker()
     clock = database.now
     plain, database = database, OnceDatabase(database, RecordKeys(keys), clock)
-    rules = Rules(quota, setup.cache_mib * 1024 * 1024)
-    tools = Tools(sealer, chain, clock)
-    changes = Runner(database, tools, partial(verdicts, code))
-    house = House(database, clock, tools, changes)
-    own_house = House(plain, clock, tools, Runner(plain, tools, partial(verdicts, code)))
-    planning = PlanningTools(sealer, chain, clock, quota)
+    tools = Tools(Sealer(keys), Chain(keys), clock)
+    changes = Runner(database, tools, code.verdicts)
+    house = House(database, tools, changes, Cursors(keys), code, quota)
+    own_house = replace(house, database=plain, runner=Runner(plain, tools, code.verdicts))
     has_mail = setup.mail_server is not None
     inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
@@ -169,14 +161,14 @@ def services(
     return Services(
         database=plain,
         changes=changes,
-        repeats=Repeats(plain, clock),
+        repeats=Repeats(own_house),
         installation=Installation(database, clock),
-        sessions=Sessions(database, clock),
-        variables=Variables(database, changes, tools, clock, rules),
-        searches=Searches(database, sealer, cursors, clock),
-        applies=Applies(database, planning, changes),
-        copies=Copies(database, planning),
-        team_members=TeamMembers(database, changes, clock, usernames=dialect.usernames),
+        sessions=Sessions(house),
+        variables=Variables(house, setup.cache_mib * 1024 * 1024),
+        searches=Searches(house),
+        applies=Applies(house),
+        copies=Copies(house),
+        team_members=TeamMembers(house, usernames=dialect.usernames),
         memberships=Memberships(house),
         invitations=Invitations(house, inviting, outbox.wake),
         invitation_links=InvitationLinks(house),
@@ -188,14 +180,14 @@ def services(
         users=Users(house),
         organizations=Organizations(house),
         workspaces=Workspaces(house),
-        value_checks=ValueChecks(database, clock, code),
-        parsed_files=ParsedFiles(database, clock, code),
+        value_checks=ValueChecks(house),
+        parsed_files=ParsedFiles(house),
         code=code,
         tokens=Tokens(house),
         issued_tokens=IssuedTokens(house),
         accounts=Accounts(house),
         directory=DirectoryFiles(house),
-        audit=Audit(database, chain, cursors, clock),
+        audit=Audit(house),
     )
 
 

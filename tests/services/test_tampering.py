@@ -8,22 +8,19 @@ Each attack is done and verified in one transaction, which is then undone.
 import hmac
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from teamvars import wiring
 from teamvars.domain.audit import Break, HeldStream
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.memberships import Status
 from teamvars.security.chain import Chain
-from teamvars.security.cursors import Cursors
 from teamvars.security.encoding import length_prefixed
-from teamvars.services.audit import Audit
+from teamvars.services import audit_verification
 from teamvars.services.directory_files.files import Options
 from teamvars.storage import streams
-from teamvars.storage.database import Body, T, Transaction
+from teamvars.storage.database import Transaction
 from tests.security.samples import as_version_1, event
 from tests.services.calls import Calls
 from tests.storage.stores import fresh_postgres, fresh_sqlite
@@ -39,25 +36,14 @@ class Undone(Exception):
         self.breaks = breaks
 
 
-class Within:
-    """The store as one transaction sees it."""
-
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
-
-    async def read(self, body: Body[T]) -> T:
-        return await body(self._tx)
-
-
 async def breaks_after(calls: Calls, *attack: str, **names: object) -> list[Break]:
     """What verification finds after the statements."""
 
     async def body(tx: Transaction) -> None:
         for statement in attack:
             await tx.execute(statement.format(**names))
-        store: Any = Within(tx)
         keys = calls.tenant.deployment.keys
-        _, breaks = await Audit(store, Chain(keys), Cursors(keys), wiring.clock).verify()
+        _, breaks = await audit_verification.verify(tx, Chain(keys), (), ())
         raise Undone(breaks)
 
     with pytest.raises(Undone) as undone:

@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from teamvars.domain.errors import Refusal
-from teamvars.services.upgrades import upgrade
+from teamvars.services.installation import upgrade
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.engines import database_for
 from teamvars.storage.migrations import Migration

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from teamvars.services import upgrades
-from teamvars.services.upgrades import Filled, upgrade
+from teamvars.services import installation
+from teamvars.services.installation import Filled, upgrade
 from teamvars.storage import migrations
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import schemas
@@ -23,8 +23,8 @@ RAISING = "-- expand, admits {expand}: who does not know it would do harm.\nSELE
 @pytest.fixture
 async def old(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
     """A node of this release, whose store has things. Pages of a backfill are short."""
-    monkeypatch.setattr(upgrades, "_paced", lambda *_: 100)
-    monkeypatch.setattr(upgrades, "_FIRST_ROWS", 100)
+    monkeypatch.setattr(installation, "_paced", lambda *_: 100)
+    monkeypatch.setattr(installation, "_FIRST_ROWS", 100)
 
     async def make(tx: Transaction) -> None:
         await tx.script("CREATE TABLE things (id {text} PRIMARY KEY, note {text} NOT NULL)")
@@ -225,6 +225,6 @@ async def test_what_is_not_in_the_schema_any_more_is_unavailable_and_no_bug(old:
 
 
 def test_a_page_is_as_long_as_writers_can_wait_for() -> None:
-    assert upgrades._paced(1000, 0.1) == 500
-    assert upgrades._paced(1000, 60.0) == 50
-    assert upgrades._paced(1000, 0.0) == 10_000
+    assert installation._paced(1000, 0.1) == 500
+    assert installation._paced(1000, 60.0) == 50
+    assert installation._paced(1000, 0.0) == 10_000

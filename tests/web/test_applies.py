@@ -287,7 +287,7 @@ async def test_all_code_together_is_bounded(tenant: Tenant) -> None:
 
 
 async def test_a_workspace_is_filled_to_its_limit_and_not_beyond(tenant: Tenant) -> None:
-    limit = tenant.deployment.services.applies._tools.quota.variables or 0
+    limit = tenant.deployment.services.applies._house.quota.variables or 0
     items = [item(f"k{n}") for n in range(limit)]
     assert (await apply(tenant, *items[:-1])).status_code == 200
     full = await apply(tenant, item("one"), item("two"))

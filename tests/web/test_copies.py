@@ -8,7 +8,7 @@ import httpx
 from teamvars.domain.applies import MAX_ITEMS
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
-from teamvars.services.applies.lookups import by_name, opened
+from teamvars.services.planning import by_name, opened
 from teamvars.storage import access, streams
 from teamvars.storage.database import Transaction
 from teamvars.web.applies import copies
@@ -327,7 +327,7 @@ async def test_reading_many_bad_names_leaves_the_loop_to_others() -> None:
 
 
 async def test_the_targets_quota_counts(tenant: Tenant) -> None:
-    limit = tenant.deployment.services.applies._tools.quota.variables or 0
+    limit = tenant.deployment.services.applies._house.quota.variables or 0
     await apply(tenant, *(item(f"k{n}") for n in range(limit)), who="owner")
     await fill(tenant, a="1")
     assert faults(await copy(tenant)) == [("422", "workspace_full", "/data")]

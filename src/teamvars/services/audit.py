@@ -19,28 +19,21 @@ from teamvars.domain.audit import (
 from teamvars.domain.audit_acceptances import Acceptance
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.pages import Page, Paged
-from teamvars.security.chain import Chain
-from teamvars.security.cursors import Cursors
-from teamvars.services import Clock, audit_acceptance, audit_pages, audit_verification
+from teamvars.services import audit_acceptance, audit_pages, audit_verification
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
 from teamvars.services.audit_queries import resolved, resolved_within
 from teamvars.services.audit_verification import Place, vouched
+from teamvars.services.house import UseCases, glances, reads
 from teamvars.storage import access, access_by_name, audit_entries, streams
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Transaction
 
 _FILLED_AT_ONCE = 200
 """How many entries one statement fills in: SQLite's run on the event loop."""
 _OLDEST = Position(-(2**63), "", 0)
 
 
-class Audit:
+class Audit(UseCases):
     """What callers learn of the streams they may see, and what an operator does with all."""
-
-    def __init__(self, database: Database, chain: Chain, cursors: Cursors, clock: Clock) -> None:
-        self._database = database
-        self._chain = chain
-        self._cursors = cursors
-        self._clock = clock
 
     async def of_workspace(
         self, caller: Caller, workspace_id: str, page: Page, key: str | None = None
@@ -65,20 +58,17 @@ class Audit:
 
         return await (self._database.read if key is None else self._database.query)(body)
 
-    async def of_team(self, caller: Caller, team_id: str, page: Page) -> AuditPage:
+    @reads
+    async def of_team(self, tx: Transaction, caller: Caller, team_id: str, page: Page) -> AuditPage:
         """The changes of a team, for owners and whoever manages membership.
 
         Refuses: unauthenticated, not found, forbidden.
         """
-
-        async def body(tx: Transaction) -> AuditPage:
-            granted = await access.team(tx, caller, self._clock(), team_id)
-            granted.require_see_changes()
-            found = await audit_pages.newest(tx, granted.stream, page)
-            is_owner = granted.is_owner
-            return await self._page(tx, caller, granted.stream, found, is_owner=is_owner)
-
-        return await self._database.read(body)
+        granted = await access.team(tx, caller, self._clock(), team_id)
+        granted.require_see_changes()
+        found = await audit_pages.newest(tx, granted.stream, page)
+        is_owner = granted.is_owner
+        return await self._page(tx, caller, granted.stream, found, is_owner=is_owner)
 
     async def _page(
         self,
@@ -99,8 +89,10 @@ class Audit:
         )
         return AuditPage(found, actors, seen=seen)
 
+    @glances
     async def of_organization(
         self,
+        tx: Transaction,
         caller: Caller,
         organization: str,
         query: OrganizationAuditQuery,
@@ -112,22 +104,16 @@ class Audit:
         that is committed meanwhile at most once. Refuses: unauthenticated, not found, forbidden,
         what is no cursor of these.
         """
-
-        async def body(tx: Transaction) -> OrganizationAuditPage:
-            granted = await access_by_name.organization(tx, caller, self._clock(), organization)
-            granted.require_owner()
-            organization_id = granted.organization.id
-            list_ = f"audit events of {organization_id}"
-            before = self._cursors.opened(cursor, list_, Position)
-            wanted = replace(await resolved_within(tx, granted, query), before=before)
-            found = await audit_pages.of_organization(tx, wanted, query.size)
-            actors = await audit_entries.names_in(
-                tx, organization_id, found.items, sees_secret=True
-            )
-            further = found.following and self._cursors.seal(found.following, list_)
-            return OrganizationAuditPage(found.items, actors, further)
-
-        return await self._database.query(body)
+        granted = await access_by_name.organization(tx, caller, self._clock(), organization)
+        granted.require_owner()
+        organization_id = granted.organization.id
+        list_ = f"audit events of {organization_id}"
+        before = self._house.cursors.opened(cursor, list_, Position)
+        wanted = replace(await resolved_within(tx, granted, query), before=before)
+        found = await audit_pages.of_organization(tx, wanted, query.size)
+        actors = await audit_entries.names_in(tx, organization_id, found.items, sees_secret=True)
+        further = found.following and self._house.cursors.seal(found.following, list_)
+        return OrganizationAuditPage(found.items, actors, further)
 
     async def fill_organizations(self) -> None:
         """Fills in whose the entries are that older releases have written."""
@@ -142,18 +128,17 @@ class Audit:
         """The newest entries of all streams that the filter lets through, newest first."""
         return await self._database.read(partial(streams.search, wanted=wanted, limit=limit))
 
-    async def find(self, limit: int, query: AuditQuery) -> tuple[list[AuditEntry], AuditNames]:
+    @reads
+    async def find(
+        self, tx: Transaction, limit: int, query: AuditQuery
+    ) -> tuple[list[AuditEntry], AuditNames]:
         """The newest entries that are asked for, newest first, and what everything is called.
 
         Refuses: what nothing is or was called and what no entry has, not found.
         """
-
-        async def body(tx: Transaction) -> tuple[list[AuditEntry], AuditNames]:
-            names = AuditNames(await streams.naming(tx))
-            wanted = await resolved(tx, names, query)
-            return await streams.search(tx, wanted, limit), names
-
-        return await self._database.read(body)
+        names = AuditNames(await streams.naming(tx))
+        wanted = await resolved(tx, names, query)
+        return await streams.search(tx, wanted, limit), names
 
     async def heads(self) -> list[tuple[Head, bool]]:
         """Where every stream stands now, to be kept where nobody with the database can reach.
@@ -162,7 +147,7 @@ class Audit:
         """
         live = await self._database.read(streams.every)
         return [
-            (Head(stream.id, stream.sequence, stream.link), self._chain.head_holds(stream))
+            (Head(stream.id, stream.sequence, stream.link), self._tools.chain.head_holds(stream))
             for stream in live
         ]
 
@@ -201,7 +186,7 @@ class Audit:
         whole database. What an operator has accepted is a break of its own, unless it is `passed`.
         """
         return await self._database.read(
-            partial(audit_verification.verify, chain=self._chain, kept=kept, passed=passed)
+            partial(audit_verification.verify, chain=self._tools.chain, kept=kept, passed=passed)
         )
 
     async def accept(self, caller: Caller, wanted: Acceptance) -> Acceptance:
@@ -214,6 +199,8 @@ class Audit:
         """
 
         async def body(tx: Transaction) -> Acceptance:
-            return await audit_acceptance.accept(tx, self._chain, caller, wanted, self._clock())
+            return await audit_acceptance.accept(
+                tx, self._tools.chain, caller, wanted, self._clock()
+            )
 
         return await self._database.write(body)

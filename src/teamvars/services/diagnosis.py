@@ -18,9 +18,9 @@ from teamvars.domain.diagnosis import (
     token_findings,
     trail_findings,
 )
+from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import DataKey, SealBroken, Sealer
-from teamvars.services import Clock
 from teamvars.storage import (
     diagnosis,
     installation,

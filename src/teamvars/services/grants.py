@@ -5,7 +5,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.grants import Grant, GrantDraft, NamedGrant
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
-from teamvars.services.house import UseCases, looks, makes
+from teamvars.services.house import UseCases, looks, makes, reads
 from teamvars.storage import access, grants
 from teamvars.storage.database import Transaction
 
@@ -20,30 +20,28 @@ class Grants(UseCases):
     update = makes(decisions.update)
     delete = makes(decisions.delete)
 
-    async def list(self, caller: Caller, workspace_id: str, page: Page) -> Paged[NamedGrant]:
+    @reads
+    async def list(
+        self, tx: Transaction, caller: Caller, workspace_id: str, page: Page
+    ) -> Paged[NamedGrant]:
         """The grants on a workspace."""
+        now = self._clock()
+        granted = await access.workspace(tx, caller, now, workspace_id)
+        granted.require_visible()
+        whole = await access.organization(tx, caller, now, granted.workspace.organization_name)
+        return await grants.of_workspace(tx, workspace_id, whole.sees_secret, page)
 
-        async def body(tx: Transaction) -> Paged[NamedGrant]:
-            now = self._clock()
-            granted = await access.workspace(tx, caller, now, workspace_id)
-            granted.require_visible()
-            whole = await access.organization(tx, caller, now, granted.workspace.organization_name)
-            return await grants.of_workspace(tx, workspace_id, whole.sees_secret, page)
-
-        return await self._database.read(body)
-
-    async def list_of_team(self, caller: Caller, team_id: str, page: Page) -> Paged[NamedGrant]:
+    @reads
+    async def list_of_team(
+        self, tx: Transaction, caller: Caller, team_id: str, page: Page
+    ) -> Paged[NamedGrant]:
         """The grants of a team."""
-
-        async def body(tx: Transaction) -> Paged[NamedGrant]:
-            now = self._clock()
-            granted = await access.team(tx, caller, now, team_id)
-            granted.require_visible()
-            whole = await access.organization(tx, caller, now, granted.organization_name)
-            seen = None if whole.is_owner else whole.team_ids
-            return await grants.of_team(tx, team_id, seen, page)
-
-        return await self._database.read(body)
+        now = self._clock()
+        granted = await access.team(tx, caller, now, team_id)
+        granted.require_visible()
+        whole = await access.organization(tx, caller, now, granted.organization_name)
+        seen = None if whole.is_owner else whole.team_ids
+        return await grants.of_team(tx, team_id, seen, page)
 
     async def create(self, caller: Caller, draft: GrantDraft) -> Grant:
         """See `decisions.grants.create`."""

@@ -9,24 +9,32 @@ from teamvars.changes.runner import Runner
 from teamvars.changes.tools import Tools
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
-from teamvars.domain.access import Caller
-from teamvars.domain.times import Clock
-from teamvars.storage.database import Database
+from teamvars.domain.access import Caller, Permission
+from teamvars.domain.workspaces import Quota
+from teamvars.security.cursors import Cursors
+from teamvars.services.code.checker import CodeChecker
+from teamvars.storage import access
+from teamvars.storage.database import Database, Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Cases = TypeVar("Cases", bound="UseCases")
 UseCase = Callable[Concatenate["UseCases", Caller, P], Coroutine[Any, Any, T]]
+Reading = Callable[Concatenate[Cases, Transaction, P], Coroutine[Any, Any, T]]
+"""A method that is given a transaction before all that it is asked."""
 
 
 class House(msgspec.Struct, frozen=True):
-    """The store, the time by which requests are decided, what changes are made with, and what makes
-    them.
+    """The store, what changes are made with and what makes them, and what else use cases need: the
+    seals of cursors, what reads code, and what a workspace may hold.
     """
 
     database: Database
-    clock: Clock
     tools: Tools
     runner: Runner
+    cursors: Cursors
+    code: CodeChecker
+    quota: Quota
 
 
 class UseCases:
@@ -35,7 +43,8 @@ class UseCases:
     def __init__(self, house: House) -> None:
         self._house = house
         self._database = house.database
-        self._clock = house.clock
+        self._tools = house.tools
+        self._clock = house.tools.clock
 
     async def _make(
         self,
@@ -72,3 +81,33 @@ def looks(see: Callable[Concatenate[Found, P], T], *, at_a_glance: bool = False)
         return await look(caller, lambda found: see(found, *asked, **more))
 
     return use_case
+
+
+def reads(method: Reading[Cases, P, T]) -> Callable[Concatenate[Cases, P], Coroutine[Any, Any, T]]:
+    """The use case that does what the method says, on one snapshot."""
+
+    async def use_case(self: Cases, /, *asked: P.args, **more: P.kwargs) -> T:
+        return await self._database.read(lambda tx: method(self, tx, *asked, **more))
+
+    return use_case
+
+
+def glances(
+    method: Reading[Cases, P, T],
+) -> Callable[Concatenate[Cases, P], Coroutine[Any, Any, T]]:
+    """As `reads`, with a snapshot for each statement, which others that wait may share."""
+
+    async def use_case(self: Cases, /, *asked: P.args, **more: P.kwargs) -> T:
+        return await self._database.query(lambda tx: method(self, tx, *asked, **more))
+
+    return use_case
+
+
+@glances
+async def admit_writer(self: UseCases, tx: Transaction, caller: Caller, workspace_id: str) -> None:
+    """Refuses callers who may not change the variables of a workspace, before what is costly.
+
+    Refuses: unauthenticated, not found, forbidden.
+    """
+    granted = await access.workspace(tx, caller, self._clock(), workspace_id)
+    granted.require(Permission.WRITE_VARIABLES)

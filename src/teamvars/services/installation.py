@@ -1,9 +1,12 @@
-"""The installation itself: its schema, and whether the keyring is the one its data needs."""
+"""The installation itself: its schema, which is upgraded while nodes go on serving, and whether the
+keyring is the one its data needs.
+"""
 
 import asyncio
 import hmac
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 import structlog
@@ -11,11 +14,10 @@ import structlog
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import NO_ORGANIZATION, SYSTEM_STREAM
 from teamvars.domain.ids import new_id
+from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken, Sealer
-from teamvars.services import Clock
-from teamvars.services.upgrades import Tell, upgrade
 from teamvars.storage import installation, streams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import schemas
@@ -27,7 +29,24 @@ CLOCK_APART = 30_000_000
 REMEMBERED_SECONDS = 1.0
 """For how long a readiness result is cached."""
 
+_FIRST_ROWS = 500
+_FEWEST_ROWS = 50
+_MOST_ROWS = 10_000
+_PAGE_SECONDS = 0.05
+"""How long a page of a backfill should hold what it locks: writers may wait for it."""
+
 log = structlog.get_logger("teamvars.installation")
+
+
+class Filled(msgspec.Struct, frozen=True):
+    """How far a backfill has come in this run, in rows."""
+
+    migration: Migration
+    rows: int
+    all_rows: int
+
+
+Tell = Callable[[Filled], object]
 
 
 class NotReady(Exception):
@@ -237,3 +256,40 @@ def _require_fit(noted: Mapping[str, tuple[str, bytes]], keyring: Keyring) -> No
                 f"The keyring is not this database's: it lacks the {purpose} key {key_id}. "
                 "Point TEAMVARS_KEYRING at the right file; nothing was touched."
             )
+
+
+async def upgrade(database: Database, tell: Tell, *, contract: bool) -> list[Migration]:
+    """Does all that is to be done, and returns the migrations that it ended.
+
+    Whatever ends it, another run goes on where it was; of several at once each does a part. Nodes
+    have half of the time between the pages of a backfill. Raises SchemaMismatch.
+    """
+    ended: list[Migration] = []
+    most, filled = _FIRST_ROWS, None
+    while True:
+        begun = time.monotonic()
+        progress = await database.migrate(partial(schemas.advance, contract=contract, most=most))
+        if progress is None:
+            return ended
+        if progress.is_done:
+            ended.append(progress.migration)
+        if progress.rows:
+            took = time.monotonic() - begun
+            filled = await _filled(database, progress, filled)
+            tell(filled)
+            most = _paced(progress.rows, took)
+            await asyncio.sleep(took)
+
+
+async def _filled(database: Database, progress: schemas.Progress, before: Filled | None) -> Filled:
+    migration, rows = progress.migration, progress.rows
+    if before is not None and before.migration == migration:
+        return Filled(migration, before.rows + rows, before.all_rows)
+    ahead = await database.read(partial(schemas.rows_ahead, migration=migration))
+    return Filled(migration, rows, rows + ahead)
+
+
+def _paced(rows: int, took: float) -> int:
+    """How many rows the next page has, by what the last one took."""
+    wanted = int(rows * _PAGE_SECONDS / max(took, 0.001))
+    return min(max(wanted, _FEWEST_ROWS), _MOST_ROWS)

@@ -20,7 +20,7 @@ from teamvars.domain.users import other_username_for
 from teamvars.kernel.discreet import Discreet
 from teamvars.mail.messages import link_of
 from teamvars.security.tokens import INVITATION, has_invitation_form, hash_token, new_token
-from teamvars.services.house import House, UseCases, looks, makes
+from teamvars.services.house import House, UseCases, looks, makes, reads
 from teamvars.services.tokens import fresh_token
 from teamvars.storage import access_by_name, invitations, memberships, users
 from teamvars.storage.database import Transaction
@@ -166,18 +166,17 @@ class OperatorInvitations(UseCases):
         waiting = [one for one in await self.pending(organization) if one.lacks_link(now)]
         return [await self.resend(caller, one.id, show=False) for one in waiting]
 
-    async def pending(self, organization: str | None = None) -> Sequence[Membership]:
+    @reads
+    async def pending(
+        self, tx: Transaction, organization: str | None = None
+    ) -> Sequence[Membership]:
         """The memberships that wait for their users, of one organization or of all."""
-
-        async def body(tx: Transaction) -> Sequence[Membership]:
-            within = Within()
-            if organization is not None:
-                named = await access_by_name.organization_meant(tx, organization)
-                within = Within(organization_id=named.id)
-            wanted = MembershipFilter(status=Status.INVITED)
-            return (await memberships.search(tx, within, wanted, None)).items
-
-        return await self._database.read(body)
+        within = Within()
+        if organization is not None:
+            named = await access_by_name.organization_meant(tx, organization)
+            within = Within(organization_id=named.id)
+        wanted = MembershipFilter(status=Status.INVITED)
+        return (await memberships.search(tx, within, wanted, None)).items
 
     async def expire(self) -> None:
         """Ends some of the invitations that have expired, and removes those users whom invitations

@@ -5,7 +5,7 @@ from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.access import Caller
 from teamvars.domain.memberships import Membership, MembershipFilter
 from teamvars.domain.pages import Page, Paged
-from teamvars.services.house import UseCases, looks, makes
+from teamvars.services.house import UseCases, looks, makes, reads
 from teamvars.storage import access, access_by_name, memberships, teams
 from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within
@@ -23,47 +23,48 @@ class Memberships(UseCases):
     remove = makes(decisions.remove)
     revoke = makes(decisions.revoke)
 
+    @reads
     async def list(
-        self, caller: Caller, organization: str, wanted: MembershipFilter, page: Page
+        self,
+        tx: Transaction,
+        caller: Caller,
+        organization: str,
+        wanted: MembershipFilter,
+        page: Page,
     ) -> MembershipPage:
         """An organization's memberships."""
+        granted = await access_by_name.organization(tx, caller, self._clock(), organization)
+        granted.require_visible()
+        within = Within(organization_id=granted.organization.id)
+        found = await memberships.search(tx, within, wanted, page)
+        return await _page_of(tx, found, granted.sees_secret)
 
-        async def body(tx: Transaction) -> MembershipPage:
-            granted = await access_by_name.organization(tx, caller, self._clock(), organization)
-            granted.require_visible()
-            within = Within(organization_id=granted.organization.id)
-            found = await memberships.search(tx, within, wanted, page)
-            return await _page_of(tx, found, granted.sees_secret)
-
-        return await self._database.read(body)
-
-    async def list_of_caller(self, caller: Caller, page: Page) -> MembershipPage:
+    @reads
+    async def list_of_caller(self, tx: Transaction, caller: Caller, page: Page) -> MembershipPage:
         """The calling user's own memberships and invitations; a team or organization has none."""
+        await access.authenticate(tx, caller, self._clock())
+        assert caller.actor is not None
+        if caller.actor.kind != "user":
+            return MembershipPage([], 0, {})
+        within = Within(user_id=caller.actor.id)
+        found = await memberships.search(tx, within, MembershipFilter(), page)
+        return MembershipPage(found.items, found.total, {})
 
-        async def body(tx: Transaction) -> MembershipPage:
-            await access.authenticate(tx, caller, self._clock())
-            assert caller.actor is not None
-            if caller.actor.kind != "user":
-                return MembershipPage([], 0, {})
-            within = Within(user_id=caller.actor.id)
-            found = await memberships.search(tx, within, MembershipFilter(), page)
-            return MembershipPage(found.items, found.total, {})
-
-        return await self._database.read(body)
-
+    @reads
     async def list_of_team(
-        self, caller: Caller, team_id: str, wanted: MembershipFilter, page: Page | None
+        self,
+        tx: Transaction,
+        caller: Caller,
+        team_id: str,
+        wanted: MembershipFilter,
+        page: Page | None,
     ) -> MembershipPage:
         """The memberships that are in a team; all of them when there is no page."""
-
-        async def body(tx: Transaction) -> MembershipPage:
-            granted = await access.team(tx, caller, self._clock(), team_id)
-            granted.require_visible()
-            found = await memberships.search(tx, Within(team_id=team_id), wanted, page)
-            whole = await access.organization(tx, caller, self._clock(), granted.organization_name)
-            return await _page_of(tx, found, whole.sees_secret)
-
-        return await self._database.read(body)
+        granted = await access.team(tx, caller, self._clock(), team_id)
+        granted.require_visible()
+        found = await memberships.search(tx, Within(team_id=team_id), wanted, page)
+        whole = await access.organization(tx, caller, self._clock(), granted.organization_name)
+        return await _page_of(tx, found, whole.sees_secret)
 
 
 async def _page_of(

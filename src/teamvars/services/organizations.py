@@ -8,7 +8,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.pages import Page, Paged
-from teamvars.services.house import UseCases, makes
+from teamvars.services.house import UseCases, makes, reads
 from teamvars.storage import access, access_by_name, organizations
 from teamvars.storage.database import Transaction
 
@@ -21,31 +21,25 @@ class Organizations(UseCases):
     update = makes(decisions.update)
     delete = makes(decisions.delete, in_turns=True)
 
+    @reads
     async def list(
-        self, caller: Caller, searches: Sequence[str], page: Page
+        self, tx: Transaction, caller: Caller, searches: Sequence[str], page: Page
     ) -> Paged[OrganizationView]:
         """The organizations that the caller is in and whose names contain each of the texts."""
+        await access.authenticate(tx, caller, self._clock())
+        assert caller.actor is not None
+        found = await organizations.find_visible(tx, caller.actor, searches, page)
+        return Paged([OrganizationView(*one) for one in found.items], found.total)
 
-        async def body(tx: Transaction) -> Paged[OrganizationView]:
-            await access.authenticate(tx, caller, self._clock())
-            assert caller.actor is not None
-            found = await organizations.find_visible(tx, caller.actor, searches, page)
-            return Paged([OrganizationView(*one) for one in found.items], found.total)
-
-        return await self._database.read(body)
-
-    async def read(self, caller: Caller, name: str) -> OrganizationView:
+    @reads
+    async def read(self, tx: Transaction, caller: Caller, name: str) -> OrganizationView:
         """One organization, shown to its members. Refuses: not found."""
-
-        async def body(tx: Transaction) -> OrganizationView:
-            granted = await access_by_name.organization(tx, caller, self._clock(), name)
-            granted.require_visible()
-            return OrganizationView(granted.organization, granted.is_owner)
-
-        return await self._database.read(body)
+        granted = await access_by_name.organization(tx, caller, self._clock(), name)
+        granted.require_visible()
+        return OrganizationView(granted.organization, granted.is_owner)
 
     async def create(self, caller: Caller, draft: OrganizationDraft) -> OrganizationView:
         """See `decisions.organizations.create`."""
-        key = self._house.tools.sealer.new_data_key(new_id("org"), 1)
+        key = self._tools.sealer.new_data_key(new_id("org"), 1)
         fresh = Fresh(key, new_id("team"), new_id("ou"))
         return await self._make(caller, decisions.create, draft, fresh)

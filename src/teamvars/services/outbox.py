@@ -87,7 +87,7 @@ class Outbox(UseCases):
         does not hold, a message waits, and those of others go before it.
         """
         now = self._clock()
-        trail = OwnTrail(tx, self._house.tools.chain)
+        trail = OwnTrail(tx, self._tools.chain)
         while waiting := await invitations.claim(tx, now, now + CLAIMED_FOR):
             stream = await streams.find(tx, waiting.invited.organization_id)
             if stream is None or await trail.holds(stream):
@@ -101,7 +101,7 @@ class Outbox(UseCases):
         try:
             if wrapped is None:
                 raise SealBroken(f"The data key of {invited.organization_id} is gone.")
-            key = self._house.tools.sealer.data_key(wrapped)
+            key = self._tools.sealer.data_key(wrapped)
             secret = key.open_secret(link.sealed, invited.membership_id, link.hash)
         except SealBroken as broken:
             log.error(str(broken))

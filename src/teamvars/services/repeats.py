@@ -17,8 +17,9 @@ from teamvars.decisions import Needs
 from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import KEY_IN_USE, KEY_REUSED, Kind, Refusal, refuse_all
 from teamvars.domain.repeats import KEPT_FOR, Asked, Held, Record
+from teamvars.domain.times import Clock
 from teamvars.security.repeats import RecordKeys
-from teamvars.services import Clock
+from teamvars.services.house import UseCases
 from teamvars.storage import idempotency_records
 from teamvars.storage.database import Body, Database, MissingReference, Taken, Transaction
 from teamvars.storage.deadlines import Deadline
@@ -206,22 +207,15 @@ class OnceDatabase(Database):
         return Repeated(self._keys.open(record))
 
 
-class Repeats:
+class Repeats(UseCases):
     """What is kept of changes, as housekeeping sees it."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def forget_expired(self) -> None:
         """Deletes the records that have expired, some at a time."""
-
-        async def body(tx: Transaction) -> int:
-            return await idempotency_records.delete_expired(tx, self._clock())
-
-        deleted = 1
-        while deleted:
-            deleted = await self._database.write(body)
+        while await self._database.write(
+            lambda tx: idempotency_records.delete_expired(tx, self._clock())
+        ):
+            pass
 
 
 async def _try(tx: Transaction, body: Body[Any]) -> None:

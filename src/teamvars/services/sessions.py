@@ -1,19 +1,20 @@
 """Authentication on its own, for requests that are refused before they reach another service."""
 
+from functools import partial
+
 from teamvars.domain.access import Caller
-from teamvars.services import Clock
+from teamvars.services.house import House, UseCases
 from teamvars.storage import access, tokens
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Transaction
 
 
-class Sessions:
+class Sessions(UseCases):
     """Authentication, and when each token was last used."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
         self._uses: dict[str, int] = {}
-        self.in_request = database.in_request
+        self.in_request = house.database.in_request
         """All that storage is asked inside the context shares one time limit."""
 
     async def authenticate(self, caller: Caller) -> None:
@@ -37,12 +38,8 @@ class Sessions:
         uses, self._uses = self._uses, {}
         if not uses:
             return
-
-        async def body(tx: Transaction) -> None:
-            await tokens.note_uses(tx, uses)
-
         try:
-            await self._database.write(body)
+            await self._database.write(partial(tokens.note_uses, uses=uses))
         except Exception:
             self._uses = {**uses, **self._uses}
             raise

@@ -1,23 +1,27 @@
-"""Teams: show, create, change and delete them."""
+"""Teams and their members: show, create, change and delete them."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
+from teamvars.changes.waves import Change
+from teamvars.decisions import team_members
 from teamvars.decisions import teams as decisions
+from teamvars.decisions.team_members import Direction, MembersChange, ToTeam
 from teamvars.decisions.teams import TeamView
 from teamvars.domain.access import Caller, TeamAccess
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Membership
 from teamvars.domain.pages import Page
-from teamvars.domain.team_members import LinkageType
+from teamvars.domain.team_members import LinkageType, MembersDraft
 from teamvars.domain.teams import TeamDraft, TeamFilter
-from teamvars.services.house import UseCases, makes
+from teamvars.services.house import House, UseCases, makes, reads
 from teamvars.storage import access, access_by_name, memberships, teams
 from teamvars.storage.database import Transaction
 
-__all__ = ["TeamPage", "TeamView", "Teams"]
+__all__ = ["TeamMembers", "TeamPage", "TeamView", "Teams"]
 
 MAX_LISTED_USERS = 1000
 """Of all teams of a page together; where there are more, each must be asked for its own."""
@@ -72,22 +76,59 @@ class Teams(UseCases):
 
         return await self._database.read(body)
 
-    async def read(self, caller: Caller, team_id: str, *, members: bool) -> TeamPage:
+    @reads
+    async def read(
+        self, tx: Transaction, caller: Caller, team_id: str, *, members: bool
+    ) -> TeamPage:
         """One team, on request with its members."""
-
-        async def body(tx: Transaction) -> TeamPage:
-            granted = await access.team(tx, caller, self._clock(), team_id)
-            granted.require_visible()
-            view = await _view(tx, granted)
-            if members:
-                return await _with_members(tx, [view], 1)
-            return TeamPage(await _with_users(tx, [view]), 1, {})
-
-        return await self._database.read(body)
+        granted = await access.team(tx, caller, self._clock(), team_id)
+        granted.require_visible()
+        view = await _view(tx, granted)
+        if members:
+            return await _with_members(tx, [view], 1)
+        return TeamPage(await _with_users(tx, [view]), 1, {})
 
     async def create(self, caller: Caller, organization: str, draft: TeamDraft) -> TeamView:
         """See `decisions.teams.create`."""
         return await self._make(caller, decisions.create, organization, draft, new_id("team"))
+
+
+class TeamMembers(UseCases):
+    """What callers do with members, by user or by organization membership.
+
+    Every method refuses unauthenticated, not found, forbidden.
+    """
+
+    def __init__(self, house: House, *, usernames: bool = False) -> None:
+        """`usernames`: whether a username stands for a user's id."""
+        super().__init__(house)
+        self._usernames = usernames
+
+    @reads
+    async def list(
+        self, tx: Transaction, caller: Caller, team_id: str, linkage: LinkageType
+    ) -> list[str]:
+        """The ids of all members, invited ones included, in order."""
+        granted = await access.team(tx, caller, self._clock(), team_id)
+        granted.require_visible()
+        return (await memberships.ids_of_teams(tx, [team_id], linkage))[team_id]
+
+    async def change(
+        self,
+        caller: Caller,
+        team_id: str,
+        linkage: LinkageType,
+        direction: Direction,
+        draft: MembersDraft,
+    ) -> None:
+        """Adds or removes all the draft names, or none; those who are in or out already count.
+
+        Refuses: every fault of the draft, ids without a membership of the organization, by user
+        id an invitation that is not accepted, the removal of the last active owner, trail_altered.
+        """
+        asked = MembersChange(ToTeam(team_id), linkage, direction, draft, self._usernames)
+        decide = partial(team_members.change, asked=asked)
+        await self._house.runner.make(Change(caller, team_id, decide))
 
 
 async def _view(tx: Transaction, granted: TeamAccess) -> TeamView:

@@ -12,7 +12,7 @@ from teamvars.domain.holders import WorkspaceHolders
 from teamvars.domain.memberships import Membership, MembershipFilter
 from teamvars.domain.tokens import IssuedToken
 from teamvars.domain.users import User
-from teamvars.services.house import UseCases, makes
+from teamvars.services.house import UseCases, makes, reads
 from teamvars.storage import (
     access,
     access_by_name,
@@ -44,38 +44,32 @@ class UserView(msgspec.Struct, frozen=True):
 class Users(UseCases):
     """What callers learn of users. All methods refuse unauthenticated."""
 
-    async def read_caller(self, caller: Caller) -> UserView:
+    @reads
+    async def read_caller(self, tx: Transaction, caller: Caller) -> UserView:
         """Whoever calls."""
+        await access.authenticate(tx, caller, self._clock())
+        actor = caller.actor
+        assert actor is not None
+        if actor.kind != "user":
+            return UserView(actor.id, f"api-{actor.kind}-{actor.id}", None, True, False)
+        user = await users.find(tx, actor.id)
+        assert user is not None  # tokens go with their user
+        return UserView(
+            user.id,
+            user.username,
+            user.email,
+            may_create_organizations=user.site_admin,
+        )
 
-        async def body(tx: Transaction) -> UserView:
-            await access.authenticate(tx, caller, self._clock())
-            actor = caller.actor
-            assert actor is not None
-            if actor.kind != "user":
-                return UserView(actor.id, f"api-{actor.kind}-{actor.id}", None, True, False)
-            user = await users.find(tx, actor.id)
-            assert user is not None  # tokens go with their user
-            return UserView(
-                user.id,
-                user.username,
-                user.email,
-                may_create_organizations=user.site_admin,
-            )
-
-        return await self._database.read(body)
-
-    async def read(self, caller: Caller, user_id: str) -> UserView:
+    @reads
+    async def read(self, tx: Transaction, caller: Caller, user_id: str) -> UserView:
         """The caller, or somebody of an organization the caller is in. Refuses: not found."""
-
-        async def body(tx: Transaction) -> UserView:
-            await access.authenticate(tx, caller, self._clock())
-            assert caller.actor is not None
-            user = await users.find_beside(tx, caller.actor, user_id)
-            if user is None:
-                raise not_found()
-            return UserView(user.id, user.username, user.email)
-
-        return await self._database.read(body)
+        await access.authenticate(tx, caller, self._clock())
+        assert caller.actor is not None
+        user = await users.find_beside(tx, caller.actor, user_id)
+        if user is None:
+            raise not_found()
+        return UserView(user.id, user.username, user.email)
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -105,30 +99,24 @@ class Accounts(UseCases):
         """All users, by name."""
         return await self._database.read(users.every)
 
-    async def show(self, who: str) -> Account:
+    @reads
+    async def show(self, tx: Transaction, who: str) -> Account:
         """One user."""
+        user = await users.find_one(tx, who)
+        within = Within(user_id=user.id)
+        found = await memberships.search(tx, within, MembershipFilter(), None)
+        whole = await memberships.with_teams(tx, found.items, None)
+        named = await teams.find_by_ids(tx, {id_ for one in whole for id_ in one.team_ids})
+        return Account(
+            user,
+            whole,
+            {team.id: team.name for team in named},
+            await tokens.meant(tx, "user", user.id),
+            await tokens.meant(tx, "maker", user.id),
+        )
 
-        async def body(tx: Transaction) -> Account:
-            user = await users.find_one(tx, who)
-            within = Within(user_id=user.id)
-            found = await memberships.search(tx, within, MembershipFilter(), None)
-            whole = await memberships.with_teams(tx, found.items, None)
-            named = await teams.find_by_ids(tx, {id_ for one in whole for id_ in one.team_ids})
-            return Account(
-                user,
-                whole,
-                {team.id: team.name for team in named},
-                await tokens.meant(tx, "user", user.id),
-                await tokens.meant(tx, "maker", user.id),
-            )
-
-        return await self._database.read(body)
-
-    async def holders(self, organization: str, workspace: str) -> WorkspaceHolders:
+    @reads
+    async def holders(self, tx: Transaction, organization: str, workspace: str) -> WorkspaceHolders:
         """Who holds rights to a workspace. Refuses: not found."""
-
-        async def body(tx: Transaction) -> WorkspaceHolders:
-            found = await access_by_name.workspace_meant(tx, organization, workspace)
-            return await grants.holders(tx, found, self._clock())
-
-        return await self._database.read(body)
+        found = await access_by_name.workspace_meant(tx, organization, workspace)
+        return await grants.holders(tx, found, self._clock())

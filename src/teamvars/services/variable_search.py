@@ -17,11 +17,10 @@ from teamvars.domain.variable_search import (
 )
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.pace import in_batches
-from teamvars.security.cursors import Cursors
-from teamvars.security.sealing import DataKey, SealBroken, Sealer
-from teamvars.services import Clock
+from teamvars.security.sealing import DataKey, SealBroken
+from teamvars.services.house import UseCases
 from teamvars.storage import access_by_name, variable_search, variables
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Transaction
 
 SHORT_BYTES = 64 * 1024
 """Values of so many bytes are opened and written in one go."""
@@ -40,14 +39,8 @@ class FoundVariables(msgspec.Struct, frozen=True):
     further: str | None
 
 
-class Searches:
+class Searches(UseCases):
     """Searches of an organization: never by value."""
-
-    def __init__(self, database: Database, sealer: Sealer, cursors: Cursors, clock: Clock) -> None:
-        self._database = database
-        self._sealer = sealer
-        self._cursors = cursors
-        self._clock = clock
 
     async def variables(
         self,
@@ -70,7 +63,7 @@ class Searches:
                 tx, caller, self._clock(), organization, wanted.workspace
             )
             granted.require_visible()
-            after = self._cursors.opened(cursor, _list_of(granted), Place)
+            after = self._house.cursors.opened(cursor, _list_of(granted), Place)
             page = await variable_search.find_page(tx, granted, replace(wanted, after=after))
             shown = _readable(page) if wanted.values else []
             if shown and not long and sum(one.value_bytes for one in page.items) > SHORT_BYTES:
@@ -81,17 +74,16 @@ class Searches:
         if found is None:
             return None
         granted, page, sealed = found
-        key = self._sealer.data_key(granted.key)
-        further = page.following and self._cursors.seal(page.following, _list_of(granted))
+        key = self._tools.sealer.data_key(granted.key)
+        further = page.following and self._house.cursors.seal(page.following, _list_of(granted))
         opened = _opened(page.items, sealed, key)
         batches = in_batches(opened, attrgetter("value_bytes"), SHORT_BYTES)
         return FoundVariables(batches, further)
 
     async def place_older(self) -> None:
         """Has searches find what an older release has added beside this one, some at a time."""
-        placed = 1
-        while placed:
-            placed = await self._database.write(variables.place_some)
+        while await self._database.write(variables.place_some):
+            pass
 
 
 def _readable(page: _Page) -> list[str]:

@@ -7,8 +7,6 @@ from typing import Any
 
 import msgspec
 
-from teamvars.changes.runner import Runner
-from teamvars.changes.tools import Tools
 from teamvars.changes.waves import Change
 from teamvars.decisions import variables as decisions
 from teamvars.decisions.variables import Creation, Edit, OfWorkspace
@@ -24,13 +22,13 @@ from teamvars.domain.variables import (
     WorkspaceFilter,
     damaged_value,
 )
-from teamvars.domain.workspaces import Quota, Usage, Workspace
+from teamvars.domain.workspaces import Usage, Workspace
 from teamvars.pace import in_batches
 from teamvars.security.sealing import DataKey, SealBroken
-from teamvars.services import Clock
+from teamvars.services.house import House, UseCases
 from teamvars.services.rendered import Rendered, RenderedLists
 from teamvars.storage import access, variables
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Transaction
 
 
 class VariableList(msgspec.Struct, frozen=True):
@@ -54,31 +52,20 @@ _ROW_BYTES = 512
 """What a variable counts beside its value: it costs some 10 µs, as a value of that size does."""
 
 
-class Rules(msgspec.Struct, frozen=True):
-    """What a workspace may hold, and how many bytes of rendered lists are cached."""
-
-    quota: Quota
-    cache_bytes: int
-
-
-class Variables:
+class Variables(UseCases):
     """What callers do with variables.
 
     All methods refuse unauthenticated, not found, forbidden; what changes something trail_altered.
     """
 
-    def __init__(
-        self, database: Database, changes: Runner, tools: Tools, clock: Clock, rules: Rules
-    ) -> None:
-        self._database = database
-        self._changes = changes
-        self._sealer = tools.sealer
-        self._chain = tools.chain
-        self._clock = clock
-        self._quota = rules.quota
-        self._lists = RenderedLists(rules.cache_bytes)
+    def __init__(self, house: House, cache_bytes: int) -> None:
+        """`cache_bytes`: of rendered lists."""
+        super().__init__(house)
+        self._changes = house.runner
+        self._quota = house.quota
+        self._lists = RenderedLists(cache_bytes)
         # With more bytes of values a list may, once escaped, exceed the cache.
-        self._large_value_bytes = min(_LARGE_VALUE_BYTES, rules.cache_bytes // 8)
+        self._large_value_bytes = min(_LARGE_VALUE_BYTES, cache_bytes // 8)
         self._one_large = asyncio.Lock()
 
     async def list(self, caller: Caller, workspace_id: str, render: Render) -> Rendered:
@@ -106,7 +93,7 @@ class Variables:
         async def body(tx: Transaction) -> VariableInWorkspace:
             granted = await self._readable(tx, caller, workspace_id)
             stored = await variables.get(tx, workspace_id, variable_id)
-            shown = _shown(stored, self._sealer.data_key(granted.key))
+            shown = _shown(stored, self._tools.sealer.data_key(granted.key))
             if shown.value is None and not shown.sensitive:
                 raise Refusal(damaged_value(shown))
             return VariableInWorkspace(granted.workspace, shown)
@@ -197,7 +184,7 @@ class Variables:
             damaged.add(id_)
             return ""
 
-        open_value = self._sealer.data_key(granted.key).opener(workspace.id, False, note)
+        open_value = self._tools.sealer.data_key(granted.key).opener(workspace.id, False, note)
         few = _is_one_batch(granted.stream.usage)
         found = await self._database.query(
             lambda tx: variables.find_all(tx, workspace.id, head, open_value, few=few)
@@ -205,7 +192,7 @@ class Variables:
         if found is None:
             return None
         batches = iter((list(found),)) if few else in_batches(found, _size, _BATCH_BYTES)
-        version = self._chain.version_of(granted.stream)
+        version = self._tools.chain.version_of(granted.stream)
         return await render(VariableList(workspace, _whole(batches, damaged), version))
 
 

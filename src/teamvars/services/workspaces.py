@@ -1,16 +1,17 @@
-"""Workspaces: show, create, change, lock and delete them."""
+"""Workspaces: show, create, change, lock and delete them, and say who has access to them."""
 
 import msgspec
 
 from teamvars.decisions import workspaces as decisions
 from teamvars.decisions.workspaces import WorkspaceView
-from teamvars.domain.access import Caller
+from teamvars.domain.access import Caller, Permission
+from teamvars.domain.holders import Principal
 from teamvars.domain.ids import new_id
 from teamvars.domain.organizations import Organization
-from teamvars.domain.pages import Page
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.workspaces import Address, ByNames, WorkspaceDraft, WorkspaceSearch
-from teamvars.services.house import UseCases, looks, makes
-from teamvars.storage import access_by_name, workspaces
+from teamvars.services.house import UseCases, glances, looks, makes, reads
+from teamvars.storage import access, access_by_name, grants, workspaces
 from teamvars.storage.database import Transaction
 
 __all__ = ["Address", "ByNames", "WorkspacePage", "WorkspaceView", "Workspaces"]
@@ -37,25 +38,44 @@ class Workspaces(UseCases):
     lock = makes(decisions.lock)
     unlock = makes(decisions.unlock)
 
+    @reads
     async def list(
-        self, caller: Caller, organization: str, wanted: WorkspaceSearch, page: Page
+        self,
+        tx: Transaction,
+        caller: Caller,
+        organization: str,
+        wanted: WorkspaceSearch,
+        page: Page,
     ) -> WorkspacePage:
         """The organization's workspaces that the caller sees and wants."""
-
-        async def body(tx: Transaction) -> WorkspacePage:
-            granted = await access_by_name.organization(tx, caller, self._clock(), organization)
-            granted.require_visible()
-            owner = granted.organization
-            team_ids = None if granted.is_owner else granted.team_ids
-            found = await workspaces.find_visible(tx, owner, team_ids, wanted, page)
-            details = await workspaces.find_details(tx, [one.id for one, _ in found.items])
-            views = [WorkspaceView(one, details[one.id], level) for one, level in found.items]
-            return WorkspacePage(views, found.total, owner, granted.is_owner)
-
-        return await self._database.read(body)
+        granted = await access_by_name.organization(tx, caller, self._clock(), organization)
+        granted.require_visible()
+        owner = granted.organization
+        team_ids = None if granted.is_owner else granted.team_ids
+        found = await workspaces.find_visible(tx, owner, team_ids, wanted, page)
+        details = await workspaces.find_details(tx, [one.id for one, _ in found.items])
+        views = [WorkspaceView(one, details[one.id], level) for one, level in found.items]
+        return WorkspacePage(views, found.total, owner, granted.is_owner)
 
     async def create(
         self, caller: Caller, organization: str, draft: WorkspaceDraft
     ) -> WorkspaceView:
         """See `decisions.workspaces.create`."""
         return await self._make(caller, decisions.create, organization, draft, new_id("ws"))
+
+
+class Accesses(UseCases):
+    """What owners and the organization's token learn of the access that others have."""
+
+    @glances
+    async def list(
+        self, tx: Transaction, caller: Caller, workspace_id: str, page: Page
+    ) -> Paged[Principal]:
+        """Everybody and every live token with access to a workspace.
+
+        Refuses: unauthenticated, not found, forbidden.
+        """
+        now = self._clock()
+        granted = await access.workspace(tx, caller, now, workspace_id)
+        granted.require(Permission.MANAGE_WORKSPACE)
+        return await grants.principals(tx, granted.workspace, now, page)

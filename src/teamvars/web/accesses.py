@@ -6,7 +6,7 @@ import msgspec
 
 from teamvars.domain.access import Level
 from teamvars.domain.holders import Principal, PrincipalKind, Way
-from teamvars.services.accesses import Accesses
+from teamvars.services.workspaces import Accesses
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.resource_objects import Identifier, to_many

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from teamvars.decisions.team_members import Direction
 from teamvars.domain.team_members import MAX_ITEMS, LinkageType, MembersDraft
-from teamvars.services.team_members import TeamMembers
+from teamvars.services.teams import TeamMembers
 from teamvars.web.examples import IDS
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request

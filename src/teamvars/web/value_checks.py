@@ -7,7 +7,7 @@ import msgspec
 from teamvars.domain.ids import new_id
 from teamvars.domain.variables import ValueDraft
 from teamvars.services.code.examination import CodeError, Examination
-from teamvars.services.value_checks import ValueChecks
+from teamvars.services.parsed_files import ValueChecks
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.response import Response

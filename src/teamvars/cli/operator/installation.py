@@ -21,8 +21,7 @@ from teamvars.cli.output import note, show
 from teamvars.domain.access import Caller
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
-from teamvars.services.installation import Installation, Outstanding
-from teamvars.services.upgrades import Filled
+from teamvars.services.installation import Filled, Installation, Outstanding
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for, described
 from teamvars.storage.migrations import Migration

@@ -12,7 +12,7 @@ from typing import TypeVar
 import structlog
 from msgspec.msgpack import Decoder
 
-from teamvars.domain.errors import BUSY, Refusal
+from teamvars.domain.errors import BUSY, TOO_COMPLEX, Code, Fault, Refusal
 from teamvars.fair_slots import FairLock
 from teamvars.hcl import Expression
 from teamvars.services.code.child import AnyJob
@@ -56,6 +56,10 @@ class CodeChecker:
         self._process_lock = FairLock()
         self._process = Process(self._limits)
         self._thread = ThreadPoolExecutor(1, "code")
+
+    async def verdicts(self, principal: str, texts: Sequence[str]) -> Sequence[Fault | None]:
+        """Why each text is refused as code, without a pointer. Refuses as `check` does."""
+        return [_fault(error) for error in await self.check(principal, texts)]
 
     async def check(
         self, principal: str, sources: Sequence[str]
@@ -168,3 +172,16 @@ def _batches(sources: Sequence[str]) -> Iterator[list[str]]:
         room -= len(source)
     if batch:
         yield batch
+
+
+def _fault(error: CodeError | TooComplex | None) -> Fault | None:
+    """Says the place and the rule, and never quotes the value."""
+    if error is None:
+        return None
+    if isinstance(error, TooComplex):
+        return TOO_COMPLEX
+    return Fault(
+        Code.HCL_SYNTAX,
+        f"At line {error.line}, column {error.column}: {error.message}.",
+        meta={"line": error.line, "column": error.column},
+    )

@@ -135,7 +135,7 @@ class DirectoryFiles(UseCases):
     def _created(self, entry: OrganizationEntry, changeset: Changeset) -> OrganizationState:
         organization = Organization(new_id("org"), entry.name, None, changeset.now)
         owners = owners_of(organization.id, new_id("team"))
-        key = self._house.tools.sealer.new_data_key(organization.id, 1)
+        key = self._tools.sealer.new_data_key(organization.id, 1)
         told, made = [f"create organization {entry.name}"], (organization, key)
         changeset.add(Step.CREATE_ORGANIZATION, told, organizations.created, *made)
         changeset.add(Step.CREATE_TEAM, (), teams.created, owners)
@@ -150,6 +150,6 @@ class DirectoryFiles(UseCases):
         found.answers |= {DetailsOf(id_): known for id_, known in details.items()}
         try:
             decision = replace(changeset.decided(found), taken=None)
-            await store(tx, self._house.tools, found, decision)
+            await store(tx, self._tools, found, decision)
         except (Taken, MissingReference):  # such as a user who was only invited, and is gone
             raise Overtaken from None

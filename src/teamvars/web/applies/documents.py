@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from teamvars.domain.applies import Result
-from teamvars.services.applies.plans import Applied
+from teamvars.services.planning import Applied
 from teamvars.web.dialects import Dialect
 
 

@@ -3,9 +3,9 @@
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from teamvars.fair_slots import Turns
-from teamvars.services.applies.applies import Applies
-from teamvars.services.applies.copies import Copies
-from teamvars.services.applies.plans import Applied
+from teamvars.services.applies import Applies
+from teamvars.services.copies import Copies
+from teamvars.services.planning import Applied
 from teamvars.web.applies import copies, documents, requests
 from teamvars.web.applies.documents import ResultsDocument
 from teamvars.web.dialects import Dialect

@@ -1,14 +1,20 @@
-"""Planning: what becomes of each variable of a workspace, worked out before anything is locked."""
+"""Planning: what becomes of each variable of a workspace, worked out before anything is locked.
 
-from collections.abc import Iterable, Mapping, Sequence
+The variables are looked up at one head of the workspace's stream. Whoever finds it at that head
+still, once it is locked, need not look again.
+"""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Self, TypeVar
+
+import msgspec
 from msgspec.structs import replace
 
-from teamvars.changes.tools import Tools as ChangeTools
 from teamvars.changes.waves import Known
 from teamvars.decisions import Needs, Verdict
 from teamvars.domain.access import WorkspaceAccess
-from teamvars.domain.applies import MAX_CODE_BYTES, ItemDraft, Name, Outcome
+from teamvars.domain.applies import MAX_CODE_BYTES, ItemDraft, Name, Outcome, Result
 from teamvars.domain.errors import REPEATED_ITEM, TOO_MUCH_CODE, Fault, Faults, Refusal, refuse_all
 from teamvars.domain.ids import new_id, new_version_id
 from teamvars.domain.variables import (
@@ -18,18 +24,105 @@ from teamvars.domain.variables import (
     VariableDraft,
     damaged_value,
 )
-from teamvars.domain.workspaces import Quota
+from teamvars.domain.workspaces import Usage, Workspace
+from teamvars.kernel.discreet import Discreet
 from teamvars.kernel.variables import MAX_VALUE_BYTES, Category, value_size
 from teamvars.pace import Pace
-from teamvars.services.applies.lookups import by_name, in_batches, opened
-from teamvars.services.applies.plans import Absence, Plan, Step
+from teamvars.pace import in_batches as batched
+from teamvars.security.sealing import DataKey, SealBroken
+from teamvars.services.house import House
+from teamvars.storage import streams, variables
 from teamvars.storage.database import Transaction
 
+_BATCH_BYTES = 256 * 1024
+_ROW_BYTES = 2560
+"""What a variable counts beside its value, so that a batch has at most a hundred."""
+T = TypeVar("T")
 
-class Tools(ChangeTools, frozen=True):
-    """What plans are made and carried out with."""
 
-    quota: Quota
+class Moved(Exception):
+    """The workspace has another head by now than when the lookup began."""
+
+
+class Step(Discreet, frozen=True, gc=False):
+    """What becomes of one variable.
+
+    `stored` is its row afterwards, or the last one of a variable that goes; its `sealed` is None
+    where the value stays. `growth` is by how many bytes its value grows.
+    """
+
+    outcome: Outcome
+    stored: StoredVariable
+    changed: Sequence[str] = ()
+    growth: int = 0
+
+    @classmethod
+    def deleted(cls, stored: StoredVariable) -> Self:
+        """The variable goes."""
+        return cls(Outcome.DELETED, stored, growth=-stored.value_bytes)
+
+    @property
+    def name(self) -> Name:
+        """That of the variable."""
+        return self.stored.variable.key, self.stored.variable.category
+
+    def result(self, *, dry_run: bool) -> Result:
+        """What is told of it; ids that a dry run would have made are not."""
+        variable = self.stored.variable
+        has_id = not dry_run or self.outcome is not Outcome.CREATED
+        has_version = has_id and (not dry_run or self.outcome is not Outcome.UPDATED)
+        return Result(
+            self.name,
+            self.outcome,
+            self.changed,
+            variable.id if has_id else None,
+            variable.version_id if has_version else None,
+        )
+
+
+class Absence(msgspec.Struct, frozen=True, gc=False):
+    """Nothing becomes of a variable that is to go and is not there."""
+
+    name: Name
+    growth = 0
+    outcome = Outcome.UNCHANGED
+
+    def result(self, *, dry_run: bool) -> Result:
+        """What is told of it."""
+        del dry_run  # it is the same
+        return Result(self.name, self.outcome, (), None, None)
+
+
+class Plan(Discreet, frozen=True):
+    """All steps, in the order of the answer, and what the workspace holds after them.
+
+    `originals` are the variables of the source, where something is copied.
+    """
+
+    steps: Sequence[Step | Absence]
+    usage: Usage
+    originals: Mapping[Name, StoredVariable] = {}
+
+    @property
+    def changes(self) -> list[Step]:
+        """The steps that change something."""
+        steps = (step for step in self.steps if isinstance(step, Step))
+        return [step for step in steps if step.outcome is not Outcome.UNCHANGED]
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """What an apply or a copy has done, or in a dry run would do, and the list's version then."""
+
+    workspace: Workspace
+    version: str
+    results: Sequence[Result]
+    dry_run: bool
+
+    @classmethod
+    def of(cls, plan: Plan, workspace: Workspace, version: str, *, dry_run: bool = False) -> Self:
+        """What is told of a plan."""
+        results = [step.result(dry_run=dry_run) for step in plan.steps]
+        return cls(workspace, version, results, dry_run)
 
 
 class Planner:
@@ -39,14 +132,21 @@ class Planner:
     """
 
     def __init__(
-        self, granted: WorkspaceAccess, tools: Tools, known: Known | None, pace: Pace
+        self,
+        tx: Transaction,
+        house: House,
+        granted: WorkspaceAccess,
+        known: Known | None,
+        pace: Pace,
     ) -> None:
         """`known` are verdicts on code; None: whatever is to be code is known to parse."""
         self.faults = Faults()
+        self._tx = tx
         self._pace = pace
         self._granted = granted
-        self._key = tools.sealer.data_key(granted.key)
-        self._quota = tools.quota
+        self._key = house.tools.sealer.data_key(granted.key)
+        self._quota = house.quota
+        self._now = house.tools.clock()
         self._known = known
         self._stored: Mapping[Name, StoredVariable] = {}
         self._steps: list[Step | Absence] = []
@@ -54,9 +154,9 @@ class Planner:
         self._unparsed: list[Verdict] = []
         self._code_bytes = 0
 
-    async def read(self, tx: Transaction) -> Mapping[Name, StoredVariable]:
+    async def read(self) -> Mapping[Name, StoredVariable]:
         """What the workspace has, without values. Raises Moved."""
-        self._stored = await by_name(tx, self._granted, self._pace)
+        self._stored = await by_name(self._tx, self._granted, self._pace)
         return self._stored
 
     def require_versions(self, items: Iterable[ItemDraft]) -> None:
@@ -68,14 +168,14 @@ class Planner:
                 stale.add(*item.staleness(stored.variable.version_id if stored else None))
         refuse_all(stale.all())
 
-    async def put(self, tx: Transaction, items: Iterable[ItemDraft], now: int) -> None:
+    async def put(self, items: Iterable[ItemDraft]) -> None:
         """Each variable becomes what its item says, is created so, or goes. Raises Moved."""
         pairs = ((item, self._called(item)) for item in items)
         for batch in in_batches(pairs, _size):
             wanted = [stored for item, stored in batch if stored and _needs_value(item, stored)]
-            values = await opened(tx, self._granted, self._key, wanted)
+            values = await opened(self._tx, self._granted, self._key, wanted)
             for item, stored in batch:
-                self._put(item, stored, values, now)
+                self._put(item, stored, values)
             await self._pace.keep()
 
     def _called(self, item: ItemDraft) -> StoredVariable | None:
@@ -102,7 +202,7 @@ class Planner:
         return Plan(self._steps, after)
 
     def _put(
-        self, item: ItemDraft, stored: StoredVariable | None, values: Mapping[str, str], now: int
+        self, item: ItemDraft, stored: StoredVariable | None, values: Mapping[str, str]
     ) -> None:
         is_repeated = item.name in self._named
         if is_repeated:
@@ -110,7 +210,7 @@ class Planner:
         if None not in item.name:
             self._named.add(item.name)
         try:
-            step = self._step(item, stored, values, now)
+            step = self._step(item, stored, values)
         except Refusal as refusal:
             self.faults.add(*refusal.faults)
         else:
@@ -119,21 +219,21 @@ class Planner:
                 self._steps.append(step)
 
     def _step(
-        self, item: ItemDraft, stored: StoredVariable | None, values: Mapping[str, str], now: int
+        self, item: ItemDraft, stored: StoredVariable | None, values: Mapping[str, str]
     ) -> Step | Absence:
         """What becomes of the variable. Refuses with the faults of the item."""
         if item.goes:
             refuse_all(item.draft.faults)
             return Absence(item.name) if stored is None else Step.deleted(stored)  # type: ignore[arg-type]  # without a name it has faults
         if stored is None:
-            return self._created(item.draft, now)
+            return self._created(item.draft)
         before = stored.variable.with_value(values.get(stored.variable.id))
         return self._updated(item.draft, stored, before)
 
-    def _created(self, draft: VariableDraft, now: int) -> Step:
+    def _created(self, draft: VariableDraft) -> Step:
         ids = new_id("var"), new_version_id()
         broken = self._broken(draft.code(None))
-        variable = draft.build(self._granted.workspace, now, ids, broken)
+        variable = draft.build(self._granted.workspace, self._now, ids, broken)
         value = variable.value or ""
         sealed = self._key.seal(value, variable)
         size = value_size(value)
@@ -201,3 +301,51 @@ def _takes_value(draft: VariableDraft, before: Variable) -> bool:
         return False
     is_code_now = bool(draft.hcl) and not before.hcl and before.category is Category.TOOL
     return bool(draft.sensitive) or is_code_now
+
+
+def is_unchanged(seen: WorkspaceAccess, now: WorkspaceAccess) -> bool:
+    """Whether a plan that was made under one access still holds under another."""
+    # With the level: a plan may contain what only owners may do, and becoming one moves no head.
+    return (seen.stream.head, seen.key, seen.level) == (now.stream.head, now.key, now.level)
+
+
+async def by_name(
+    tx: Transaction, granted: WorkspaceAccess, pace: Pace
+) -> Mapping[Name, StoredVariable]:
+    """The variables of a workspace by key, then category, without their values. Raises Moved."""
+    found: dict[Name, StoredVariable] = {}
+    async for page in variables.pages(tx, granted.workspace.id, granted.stream.head):
+        for stored in page:
+            found[stored.variable.key, stored.variable.category] = stored
+        await pace.keep()
+    if len(found) != granted.stream.usage.variables:
+        # No page comes after the workspace has moved. Else rows were lost, which 'doctor' tells.
+        stream = await streams.find(tx, granted.workspace.id)
+        if stream is None or stream.head != granted.stream.head:
+            raise Moved
+    return found
+
+
+async def opened(
+    tx: Transaction, granted: WorkspaceAccess, key: DataKey, wanted: Sequence[StoredVariable]
+) -> Mapping[str, str]:
+    """The values of some variables of a workspace, by id, but for damaged ones. Raises Moved."""
+    if not wanted:
+        return {}
+    by_id = {each.variable.id: each.variable for each in wanted}
+    place = granted.workspace.id, granted.stream.head
+    sealed = await variables.sealed_values(tx, *place, list(by_id))
+    if sealed.keys() != by_id.keys():
+        raise Moved
+    values = {}
+    for id_, variable in by_id.items():
+        with suppress(SealBroken):
+            values[id_] = key.open(sealed[id_], variable)
+    return values
+
+
+def in_batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """The items in batches, each with about as many rows and bytes of values as may be fetched,
+    opened or written in one go.
+    """
+    return batched(items, lambda item: _ROW_BYTES + size(item), _BATCH_BYTES)

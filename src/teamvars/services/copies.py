@@ -21,25 +21,18 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.variables import StoredVariable, Variable, VariableDraft, damaged_value
-from teamvars.kernel.discreet import Discreet
 from teamvars.pace import Pace
-from teamvars.services.applies.lookups import by_name, in_batches, is_unchanged, opened
-from teamvars.services.applies.making import make
-from teamvars.services.applies.planning import Planner, Tools
-from teamvars.services.applies.plans import Applied, Plan
-from teamvars.services.applies.recording import Recorder
+from teamvars.services.applies import Places, Request
+from teamvars.services.house import House, UseCases
+from teamvars.services.planning import Applied, Plan, Planner, by_name, in_batches, opened
 from teamvars.storage import access, streams
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Transaction
 
 _KEYS = "/data/attributes/keys"
 
 
-class Copies:
+class Copies(UseCases):
     """What callers copy from one workspace into another."""
-
-    def __init__(self, database: Database, tools: Tools) -> None:
-        self._database = database
-        self._tools = tools
 
     async def copy(self, caller: Caller, workspace_id: str, draft: CopyDraft) -> Applied:
         """Copies variables into a workspace, all or none.
@@ -49,81 +42,24 @@ class Copies:
         a variable that the source has not, or that is sensitive and the caller no owner, or that is
         damaged, or that the target has if the draft refuses that, a full workspace, busy.
         """
-        request = _Request(self._tools, caller, workspace_id, draft)
-        return await make(self._database, request, workspace_id, dry_run=draft.dry_run)
+        return await _Copy(self._house, caller, workspace_id, draft).make(dry_run=draft.dry_run)
 
 
-class _Places(Discreet, frozen=True):
-    """The access to both workspaces."""
+class _Copy(Request):
+    """One copy, carried out under the locks of both workspaces."""
 
-    target: WorkspaceAccess
-    source: WorkspaceAccess
-
-    def are_as(self, now: "_Places") -> bool:
-        """Whether a plan that was made under this access still holds under another."""
-        return is_unchanged(self.target, now.target) and is_unchanged(self.source, now.source)
-
-
-class _Planned(Discreet, frozen=True):
-    """A plan, the access it was made under, and the variables of the source by their names."""
-
-    places: _Places
-    plan: Plan
-    originals: Mapping[Name, StoredVariable]
-
-
-class _Request:
-    """One copy: planned without a lock, and carried out under the locks of both workspaces."""
-
-    def __init__(self, tools: Tools, caller: Caller, workspace_id: str, draft: CopyDraft) -> None:
-        self._tools = tools
-        self._caller = caller
-        self._workspace_id = workspace_id
+    def __init__(self, house: House, caller: Caller, workspace_id: str, draft: CopyDraft) -> None:
+        super().__init__(house, caller, workspace_id)
         self._draft = draft
-        self._seen: _Planned | None = None
 
-    async def look(self, tx: Transaction) -> None:
-        """Makes the plan. Raises Moved."""
-        places = await self._access(tx, self._tools.clock())
-        self._seen = await self._planned(tx, places, Pace())
-
-    def tried(self) -> Applied:
-        """What the plan would come to."""
-        assert self._seen is not None
-        target = self._seen.places.target
-        version = self._tools.chain.version_of(target.stream)
-        return Applied.of(self._seen.plan, target.workspace, version, dry_run=True)
-
-    async def carry_out(self, tx: Transaction) -> Applied:
-        """Carries the plan out, or another one if one of the workspaces has changed."""
-        now = self._tools.clock()
-        seen = await self._access(tx, now)  # before anything is locked
-        await streams.lock(tx, [seen.target.stream.id, seen.source.stream.id])
+    async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         places = await self._access(tx, now)
-        planned = self._seen
-        if planned is None or not planned.places.are_as(places):
-            planned = await self._planned(tx, places, Pace.while_locked())
-        return await self._carry_out(tx, planned, places, now)
+        if lock:  # whoever has not the right locks nothing
+            await streams.lock(tx, [place.stream.id for place in places])
+            places = await self._access(tx, now)
+        return places
 
-    async def _carry_out(
-        self, tx: Transaction, planned: _Planned, places: _Places, now: int
-    ) -> Applied:
-        plan, target = planned.plan, places.target
-
-        def original(copy: Variable) -> Variable:
-            return planned.originals[copy.key, copy.category].variable
-
-        locked = target.stream, places.source.stream
-        recorder = Recorder(tx, self._tools, self._caller, now, *locked)
-        after = await recorder.carry_out(
-            plan, target.stream.id, lambda copy: {"copy-of": original(copy).id}
-        )
-        copied = [original(step.stored.variable) for step in plan.changes]
-        to = {"to": target.workspace.id}
-        await recorder.note(copied, "variable.copy", to, places.source.stream.id)
-        return Applied.of(plan, target.workspace, self._tools.chain.version_of(after))
-
-    async def _access(self, tx: Transaction, now: int) -> _Places:
+    async def _access(self, tx: Transaction, now: int) -> Places:
         """What the caller may do in both. A source that is not seen is as one that is not there."""
         target = await access.workspace(tx, self._caller, now, self._workspace_id)
         target.require(Permission.WRITE_VARIABLES)
@@ -140,13 +76,13 @@ class _Request:
             raise Refusal(*self._draft.faults, NO_SUCH_SOURCE) from None
         if source.workspace.organization_id != target.workspace.organization_id:
             raise Refusal(*self._draft.faults, NO_SUCH_SOURCE)
-        return _Places(target, source)
+        return target, source
 
-    async def _planned(self, tx: Transaction, places: _Places, pace: Pace) -> _Planned:
-        source, now = places.source, self._tools.clock()
-        planner = Planner(places.target, self._tools, known=None, pace=pace)
+    async def _plan(self, tx: Transaction, places: Places, pace: Pace) -> Plan:
+        target, source = places
+        planner = Planner(tx, self._house, target, known=None, pace=pace)
         planner.faults.add(*self._draft.faults)
-        present = await planner.read(tx)
+        present = await planner.read()
         originals = await by_name(tx, source, pace)
         self._require_versions(originals, present)
         key = self._tools.sealer.data_key(source.key)
@@ -160,8 +96,8 @@ class _Request:
                 else _copy_of(each.variable, values, at)
                 for each, at in batch
             ]
-            await planner.put(tx, map(ItemDraft, drafts), now)
-        return _Planned(places, planner.plan(), originals)
+            await planner.put(map(ItemDraft, drafts))
+        return replace(planner.plan(), originals=originals)
 
     def _require_versions(
         self, originals: Mapping[Name, StoredVariable], present: Mapping[Name, StoredVariable]

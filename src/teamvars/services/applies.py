@@ -1,0 +1,201 @@
+"""Apply: the variables of a workspace become what a request says, all or none."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
+
+from teamvars.changes.storing import Storing
+from teamvars.changes.waves import Known
+from teamvars.decisions import Decision, Found, Note
+from teamvars.decisions.variables import Put
+from teamvars.domain.access import Caller, Permission, WorkspaceAccess
+from teamvars.domain.applies import ApplyDraft, Outcome
+from teamvars.domain.audit import CheckedStream
+from teamvars.domain.errors import BUSY, Refusal
+from teamvars.domain.preconditions import Versions
+from teamvars.pace import Pace
+from teamvars.services.house import House, UseCases, admit_writer
+from teamvars.services.planning import (
+    Applied,
+    Moved,
+    Plan,
+    Planner,
+    Step,
+    in_batches,
+    is_unchanged,
+)
+from teamvars.storage import access
+from teamvars.storage.database import Transaction
+
+_MAX_LOOKS = 3
+"""Each further look means that somebody has changed the workspace during the one before."""
+_VERBS: Mapping[Outcome, Literal["create", "update", "delete"]] = {
+    Outcome.DELETED: "delete",
+    Outcome.UPDATED: "update",
+    Outcome.CREATED: "create",
+}
+"""In the order in which they are written, which gives up keys before it takes them."""
+
+Places = Sequence[WorkspaceAccess]
+"""The access to the workspace that changes, and to the one that is copied from."""
+
+
+class Request:
+    """One apply or copy: planned without a lock, and carried out under one."""
+
+    def __init__(self, house: House, caller: Caller, workspace_id: str) -> None:
+        self._house = house
+        self._tools = house.tools
+        self._caller = caller
+        self._workspace_id = workspace_id
+        self._seen: tuple[Places, Plan] | None = None
+
+    async def make(self, *, dry_run: bool) -> Applied:
+        """Makes the change, or says what it would come to.
+
+        A workspace that never rests is planned under its lock. Refuses: busy, where a dry run has
+        no plan. Raises Needs, of verdicts.
+        """
+        for _ in range(_MAX_LOOKS):
+            with suppress(Moved):
+                await self._house.database.query(self._look)
+                break
+        if not dry_run:
+            write = self._house.database.write_in_turns
+            return await write(self._carry_out, subject=self._workspace_id)
+        if self._seen is None:
+            raise Refusal(BUSY)
+        (target, *_), plan = self._seen
+        version = self._tools.chain.version_of(target.stream)
+        return Applied.of(plan, target.workspace, version, dry_run=True)
+
+    async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
+        """What the caller may do. Refuses whoever may not do this."""
+        raise NotImplementedError
+
+    async def _plan(self, tx: Transaction, places: Places, pace: Pace) -> Plan:
+        """The plan. Raises Moved, Needs."""
+        raise NotImplementedError
+
+    async def _look(self, tx: Transaction) -> None:
+        places = await self._places(tx, self._tools.clock(), lock=False)
+        self._seen = places, await self._plan(tx, places, Pace())
+
+    async def _carry_out(self, tx: Transaction) -> Applied:
+        """Carries the plan out, or another one if a workspace has changed."""
+        now = self._tools.clock()
+        places = await self._places(tx, now, lock=True)
+        if self._seen is not None and all(map(is_unchanged, self._seen[0], places)):
+            plan = self._seen[1]
+        else:
+            plan = await self._plan(tx, places, Pace.while_locked())
+        found = Found(self._caller, now)
+        found.streams |= {place.stream.id: place.stream for place in places}
+        recorder = _Recorder(Storing(tx, self._tools, found), found, plan)
+        target, *sources = places
+        after = await recorder.carry_out(target.stream.id)
+        for source in sources:
+            await recorder.note_copies(source.stream.id, target.workspace.id)
+        return Applied.of(plan, target.workspace, self._tools.chain.version_of(after))
+
+
+class Applies(UseCases):
+    """What callers make of a workspace. Refuses unauthenticated, not found, forbidden."""
+
+    admit = admit_writer
+
+    async def apply(
+        self, caller: Caller, workspace_id: str, draft: ApplyDraft, versions: Versions
+    ) -> Applied:
+        """Creates, updates and, with `prune`, deletes variables, all or none.
+
+        Refuses: a list or variables at other versions than those wanted, every fault of the draft
+        and its items, code that does not parse, is too complex or too much, a full workspace, busy,
+        too many requests.
+        """
+
+        async def attempt(known: Known) -> Applied:
+            request = _Apply(self._house, caller, workspace_id)
+            request.asked = draft, versions, known
+            return await request.make(dry_run=draft.dry_run)
+
+        return await self._house.runner.with_verdicts(caller, attempt)
+
+
+class _Apply(Request):
+    """One apply, of what is asked with the verdicts that are known."""
+
+    asked: tuple[ApplyDraft, Versions, Known]
+
+    async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
+        granted = await access.workspace(tx, self._caller, now, self._workspace_id, lock=lock)
+        granted.require(Permission.WRITE_VARIABLES)
+        _, versions, _ = self.asked
+        versions.require(self._tools.chain.version_of(granted.stream))
+        return (granted,)
+
+    async def _plan(self, tx: Transaction, places: Places, pace: Pace) -> Plan:
+        draft, _, known = self.asked
+        planner = Planner(tx, self._house, places[0], known, pace)
+        planner.faults.add(*draft.faults)
+        await planner.read()
+        planner.require_versions(draft.items)
+        await planner.put(draft.items)
+        if draft.prune:
+            planner.prune()
+        return planner.plan()
+
+
+class _Recorder:
+    """Carries a plan out, batch by batch, in workspaces whose streams are locked.
+
+    Other tasks have the event loop at times.
+    """
+
+    def __init__(self, storing: Storing, found: Found, plan: Plan) -> None:
+        self._storing = storing
+        self._found = found
+        self._plan = plan
+        self._pace = Pace.while_locked()
+
+    async def carry_out(self, stream_id: str) -> CheckedStream:
+        """Makes the changes in a workspace, with an audit entry for each. Returns its stream after
+        them. Refuses: trail_altered.
+        """
+        for batch in in_batches(self._plan.changes, lambda step: len(step.stored.sealed or b"")):
+            writes = [
+                Put(verb, step.stored)
+                for outcome, verb in _VERBS.items()
+                for step in batch
+                if step.outcome is outcome
+            ]
+            notes = [self._note(stream_id, step) for step in batch]
+            await self._store(Decision(None, tuple(writes), tuple(notes), usage=self._plan.usage))
+        return self._storing.place_of(stream_id)
+
+    async def note_copies(self, stream_id: str, target_id: str) -> None:
+        """Adds an audit entry about each variable that was copied to the stream of the workspace
+        that it is in. Refuses: trail_altered.
+        """
+        for batch in in_batches(self._plan.changes, lambda _: 0):
+            copied = [self._plan.originals[step.name].variable for step in batch]
+            notes = [
+                self._found.note(
+                    stream_id, "variable.copy", each.id, {**each.audited(), "to": target_id}
+                )
+                for each in copied
+            ]
+            await self._store(Decision(None, notes=tuple(notes)))
+
+    async def _store(self, decision: Decision[None]) -> None:
+        await self._storing.store(decision)
+        await self._pace.keep()
+
+    def _note(self, stream_id: str, step: Step) -> Note:
+        details: dict[str, object] = {**step.stored.variable.audited()}
+        if (original := self._plan.originals.get(step.name)) is not None:
+            details["copy-of"] = original.variable.id
+        if step.outcome is Outcome.UPDATED:
+            details["changed"] = step.changed
+        action = f"variable.{_VERBS[step.outcome]}"
+        return self._found.note(stream_id, action, step.stored.variable.id, details)
