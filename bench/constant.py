@@ -22,11 +22,10 @@ from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for
 from teamvars.web.http.addresses import ClientAddresses
-from teamvars.web.http.app import Application
-from teamvars.web.http.asgi import ASGIApp, with_lifespan
+from teamvars.web.http.app import Application, ASGIApp, with_lifespan
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.request import Request
-from teamvars.web.http.response import Response
+from teamvars.web.http.sending import Response
 
 BODY, HEADERS = "body", "headers.json"
 """The files of a folder that say what is answered; ours has headers of its own."""

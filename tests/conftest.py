@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Event
 from teamvars.domain.audit_actions import ACTIONS
-from teamvars.web.http import failures
+from teamvars.web.http import rate_limits
 from tests.support.commands import Host
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.memory import folder_in_memory
@@ -76,7 +76,7 @@ def declared_details() -> Iterator[None]:
 def forgiven_failures() -> Iterator[None]:
     """All tests come from one address, and many try tokens that nobody has."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(failures, "MOST_FAILURES", 1_000_000)
+        patch.setattr(rate_limits, "MOST_FAILURES", 1_000_000)
         yield
 
 

@@ -33,22 +33,21 @@ from teamvars.storage.variable_search import MAX_LOOKED_AT
 from teamvars.variable_files import findings
 from teamvars.web.dialects import STANDARD, TERRAFORM
 from teamvars.web.http import (
-    cursors,
     errors,
     idempotency,
     json_body,
-    json_items,
     paging,
 )
 from teamvars.web.http import parameters as includes
-from teamvars.web.http.budgets import (
+from teamvars.web.http.errors import STATUS
+from teamvars.web.http.request import (
     LARGE_BODY_BYTES,
     MAX_BODY_BYTES,
+    MAX_PARAMETERS,
+    MAX_QUERY_BYTES,
     STRANGER_BODY_BYTES,
     UNAUTHENTICATED_BODY_BYTES,
 )
-from teamvars.web.http.errors import STATUS
-from teamvars.web.http.request import MAX_PARAMETERS, MAX_QUERY_BYTES
 from tests.cli.test_dev import Dev, dev
 from tests.web.test_authorization import EVERYONE, MATRIX, NO_LINK, NOBODY, OWNERS, PLAIN, WRITERS
 from tests.web.test_openapi import document_in
@@ -262,7 +261,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         MAX_BODY_BYTES,
         LARGE_BODY_BYTES,
         applies.MAX_ITEMS,
-        json_items.MAX_ITEM_MEMBERS,
+        json_body.MAX_ITEM_MEMBERS,
         applies.MAX_CODE_BYTES,
         UNAUTHENTICATED_BODY_BYTES,
         json_body.MAX_DEPTH,
@@ -273,7 +272,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         paging.MAX_SIZE,
         variable_search.MAX_PAGE_VALUE_BYTES,
         MAX_LOOKED_AT,
-        cursors.MAX_CHARACTERS,
+        paging.MAX_CURSOR_CHARACTERS,
         *[audit_pages.MOST_SEARCHED] * 3,
         errors.MOST_BYTES,
         fair_slots.PRINCIPAL_SHARE,
@@ -281,7 +280,7 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         fair_slots.LONE_SLOTS,
         fair_slots.PRINCIPAL_WAITERS,
         fair_slots.ADDRESS_WAITERS,
-        20,  # failures.MOST_FAILURES, which the tests lift
+        20,  # rate_limits.MOST_FAILURES, which the tests lift
         idempotency.MAX_CHARACTERS,
         repeats.MAX_RECORDS,
         repeats.MAX_BYTES,

@@ -55,10 +55,13 @@ from teamvars.storage.engines import clocks, database_for
 from teamvars.storage.engines.outages import WatchedDatabase
 from teamvars.web import (
     accesses,
+    copies,
+    invitations,
     members,
     memberships,
     organizations,
     parsed_files,
+    service,
     team_workspaces,
     teams,
     tokens,
@@ -66,20 +69,14 @@ from teamvars.web import (
     value_checks,
     workspaces,
 )
-from teamvars.web.applies.routes import ApplyRoutes
+from teamvars.web.applies import ApplyRoutes
 from teamvars.web.audit import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http import openapi
 from teamvars.web.http.addresses import ClientAddresses
-from teamvars.web.http.app import Application
-from teamvars.web.http.asgi import ASGIApp, with_lifespan
+from teamvars.web.http.app import Application, ASGIApp, with_lifespan
 from teamvars.web.http.routes import Route
-from teamvars.web.invitations.routes import InvitationRoutes
-from teamvars.web.service import discovery
-from teamvars.web.service.health import HealthRoutes
-from teamvars.web.service.index import IndexRoutes
-from teamvars.web.variables import deprecations
 from teamvars.web.variables.routes import VariableRoutes
 from teamvars.web.variables.search import VariableSearchRoutes
 
@@ -200,20 +197,22 @@ def routes(
     has_console: bool = False,
 ) -> list[Route]:
     """Every route of the API; where there is a console as well, `/` leads browsers to it."""
+    applies = ApplyRoutes(all_services.applies, dialect)
     listed = [
         *VariableRoutes(all_services.variables, dialect).routes(),
         *VariableSearchRoutes(all_services.searches, dialect).routes(),
         *members.routes(all_services.team_members),
         *memberships.routes(all_services.memberships),
         *workspaces.routes(all_services.workspaces),
-        *ApplyRoutes(all_services.applies, all_services.copies, dialect).routes(),
+        *applies.routes(),
+        *copies.routes(all_services.copies, applies, dialect),
         *value_checks.routes(all_services.value_checks),
         *parsed_files.routes(all_services.parsed_files, dialect),
         *AuditRoutes(all_services.audit).routes(),
         *(directory_routes(all_services, dialect) if directory_api else ()),
-        *HealthRoutes(Readiness(all_services.installation, keys)).routes(),
-        *deprecations.routes(),
-        *IndexRoutes(dialect, console.PATH if has_console else None).routes(),
+        *service.HealthRoutes(Readiness(all_services.installation, keys)).routes(),
+        *service.deprecation_routes(),
+        *service.IndexRoutes(dialect, console.PATH if has_console else None).routes(),
     ]
     return [*listed, openapi.route(listed, IDS, dialect.amend)]
 
@@ -221,14 +220,14 @@ def routes(
 def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
     """What `TEAMVARS_DIRECTORY_API=off` leaves out."""
     return [
-        *discovery.routes(),
+        *service.discovery_routes(),
         *organizations.routes(all_services.organizations, dialect),
         *workspaces.directory_routes(all_services.workspaces),
         *VariableRoutes(all_services.variables, dialect).directory_routes(),
         *users.routes(all_services.users),
         *teams.routes(all_services.teams),
         *memberships.directory_routes(all_services.memberships, all_services.invitations),
-        *InvitationRoutes(all_services.invitation_links).routes(),
+        *invitations.InvitationRoutes(all_services.invitation_links).routes(),
         *team_workspaces.routes(all_services.grants),
         *accesses.routes(all_services.accesses),
         *tokens.routes(all_services.tokens),

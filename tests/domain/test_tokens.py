@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from teamvars.domain.times import LATEST, microseconds, moment
 from teamvars.domain.tokens import LIFETIME, TokenDraft, can_expire
-from teamvars.web.http.formats import timestamp
+from teamvars.web.http.resource_objects import timestamp
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import apsw
 
 from teamvars import wiring
 from teamvars.storage.engines import sqlite_settlement
-from teamvars.web.http.asgi import ASGIApp
+from teamvars.web.http.app import ASGIApp
 from tests.faults.hasty import AlteredHost
 from tests.storage.failing_disk import FailingDisk, Fault
 

@@ -6,7 +6,7 @@ import apsw
 
 from teamvars.domain.errors import Refusal, storage_unavailable
 from teamvars.storage.engines.sqlite import SqliteDatabase
-from teamvars.web.http.asgi import ASGIApp
+from teamvars.web.http.app import ASGIApp
 from tests.faults.hasty import AlteredHost, worker_on
 
 

@@ -10,7 +10,7 @@ import apsw
 from teamvars import wiring
 from teamvars.domain.errors import Refusal
 from teamvars.storage.engines.sqlite import SqliteDatabase
-from teamvars.web.http.asgi import ASGIApp
+from teamvars.web.http.app import ASGIApp
 from tests.support.commands import Host
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import sys
 from teamvars import wiring
 from teamvars.cli import main
 from teamvars.storage import migrations, variables
-from teamvars.web.http.asgi import ASGIApp
+from teamvars.web.http.app import ASGIApp
 from tests.faults.hasty import ROOT, AlteredHost
 from tests.storage.later import later
 

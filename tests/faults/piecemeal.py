@@ -7,7 +7,7 @@ from pathlib import Path
 from teamvars.storage.database import Body, T
 from teamvars.storage.engines.sqlite import SqliteDatabase
 from teamvars.storage.engines.sqlite_connection import SqliteTransaction
-from teamvars.web.http.asgi import ASGIApp
+from teamvars.web.http.app import ASGIApp
 from tests.faults.hasty import AlteredHost, worker_on
 
 HALFWAY = "halfway"

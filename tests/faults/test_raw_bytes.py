@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from teamvars.web.http.budgets import MAX_BODY_BYTES
+from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.support.patience import HANGS, wait_until
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant

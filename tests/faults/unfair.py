@@ -1,7 +1,7 @@
 """A server that keeps no share for anybody: whoever comes is worked on at once."""
 
 from teamvars import fair_slots, wiring
-from teamvars.web.http.asgi import ASGIApp
+from teamvars.web.http.app import ASGIApp
 from tests.faults.hasty import AlteredHost
 
 _NO_LIMIT = 1_000_000

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from teamvars.security.tokens import new_token
-from teamvars.web.http import budgets
+from teamvars.web.http import request as requests
 from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, variable_document
@@ -57,7 +57,7 @@ def statuses_of(connections: Sequence[socket.socket], count: int) -> list[int | 
         return [status_of(connection) for connection in answered]
 
 
-@pytest.mark.parametrize("length", [LARGE, budgets.UNAUTHENTICATED_BODY_BYTES + 1, None])
+@pytest.mark.parametrize("length", [LARGE, requests.UNAUTHENTICATED_BODY_BYTES + 1, None])
 async def test_who_sends_a_long_body_is_known_before_it_is_read(
     served: ServedDeployment, served_tenant: Tenant, length: int | None
 ) -> None:
@@ -84,8 +84,8 @@ async def test_strangers_are_told_so_before_any_body_is_read_and_keep_nothing(
 async def test_short_bodies_that_do_not_end_fill_their_share_and_then_their_senders(
     served: ServedDeployment, served_tenant: Tenant
 ) -> None:
-    path, length = served_tenant.vars_path(), budgets.UNAUTHENTICATED_BODY_BYTES
-    most = (budgets.UNAUTHENTICATED_BODIES_BYTES + budgets.CALLER_BODY_BYTES) // length
+    path, length = served_tenant.vars_path(), requests.UNAUTHENTICATED_BODY_BYTES
+    most = (requests.UNAUTHENTICATED_BODIES_BYTES + requests.CALLER_BODY_BYTES) // length
     token = served_tenant.tokens["reader"]
     with ExitStack() as bodies:
         connections = [
@@ -103,7 +103,7 @@ async def test_a_caller_and_a_worker_have_so_many_bytes_of_bodies_under_way(
     served: ServedDeployment, served_tenant: Tenant
 ) -> None:
     path, document = served_tenant.vars_path(), variable_document(value="x" * 100_000)
-    each = budgets.CALLER_BODY_BYTES // LARGE
+    each = requests.CALLER_BODY_BYTES // LARGE
     first, *others = [who for who in served_tenant.tokens if who != "owner"]
     with ExitStack() as bodies:
         token = served_tenant.tokens[first]

@@ -8,8 +8,10 @@ import pytest
 from teamvars.domain.errors import Refusal
 from teamvars.fair_slots import Principal
 from teamvars.time_limits import TimeLimits
-from teamvars.web.http import budgets
-from teamvars.web.http.budgets import Bodies, Responses
+from teamvars.web.http import request as requests
+from teamvars.web.http import sending
+from teamvars.web.http.request import Bodies
+from teamvars.web.http.sending import Responses
 
 ALICE: Principal = ("user", "alice")
 MIB = 1024 * 1024
@@ -20,39 +22,39 @@ def code_of(refusal: Refusal) -> str:
     return fault.code.word
 
 
-def fill(bodies: Bodies, callers: int, each: int = budgets.CALLER_BODY_BYTES) -> None:
+def fill(bodies: Bodies, callers: int, each: int = requests.CALLER_BODY_BYTES) -> None:
     for number in range(callers):
         bodies.admit(("user", str(number)), each)
 
 
 def test_strangers_share_what_is_theirs_and_take_nothing_from_callers() -> None:
     bodies = Bodies()
-    size = budgets.UNAUTHENTICATED_BODY_BYTES
+    size = requests.UNAUTHENTICATED_BODY_BYTES
     admitted = 0
     while bodies.admit_unauthenticated(size) is not None:
         admitted += 1
-    assert admitted * size == budgets.UNAUTHENTICATED_BODIES_BYTES
-    fill(bodies, budgets.WORKER_BODY_BYTES // budgets.CALLER_BODY_BYTES)
+    assert admitted * size == requests.UNAUTHENTICATED_BODIES_BYTES
+    fill(bodies, requests.WORKER_BODY_BYTES // requests.CALLER_BODY_BYTES)
 
 
 def test_a_stranger_has_no_room_for_a_long_body_however_few_there_are() -> None:
-    assert Bodies().admit_unauthenticated(budgets.UNAUTHENTICATED_BODY_BYTES + 1) is None
+    assert Bodies().admit_unauthenticated(requests.UNAUTHENTICATED_BODY_BYTES + 1) is None
 
 
 def test_a_caller_with_too_much_under_way_is_refused_alone() -> None:
     bodies = Bodies()
-    release = bodies.admit(ALICE, budgets.CALLER_BODY_BYTES)
+    release = bodies.admit(ALICE, requests.CALLER_BODY_BYTES)
     with pytest.raises(Refusal) as refused:
         bodies.admit(ALICE, 1)
     assert code_of(refused.value) == "too_many_requests"
     bodies.admit(("team", "alice"), 1)
     release()
-    bodies.admit(ALICE, budgets.CALLER_BODY_BYTES)
+    bodies.admit(ALICE, requests.CALLER_BODY_BYTES)
 
 
 def test_a_worker_with_too_much_under_way_refuses_every_caller_and_not_strangers() -> None:
     bodies = Bodies()
-    fill(bodies, budgets.WORKER_BODY_BYTES // budgets.CALLER_BODY_BYTES)
+    fill(bodies, requests.WORKER_BODY_BYTES // requests.CALLER_BODY_BYTES)
     with pytest.raises(Refusal) as refused:
         bodies.admit(ALICE, 1)
     assert code_of(refused.value) == "busy"
@@ -88,7 +90,7 @@ async def test_an_answer_that_is_sent_to_several_counts_once() -> None:
 async def test_where_room_is_short_the_answer_that_takes_longest_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(budgets, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(sending, "SLOW_SECONDS", 0.0)
     answers, limits = Responses(), TimeLimits()
 
     async def never_read() -> None:

@@ -11,7 +11,7 @@ from teamvars.pace import Pace
 from teamvars.services.planning import by_name, opened
 from teamvars.storage import access, streams
 from teamvars.storage.database import Transaction
-from teamvars.web.applies import copies
+from teamvars.web import copies
 from teamvars.web.dialects import STANDARD
 from tests.services.calls import caller
 from tests.storage.stores import opened as opened_store

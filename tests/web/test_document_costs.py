@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from teamvars.domain.errors import Refusal
 from teamvars.web.dialects import STANDARD
 from teamvars.web.http import errors
-from teamvars.web.http.budgets import MAX_BODY_BYTES
 from teamvars.web.http.json_body import Parser
+from teamvars.web.http.request import MAX_BODY_BYTES
 from teamvars.web.variables.requests import create_draft
 
 LARGE = b"[" + b",".join([b'{"a":[0,""]}'] * 12_000) + b"]"

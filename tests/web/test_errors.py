@@ -13,8 +13,8 @@ from teamvars.web.http import errors
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.request import Request
-from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
+from teamvars.web.http.sending import Response
 from tests.support.deployment import BASE, Deployment
 from tests.support.tenant import JSON_API, Tenant, faults, linkage_document, variable_document
 

@@ -11,7 +11,7 @@ import pytest
 
 from teamvars.domain.errors import DEAD_LINK
 from teamvars.services.invitations import Asked, Issued
-from teamvars.web.http.budgets import STRANGER_BODY_BYTES
+from teamvars.web.http.request import STRANGER_BODY_BYTES
 from tests.support.deployment import operator, secret_of
 from tests.support.tenant import JSON_API, Tenant
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from teamvars.domain.errors import MOST_FAULTS, Code, Refusal
 from teamvars.web.http import json_body
-from teamvars.web.http.json_body import Parser
-from teamvars.web.http.json_items import parse_items
+from teamvars.web.http.json_body import Parser, parse_items
 from teamvars.web.http.reader import Reader
 from tests.support.turns import turns_of_others
 

@@ -15,7 +15,7 @@ from teamvars import wiring
 from teamvars.services.tokens import OwnerName
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
-from teamvars.web.http.budgets import MAX_BODY_BYTES
+from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.support.deployment import BASE, Deployment, operator
 from tests.support.tenant import (
     JSON_API,

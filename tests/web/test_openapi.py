@@ -21,10 +21,10 @@ from teamvars.services.invitations import Asked
 from teamvars.storage.engines import database_for
 from teamvars.web import examples
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
-from teamvars.web.http import cursors, openapi
-from teamvars.web.http.budgets import MAX_BODY_BYTES, STRANGER_BODY_BYTES
+from teamvars.web.http import openapi, paging
 from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
+from teamvars.web.http.request import MAX_BODY_BYTES, STRANGER_BODY_BYTES
 from tests.support.deployment import operator, secret_of
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant
@@ -195,8 +195,8 @@ def test_limits_of_parameters_are_those_that_are_kept(document: Any) -> None:
         for parameter in operation.parameters:
             schema, name = parameter["schema"], parameter["name"]
             words = schema.get("items", schema)
-            if name == cursors.AFTER.name:
-                assert schema == {"type": "string", "maxLength": cursors.MAX_CHARACTERS}
+            if name == paging.AFTER.name:
+                assert schema == {"type": "string", "maxLength": paging.MAX_CURSOR_CHARACTERS}
             elif name.startswith("page["):
                 assert schema == {"type": "integer", "minimum": 1}
             elif parameter["in"] == "query" and "enum" not in words:

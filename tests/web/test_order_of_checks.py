@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from teamvars.services.tokens import OwnerName
-from teamvars.web.http.budgets import MAX_BODY_BYTES
+from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.support.deployment import Deployment, operator
 from tests.support.tenant import (
     JSON_API,

@@ -11,9 +11,7 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Refusal
 from teamvars.time_limits import TimeLimits
 from teamvars.web.http import request as requests
-from teamvars.web.http.asgi import Message, Receive, Scope
-from teamvars.web.http.budgets import CALLER_BODY_BYTES, Bodies
-from teamvars.web.http.request import Request
+from teamvars.web.http.request import CALLER_BODY_BYTES, Bodies, Message, Receive, Request, Scope
 from tests.support.patience import HANGS
 
 LIMIT = 0.05
@@ -103,7 +101,9 @@ async def test_who_has_used_up_their_share_of_bodies_is_not_read_any_further() -
     for one in under_way:
         one.require_room()
     assert not await request().drain()
-    under_way[0].release()
+    release = under_way[0].release
+    assert release is not None
+    release()
     assert await request().drain()
 
 

@@ -9,11 +9,8 @@ from teamvars.domain.errors import Refusal
 from teamvars.services.rendered import Rendered
 from teamvars.time_limits import TimeLimits
 from teamvars.web.http import sending
-from teamvars.web.http.asgi import Message, Receive
-from teamvars.web.http.budgets import Bodies
-from teamvars.web.http.request import Request
-from teamvars.web.http.response import PIECE_BYTES, Response
-from teamvars.web.http.sending import Sender
+from teamvars.web.http.request import Bodies, Message, Receive, Request
+from teamvars.web.http.sending import PIECE_BYTES, Response, Sender
 from tests.support.patience import HANGS
 
 PIECES = (b"a" * (2 * PIECE_BYTES + 1), b"b" * PIECE_BYTES)

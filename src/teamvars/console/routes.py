@@ -13,8 +13,8 @@ from teamvars.domain.errors import not_found
 from teamvars.web.http.negotiation import takes_gzip
 from teamvars.web.http.pages import FILE_HEADERS, headers_of_sources
 from teamvars.web.http.request import Request
-from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
+from teamvars.web.http.sending import Response
 
 PATH = "/app"
 _SEGMENTS = ("/{first}", "/{second}", "/{third}", "/{fourth}")

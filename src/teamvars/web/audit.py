@@ -14,14 +14,13 @@ from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import Page
 from teamvars.services.audit import Audit
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
-from teamvars.web.http import cursors, paging
-from teamvars.web.http.cursors import CursorLinks
-from teamvars.web.http.formats import Time, written
+from teamvars.web.http import paging
+from teamvars.web.http.paging import CursorLinks
 from teamvars.web.http.parameters import MAX_CHARACTERS, Parameter, text_of, time_of
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier
-from teamvars.web.http.response import Response
+from teamvars.web.http.resource_objects import Identifier, Time, written
 from teamvars.web.http.routes import Route
+from teamvars.web.http.sending import Response
 
 _OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/audit-events"
 _OF_TEAM = "/api/v2/teams/{team_id}/audit-events"
@@ -215,7 +214,7 @@ class AuditRoutes:
                 _OF_ORGANIZATION,
                 self.of_organization,
                 {200: OrganizationAuditEventListDocument},
-                reads=(*cursors.PARAMETERS, _ACTOR, _SAID_KEY, _WORKSPACE, _SINCE),
+                reads=(*paging.BY_CURSOR, _ACTOR, _SAID_KEY, _WORKSPACE, _SINCE),
                 may_forbid=True,
                 name="listOrganizationAuditEvents",
             ),
@@ -237,7 +236,7 @@ class AuditRoutes:
 
     async def of_organization(self, request: Request) -> Response:
         """List the changes of an organization and of all that is or was in it, newest first."""
-        cursor, size = cursors.requested(request)
+        cursor, size = paging.requested_cursor(request)
         query = OrganizationAuditQuery(
             actor=text_of(request, _ACTOR),
             key=text_of(request, _SAID_KEY),
@@ -247,5 +246,5 @@ class AuditRoutes:
         )
         caller, organization = request.require_caller(), request.parameters["organization"]
         found = await self._audit.of_organization(caller, organization, query, cursor)
-        links = cursors.links(request, size, cursor, found.further)
+        links = paging.cursor_links(request, size, cursor, found.further)
         return Response.document(200, organization_event_list(found, links))

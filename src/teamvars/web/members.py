@@ -10,11 +10,12 @@ from teamvars.decisions.team_members import Direction
 from teamvars.domain.team_members import MAX_ITEMS, LinkageType, MembersDraft
 from teamvars.services.teams import TeamMembers
 from teamvars.web.examples import IDS
+from teamvars.web.http.idempotency import changed
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
-from teamvars.web.http.response import Response
 from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
 
 
 class UserIdentifier(msgspec.Struct):
@@ -122,7 +123,7 @@ def _change(members: TeamMembers, linkage: LinkageType, direction: Direction) ->
         caller, team_id = request.require_caller(), request.parameters["team_id"]
         said = draft(request.document, linkage)
         work = members.change(caller, team_id, linkage, direction, said)
-        return await request.changed(work, lambda _: Response(204))
+        return await changed(request, work, lambda _: Response(204))
 
     adds = direction == "add"
     return Route(

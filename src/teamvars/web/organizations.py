@@ -13,14 +13,13 @@ from teamvars.services.organizations import Organizations, OrganizationView
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
-from teamvars.web.http.formats import Email, Time, timestamp
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import FLAG, Parameter, requested_flag, text_of
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier, self_link
+from teamvars.web.http.resource_objects import Email, Identifier, Time, self_link, timestamp
 from teamvars.web.http.resources import Resource
-from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
+from teamvars.web.http.sending import Response
 
 GIVEN_NAME = Annotated[
     str, Meta(pattern=f"^{NAME.pattern}$", description="Letters, digits, '-' and '_'.")

@@ -11,8 +11,8 @@ from teamvars.variable_files import Format, ParsedFile
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
-from teamvars.web.http.response import Response
 from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
 
 # YAML is read by the command line alone.
 _FORMATS = {known.value: known for known in Format if known is not Format.YAML}

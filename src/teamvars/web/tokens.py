@@ -10,11 +10,10 @@ from teamvars.domain.pages import Page
 from teamvars.domain.tokens import EXPIRY_RULE, MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
 from teamvars.services.tokens import NewToken, OfOrganization, OfTeam, OfUser, Tokens, Whose
 from teamvars.web.http.attributes import Attribute, Group
-from teamvars.web.http.formats import Time, timestamp
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, invalid, text_of
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier, to_one
+from teamvars.web.http.resource_objects import Identifier, Time, timestamp, to_one
 from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import Route
 

@@ -2,8 +2,8 @@
 
 from teamvars.services.users import Users, UserView
 from teamvars.web.http.attributes import Attribute, Group
-from teamvars.web.http.formats import Email
 from teamvars.web.http.operations import Operations
+from teamvars.web.http.resource_objects import Email
 from teamvars.web.http.resources import Resource
 from teamvars.web.http.routes import Route
 

@@ -10,8 +10,8 @@ from teamvars.services.code.examination import CodeError, Examination
 from teamvars.services.parsed_files import ValueChecks
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
-from teamvars.web.http.response import Response
 from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
 from teamvars.web.variables.requests import HCL, VALUE
 
 

@@ -21,14 +21,13 @@ from teamvars.services.organizations import OrganizationView
 from teamvars.services.workspaces import Address, ByNames, Workspaces, WorkspaceView
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group
-from teamvars.web.http.formats import Time, timestamp
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier, RelatedLink, identifiers
+from teamvars.web.http.resource_objects import Identifier, RelatedLink, Time, identifiers, timestamp
 from teamvars.web.http.resources import Found, Resource
-from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
+from teamvars.web.http.sending import Response
 from teamvars.web.organizations import GIVEN_NAME, ORGANIZATION, owner
 
 _ALL = "/api/v2/organizations/{organization}/workspaces"

@@ -12,8 +12,7 @@ from teamvars.fair_slots import FairSlots, Group, Party, Principal
 from teamvars.services.sessions import Sessions
 from teamvars.time_limits import TimeLimits
 from teamvars.web.http.addresses import counted_address
-from teamvars.web.http.failures import Failures
-from teamvars.web.http.rate_limits import RateLimits
+from teamvars.web.http.rate_limits import Failures, RateLimits
 from teamvars.web.http.request import Request
 
 REMEMBERED_TOKENS = 16_384

@@ -1,32 +1,33 @@
-"""The ASGI application: routing, request ids, the access log, and error responses."""
+"""The ASGI 3.0 application: routing, request ids, the access log, error responses, its lifespan."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 
 import structlog
 from msgspec.structs import replace
 
 from teamvars.changes.trails import ALARM
-from teamvars.domain.access import Place
 from teamvars.domain.errors import Code, Fault, Refusal, not_found
 from teamvars.logs import REQUESTS, RequestLine
+from teamvars.origins import origin
 from teamvars.security.sealing import SealBroken
 from teamvars.services.sessions import Sessions
 from teamvars.time_limits import TimeLimits
 from teamvars.web.http import errors
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.admission import Admission
-from teamvars.web.http.asgi import Receive, Scope, Send
-from teamvars.web.http.budgets import Bodies
 from teamvars.web.http.endpoints import Endpoint, Paths
 from teamvars.web.http.json_body import Parser
-from teamvars.web.http.request import Request
-from teamvars.web.http.response import Response
+from teamvars.web.http.request import Bodies, Receive, Request, Scope, Send
 from teamvars.web.http.routes import Route
-from teamvars.web.http.sending import Sender
+from teamvars.web.http.sending import Response, Sender
 
 _CLIENT_CLOSED_REQUEST = 499  # for the log alone, as nginx writes it
 _SERVER_ERROR = 500
+
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 
 log = structlog.get_logger("teamvars.requests")
 
@@ -87,7 +88,7 @@ class Application:
                 is_sent = await self._sender.send(send, request, response)
             status = response.status if is_sent else _CLIENT_CLOSED_REQUEST
         finally:
-            if request.has_body:
+            if request.release is not None:
                 request.release()
             self._admission.leave(request)
             if request.caller is not None:
@@ -142,17 +143,13 @@ class Application:
         )
         if actor is not None:
             line.token_id = actor.token_id
-        if caller is not None and caller.place is not None:
-            _note_place(line, caller.place)
+        if caller is not None and (place := caller.place) is not None:
+            line.organization_id, line.organization = place.organization_id, place.organization
+            line.workspace_id, line.workspace = place.workspace_id, place.workspace
+            line.team_id, line.team = place.team_id, place.team
         if request.error_codes:
             line.errors = request.error_codes
         REQUESTS.write(line)
-
-
-def _note_place(line: RequestLine, place: Place) -> None:
-    line.organization_id, line.organization = place.organization_id, place.organization
-    line.workspace_id, line.workspace = place.workspace_id, place.workspace
-    line.team_id, line.team = place.team_id, place.team
 
 
 def _tell_damage(refusal: Refusal, request: Request) -> None:
@@ -169,3 +166,29 @@ def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> R
     if status == 405 and endpoint is not None:
         headers["Allow"] = endpoint.allow
     return Response.document(status, errors.document(refusal, request.document), headers)
+
+
+def with_lifespan(application: ASGIApp, lifespan: Lifespan) -> ASGIApp:
+    """The application with a lifespan, entered before the first request and left after the last."""
+
+    def serve(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] == "lifespan":
+            return _live(lifespan, receive, send)
+        return application(scope, receive, send)
+
+    return serve
+
+
+async def _live(lifespan: Lifespan, receive: Receive, send: Send) -> None:
+    """Tells the server when it may begin, and when it may end, or that the lifespan has failed."""
+    phase = "startup"
+    await receive()
+    try:
+        async with lifespan():
+            await send({"type": "lifespan.startup.complete"})
+            phase = "shutdown"
+            await receive()
+    except BaseException as error:
+        await send({"type": f"lifespan.{phase}.failed", "message": origin(error)})
+        raise
+    await send({"type": "lifespan.shutdown.complete"})

@@ -11,9 +11,8 @@ from typing import Generic, TypeVar
 from teamvars.domain.errors import BUSY, Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
 from teamvars.web.http.admission import Admission
-from teamvars.web.http.budgets import LARGE_BODY_BYTES, STRANGER_BODY_BYTES
-from teamvars.web.http.json_body import SHORT_BYTES, Parser, parse
-from teamvars.web.http.json_items import parse_items
+from teamvars.web.http.idempotency import key_of
+from teamvars.web.http.json_body import SHORT_BYTES, Parser, parse, parse_items
 from teamvars.web.http.negotiation import (
     ACCEPTED,
     MEDIA_TYPE,
@@ -21,9 +20,9 @@ from teamvars.web.http.negotiation import (
     require_document_type,
 )
 from teamvars.web.http.parameters import require_read
-from teamvars.web.http.request import Request
-from teamvars.web.http.response import Response
-from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.request import LARGE_BODY_BYTES, STRANGER_BODY_BYTES, Request
+from teamvars.web.http.routes import Route
+from teamvars.web.http.sending import Response
 
 _TOLD_AT_ONCE = {Kind.UNAUTHENTICATED, Kind.UNAVAILABLE, Kind.TOO_MANY}
 """These refusals need no look-up of the token first."""
@@ -62,7 +61,9 @@ class Endpoint:
             if route is None:
                 await self._admission.authenticate(request, caller)
                 return Response(204, headers={"Allow": self.allow})
-            return await self._respond(request, route)
+            body = await self._receive(request, route) if is_costly else b""
+            async with nullcontext() if route.turn is None else route.turn(request):
+                return await self._respond(request, route, body)
         except Refusal as refusal:
             if caller.actor is None and refusal.kind not in _TOLD_AT_ONCE:
                 # 401 precedes the error, though a token is only looked up once there is one.
@@ -74,56 +75,28 @@ class Endpoint:
 
         What is under way of all strangers' bodies is bounded. Refuses: busy.
         """
-        takes = route.takes
-        if takes is None:
+        if route.takes is None:
             return await route.handler(request)
         require_acceptable(request.header("accept"))
         if route.keyed and (key := request.header("idempotency-key")) is not None:
-            request.expect_repeats(key)
+            request.idempotency_key = key_of(key)
         require_document_type(request.header("content-type"))
         request.max_body_bytes = STRANGER_BODY_BYTES
         if request.has_body and not request.has_room_unauthenticated(STRANGER_BODY_BYTES):
             raise Refusal(BUSY)
-        body = await request.read_body()
-        with self._sessions.in_request():
-            await self._admission.enter(request)
-            await self._parse(request, takes, body)
-            return await route.handler(request)
-
-    async def _respond(self, request: Request, route: Route) -> Response:
-        if route.keyed and (key := request.header("idempotency-key")) is not None:
-            request.expect_repeats(key)
-        body = b""
-        if request.has_body or route.takes is not None:
-            body = await self._receive(request, route)
-        async with nullcontext() if route.turn is None else route.turn(request):
-            with self._sessions.in_request():  # the wait for a slot counts towards its time
-                await self._admission.enter(request)  # and leaves when the response is sent
-                if route.takes is not None:
-                    await self._parse(request, route.takes, body)
-                if request.query_string:
-                    require_read(request, route.reads)
-                return await route.handler(request)
-
-    async def _parse(self, request: Request, takes: RequestBody, body: bytes) -> None:
-        if body and not request.has_body:  # HTTP/2 need not announce it
-            require_document_type(request.header("content-type"))
-        if takes.max_items is not None:
-            request.document = await parse_items(body, takes.max_items)
-        elif len(body) > SHORT_BYTES:
-            request.document = await self._parser.parse(body)
-        elif body or not takes.optional:
-            request.document = parse(body)
+        return await self._respond(request, route, await request.read_body())
 
     async def _receive(self, request: Request, route: Route) -> bytes:
         """The body; where the route takes none, it is read only to apply the size limit."""
+        if route.keyed and (key := request.header("idempotency-key")) is not None:
+            request.idempotency_key = key_of(key)
         takes = route.takes
         if takes is not None and takes.max_items is not None:
             request.max_body_bytes = LARGE_BODY_BYTES
         if route.admit is not None:
             await self._admission.work(request, partial(route.admit, request))
         if not request.has_body:
-            return await request.read_body()
+            return b"" if takes is None else await request.read_body()
         # Whatever can be said of a body, and of its sender, before it is read.
         content_type = request.header("content-type")
         if takes is not None and content_type != MEDIA_TYPE:
@@ -133,6 +106,24 @@ class Endpoint:
                 await self._admission.authenticate(request, request.require_caller())
             request.require_room()
         return await request.read_body()
+
+    async def _respond(self, request: Request, route: Route, body: bytes) -> Response:
+        """Calls the handler in a slot, with the document."""
+        takes = route.takes
+        with self._sessions.in_request():  # the wait for a slot counts towards its time
+            await self._admission.enter(request)  # and leaves when the response is sent
+            if takes is not None:
+                if body and not request.has_body:  # HTTP/2 need not announce it
+                    require_document_type(request.header("content-type"))
+                if takes.max_items is not None:
+                    request.document = await parse_items(body, takes.max_items)
+                elif len(body) > SHORT_BYTES:
+                    request.document = await self._parser.parse(body)
+                elif body or not takes.optional:
+                    request.document = parse(body)
+            if request.query_string and not route.public:
+                require_read(request, route.reads)
+            return await route.handler(request)
 
 
 class Paths(Generic[T]):

@@ -1,6 +1,5 @@
 """The `Idempotency-Key` header, and the answers that are kept for those who repeat a request."""
 
-import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, TypeVar
@@ -8,12 +7,12 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.access import Caller
 from teamvars.domain.errors import ALREADY_MADE, Code, Fault, Refusal
 from teamvars.domain.repeats import HEADER, Asked
 from teamvars.kernel.discreet import Discreet
 from teamvars.services.repeats import Repeated, once
-from teamvars.web.http.response import Response
+from teamvars.web.http.request import Request
+from teamvars.web.http.sending import Response
 
 MAX_CHARACTERS = 255
 
@@ -44,48 +43,46 @@ class Withheld(msgspec.Struct, Generic[T], frozen=True):
     again: Callable[[bytes], Awaitable[bytes]]
 
 
-class KeyedRequest:
-    """A request with a key: what it says is noted while its body is read, in pieces."""
+async def changed(
+    request: Request,
+    work: Awaitable[T],
+    render: Callable[[T], Response],
+    *,
+    made: Callable[[T], str] | None = None,
+    withheld: Withheld[T] | None = None,
+) -> Response:
+    """The response to a change: of what the service returns, `render` makes it.
 
-    def __init__(self, key: str, content: tuple[str | bytes | None, ...]) -> None:
-        """`content` is all the request says, but for its body."""
-        self._key = key
-        self._content = content
-        self._body = hashlib.sha256()
+    With a key it is kept, and the response to a repeat is the first one again. Where it shows a
+    secret, nothing is kept but the id of what was `made`: a repeat is refused with that. Nor is
+    what is `withheld`, which a repeat shows as it is then.
 
-    def note(self, piece: bytes) -> None:
-        """The next piece of the body."""
-        self._body.update(piece)
+    The service's result is that of its one write, and `render` does nothing but compute.
+    """
+    key = request.idempotency_key
+    if key is None:
+        return render(await work)
+    response: Response | None = None
 
-    async def changed(
-        self,
-        caller: Caller,
-        work: Awaitable[T],
-        render: Callable[[T], Response],
-        made: Callable[[T], str] | None,
-        withheld: Withheld[T] | None,
-    ) -> Response:
-        """The response to the work, or the first one again; see `Request.changed`."""
-        response: Response | None = None
+    def keep(result: T) -> bytes:
+        nonlocal response
+        response = render(result)
+        if made is not None:
+            kept = _Kept(made=made(result))
+        elif withheld is not None:
+            kept = _kept(render(withheld.without(result)))
+        else:
+            kept = _kept(response)
+        return msgspec.msgpack.encode(kept)
 
-        def keep(result: T) -> bytes:
-            nonlocal response
-            response = render(result)
-            if made is not None:
-                kept = _Kept(made=made(result))
-            elif withheld is not None:
-                kept = _kept(render(withheld.without(result)))
-            else:
-                kept = _kept(response)
-            return msgspec.msgpack.encode(kept)
-
-        asked = Asked(caller, self._key, self._content, self._body.digest())
-        try:
-            result = await once(asked, work, keep)
-        except Repeated as repeated:
-            first = _first_response(repeated.answer)
-            return first if withheld is None else await _completed(first, withheld)
-        return render(result) if response is None else response
+    said = request.method, request.full_path, request.query_string, request.header("if-match")
+    asked = Asked(request.require_caller(), key, said, request.body_digest.digest())
+    try:
+        result = await once(asked, work, keep)
+    except Repeated as repeated:
+        first = _first_response(repeated.answer)
+        return first if withheld is None else await _completed(first, withheld)
+    return render(result) if response is None else response
 
 
 def key_of(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -11,13 +11,14 @@ import msgspec
 
 from teamvars import __version__
 from teamvars.domain.errors import Code
-from teamvars.web.http import openapi_parameters as parameters
-from teamvars.web.http import openapi_schemas as schemas
+from teamvars.domain.repeats import HEADER
 from teamvars.web.http.errors import STATUS, ErrorDocument
+from teamvars.web.http.idempotency import MAX_CHARACTERS
 from teamvars.web.http.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
+from teamvars.web.http.parameters import MAX_WORDS, Parameter
 from teamvars.web.http.request import Request
-from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Handler, RequestBody, Route
+from teamvars.web.http.sending import Response
 
 PATH = "/openapi.json"
 
@@ -30,9 +31,33 @@ _ERROR_HEADERS = {
     503: ("Retry-After",),
 }
 _WORD = re.compile("[A-Z]?[a-z]+")
+_PATH_PARAMETER = re.compile(r"\{(\w+)\}")
+_DESCRIPTIONS = {
+    HEADER: (
+        "Sent again with the same key within a day, the request changes nothing and gets the "
+        f"first answer. 1 to {MAX_CHARACTERS} visible ASCII characters, in quotes or without."
+    ),
+    "If-Match": "An entity tag: the request changes nothing unless the resource still has it.",
+    "If-None-Match": "An entity tag: the answer is 304 while the resource still has it.",
+    "X-Request-Id": (
+        "Comes back with the answer, and is in log and audit trail: 1 to 128 visible ASCII "
+        "characters. In the place of anything else a new one is made."
+    ),
+}
+_STRING = {"type": "string"}
+_RATE_LIMIT = {
+    "X-RateLimit-Limit": ("integer", "Requests a second; sent where there is a limit."),
+    "X-RateLimit-Remaining": ("integer", "How many may be made now; as the limit."),
+    "X-RateLimit-Reset": ("number", "In how many seconds the next may be; as the limit."),
+}
+_NUMBERS = {"Retry-After": ("integer", "In seconds."), **_RATE_LIMIT}
+_ALWAYS = ("X-Request-Id", "Cache-Control", "Vary", *_RATE_LIMIT)
+_REF = "#/components/schemas/{name}"
+
+Amend = Callable[[dict[str, Any]], None]
 
 
-def route(routes: Iterable[Route], ids: Mapping[str, str], amend: schemas.Amend) -> Route:
+def route(routes: Iterable[Route], ids: Mapping[str, str], amend: Amend) -> Route:
     """The route that serves the document of all the others and of itself."""
 
     async def serve(_: Request) -> Response:
@@ -46,9 +71,7 @@ def route(routes: Iterable[Route], ids: Mapping[str, str], amend: schemas.Amend)
     return own
 
 
-def document(
-    routes: Iterable[Route], ids: Mapping[str, str], amend: schemas.Amend
-) -> dict[str, Any]:
+def document(routes: Iterable[Route], ids: Mapping[str, str], amend: Amend) -> dict[str, Any]:
     """The OpenAPI document of these routes.
 
     `ids` has an example for each parameter of a path, by name. `amend` adds to the schemas what
@@ -57,7 +80,7 @@ def document(
     listed = list(routes)
     paths: dict[str, dict[str, Any]] = {}
     for one in listed:
-        path = paths.setdefault(one.template, {"parameters": parameters.of_path(one.template, ids)})
+        path = paths.setdefault(one.template, {"parameters": _path_parameters(one.template, ids)})
         path[one.method.lower()] = _operation(one)
     return {
         "openapi": "3.1.0",
@@ -73,7 +96,7 @@ def document(
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "responses": _error_responses(),
-            "schemas": schemas.components(listed, amend),
+            "schemas": _schemas(listed, amend),
         },
     }
 
@@ -84,7 +107,7 @@ def _operation(one: Route) -> dict[str, Any]:
         "tags": [_tag(one)],
         "summary": _name(one),
         "description": _description(one),
-        "parameters": parameters.of_operation(one),
+        "parameters": _parameters(one),
         "responses": _responses(one),
     }
     if one.public:
@@ -95,7 +118,7 @@ def _operation(one: Route) -> dict[str, Any]:
 
 
 def _request_body(body: RequestBody) -> dict[str, Any]:
-    content = {"schema": schemas.reference(body.type), "example": body.example}
+    content = {"schema": _reference(body.type), "example": body.example}
     return {"required": not body.optional, "content": {MEDIA_TYPE: content}}
 
 
@@ -106,7 +129,7 @@ def _responses(one: Route) -> dict[str, Any]:
     if one.precondition == IF_NONE_MATCH:
         responses["304"] = {
             "description": "The client has it already.",
-            "headers": parameters.response_headers("ETag"),
+            "headers": _headers("ETag"),
         }
     for status in sorted(_error_statuses(one)):
         responses[str(status)] = {"$ref": f"#/components/responses/{status}"}
@@ -119,8 +142,8 @@ def _error_responses() -> dict[str, Any]:
         codes = [code.word for code in Code if STATUS[code.kind] == status]
         responses[str(status)] = {
             "description": f"{HTTPStatus(status).phrase}: {', '.join(codes)}.",
-            "content": {MEDIA_TYPE: {"schema": schemas.reference(ErrorDocument)}},
-            "headers": parameters.response_headers(*_ERROR_HEADERS.get(status, ())),
+            "content": {MEDIA_TYPE: {"schema": _reference(ErrorDocument)}},
+            "headers": _headers(*_ERROR_HEADERS.get(status, ())),
         }
     return responses
 
@@ -128,18 +151,18 @@ def _error_responses() -> dict[str, Any]:
 def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
     response: dict[str, Any] = {
         "description": HTTPStatus(status).phrase + ".",
-        "headers": parameters.response_headers(),
+        "headers": _headers(),
     }
     if type_ is not None:
-        response["content"] = {one.media_type: {"schema": schemas.reference(type_)}}
+        response["content"] = {one.media_type: {"schema": _reference(type_)}}
         if one.has_page:
             response["content"][HTML] = {"schema": {"type": "string"}}
     if one.has_entity_tag:
-        response["headers"] |= parameters.response_headers("ETag")
+        response["headers"] |= _headers("ETag")
     if status in (HTTPStatus.CREATED, HTTPStatus.FOUND):
-        response["headers"] |= parameters.response_headers("Location")
+        response["headers"] |= _headers("Location")
     for name, text in one.sends.items():
-        response["headers"][name] = parameters.header(text)
+        response["headers"][name] = _header_of(text)
     return response
 
 
@@ -176,3 +199,78 @@ def _description(one: Route) -> str:
 
 def _function(one: Route) -> Handler:
     return one.handler.func if isinstance(one.handler, partial) else one.handler
+
+
+def _path_parameters(template: str, ids: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The parameters of a path, with an example of each."""
+    return [_of_path(name, ids) for name in _PATH_PARAMETER.findall(template)]
+
+
+def _parameters(one: Route) -> list[dict[str, Any]]:
+    """The headers and query parameters that an operation reads."""
+    headers = [] if one.public else ["X-Request-Id"]
+    if one.precondition is not None:
+        headers.append(one.precondition)
+    if one.keyed:
+        headers.append(HEADER)
+    return [
+        *(_parameter(name, "header", _STRING, _DESCRIPTIONS[name]) for name in headers),
+        *map(_query, one.reads),
+    ]
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    """The headers of every response, and those."""
+    return {name: _header(name) for name in (*_ALWAYS, *names)}
+
+
+def _header_of(description: str) -> dict[str, Any]:
+    """A header of a response; without a word on it where there is none."""
+    return {"description": description, "schema": _STRING} if description else {"schema": _STRING}
+
+
+def _of_path(name: str, ids: Mapping[str, str]) -> dict[str, Any]:
+    said = {**_parameter(name, "path", _STRING), "required": True}
+    return {**said, "example": ids[name]} if name in ids else said
+
+
+def _query(parameter: Parameter) -> dict[str, Any]:
+    said = _parameter(parameter.name, "query", parameter.schema, parameter.description)
+    if parameter.is_list:
+        items = {"type": "array", "items": parameter.schema, "maxItems": MAX_WORDS}
+        said |= {"schema": items, "style": "form", "explode": False}
+    return {**said, "required": parameter.required}
+
+
+def _parameter(
+    name: str, place: str, schema: Mapping[str, Any], description: str = ""
+) -> dict[str, Any]:
+    said = {"name": name, "in": place, "required": False, "schema": schema}
+    return {**said, "description": description} if description else said
+
+
+def _header(name: str) -> dict[str, Any]:
+    if name in _NUMBERS:
+        type_, description = _NUMBERS[name]
+        return {"description": description, "schema": {"type": type_}}
+    return {"schema": _STRING}
+
+
+def _schemas(routes: Iterable[Route], amend: Amend) -> dict[str, Any]:
+    """The schema of every document that any route takes or responds with."""
+    types = {ErrorDocument: None} | {
+        type_: None
+        for one in routes
+        for type_ in (one.takes and one.takes.type, *one.responses.values())
+        if type_ is not None
+    }
+    _, schemas = msgspec.json.schema_components(types, ref_template=_REF)
+    schemas["Error"]["properties"]["code"]["enum"] = [code.word for code in Code]
+    amend(schemas)
+    return schemas
+
+
+def _reference(type_: type) -> Mapping[str, Any]:
+    """What stands for the schema of that type."""
+    (schema,), _ = msgspec.json.schema_components([type_], ref_template=_REF)
+    return schema

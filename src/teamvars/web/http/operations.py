@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from teamvars.web.http import paging
+from teamvars.web.http.idempotency import changed
 from teamvars.web.http.parameters import INCLUDE, requested_includes
 from teamvars.web.http.request import Request
 from teamvars.web.http.resources import Found, Resource
-from teamvars.web.http.response import Response
 from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
 
 Work = Callable[..., Awaitable[Any]]
 
@@ -97,7 +98,7 @@ class Operations(Generic[T]):
         async def handle(request: Request) -> Response:
             said = (draft(request.document) for draft in drafts)
             asked = work(request.require_caller(), *asks(request), *said)
-            return await request.changed(asked, render, made=made)
+            return await changed(request, asked, render, made=made)
 
         responses = {status: None if status == 204 else self._resource.one}
         said = {"keyed": True, "may_forbid": True, "responses": responses, **more}

@@ -1,4 +1,6 @@
-"""Numbered pages: `page[number]` and `page[size]`, and the links and meta of a page."""
+"""Pages, and their links and meta: numbered ones, by `page[number]` and `page[size]`, and those by
+cursor, `page[after]`, of which nothing is counted.
+"""
 
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, urlencode
@@ -6,9 +8,9 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from teamvars.domain.pages import Page
-from teamvars.web.http.formats import Path
 from teamvars.web.http.parameters import Parameter, invalid, only_text_of
 from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Path
 
 DEFAULT_SIZE = 20
 MAX_SIZE = 100
@@ -20,6 +22,13 @@ SIZE = Parameter(
     _NUMBER,
 )
 PARAMETERS = (NUMBER, SIZE)
+MAX_CURSOR_CHARACTERS = 1024
+AFTER = Parameter(
+    "page[after]",
+    "Where the page begins, from `links.next` of the page before; without it, the first page.",
+    {"type": "string", "maxLength": MAX_CURSOR_CHARACTERS},
+)
+BY_CURSOR = (AFTER, SIZE)
 _MAX_NUMBER = 1_000_000_000
 _MOST_DIGITS = 10  # of a number up to that one
 
@@ -120,3 +129,32 @@ def _number(request: Request, parameter: Parameter, default: int) -> int:
         raise invalid(parameter.name, f"{parameter.name} is a whole number.")
     digits = text.lstrip("0")
     return int(digits or "0") if len(digits) <= _MOST_DIGITS else _MAX_NUMBER + 1
+
+
+class CursorLinks(msgspec.Struct):
+    """`links` of a page; `next` is null at the end. A page may be short, or empty, before that."""
+
+    self: Path
+    first: Path
+    next: Path | None
+
+
+def requested_cursor(request: Request) -> tuple[str | None, int]:
+    """The cursor after which the page begins, None for the first, and how large it may be.
+
+    Refuses a size as numbered pages do, and what is too long for a cursor.
+    """
+    cursor = only_text_of(request, AFTER)
+    if cursor is not None and len(cursor) > MAX_CURSOR_CHARACTERS:
+        raise invalid(AFTER.name, f"A {AFTER.name} has at most {MAX_CURSOR_CHARACTERS} characters.")
+    return cursor, requested_size(request)
+
+
+def cursor_links(request: Request, size: int, here: str | None, further: str | None) -> CursorLinks:
+    """The links of a page from its own cursor and the next one's, with the rest of the query."""
+
+    def path(cursor: str | None) -> str:
+        after = {} if cursor is None else {AFTER.name: cursor}
+        return path_of(request, {**after, SIZE.name: size}, BY_CURSOR)
+
+    return CursorLinks(path(here), path(None), None if further is None else path(further))

@@ -1,4 +1,4 @@
-"""Rate limits: a token bucket for each principal, in one worker."""
+"""How often in one worker: a token bucket for each principal, and failures for each address."""
 
 import time
 from collections import OrderedDict
@@ -12,6 +12,12 @@ BURST_SECONDS = 2
 """A full bucket is as many requests as are free in so many seconds."""
 REMEMBERED_BUCKETS = 100_000
 """The least recently used are forgotten first; a caller that rare has a full one. Some 25 MiB."""
+
+MOST_FAILURES = 20
+"""Of an address in a period. What is over it is refused as too many requests."""
+PERIOD_SECONDS = 60.0
+REMEMBERED_ADDRESSES = 100_000
+"""With a failure; those that began to fail longest ago are forgotten first. Some 25 MiB."""
 
 _SECOND = 1_000_000_000
 
@@ -57,3 +63,24 @@ class RateLimits:
         level = self._capacity - max(self._full_at.get(principal, now) - now, 0)
         missing = max(_SECOND - level, 0)
         return Allowance(level // _SECOND, -(-missing // self.per_second))
+
+
+class Failures:
+    """How often tokens that nobody has came from each address lately."""
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()
+
+    def note(self, address: str, now: float) -> float | None:
+        """Counts a failure, `now` being seconds of a monotonic clock.
+
+        Returns how many seconds the address has to wait, if these are too many.
+        """
+        begun, count = self._counts.get(address, (now, 0))
+        if now >= begun + PERIOD_SECONDS:
+            del self._counts[address]
+            begun, count = now, 0
+        self._counts[address] = begun, min(count + 1, MOST_FAILURES + 1)
+        if len(self._counts) > REMEMBERED_ADDRESSES:
+            self._counts.popitem(last=False)
+        return begun + PERIOD_SECONDS - now if count >= MOST_FAILURES else None

@@ -1,28 +1,44 @@
-"""One request, as the handlers see it."""
+"""One request, as the handlers see it, and the memory that bodies of requests may take."""
 
+import hashlib
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal
+from teamvars.domain.errors import (
+    BUSY,
+    NO_VALID_TOKEN,
+    Code,
+    Fault,
+    Refusal,
+    too_many_requests,
+)
 from teamvars.fair_slots import Party, Principal
 from teamvars.security.tokens import has_token_form, hash_token
 from teamvars.time_limits import TimeLimits
-from teamvars.web.http.asgi import Receive, Scope
-from teamvars.web.http.budgets import (
-    MAX_BODY_BYTES,
-    UNAUTHENTICATED,
-    UNAUTHENTICATED_BODY_BYTES,
-    Bodies,
-    Release,
-)
-from teamvars.web.http.idempotency import KeyedRequest, Withheld, key_of
-from teamvars.web.http.response import Response
 
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+UNAUTHENTICATED: Principal = ("unauthenticated", "")
+Release = Callable[[], None]
+
+UNAUTHENTICATED_BODY_BYTES = 16 * 1024
+"""How much of a body is read before its token is looked up, in the same request."""
+STRANGER_BODY_BYTES = 4 * 1024
+"""The most of a body on the routes that take one without a token."""
+UNAUTHENTICATED_BODIES_BYTES = 8 * 1024 * 1024
+"""The same for all such bodies together. Once it is used up, every token is looked up first."""
+MAX_BODY_BYTES = 2 * 1024 * 1024
+LARGE_BODY_BYTES = 24 * 1024 * 1024
+"""The most of a body on the routes that take large ones."""
+CALLER_BODY_BYTES = 8 * 1024 * 1024
+WORKER_BODY_BYTES = 64 * 1024 * 1024
 MAX_QUERY_BYTES = 16 * 1024
 MAX_PARAMETERS = 100
 """Of a query. The links of a paged list repeat it, and reading it takes its time."""
@@ -40,10 +56,66 @@ UNAUTHENTICATED_DRAIN_BYTES = 128 * 1024
 """The same before the caller is authenticated: enough for most whose token has expired."""
 
 _LENGTH_DIGITS = 20  # of the largest number that a server takes for a length, 2**64 - 1
-_FRAMING = {b"transfer-encoding", b"content-length"}
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
-T = TypeVar("T")
+
+class Bodies:
+    """The bytes of request bodies that are being received or worked on."""
+
+    def __init__(self) -> None:
+        self._unauthenticated = 0
+        self._callers: dict[Principal, int] = {}
+        self._worker = 0
+        self._has_large = False
+
+    def admit_unauthenticated(self, size: int) -> Release | None:
+        """A share for a body before authentication; None: there is none left or as large."""
+        if size > min(
+            UNAUTHENTICATED_BODY_BYTES, UNAUTHENTICATED_BODIES_BYTES - self._unauthenticated
+        ):
+            return None
+        self._unauthenticated += size
+
+        def release() -> None:
+            self._unauthenticated -= size
+
+        return release
+
+    def admit(self, caller: Principal, size: int) -> Release:
+        """A share for a caller's body. Refuses: too many requests, busy."""
+        held = self._callers.get(caller, 0)
+        if held + size > CALLER_BODY_BYTES:
+            raise too_many_requests(
+                f"At most {CALLER_BODY_BYTES} bytes of bodies may be under way at once."
+            )
+        if self._worker + size > WORKER_BODY_BYTES:
+            raise Refusal(BUSY)
+        self._callers[caller] = held + size
+        self._worker += size
+
+        def release() -> None:
+            self._worker -= size
+            self._callers[caller] -= size
+            if not self._callers[caller]:
+                del self._callers[caller]
+
+        return release
+
+    def admit_large(self) -> Release:
+        """Room for a body that is larger than most routes take, one at a time, beside the shares.
+
+        Refuses: too many requests.
+        """
+        if self._has_large:
+            raise too_many_requests(
+                f"Another body of more than {MAX_BODY_BYTES} bytes is under way. Send this later."
+            )
+        self._has_large = True
+
+        def release() -> None:
+            self._has_large = False
+
+        return release
 
 
 class Slots(Protocol):
@@ -81,8 +153,10 @@ class Request:
         self._receive = receive
         self._time_limits = time_limits
         self._bodies = bodies
-        self._release: Release | None = None
-        self._keyed: KeyedRequest | None = None
+        self.idempotency_key: str | None = None
+        """To be set before the body is read, where a change may be sent again under a key."""
+        self.release: Release | None = None
+        """Gives the body's share of the budget back, if it has one."""
         fields = scope["headers"]
         self._headers: Mapping[bytes, bytes] = dict(fields)  # which ASGI has in lower case
         if len(self._headers) < len(fields):
@@ -91,7 +165,15 @@ class Request:
         if not _REQUEST_ID.fullmatch(self.request_id):
             # It protects nothing, so it need not cost a system call.
             self.request_id = f"{random.getrandbits(128):032x}"
-        self._announced = _announced_bytes(self._headers) if _FRAMING & self._headers.keys() else 0
+        self._announced: int | None = 0
+        """The length of the body that header fields announce (RFC 9112, 6.3). None where they do
+        not say it, or in more digits than a length needs."""
+        if b"transfer-encoding" in self._headers:
+            self._announced = None
+        elif (length := self._headers.get(b"content-length")) is not None:
+            digits = length.strip().decode("latin-1")
+            is_length = digits.isdecimal() and len(digits) <= _LENGTH_DIGITS
+            self._announced = int(digits) if is_length else None
         self.has_body = self._announced != 0
         """Whether the header fields announce one."""
         self._received = 0
@@ -158,33 +240,10 @@ class Request:
         self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
         return self.caller
 
-    def expect_repeats(self, key: str) -> None:
-        """To be called before the body is read, where a change may be sent again under a key.
-
-        Refuses a key that is none.
-        """
-        said = self.method, self.full_path, self.query_string, self.header("if-match")
-        self._keyed = KeyedRequest(key_of(key), said)
-
-    async def changed(
-        self,
-        work: Awaitable[T],
-        render: Callable[[T], Response],
-        *,
-        made: Callable[[T], str] | None = None,
-        withheld: Withheld[T] | None = None,
-    ) -> Response:
-        """The response to a change: of what the service returns, `render` makes it.
-
-        With a key it is kept, and the response to a repeat is the first one again. Where it shows a
-        secret, nothing is kept but the id of what was `made`: a repeat is refused with that. Nor is
-        what is `withheld`, which a repeat shows as it is then.
-
-        The service's result is that of its one write, and `render` does nothing but compute.
-        """
-        if self._keyed is None:
-            return render(await work)
-        return await self._keyed.changed(self.require_caller(), work, render, made, withheld)
+    @cached_property
+    def body_digest(self) -> "hashlib._Hash":
+        """The SHA-256 of the body as far as it was received; of a request with a key alone."""
+        return hashlib.sha256()
 
     def has_room_unauthenticated(self, unannounced: int | None = None) -> bool:
         """Whether the body may be read before the token is looked up.
@@ -199,8 +258,8 @@ class Request:
             raise self._too_large()
         size = unannounced if self._announced is None else self._announced
         if size is not None:
-            self._release = self._bodies.admit_unauthenticated(size)
-        return self._release is not None
+            self.release = self._bodies.admit_unauthenticated(size)
+        return self.release is not None
 
     def require_room(self) -> None:
         """Counts the body against the caller's budget. Refuses: too many requests, busy.
@@ -209,14 +268,9 @@ class Request:
         """
         size = MAX_BODY_BYTES if self._announced is None else self._announced
         if size > MAX_BODY_BYTES:
-            self._release = self._bodies.admit_large()
+            self.release = self._bodies.admit_large()
         else:
-            self._release = self._bodies.admit(self.principal, size)
-
-    def release(self) -> None:
-        """Gives the body's share of the budget back."""
-        if self._release is not None:
-            self._release()
+            self.release = self._bodies.admit(self.principal, size)
 
     @property
     def principal(self) -> Principal:
@@ -264,9 +318,10 @@ class Request:
 
     def _exchange_room(self) -> None:
         """Room for a large body in the place of a share."""
-        self.release()
-        self._release = None
-        self._release = self._bodies.admit_large()
+        if self.release is not None:
+            self.release()
+        self.release = None
+        self.release = self._bodies.admit_large()
 
     def _room_to_drain(self) -> int:
         """How many bytes may be discarded; 0 where the body is longer, or will not be sent."""
@@ -276,7 +331,7 @@ class Request:
         most = UNAUTHENTICATED_DRAIN_BYTES if is_unauthenticated else DRAIN_BYTES
         if self._announced is not None and self._announced - self._received > most:
             return 0
-        if self._release is None and not is_unauthenticated:
+        if self.release is None and not is_unauthenticated:
             try:
                 self.require_room()  # what is discarded counts against the caller's budget as well
             except Refusal:
@@ -300,8 +355,8 @@ class Request:
             raise Refusal(Fault(Code.MALFORMED_DOCUMENT, detail))
         chunk: bytes = message.get("body", b"")
         self._received += len(chunk)
-        if self._keyed is not None:
-            self._keyed.note(chunk)
+        if self.idempotency_key is not None:
+            self.body_digest.update(chunk)
         # A body as long as its Content-Length is complete. The server would say so in a message of
         # its own, which costs two thread switches.
         is_whole = 0 < self._received == self._announced
@@ -319,14 +374,3 @@ def _joined(fields: Sequence[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
     for name, value in fields:
         found[name] = b"%b, %b" % (found[name], value) if name in found else value
     return found
-
-
-def _announced_bytes(headers: Mapping[bytes, bytes]) -> int | None:
-    """The length of a body that header fields announce (RFC 9112, 6.3).
-
-    None where they do not say it, or in more digits than a length needs.
-    """
-    if b"transfer-encoding" in headers:
-        return None
-    length = headers[b"content-length"].strip().decode("latin-1")
-    return int(length) if length.isdecimal() and len(length) <= _LENGTH_DIGITS else None

@@ -1,14 +1,30 @@
-"""What resource objects of JSON:API are made of, whatever their type."""
+"""What resource objects of JSON:API are made of, whatever their type.
+
+The types of texts are for those who read `/openapi.json`: the rules that count are in the domain.
+"""
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from datetime import UTC, datetime
+from typing import Annotated, TypeVar
 
 import msgspec
+import structlog
+from msgspec import Meta
 
+from teamvars.domain.times import moment
 from teamvars.web.http.attributes import Attribute, Group
-from teamvars.web.http.formats import Path
+
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+# A path of this service, which may stand behind any host.
+Path = Annotated[str, Meta(extra_json_schema={"format": "uri-reference"})]
+# With letters of every script: JSON Schema's `email` has ASCII alone.
+Email = Annotated[str, Meta(extra_json_schema={"format": "idn-email"})]
+
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 T = TypeVar("T")
+
+log = structlog.get_logger("teamvars")
 
 
 class Identifier(msgspec.Struct):
@@ -57,3 +73,23 @@ def to_one(name: str, text: str, type_: str, id_of: Callable[[T], str]) -> Group
 def to_many(name: str, text: str, type_: str, ids_of: Callable[[T], Iterable[str]]) -> Group[T]:
     """A relationship to several resources of that type."""
     return Group(name, text, identifiers(type_, ids_of))
+
+
+def timestamp(at: object, row: str) -> str:
+    """A time in µs UTC as HCP Terraform writes it: milliseconds and a Z.
+
+    As for `written`, `row` names the row it is of.
+    """
+    return written(at, row).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def written(at: object, row: str) -> datetime:
+    """A stored time, or the nearest one that can be written, which is then logged.
+
+    So a row that somebody broke by hand hides no other, and clients can read the answer.
+    """
+    found = moment(at)
+    if found is not None:
+        return found
+    log.warning("a stored time cannot be written", row=row)
+    return _LAST if isinstance(at, int) and at > 0 else _FIRST

@@ -9,7 +9,7 @@ import msgspec
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import Parameter
 from teamvars.web.http.request import Request
-from teamvars.web.http.response import Response
+from teamvars.web.http.sending import Response
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -42,7 +42,7 @@ class Route(msgspec.Struct, frozen=True):
     What takes long waits for its `turn` before its document is parsed, and has it to the end.
 
     One that is `keyed` changes something, and does so once however often it is sent with the same
-    Idempotency-Key: its handler responds by `Request.changed`.
+    Idempotency-Key: its handler responds by `idempotency.changed`.
 
     `may_forbid` says that some who see the target may not do this, `refuses` which other statuses
     there are besides those of every route. A `public` route asks for no token.

@@ -1,15 +1,20 @@
-"""Sending responses, a long one in chunks and under backpressure from its client."""
+"""Responses, and sending them: a long one in chunks and under backpressure from its client."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
+import msgspec
+
+from teamvars.domain.errors import BUSY, Refusal, too_many_requests
+from teamvars.fair_slots import Principal
 from teamvars.services.rendered import Rendered
-from teamvars.time_limits import TimeLimits
-from teamvars.web.http.asgi import Message, Send
-from teamvars.web.http.budgets import Responses
-from teamvars.web.http.request import Request
-from teamvars.web.http.response import PIECE_BYTES, Response
+from teamvars.time_limits import TimeLimit, TimeLimits
+from teamvars.web.http.negotiation import MEDIA_TYPE
+from teamvars.web.http.request import Request, Send
 
+PIECE_BYTES = 128 * 1024
+"""Of a long body that go to the server at once."""
 SHORT_BYTES = 256 * 1024
 """A response of so many bytes is sent at once, and is in no budget: the server takes as much
 without a wait in any case, and the request has one of a bounded number of slots meanwhile."""
@@ -24,11 +29,97 @@ UNPACED_RESPONSES = 32
 PIECES_A_SECOND = 2000
 """Of several paced responses together. Copying one into fresh memory takes some 200 µs."""
 
+CALLER_ANSWER_BYTES = 32 * 1024 * 1024
+WORKER_ANSWER_BYTES = 96 * 1024 * 1024
+SLOW_SECONDS = 10.0
+"""How long a response may take before it may be aborted to make room for others."""
+
 _PRIVATE = [
     (b"Cache-Control", b"private, no-store"),
     (b"Vary", b"Authorization, Accept"),
 ]
 """Of every response to an authenticated caller."""
+
+
+NO_HEADERS: Mapping[str, str] = {}
+
+
+class Response(msgspec.Struct, frozen=True):
+    """A status, a body or none, and headers. A large body is in pieces."""
+
+    status: int
+    body: bytes | Rendered | None = None
+    headers: Mapping[str, str] = NO_HEADERS
+
+    @classmethod
+    def document(
+        cls,
+        status: int,
+        document: object,
+        headers: Mapping[str, str] = NO_HEADERS,
+        *,
+        media_type: str = MEDIA_TYPE,
+    ) -> "Response":
+        """With a document, encoded as JSON, and `headers` besides its Content-Type."""
+        body = msgspec.json.encode(document)
+        return cls(status, body, {"Content-Type": media_type, **headers})
+
+
+class _Held(msgspec.Struct):
+    """A response body in memory, and the time limits of the requests it is being sent to."""
+
+    caller: Principal
+    size: int
+    since: float
+    limits: list[TimeLimit]
+
+
+class Responses:
+    """The bytes of large response bodies that are being sent. One that is shared counts once."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, _Held] = {}
+
+    @contextmanager
+    def sending(
+        self, caller: Principal, body: object, size: int, limit: TimeLimit
+    ) -> Iterator[None]:
+        """A share for a body for as long as it is sent, which happens under the limit.
+
+        The first of a caller has one whatever its size. Where a worker has none left, responses
+        that have been under way for `SLOW_SECONDS` are aborted, the oldest first. Refuses: too many
+        requests, busy.
+        """
+        held = self._held.get(id(body))
+        if held is None:
+            self._make_room(caller, size, limit.begun)
+            held = self._held[id(body)] = _Held(caller, size, limit.begun, [])
+        held.limits.append(limit)
+        try:
+            yield
+        finally:
+            held.limits.remove(limit)
+            if not held.limits and self._held.get(id(body)) is held:
+                del self._held[id(body)]
+
+    def _make_room(self, caller: Principal, size: int, now: float) -> None:
+        of_caller = sum(held.size for held in self._held.values() if held.caller == caller)
+        if of_caller and of_caller + size > CALLER_ANSWER_BYTES:
+            raise too_many_requests(
+                f"At most {CALLER_ANSWER_BYTES} bytes of answers may be under way at once."
+            )
+        for key, held in list(self._held.items()):  # the oldest first
+            if self._fits(size) or held.since > now - SLOW_SECONDS:
+                break
+            del self._held[key]
+            for limit in held.limits:
+                limit.enforce()
+        if not self._fits(size):
+            raise Refusal(BUSY)
+
+    def _fits(self, size: int) -> bool:
+        in_all = sum(held.size for held in self._held.values())
+        return not in_all or in_all + size <= WORKER_ANSWER_BYTES
 
 
 class Sender:
@@ -52,7 +143,16 @@ class Sender:
             request.leave_slot()  # from here on the client may let us wait
         # Once the body is read or given up. Where the rest of it stays unread, the connection ends.
         keep_alive = not request.body_pending or await request.drain()
-        start = _start(request, response, size, keep_alive=keep_alive)
+        headers = [(b"X-Request-Id", request.request_id.encode())]
+        if request.caller is not None:
+            headers += _PRIVATE
+        for name, text in response.headers.items():
+            headers.append((name.encode(), text.encode("latin-1")))
+        if response.status not in (204, 304):
+            headers.append((b"Content-Length", b"%d" % size))
+        if not keep_alive:
+            headers.append((b"Connection", b"close"))
+        start = {"type": "http.response.start", "status": response.status, "headers": headers}
         if size <= SHORT_BYTES or request.method == "HEAD":
             await send(start)
             content = b"" if request.method == "HEAD" else b"".join(pieces)
@@ -110,17 +210,3 @@ def _split(pieces: Iterable[bytes]) -> Iterator[bytes]:
         step = PIECE_BYTES if len(piece) > 2 * PIECE_BYTES else len(piece)
         for start in range(0, len(piece), step):
             yield piece[start : start + step]
-
-
-def _start(request: Request, response: Response, size: int, *, keep_alive: bool) -> Message:
-    """The status and the header fields."""
-    headers = [(b"X-Request-Id", request.request_id.encode())]
-    if request.caller is not None:
-        headers += _PRIVATE
-    for name, text in response.headers.items():
-        headers.append((name.encode(), text.encode("latin-1")))
-    if response.status not in (204, 304):
-        headers.append((b"Content-Length", b"%d" % size))
-    if not keep_alive:
-        headers.append((b"Connection", b"close"))
-    return {"type": "http.response.start", "status": response.status, "headers": headers}

@@ -10,10 +10,8 @@ from teamvars.domain.workspaces import Workspace
 from teamvars.pace import Pace
 from teamvars.services.rendered import Rendered
 from teamvars.web.dialects import Dialect
-from teamvars.web.http.formats import Time, timestamp
-from teamvars.web.http.resource_objects import Identifier, RelatedLink, SelfLink
-from teamvars.web.http.response import PIECE_BYTES
-from teamvars.web.workspaces import workspace_path
+from teamvars.web.http.resource_objects import Identifier, RelatedLink, SelfLink, Time, timestamp
+from teamvars.web.http.sending import PIECE_BYTES
 
 
 class VariableAttributes(msgspec.Struct, rename="kebab", gc=False):
@@ -67,17 +65,13 @@ class VariableListDocument(msgspec.Struct):
     data: list[VariableResource]
 
 
-def variable(variable: Variable, workspace: Workspace, dialect: Dialect) -> VariableDocument:
-    """The document of one variable."""
-    return VariableDocument(variables([variable], workspace, dialect)[0])
-
-
 def variables(
     variables: Sequence[Variable], workspace: Workspace, dialect: Dialect
 ) -> list[VariableResource]:
     """The resources of some of a workspace's variables."""
     owner = Identifier(workspace.id, "workspaces")
-    related = RelatedLink(workspace_path(workspace))
+    organization = f"/api/v2/organizations/{workspace.organization_name}"
+    related = RelatedLink(f"{organization}/workspaces/{workspace.name}")
     configurable = VariableRelationships(Configurable(owner, related))
     categories, has_created_at = dialect.categories, dialect.has_created_at
     path = f"/api/v2/workspaces/{workspace.id}/vars/"

@@ -10,7 +10,7 @@ from teamvars.domain.variables import VariableInWorkspace, WorkspaceFilter
 from teamvars.services.rendered import Rendered
 from teamvars.services.variables import VariableList, Variables
 from teamvars.web.dialects import Dialect
-from teamvars.web.http.idempotency import Withheld
+from teamvars.web.http.idempotency import Withheld, changed
 from teamvars.web.http.negotiation import (
     IF_MATCH,
     IF_NONE_MATCH,
@@ -18,10 +18,9 @@ from teamvars.web.http.negotiation import (
     is_known,
 )
 from teamvars.web.http.request import Request
-from teamvars.web.http.response import NO_HEADERS, Response
 from teamvars.web.http.routes import Route
+from teamvars.web.http.sending import NO_HEADERS, Response
 from teamvars.web.variables import documents, requests
-from teamvars.web.variables.deprecations import DEPRECATED_FILTER
 from teamvars.web.variables.documents import (
     VariableDocument,
     VariableListDocument,
@@ -30,6 +29,13 @@ from teamvars.web.variables.documents import (
 )
 from teamvars.web.variables.requests import wanted_versions
 
+DEPRECATIONS = "/docs/deprecations"
+"""The page that says what is deprecated."""
+# Since the day of release 0.1.0, 2026-11-21, the first that says so (RFC 9745, 2.1).
+_DEPRECATED_FILTER = {
+    "Deprecation": "@1795219200",
+    "Link": f'<{DEPRECATIONS}>; rel="deprecation"; type="text/markdown"',
+}
 _LIST = "/api/v2/workspaces/{workspace_id}/vars"
 _ALL_VARS = "/api/v2/workspaces/{workspace_id}/all-vars"
 _WITHHELD = VariableInWorkspace.without_value
@@ -58,7 +64,7 @@ class VariableRoutes:
                 keyed=True,
                 has_entity_tag=True,
                 sends=dict.fromkeys(
-                    DEPRECATED_FILTER, "Sent when the request has the deprecated filter."
+                    _DEPRECATED_FILTER, "Sent when the request has the deprecated filter."
                 ),
                 may_forbid=True,
                 name="createVariable",
@@ -136,11 +142,11 @@ class VariableRoutes:
         """Create a variable; no other of its category has its key."""
         workspace_id = request.parameters["workspace_id"]
         draft, named = requests.create_draft(request.document, workspace_id, self._dialect)
-        caller, deprecated = request.require_caller(), {} if named is None else DEPRECATED_FILTER
+        caller, deprecated = request.require_caller(), {} if named is None else _DEPRECATED_FILTER
         work = self._variables.create(caller, workspace_id, draft, named or WorkspaceFilter())
         made = partial(self._shown, status=201, more=deprecated)
         again = partial(self._again, request)
-        return await request.changed(work, made, withheld=Withheld(_WITHHELD, again))
+        return await changed(request, work, made, withheld=Withheld(_WITHHELD, again))
 
     async def update(self, request: Request) -> Response:
         """Update what the request names of a variable."""
@@ -149,7 +155,7 @@ class VariableRoutes:
         wanted = wanted_versions(request)
         work = self._variables.update(request.require_caller(), *ids, draft, wanted)
         again = partial(self._again, request)
-        return await request.changed(work, self._shown, withheld=Withheld(_WITHHELD, again))
+        return await changed(request, work, self._shown, withheld=Withheld(_WITHHELD, again))
 
     async def delete(self, request: Request) -> Response:
         """Delete a variable; any body is ignored."""
@@ -164,10 +170,10 @@ class VariableRoutes:
     def _shown(
         self, found: VariableInWorkspace, *, status: int = 200, more: Mapping[str, str] = NO_HEADERS
     ) -> Response:
-        document = documents.variable(found.variable, found.workspace, self._dialect)
+        (shown,) = documents.variables([found.variable], found.workspace, self._dialect)
         tag = entity_tag(found.variable.version_id, found.workspace, self._dialect)
-        place = {"Location": document.data.links.self} if status == HTTPStatus.CREATED else {}
-        return Response.document(status, document, {**place, "ETag": tag, **more})
+        place = {"Location": shown.links.self} if status == HTTPStatus.CREATED else {}
+        return Response.document(status, VariableDocument(shown), {**place, "ETag": tag, **more})
 
     async def _again(self, request: Request, body: bytes) -> bytes:
         """The document of a repeat. It has the value, if the variable is readable and as it was."""

@@ -11,10 +11,8 @@ from teamvars.fair_slots import Turns
 from teamvars.kernel.variables import Category
 from teamvars.services.variable_search import FoundVariables, Searches
 from teamvars.web.dialects import Dialect
-from teamvars.web.http import cursors
-from teamvars.web.http.cursors import CursorLinks
-from teamvars.web.http.formats import Time
 from teamvars.web.http.negotiation import MEDIA_TYPE
+from teamvars.web.http.paging import BY_CURSOR, CursorLinks, cursor_links, requested_cursor
 from teamvars.web.http.parameters import (
     FLAG,
     MAX_CHARACTERS,
@@ -25,9 +23,9 @@ from teamvars.web.http.parameters import (
     text_of,
 )
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import SelfLink
-from teamvars.web.http.response import Response
+from teamvars.web.http.resource_objects import SelfLink, Time
 from teamvars.web.http.routes import Route
+from teamvars.web.http.sending import Response
 from teamvars.web.variables import documents
 from teamvars.web.variables.documents import VariableRelationships, rendered
 
@@ -107,7 +105,7 @@ class VariableSearchRoutes:
                 _PATH,
                 self.search,
                 {200: VariableSearchDocument},
-                reads=(*cursors.PARAMETERS, *filters, self._fields),
+                reads=(*BY_CURSOR, *filters, self._fields),
                 name="searchVariables",
             )
         ]
@@ -115,7 +113,7 @@ class VariableSearchRoutes:
     async def search(self, request: Request) -> Response:
         """Search the variables of an organization that the caller may read, by key."""
         fields = requested_fields(request, self._fields, self._known)
-        cursor, size = cursors.requested(request)
+        cursor, size = requested_cursor(request)
         shown = self._known - {_VALUE} if fields is None else fields
         key = text_of(request, _KEY)
         wanted = VariableSearch(
@@ -142,8 +140,8 @@ class VariableSearchRoutes:
     async def _response(
         self, request: Request, found: FoundVariables, shown: frozenset[str]
     ) -> Response:
-        cursor, size = cursors.requested(request)
-        links = cursors.links(request, size, cursor, found.further)
+        cursor, size = requested_cursor(request)
+        links = cursor_links(request, size, cursor, found.further)
         batches = ([self._resource(one, shown) for one in batch] for batch in found.batches)
         document = await rendered("", batches, b',"links":' + msgspec.json.encode(links))
         return Response(200, document, {"Content-Type": MEDIA_TYPE})

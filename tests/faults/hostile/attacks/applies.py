@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from teamvars.domain.applies import MAX_ITEMS
 from teamvars.kernel.variables import MAX_VALUE_BYTES
-from teamvars.web.http.budgets import LARGE_BODY_BYTES
+from teamvars.web.http.request import LARGE_BODY_BYTES
 from tests.faults.hostile.attack import BOTH, REFUSED, STRANGER, UNKNOWN, Attack
 from tests.faults.hostile.target import Target, forged
 from tests.faults.hostile.wire import Answer, ask, repeat, together

@@ -4,7 +4,7 @@ import asyncio
 import random
 from functools import partial
 
-from teamvars.web.http.budgets import MAX_BODY_BYTES
+from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.faults.hostile.attack import BOTH, GAVE_UP, REFUSED, STRANGER, UNKNOWN, Attack
 from tests.faults.hostile.target import Target, forged
 from tests.faults.hostile.wire import PATIENCE, Answer, ask, repeat, together

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import cache, partial
 
-from teamvars.web.http.budgets import MAX_BODY_BYTES
+from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.faults.hostile.attack import REFUSED, STRANGER, UNKNOWN, Attack
 from tests.faults.hostile.target import Target, forged
 from tests.faults.hostile.wire import Answer, ask, repeat

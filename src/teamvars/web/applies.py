@@ -1,19 +1,28 @@
-"""The document of an apply, and reading it item by item."""
+"""Applies: what the variables of a workspace should be, `actions/apply`, read item by item."""
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.applies import MAX_ITEMS, ApplyDraft, ItemDraft
+from teamvars.domain.applies import MAX_ITEMS, ApplyDraft, ItemDraft, Result
 from teamvars.domain.errors import Code
 from teamvars.domain.preconditions import Expected
+from teamvars.fair_slots import Turns
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
+from teamvars.services.applies import Applies
+from teamvars.services.planning import Applied
 from teamvars.web.dialects import Dialect
+from teamvars.web.http.idempotency import changed
+from teamvars.web.http.negotiation import IF_MATCH
 from teamvars.web.http.reader import ItemReader, Reader
-from teamvars.web.http.routes import RequestBody
+from teamvars.web.http.request import Request
+from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
+from teamvars.web.variables.documents import entity_tag
 from teamvars.web.variables.requests import (
     CATEGORY,
     DESCRIPTION,
@@ -22,6 +31,7 @@ from teamvars.web.variables.requests import (
     SENSITIVE,
     VALUE,
     item_draft,
+    wanted_versions,
 )
 
 DRY_RUN = Meta(description="Change nothing, and say what would happen to each variable.")
@@ -31,6 +41,8 @@ _VERSIONED = "versioned"
 _CONDITIONS = _VERSION_ID, _DELETE = "version-id", "delete"
 _OPTIONS = "/data/meta"
 _STAYS = ("value", "description", "hcl", "sensitive")
+_SHORT_BYTES = 64 * 1024
+"""A body of so many bytes takes a worker some 30 ms, and waits for no turn."""
 
 
 class ItemAttributes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -78,6 +90,33 @@ class ApplyDocument(msgspec.Struct):
 
     data: Annotated[list[Item], Meta(max_length=MAX_ITEMS)]
     meta: ApplyOptions | UnsetType = UNSET
+
+
+class VariableResult(msgspec.Struct, rename="kebab", gc=False):
+    """What became of one variable. `changed` names the attributes that are others now.
+
+    In a dry run what would be made has no `id`, and what would change no `version-id`.
+    """
+
+    key: str
+    category: str
+    outcome: Literal["created", "updated", "unchanged", "deleted"]
+    changed: list[str]
+    id: str | None
+    version_id: str | None
+
+
+class Results(msgspec.Struct, rename="kebab"):
+    """In the order of the request, and then what was deleted."""
+
+    dry_run: Annotated[bool, Meta(description="True if nothing was changed.")]
+    results: list[VariableResult]
+
+
+class ResultsDocument(msgspec.Struct):
+    """What became of each variable."""
+
+    meta: Results
 
 
 def body(dialect: Dialect) -> RequestBody:
@@ -165,3 +204,71 @@ def expectation(
 def flag(read: Reader, options: dict[str, object] | None, name: str) -> bool:
     """An option of `meta`, false unless it says true."""
     return read.member(options, name, bool, "/meta", required=False) or False
+
+
+class ApplyRoutes:
+    """`actions/apply` of a workspace, and what `actions/copy` has in common with it."""
+
+    def __init__(self, applies: Applies, dialect: Dialect) -> None:
+        self._applies = applies
+        self._turns = Turns()
+        self._dialect = dialect
+
+    def routes(self) -> list[Route]:
+        """The one operation."""
+        return [
+            Route(
+                "POST",
+                "/api/v2/workspaces/{workspace_id}/actions/apply",
+                self.apply,
+                {200: ResultsDocument},
+                takes=body(self._dialect),
+                keyed=True,
+                admit=self.admit,
+                turn=self._turn_unless_short,
+                precondition=IF_MATCH,
+                has_entity_tag=True,
+                may_forbid=True,
+                name="applyVariables",
+            )
+        ]
+
+    async def admit(self, request: Request) -> None:
+        """Refuses callers who may not change the variables of the workspace."""
+        await self._applies.admit(request.require_caller(), request.parameters["workspace_id"])
+
+    def turn(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """A turn, in place of a slot: a short request may copy as much as there is."""
+        request.leave_slot()
+        return self._turns.turn(request.require_caller())
+
+    def _turn_unless_short(self, request: Request) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if request.body_bytes <= _SHORT_BYTES else self.turn(request)
+
+    async def apply(self, request: Request) -> Response:
+        """Make the variables of a workspace what the request says, all or none."""
+        caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
+        asked = await draft(request.document, workspace_id, self._dialect)
+        # A short one that prunes may delete as much as there is.
+        has_turn = not asked.prune or request.body_bytes > _SHORT_BYTES
+        async with nullcontext() if has_turn else self.turn(request):
+            work = self._applies.apply(caller, workspace_id, asked, wanted_versions(request))
+            return await changed(request, work, self.applied)
+
+    def applied(self, applied: Applied) -> Response:
+        """What became of each variable, with the entity tag of the list as it is now."""
+        tag = entity_tag(applied.version, applied.workspace, self._dialect)
+        results = [self._result(result) for result in applied.results]
+        document = ResultsDocument(Results(applied.dry_run, results))
+        return Response.document(200, document, {"ETag": tag})
+
+    def _result(self, result: Result) -> VariableResult:
+        key, category = result.name
+        return VariableResult(
+            key,
+            self._dialect.categories[category],
+            result.outcome.value,
+            list(result.changed),
+            result.id,
+            result.version_id,
+        )

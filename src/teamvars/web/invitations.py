@@ -1,4 +1,11 @@
-"""The routes of links: the page, what a link opens, and accepting by it. None takes a token."""
+"""The links of invitations: the page behind them, what a link opens, and accepting by it.
+
+None takes a token. The page is the same for all: the secret is in the part of the URL that browsers
+keep to themselves, and only the script sends it, in a body. Whatever the script shows is set as
+text, and nothing happens before somebody presses the button.
+"""
+
+from pathlib import Path
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Fault, refuse_all
@@ -9,14 +16,34 @@ from teamvars.services.tokens import NewToken
 from teamvars.web.examples import IDS
 from teamvars.web.http import pages
 from teamvars.web.http.attributes import REQUIRED, Attribute
-from teamvars.web.http.formats import Email, Time, timestamp
+from teamvars.web.http.idempotency import changed
 from teamvars.web.http.negotiation import HTML
 from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Email, Time, timestamp
 from teamvars.web.http.resources import Resource
-from teamvars.web.http.response import Response
 from teamvars.web.http.routes import Route
-from teamvars.web.invitations import page
+from teamvars.web.http.sending import Response
 from teamvars.web.tokens import TOKEN
+
+_FOLDER = Path(__file__).parent / "static"
+_STYLE = (_FOLDER / "invitation.css").read_text(encoding="utf-8")
+_SCRIPT = (_FOLDER / "invitation.js").read_text(encoding="utf-8")
+
+_CONTENT = """<main>
+<h1>Invitation</h1>
+<noscript><p>This page needs JavaScript: the link's secret is for the script alone.</p></noscript>
+<p id="message" role="status">One moment…</p>
+<button id="accept" type="button" hidden>Accept the invitation</button>
+<section id="token" hidden>
+<h2>Your token</h2>
+<p>It is shown only now. Keep it like a password.</p>
+<code id="secret" tabindex="0"></code>
+<button id="copy" type="button">Copy</button>
+<p>Every request carries it: <code>Authorization: Bearer TOKEN</code>.</p>
+</section>
+</main>"""
+
+_PAGE = pages.page("Invitation", _CONTENT, style=_STYLE, script=_SCRIPT)
 
 
 def _secret(secret: str | None, faults: tuple[Fault, ...]) -> str:
@@ -74,10 +101,10 @@ class InvitationRoutes:
         return [
             Route(
                 "GET",
-                page.PATH,
+                "/invitations",
                 self.page,
                 {200: str},
-                sends=dict.fromkeys(page.PAGE.headers, ""),
+                sends=dict.fromkeys(_PAGE.headers, ""),
                 media_type=HTML,
                 public=True,
                 name="readInvitationPage",
@@ -107,7 +134,7 @@ class InvitationRoutes:
 
     async def page(self, _: Request) -> Response:
         """Read the page that links open; it is the same for all of them."""
-        return Response(200, page.PAGE.body, {"Content-Type": pages.TYPE, **page.PAGE.headers})
+        return Response(200, _PAGE.body, {"Content-Type": pages.TYPE, **_PAGE.headers})
 
     async def show(self, request: Request) -> Response:
         """Say who invites whom where; the link stays as good as it was."""
@@ -120,7 +147,7 @@ class InvitationRoutes:
         caller = Caller(hash_token(secret), request.request_id, address=request.audited_address)
         request.caller = caller
         work = self._links.accept(caller, secret)
-        return await request.changed(work, _accepted, made=lambda made: made.token.id)
+        return await changed(request, work, _accepted, made=lambda made: made.token.id)
 
 
 def _accepted(made: NewToken) -> Response:

@@ -1,4 +1,4 @@
-"""The document of a copy, and reading it."""
+"""Copies of variables from another workspace, `actions/copy`: the document, and reading it."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -10,12 +10,24 @@ from teamvars.domain.applies import MAX_ITEMS, CopyDraft, Name, OnConflict, Orig
 from teamvars.domain.errors import REPEATED_ITEM
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
-from teamvars.web.applies.requests import DRY_RUN, EXPECTED, VERSIONED, expectation, flag
+from teamvars.services.copies import Copies
+from teamvars.web.applies import (
+    DRY_RUN,
+    EXPECTED,
+    VERSIONED,
+    ApplyRoutes,
+    ResultsDocument,
+    expectation,
+    flag,
+)
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import IDS
+from teamvars.web.http.idempotency import changed
 from teamvars.web.http.reader import Reader
+from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier
-from teamvars.web.http.routes import RequestBody
+from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
 from teamvars.web.variables.requests import CATEGORY, KEY, category
 
 _ON_CONFLICT = {one.value: one for one in OnConflict}
@@ -148,3 +160,30 @@ def _name(read: Reader, item: dict[str, Any], at: str, dialect: Dialect) -> Name
     word = read.member(item, "category", str, at)
     found = category(read, word, dialect, f"{at}/category")
     return None if key is None or found is None else (key, found)
+
+
+def routes(copies: Copies, applies: ApplyRoutes, dialect: Dialect) -> list[Route]:
+    """The one operation."""
+
+    async def copy(request: Request) -> Response:
+        """Copy variables from another workspace of the organization, all or none."""
+        caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
+        work = copies.copy(caller, workspace_id, await draft(request.document, dialect))
+        return await changed(request, work, applies.applied)
+
+    return [
+        Route(
+            "POST",
+            "/api/v2/workspaces/{workspace_id}/actions/copy",
+            copy,
+            {200: ResultsDocument},
+            takes=body(dialect),
+            admit=applies.admit,
+            turn=applies.turn,
+            keyed=True,
+            has_entity_tag=True,
+            may_forbid=True,
+            tag="Applies",
+            name="copyVariables",
+        )
+    ]

@@ -1,1 +1,0 @@
-"""Changes of many variables at once: `actions/apply` and `actions/copy` of a workspace."""

@@ -1,1 +1,0 @@
-"""The links of invitations, and the page behind them."""

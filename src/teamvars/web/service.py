@@ -1,0 +1,250 @@
+"""What the service says of itself, to callers without a token as well.
+
+`/` says what this is and where the rest is, as JSON for programs; people are led to the console,
+and get a page where there is none. Clients find the API and learn its version, load balancers
+whether it can do its work, and everybody what is deprecated.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from teamvars import __version__
+from teamvars.domain.errors import storage_unavailable
+from teamvars.services.installation import NotReady, Readiness
+from teamvars.web.dialects import Dialect
+from teamvars.web.http import openapi, pages
+from teamvars.web.http.negotiation import JSON, prefers_html
+from teamvars.web.http.parameters import Parameter, invalid, only_text_of
+from teamvars.web.http.request import Request
+from teamvars.web.http.routes import Handler, Route
+from teamvars.web.http.sending import Response
+from teamvars.web.variables.routes import DEPRECATIONS
+
+_API = "/api/v2/"
+_SERVICES = {
+    "tfe.v2": _API,
+    "tfe.v2.1": _API,
+    "tfe.v2.2": _API,
+    "modules.v1": "/api/registry/v1/modules/",
+}
+_VERSION = {"TFP-API-Version": "2.6", "TFP-AppName": "teamvars"}
+_FRESH_JSON = {"Content-Type": JSON, "Cache-Control": "no-store"}
+
+
+WRITES = Parameter(
+    "writes",
+    "With `required` the answer is 503 as well while changes cannot be committed.",
+    {"type": "string", "enum": ["required"]},
+)
+_STYLE = (
+    "body{font:1em/1.5 system-ui,sans-serif;max-width:40em;margin:3em auto;padding:0 1em}"
+    "code{background:#8882;padding:.1em .3em}:root{color-scheme:light dark}"
+)
+_CONTENT = f"""<h1>teamvars {__version__}</h1>
+<p>This service keeps the variables of workspaces and the members of teams. It is for programs and
+the command line; there is nothing to log in to here.</p>
+<ul>
+<li><code>/api/v2</code> is the API (JSON:API 1.1); every request carries
+<code>Authorization: Bearer TOKEN</code>.</li>
+<li><a href="{openapi.PATH}">{openapi.PATH}</a> describes all of it (OpenAPI 3.1).</li>
+<li><a href="{DEPRECATIONS}">{DEPRECATIONS}</a> says what will go away.</li>
+<li><a href="/readyz">/readyz</a> says whether it can do its work.</li>
+</ul>
+<p>Whoever runs this service hands out tokens. The rest of its documents, <code>docs/api.md</code>
+first, come with its source.</p>"""
+_PAGE = pages.page("teamvars", _CONTENT, style=_STYLE)
+_HEADERS = {"Vary": "Accept", **_PAGE.headers}
+_MARKDOWN = "text/markdown"
+_DEPRECATED = b"""# Deprecated
+
+## `filter.workspace.name` and `filter.organization.name` on creating a variable
+
+Deprecated since 0.1.0 (2026-11-21), and to be removed from future versions.
+
+The path names the workspace already. Leave `filter` out, or say the same with a relationship:
+
+    {"data": {"type": "vars", "relationships": {"configurable": {
+        "data": {"type": "workspaces", "id": "ws-..."}}}, ...}}
+"""
+
+
+class Index(msgspec.Struct):
+    """What this is, and the paths a program begins with.
+
+    `categories` are those of variables as this server names them, the service's own first.
+    """
+
+    categories: Sequence[str]
+    name: str = "teamvars"
+    version: str = __version__
+    api: str = "/api/v2"
+    openapi: str = openapi.PATH
+    deprecations: str = DEPRECATIONS
+    health: str = "/healthz"
+    readiness: str = "/readyz"
+
+
+class IndexRoutes:
+    """The index; it is public and says nothing that needs a token."""
+
+    def __init__(self, dialect: Dialect, console: str | None = None) -> None:
+        """`console` is the path of the console, where there is one."""
+        self._json = msgspec.json.encode(Index(list(dialect.categories.values())))
+        self._responses: dict[int, type | None] = {200: Index}
+        self._page = Response(200, _PAGE.body, {"Content-Type": pages.TYPE, **_HEADERS})
+        if console is not None:
+            self._responses[302] = None
+            self._page = Response(302, b"", {"Location": f"{console}/", **_HEADERS})
+
+    def routes(self) -> list[Route]:
+        """One row an operation."""
+        return [
+            Route(
+                "GET",
+                "/",
+                self.read,
+                self._responses,
+                sends=dict.fromkeys(_HEADERS, ""),
+                media_type=JSON,
+                has_page=True,
+                public=True,
+                name="readIndex",
+            )
+        ]
+
+    async def read(self, request: Request) -> Response:
+        """Say what this is; a browser is led to the console where there is one."""
+        if prefers_html(request.header("accept")):
+            return self._page
+        return Response(200, self._json, {"Content-Type": JSON, **_HEADERS})
+
+
+class ServiceDiscovery(msgspec.Struct):
+    """Where each service is; every path ends in a slash, since clients join to it."""
+
+    tfe_v2: str = msgspec.field(name="tfe.v2")
+    tfe_v2_1: str = msgspec.field(name="tfe.v2.1")
+    tfe_v2_2: str = msgspec.field(name="tfe.v2.2")
+    modules_v1: str = msgspec.field(name="modules.v1")
+
+
+def discovery_routes() -> list[Route]:
+    """How clients find the API and learn its version."""
+    discover = Route(
+        "GET",
+        "/.well-known/terraform.json",
+        _discover,
+        {200: ServiceDiscovery},
+        media_type=JSON,
+        public=True,
+        name="discoverServices",
+    )
+    ping = "/api/v2/ping"
+    sends = dict.fromkeys(_VERSION, "")
+    return [
+        discover,
+        Route("GET", ping, _ping, {204: None}, sends=sends, public=True, name="ping"),
+    ]
+
+
+async def _discover(_: Request) -> Response:
+    """Say where the API is (Terraform's remote service discovery)."""
+    return Response.document(200, _SERVICES, media_type=JSON)
+
+
+async def _ping(_: Request) -> Response:
+    """Say which version of the API this is."""
+    return Response(204, headers=_VERSION)
+
+
+class Health(msgspec.Struct, omit_defaults=True):
+    """What a health check says when all is well. `writes` is there while they are unavailable,
+    `clock` while this host's is not the store's.
+    """
+
+    status: str
+    writes: str | UnsetType = UNSET
+    clock: str | UnsetType = UNSET
+
+
+class HealthRoutes:
+    """`/healthz` and `/readyz`."""
+
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
+
+    def routes(self) -> list[Route]:
+        """Both are public: they say yes or no and nothing else."""
+        return [
+            _check("/healthz", self.alive, "checkHealth"),
+            _check("/readyz", self.ready, "checkReadiness", refuses=(400, 503), reads=(WRITES,)),
+        ]
+
+    async def alive(self, _: Request) -> Response:
+        """The process answers."""
+        return Response(200, b'{"status":"ok"}', _FRESH_JSON)
+
+    async def ready(self, request: Request) -> Response:
+        """Storage is reachable and migrated, and the keyring is its own. Refuses otherwise.
+
+        The answer may be a second old. While changes cannot be committed it says so, and refuses
+        whom `writes=required` says to need them.
+        """
+        wanted = only_text_of(request, WRITES)
+        if wanted not in (None, "required"):
+            raise invalid(WRITES.name, "writes is 'required' or not there.")
+        try:
+            await self._readiness.require()
+        except NotReady:
+            raise storage_unavailable() from None
+        health = Health("ready")
+        if not self._readiness.takes_writes:
+            if wanted is not None:
+                raise storage_unavailable()
+            health.writes = "unavailable"
+        if off := self._readiness.clock_is_off:
+            health.clock = f"{abs(off)} s {'ahead' if off > 0 else 'behind'}"
+        return Response(200, msgspec.json.encode(health), _FRESH_JSON)
+
+
+def _check(
+    path: str,
+    handler: Handler,
+    name: str,
+    *,
+    refuses: tuple[int, ...] = (),
+    reads: tuple[Parameter, ...] = (),
+) -> Route:
+    return Route(
+        "GET",
+        path,
+        handler,
+        {200: Health},
+        refuses=refuses,
+        reads=reads,
+        media_type=JSON,
+        public=True,
+        name=name,
+    )
+
+
+def deprecation_routes() -> list[Route]:
+    """The page; it holds no secret and takes no token."""
+    return [
+        Route(
+            "GET",
+            DEPRECATIONS,
+            _deprecated,
+            {200: str},
+            media_type=_MARKDOWN,
+            public=True,
+            name="readDeprecations",
+        )
+    ]
+
+
+async def _deprecated(_: Request) -> Response:
+    """Read what is deprecated."""
+    return Response(200, _DEPRECATED, {"Content-Type": f"{_MARKDOWN}; charset=utf-8"})

@@ -1,1 +1,0 @@
-"""What the service says of itself, to callers without a token as well."""
