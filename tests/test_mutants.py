@@ -22,7 +22,7 @@ class Gate:
         caller.require_owner()
         await self._lock(caller)
         assert caller is not None
-        found = await look(caller, lock=True)
+        found = await look(caller, lock=True, keys=True)
         if count > LIMIT and not found.blocked or found.id == "é":
             return [one for one in found if one.open]
         verify = caller.require_owner()

@@ -99,6 +99,13 @@ class Visitor:
         await self.button(f"Edit {key}").click()
         return self.page.get_by_role("form", name=f"Edit {key}")
 
+    async def retype(self, key: str, value: str) -> Locator:
+        """Opens a sensitive variable and types another value; returns its form."""
+        form = await self.edit(key)
+        await form.get_by_role("button", name="Replace value").click()
+        await form.get_by_label("New value").fill(value)
+        return form
+
     async def add(self, key: str, value: str) -> Locator:
         """Opens the form of a new variable and fills in so much; returns the form."""
         await self.button("Add variable").first.click()

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 GUARDS = ("require", "verify", "lock", "check")
 """How functions are called that refuse, authenticate or lock; with or without a leading `_`."""
+_LOCKING = ("lock", "locks")
+"""Arguments that say whether a lock is taken."""
 
 _SHIFTED: dict[type[ast.cmpop], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
 _UNREACHED = {"False": "False and", "True": "True or", "None": "None and"}
@@ -93,7 +95,7 @@ def _changes(node: ast.AST, within: tuple[str, ...]) -> Iterator[_Change]:
         yield _Change(node.value, function, "None", is_call=True)
     if (
         isinstance(node, ast.keyword)
-        and node.arg == "lock"
+        and node.arg in _LOCKING
         and isinstance(node.value, ast.Constant)
     ):
         yield _Change(node.value, function, str(not node.value.value), is_call=True)

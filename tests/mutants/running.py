@@ -27,6 +27,7 @@ import asyncpg  # noqa: F401
 import cryptography.hazmat.primitives.ciphers.aead  # noqa: F401
 import httpx  # noqa: F401
 import msgspec  # noqa: F401
+import psutil
 import pydantic_settings  # noqa: F401
 import pytest
 import structlog  # noqa: F401
@@ -36,6 +37,10 @@ from tests.mutants.recording import ROOT, TracedTest, name_of
 
 _HANGS_AFTER = 300.0
 """Seconds; some mutants never end."""
+_IDLE_AFTER = 30.0
+"""Seconds in which a process that works has some of a processor, however busy the host is."""
+_LEAST_WORK = 0.02
+"""Of these seconds; an event loop that waits for nothing but time takes none."""
 _ON_POSTGRES = "[postgres"
 """What the ids of those tests have."""
 _FAILED = "failed"
@@ -267,12 +272,42 @@ def _replace(mutant: Mutant) -> None:
     SourceFileLoader.get_code = mutated  # type: ignore[assignment,method-assign]
 
 
+class _Running:
+    """A process that tries a mutant."""
+
+    def __init__(self, trial: _Trial, pid: int) -> None:
+        self.trial = trial
+        self._process = psutil.Process(pid)
+        self._began = self._looked = time.monotonic()
+        self._worked = 0.0
+
+    def hangs(self) -> bool:
+        """Whether it has worked too long, or not at all for a while."""
+        now = time.monotonic()
+        if now - self._looked > _IDLE_AFTER:
+            worked = sum(map(_processor_seconds, self._everybody()))
+            if worked <= self._worked + _LEAST_WORK:
+                return True
+            self._looked, self._worked = now, worked
+        return now - self._began > _HANGS_AFTER
+
+    def _everybody(self) -> list[psutil.Process]:
+        return [self._process, *self._process.children(recursive=True)]
+
+
+def _processor_seconds(process: psutil.Process) -> float:
+    with suppress(psutil.Error):  # it has ended
+        times = process.cpu_times()
+        return times.user + times.system
+    return 0.0
+
+
 class _Court:
     """Tries mutants, so many at a time."""
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
-        self._running: dict[int, tuple[_Trial, float]] = {}
+        self._running: dict[int, _Running] = {}
         self._sound: dict[str, bool] = {}
 
     def judge(self, trials: Sequence[_Trial], run: _Run) -> Iterator[tuple[_Trial, Verdict]]:
@@ -297,22 +332,22 @@ class _Court:
 
     def _start(self, trial: _Trial, run: _Run, scratch: str) -> None:
         pid = _fork(partial(_alone, partial(run, trial.mutant, trial.tests), scratch))
-        self._running[pid] = trial, time.monotonic()
+        self._running[pid] = _Running(trial, pid)
 
     def _ended(self, scratch: str) -> tuple[_Trial, Sequence[str] | None]:
         """Waits for one of the processes, and ends one that takes too long. Returns the tests that
         have failed in it, none where it hung or broke; None: all have passed.
         """
         while True:
-            for pid, (trial, started) in list(self._running.items()):
+            for pid, running in list(self._running.items()):
                 ended, status = os.waitpid(pid, os.WNOHANG)
-                if not ended and time.monotonic() - started > _HANGS_AFTER:
+                if not ended and running.hangs():
                     os.killpg(pid, signal.SIGKILL)
                     ended, status = os.waitpid(pid, 0)
                 if ended:
                     del self._running[pid]
                     failed = _cleared(Path(scratch, str(pid)))
-                    return trial, failed if status else None
+                    return running.trial, failed if status else None
             time.sleep(0.01)
 
     def _is_sound(self, test: str, run: _Run, scratch: str) -> bool:

@@ -20,8 +20,16 @@ from teamvars.domain.audit import (
 )
 from teamvars.domain.audit_acceptances import Acceptance
 from teamvars.domain.audit_actions import ACCEPT
+from teamvars.domain.workspaces import Usage
 from teamvars.security import keyring
-from teamvars.security.chain import GENESIS, Chain, digest_of, number_above, row_digest
+from teamvars.security.chain import (
+    GENESIS,
+    Chain,
+    digest_of,
+    number_above,
+    row_digest,
+    unforeseen_above,
+)
 from teamvars.security.keyring import Keyring, KeySet
 from tests.security.samples import as_version_1, event
 
@@ -87,6 +95,24 @@ def test_a_new_stream_holds_without_an_entry() -> None:
     stream = CHAIN.open("ws-1", "org-1")
     assert broken_at([], (stream.sequence, stream.link)) is None
     assert CHAIN.head_holds(stream)
+
+
+def test_several_events_are_appended_as_one_after_another() -> None:
+    usage = Usage(2, 3)
+    start = CHAIN.open("ws-1", "org-1")
+    entries, stream = CHAIN.extend_all(start, map(event, range(1, LENGTH + 1)), usage)
+    assert (entries, stream) == (ENTRIES, replace(STREAM, usage=usage))
+    assert CHAIN.extend_all(stream, [], Usage(9, 9)) == ([], stream)
+
+
+def test_what_a_stream_holds_changes_with_the_entry_that_says_so() -> None:
+    _, full = CHAIN.extend(STREAM, event(7), Usage(2, 3))
+    _, after = CHAIN.extend(full, event(8))
+    assert (full.usage, after.usage) == (Usage(2, 3), Usage(2, 3))
+    carried = [
+        CHAIN.carry(altered(after, head=b"?"), 8, TAKEN, usage)[1] for usage in (None, Usage(1, 1))
+    ]
+    assert [stream.usage for stream in carried] == [Usage(2, 3), Usage(1, 1)]
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -268,12 +294,14 @@ RELEASED = Keyring(KeySet("mk-1", {"mk-1": bytes(32)}), KeySet("ak-1", {"ak-1": 
 RELEASED_LINK = "464271388405539da9b4cd97533beed6ffaac643ab3f88bbe9f51926dbe691a2"
 
 
+FIRST = "ws-1", 1, 1, "user", "user-1", "at-1", "req-1", "variable.1", "vars", "var-1"
+SAID = '{"key":"k1","n":1}', "ak-1", GENESIS, 1, None, bytes.fromhex(RELEASED_LINK)
+RELEASED_ENTRY = AuditEntry(*FIRST, *SAID)
+
+
 def test_an_entry_that_0_1_0_has_written_still_holds() -> None:
-    fields = ("ws-1", 1, 1, "user", "user-1", "at-1", "req-1", "variable.1", "vars", "var-1")
-    rest = ('{"key":"k1","n":1}', "ak-1", GENESIS, 1, None, bytes.fromhex(RELEASED_LINK))
-    entry = AuditEntry(*fields, *rest)
-    assert Chain(RELEASED).holds(entry)
-    assert not Chain(RELEASED).holds(entry._replace(address="192.0.2.1"))
+    assert Chain(RELEASED).holds(RELEASED_ENTRY)
+    assert not Chain(RELEASED).holds(RELEASED_ENTRY._replace(address="192.0.2.1"))
 
 
 def test_a_stream_goes_on_in_the_new_version_after_entries_of_the_old_one() -> None:
@@ -338,6 +366,14 @@ def test_what_is_taken_away_stands_above_all_there_is_and_the_break_stays(
     assert after.head not in (STREAM.head, b"?")
 
 
+@pytest.mark.parametrize("link", ["text", 1.5, None], ids=repr)
+def test_a_link_that_was_never_written_is_no_reason_to_leave_a_right(link: Any) -> None:
+    entry, after = CHAIN.carry(altered(STREAM, link=link), LENGTH, TAKEN)
+    assert entry.previous == GENESIS
+    assert CHAIN.holds(entry)
+    assert after.link == entry.link
+
+
 def test_what_is_taken_away_twice_moves_the_head_twice_and_never_makes_it_hold() -> None:
     cut = altered(STREAM, sequence=3, link=ENTRIES[2].link)
     first, after = CHAIN.carry(cut, 3, TAKEN)
@@ -353,6 +389,39 @@ def test_where_no_number_is_left_above_nobody_foresees_the_one_that_is_taken() -
     assert len(numbers) == 3
     assert all(2**62 <= number < 2**63 - 1 for number in numbers)
     assert number_above(full, 6) is None
+
+
+LARGEST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("row", "last", "number"),
+    [
+        (None, None, 1),
+        (None, 6, 7),
+        (3, None, 4),
+        (3, 6, 7),
+        ("text", 6, 7),
+        (LARGEST - 1, 6, LARGEST),
+        (LARGEST, 6, None),
+    ],
+)
+def test_the_next_number_is_above_the_row_and_all_entries_and_one_that_a_column_holds(
+    row: Any, last: int | None, number: int | None
+) -> None:
+    stream = None if row is None else replace(STREAM, sequence=row)
+    assert number_above(stream, last) == number
+    unforeseen = {unforeseen_above(stream, last) for _ in range(3)}
+    if number is None or number > LARGEST - 2**32:
+        assert unforeseen == {None}
+    else:
+        assert len(unforeseen) == 3
+        assert all(one is not None and number <= one < number + 2**32 for one in unforeseen)
+
+
+def test_there_is_room_for_an_unforeseen_number_up_to_the_last_leap() -> None:
+    assert unforeseen_above(None, LARGEST - 2**32 - 1) is not None
+    assert unforeseen_above(None, LARGEST - 2**32) is None
 
 
 def accepted_after(entries: list[AuditEntry], row: Stream) -> tuple[AuditEntry, HeldStream]:
@@ -415,6 +484,26 @@ def test_an_acceptance_of_another_stream_is_none_of_this_one() -> None:
     renamed = foreign._replace(stream_id="ws-1", subject_id="ws-1", sequence=3)
     assert broken_at([*ENTRIES[:2], renamed], (3, renamed.link)) == 3
     assert CHAIN.acceptances("ws-2", [foreign]) == []
+
+
+def test_only_an_entry_of_an_acceptance_is_one() -> None:
+    locked = replace(TAKEN, action="workspace.lock", subject_type="workspaces", subject_id="ws-1")
+    entry, _ = CHAIN.extend(STREAM, locked)
+    assert CHAIN.acceptances("ws-1", [entry]) == []
+
+
+FOUND = Stream("ws-1", "org-1", 1, b"link", b"head", Usage(2, 3))
+OF_FOUND = "42a80e45d3cdba61ae4d9bc8745a6b3c2077c0cfcd1d5ae0e5c1704c64dfada3"
+OF_HALF = "aa964b45f387fc30f601b406bbe2dae88ccea9570989feee79fa95c4e3a388ef"
+OF_ALL = "626050d9a7271fb6fb9837647d04ba34af896c2238822abddb4b3bc6c695ba81"
+
+
+def test_what_was_accepted_once_has_the_same_digest_in_every_release() -> None:
+    anything: Any = 1.5
+    assert row_digest(FOUND).hex() == OF_FOUND
+    assert row_digest(replace(FOUND, sequence=anything)).hex() == OF_HALF
+    assert row_digest(None) == b""
+    assert digest_of(row_digest(FOUND), [RELEASED_ENTRY]).hex() == OF_ALL
 
 
 def test_the_version_of_a_list_does_not_show_the_head_and_is_the_same_on_every_node() -> None:

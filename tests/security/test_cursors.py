@@ -2,6 +2,7 @@
 
 import pytest
 
+from teamvars.domain.errors import Refusal
 from teamvars.domain.variable_search import Place
 from teamvars.security import keyring
 from teamvars.security.cursors import Cursors
@@ -43,3 +44,14 @@ def test_a_cursor_is_written_in_one_way() -> None:
     made = cursors.seal(PLACE, "list")
     others = (f" {made}", f"{made}=", f"{made}==", f"{made[:9]}!{made[9:]}", f"{made}\x00")
     assert [cursors.open(one, "list", Place) for one in others] == [None] * len(others)
+
+
+def test_a_list_begins_without_a_cursor_and_goes_on_with_none_but_its_own() -> None:
+    cursors = Cursors(keyring.generate())
+    made = cursors.seal(PLACE, "list")
+    assert cursors.opened(None, "list", Place) is None
+    assert cursors.opened(made, "list", Place) == PLACE
+    for cursor, of in ((made, "other"), ("", "list"), ("nonsense", "list")):
+        with pytest.raises(Refusal) as refusal:
+            cursors.opened(cursor, of, Place)
+        assert [fault.code.word for fault in refusal.value.faults] == ["invalid_parameter"]

@@ -1,5 +1,6 @@
 """Which modes and owners let somebody else at the files of an installation."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,16 @@ def test_nothing_is_said_of_what_is_not_there(tmp_path: Path) -> None:
     assert look(Purpose.KEYRING, tmp_path / "none") == []
     (tmp_path / "file").touch()
     assert look(Purpose.KEYRING, tmp_path / "file" / "none") == []
+
+
+@pytest.mark.parametrize(("purpose", "told"), [(Purpose.KEYRING, 2), (Purpose.DATABASE, 1)])
+def test_of_a_file_its_mode_is_looked_at_and_of_a_keyring_its_owner_too(
+    purpose: Purpose, told: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    path.chmod(0o602)
+    found = path.stat()
+    somebody = os.stat_result((*found[:4], 1001, *found[5:]))
+    monkeypatch.setattr(Path, "stat", lambda _: somebody)
+    assert len(look(purpose, path)) == told

@@ -5,7 +5,15 @@ import re
 
 import pytest
 
-from teamvars.security.tokens import PATTERN, hash_token, is_token, new_token
+from teamvars.security.tokens import (
+    INVITATION,
+    PATTERN,
+    has_invitation_form,
+    has_token_form,
+    hash_token,
+    is_token,
+    new_token,
+)
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -46,6 +54,16 @@ def test_a_token_of_one_kind_does_not_pass_for_one_of_another() -> None:
 @pytest.mark.parametrize("text", ["", "tvu_", "Bearer", "tvu_" + "0" * 49, "é" * 53, "\0"])
 def test_other_text_is_no_token(text: str) -> None:
     assert not is_token(text)
+
+
+def test_the_secret_of_an_invitation_is_no_token_and_no_token_is_one() -> None:
+    secret, token = new_token(INVITATION), new_token("user")
+    assert has_invitation_form(secret)
+    assert not has_token_form(secret)
+    assert not is_token(secret)
+    assert has_token_form(token)
+    assert not has_invitation_form(token)
+    assert not has_invitation_form(f"{secret}0")
 
 
 @pytest.mark.parametrize("around", [" {}", "{} ", "{}\n", "x{}", "{}0"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.services.calls import Calls
-from tests.storage.stores import fresh_postgres, fresh_sqlite
+from tests.storage.stores import fresh
 from tests.support.deployment import Deployment, open_deployment
 from tests.support.tenant import Tenant, build_tenant
 
@@ -33,10 +33,7 @@ def both_nodes(tenant: Tenant, second_node: Deployment) -> tuple[Calls, Calls]:
 @pytest.fixture(params=["sqlite", "postgres"])
 def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """An empty store of this test's own, on each engine."""
-    if request.param == "sqlite":
-        yield fresh_sqlite(tmp_path)
-        return
-    with fresh_postgres(request.getfixturevalue("postgres")) as url:
+    with fresh(request, tmp_path) as url:
         yield url
 
 
@@ -45,3 +42,13 @@ async def own_calls(own_url: str) -> AsyncIterator[Calls]:
     """An installation of this test's own, to be damaged."""
     async with open_deployment(own_url) as deployment:
         yield Calls(await build_tenant(deployment))
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+async def modules_own(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Deployment]:
+    """An installation of a module's own: to be damaged, or since a large one takes its time."""
+    with fresh(request, tmp_path_factory.mktemp("own")) as url:
+        async with open_deployment(url) as deployment:
+            yield deployment

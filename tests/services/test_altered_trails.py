@@ -1,7 +1,6 @@
 """A stream that does not hold vouches for nothing more, and what takes rights away goes on."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import Place, cut, execute, wipe
 from tests.services.calls import Calls, dump, refusal_of
-from tests.storage.stores import fresh_postgres, fresh_sqlite
+from tests.storage.stores import fresh_sqlite
 from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.tenant import build_tenant, linkage_document, variable_document
 
@@ -30,24 +29,10 @@ ADDED = variable_document(key="new")
 HIDDEN = {"sensitive": True}
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-async def damaged(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Deployment]:
-    """An installation of this module's own."""
-    with ExitStack() as stack:
-        if request.param == "sqlite":
-            url = fresh_sqlite(tmp_path_factory.mktemp("altered"))
-        else:
-            url = stack.enter_context(fresh_postgres(request.getfixturevalue("postgres")))
-        async with open_deployment(url) as deployment:
-            yield deployment
-
-
 @pytest.fixture
-async def calls(damaged: Deployment) -> Calls:
+async def calls(modules_own: Deployment) -> Calls:
     """A tenant whose `network` has four changes, and a crew with somebody in it."""
-    calls = Calls(await build_tenant(damaged))
+    calls = Calls(await build_tenant(modules_own))
     for number in range(4):
         await calls.create(key=f"key-{number}")
     await calls.change("add", "plain")

@@ -3,8 +3,6 @@
 Each loss is made and looked for in one transaction, which is then undone.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -18,8 +16,7 @@ from teamvars.services.installation import Installation, NotReady
 from teamvars.storage import installation
 from teamvars.storage.database import Body, T, Transaction
 from tests.services.calls import Calls
-from tests.storage.stores import fresh_postgres, fresh_sqlite
-from tests.support.deployment import open_deployment
+from tests.support.deployment import Deployment
 from tests.support.tenant import build_tenant
 
 WHOLE = [
@@ -43,21 +40,13 @@ class Within:
         return await body(self._tx)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-async def calls(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Calls]:
-    """An installation of this module's own, with two variables in `network`."""
-    with ExitStack() as stack:
-        if request.param == "sqlite":
-            url = fresh_sqlite(tmp_path_factory.mktemp("losses"))
-        else:
-            url = stack.enter_context(fresh_postgres(request.getfixturevalue("postgres")))
-        async with open_deployment(url) as deployment:
-            calls = Calls(await build_tenant(deployment))
-            await calls.create(key="one", value="first")
-            await calls.create(key="two", value="second", sensitive=True)
-            yield calls
+@pytest.fixture(scope="module")
+async def calls(modules_own: Deployment) -> Calls:
+    """The only tenant of its installation, with two variables in `network`."""
+    calls = Calls(await build_tenant(modules_own))
+    await calls.create(key="one", value="first")
+    await calls.create(key="two", value="second", sensitive=True)
+    return calls
 
 
 async def after(calls: Calls, loss: str, look: Body[T]) -> T:

@@ -6,8 +6,6 @@ Each attack is done and verified in one transaction, which is then undone.
 # ruff: noqa: S608 - what is put together here is an attack
 
 import hmac
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
 
 import pytest
 from msgspec.structs import replace
@@ -23,8 +21,7 @@ from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 from tests.security.samples import as_version_1, event
 from tests.services.calls import Calls
-from tests.storage.stores import fresh_postgres, fresh_sqlite
-from tests.support.deployment import open_deployment
+from tests.support.deployment import Deployment
 from tests.support.tenant import build_tenant
 
 
@@ -51,18 +48,10 @@ async def breaks_after(calls: Calls, *attack: str, **names: object) -> list[Brea
     return undone.value.breaks
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-async def calls(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Calls]:
-    """An installation of this module's own: verifying a large one takes its time."""
-    with ExitStack() as stack:
-        if request.param == "sqlite":
-            url = fresh_sqlite(tmp_path_factory.mktemp("tampering"))
-        else:
-            url = stack.enter_context(fresh_postgres(request.getfixturevalue("postgres")))
-        async with open_deployment(url) as deployment:
-            yield Calls(await build_tenant(deployment))
+@pytest.fixture(scope="module")
+async def calls(modules_own: Deployment) -> Calls:
+    """The only tenant of its installation."""
+    return Calls(await build_tenant(modules_own))
 
 
 @pytest.fixture(scope="module")

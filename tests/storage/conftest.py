@@ -8,17 +8,14 @@ import asyncpg
 import pytest
 
 from teamvars.storage.database import Database
-from tests.storage.stores import fresh_postgres, fresh_sqlite, make_things, opened
+from tests.storage.stores import fresh, fresh_postgres, make_things, opened
 from tests.support.postgres import Postgres
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """An empty store of this test's own, on each engine."""
-    if request.param == "sqlite":
-        yield fresh_sqlite(tmp_path)
-        return
-    with fresh_postgres(request.getfixturevalue("postgres")) as url:
+    with fresh(request, tmp_path) as url:
         yield url
 
 

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from teamvars.domain.errors import Refusal
 from teamvars.services.installation import upgrade
 from teamvars.storage.database import Body, Database, T, Transaction
@@ -27,6 +29,16 @@ def fresh_postgres(server: Postgres) -> Iterator[str]:
 def fresh_sqlite(folder: Path) -> str:
     """The URL of a file that does not exist yet."""
     return f"sqlite:///{folder / 'teamvars.db'}"
+
+
+@contextmanager
+def fresh(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
+    """The URL of an empty store, on the engine that a fixture has for its parameter."""
+    if request.param == "sqlite":
+        yield fresh_sqlite(folder)
+        return
+    with fresh_postgres(request.getfixturevalue("postgres")) as url:
+        yield url
 
 
 @asynccontextmanager

@@ -27,7 +27,8 @@ _SESSION = Path("/proc/self/autogroup")
 async def flood(port: int, seconds: float, requests: Sequence[bytes]) -> list[Answer]:
     """What was answered until the seconds are over, and to what was under way then.
 
-    There is a connection for each request. One that ends is made anew.
+    There is a connection for each request, and each is sent once at least, however slow the host
+    is. A connection that ends is made anew.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -52,21 +53,23 @@ async def _flood(port: int, seconds: float, requests: Sequence[str]) -> list[Ans
 
 async def _connect(port: int, end: float, request: bytes, answers: list[Answer]) -> None:
     loop = asyncio.get_running_loop()
-    while time.monotonic() < end:
+    while True:
         try:
             transport, flooder = await loop.create_connection(
                 partial(_Flooder, request, end, answers), "127.0.0.1", port
             )
         except OSError:
             answers.append(Answer(CLOSED))
-            continue
-        try:
-            async with asyncio.timeout(end + PATIENCE - time.monotonic()):
-                await flooder.ended
-        except TimeoutError:
-            answers.append(Answer(UNANSWERED))
-        finally:
-            transport.abort()
+        else:
+            try:
+                async with asyncio.timeout(end + PATIENCE - time.monotonic()):
+                    await flooder.ended
+            except TimeoutError:
+                answers.append(Answer(UNANSWERED))
+            finally:
+                transport.abort()
+        if time.monotonic() >= end:
+            return
 
 
 class _Flooder(asyncio.Protocol):
@@ -102,17 +105,18 @@ class _Flooder(asyncio.Protocol):
             self._left = self._size
         self._left -= len(data)
         if self._left <= 0:
-            self._answers.append(Answer(self._status, self._size, time.monotonic() - self._since))
-            self._ask()
+            now = time.monotonic()
+            self._answers.append(Answer(self._status, self._size, now - self._since))
+            if now < self._end:
+                self._ask()
+            elif not self.ended.done():
+                self.ended.set_result(None)
 
     def _ask(self) -> None:
         self._head, self._status = b"", 0
         self._since = time.monotonic()
-        if self._since < self._end:
-            key = secrets.token_hex(len(NEW_KEY) // 2)
-            self._transport.write(self._request.replace(NEW_KEY.encode(), key.encode()))
-        elif not self.ended.done():
-            self.ended.set_result(None)
+        key = secrets.token_hex(len(NEW_KEY) // 2)
+        self._transport.write(self._request.replace(NEW_KEY.encode(), key.encode()))
 
 
 def _length(head: bytes) -> int:

@@ -6,7 +6,7 @@ import time
 
 from tests.faults.hostile.attack import GAVE_UP, Attack
 from tests.faults.hostile.target import Target, forged
-from tests.faults.hostile.wire import CLOSED, Answer, Connection, ask, together
+from tests.faults.hostile.wire import CLOSED, Answer, Connection, ask, repeat, together
 
 _AT_ONCE = 100
 _MOST = 1000
@@ -17,10 +17,11 @@ _PIPELINED = 64
 async def opened_and_closed(target: Target, seconds: float) -> list[Answer]:
     """1,000 that end as soon as they are there, and as many again."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while True:
         for _ in range(_MOST // _AT_ONCE):
             await asyncio.gather(*(_open(target.port) for _ in range(_AT_ONCE)))
-    return []
+        if time.monotonic() >= end:
+            return []
 
 
 async def _open(port: int) -> None:
@@ -51,15 +52,7 @@ async def forged_pipelines(target: Target, seconds: float) -> list[Answer]:
 
 
 async def _pipelines(target: Target, seconds: float, sent: bytes) -> list[Answer]:
-    end = time.monotonic() + seconds
-
-    async def one() -> list[Answer]:
-        answers = []
-        while time.monotonic() < end:
-            answers.append(await ask(target.port, sent))
-        return answers
-
-    return await together(_PIPELINED, one)
+    return await together(_PIPELINED, lambda: repeat(seconds, lambda: ask(target.port, sent)))
 
 
 ATTACKS = [

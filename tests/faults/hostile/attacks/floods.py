@@ -12,15 +12,15 @@ CONNECTIONS = 64
 
 
 async def flood(target: Target, seconds: float, request: Callable[[], bytes]) -> list[Answer]:
-    """Each connection has always a request under way."""
+    """Each connection has always a request under way, and one at least however slow the host is."""
     end = time.monotonic() + seconds
 
     async def one() -> list[Answer]:
         answers: list[Answer] = []
-        while time.monotonic() < end:
+        while not answers or time.monotonic() < end:
             try:
                 async with Connection(target.port) as connection:
-                    while time.monotonic() < end:
+                    while not answers or time.monotonic() < end:
                         answers.append(await connection.ask(request()))
                         if answers[-1].status <= CLOSED:
                             break
