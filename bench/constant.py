@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from teamvars import logs, settings, wiring
 from teamvars.cli.operator import serve
-from teamvars.cli.operator.last_answers import Message, Receive, Send
-from teamvars.cli.operator.server import Server
+from teamvars.cli.operator.server import Message, Receive, Send, Server
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.storage.engines import database_for

@@ -8,7 +8,8 @@ import httpx
 import pytest
 import yaml
 
-from teamvars.cli.operator.directory_file import FileFaults, read
+from teamvars.cli.exits import Failure
+from teamvars.cli.operator.directory import read
 from teamvars.domain.former_names import Origin
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.support.commands import Done, Host
@@ -26,7 +27,7 @@ def faults_of(tmp_path: Path, content: str | bytes) -> list[str]:
     """The faults of a file without its name: `LINE: what is wrong`."""
     path = tmp_path / "f.yaml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(FileFaults) as raised:
+    with pytest.raises(Failure) as raised:
         read(path)
     return [line.removeprefix(f"{path}:") for line in str(raised.value).splitlines()]
 

@@ -20,9 +20,15 @@ from granian.server.common import AbstractServer, AbstractWorker
 from granian.server.mp import MPServer, WorkerProcess
 from structlog.testing import capture_logs
 
-from teamvars.cli.operator import last_answers, server
-from teamvars.cli.operator.last_answers import LastAnswers, Message
-from teamvars.cli.operator.server import FIRST_PAUSE, LONGEST_PAUSE, MOST_FAILED_STARTS, Place
+from teamvars.cli.operator import server
+from teamvars.cli.operator.server import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    MOST_FAILED_STARTS,
+    LastAnswers,
+    Message,
+    Place,
+)
 
 _OVERRIDDEN = (
     AbstractServer._init_shared_socket,
@@ -152,8 +158,8 @@ async def test_after_sigterm_answers_end_their_connections_and_only_then_the_ser
 
     loop = asyncio.get_running_loop()
     serving: Any = LastAnswers(application)
-    monkeypatch.setattr(last_answers, "SECONDS", 0.05)
-    monkeypatch.setattr(last_answers, "WorkerSignal", lambda: SimpleNamespace(set=stop))
+    monkeypatch.setattr(server, "SECONDS", 0.05)
+    monkeypatch.setattr(server, "WorkerSignal", lambda: SimpleNamespace(set=stop))
     serving.heed_signals(loop)
     await serve_one()
     os.kill(os.getpid(), signal.SIGTERM)

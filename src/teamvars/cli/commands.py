@@ -55,9 +55,9 @@ OPERATOR = (
     ("access", "users:access", "Show who may read and write the variables of a workspace."),
     ("keys status", "installation:keys_status", "List the keys, and which are active."),
     ("audit list", "audit:list_", "Show the newest entries."),
-    ("audit verify", "audit_proofs:verify", "Prove that nobody has altered the trail."),
-    ("audit accept", "audit_proofs:accept", "Let a stream go on although somebody has altered it."),
-    ("audit head", "audit_proofs:head", "Print the head of each stream."),
+    ("audit verify", "audit:verify", "Prove that nobody has altered the trail."),
+    ("audit accept", "audit:accept", "Let a stream go on although somebody has altered it."),
+    ("audit head", "audit:head", "Print the head of each stream."),
     ("audit export", "audit:export", "Print all entries, one JSON object a line."),
 )
 """Each command's words, its function in a module of `cli/operator`, and a summary of its help."""
@@ -72,7 +72,7 @@ CLIENT = (
     ("vars import", "importing:import_", "Add and update variables from a file."),
     ("vars apply", "importing:apply", "Make the variables match a file."),
     ("vars export", "exporting:export", "Print variables as a file."),
-    ("vars copy", "copying:copy", "Copy variables from another workspace."),
+    ("vars copy", "setting:copy", "Copy variables from another workspace."),
     (
         "vars search",
         "variables:search",
@@ -82,9 +82,9 @@ CLIENT = (
     ("run", "running:run", "Run a command with the variables in its environment."),
     ("login", "login:login", "Log in to a service, and store the token."),
     ("login accept", "login:accept", "Accept an invitation."),
-    ("login tokens list", "own_tokens:list_", "List your tokens."),
-    ("login tokens create", "own_tokens:create", "Make a token for yourself and show it once."),
-    ("login tokens revoke", "own_tokens:revoke", "Revoke your tokens at once."),
+    ("login tokens list", "login:list_", "List your tokens."),
+    ("login tokens create", "login:create", "Make a token for yourself and show it once."),
+    ("login tokens revoke", "login:revoke", "Revoke your tokens at once."),
     ("logout", "login:logout", "Forget a stored token."),
     ("whoami", "login:whoami", "Show who you are, on which service, and which settings say so."),
     ("link", "workspaces:link", "Choose the workspace for this folder and those below it."),
@@ -99,7 +99,7 @@ CLIENT = (
         "completion:completion",
         "Print a script that completes commands, options and names.",
     ),
-    ("manual", "manual:manual", "Print the manual page: all commands with their options."),
+    ("manual", "completion:manual", "Print the manual page: all commands with their options."),
     ("version", "login:version", "Show the versions of this command and of the service."),
 )
 """The same of `cli/client`. No noun is in both: whoever types one knows what it opens."""

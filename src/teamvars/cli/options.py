@@ -1,4 +1,4 @@
-"""Options that commands of both rooms share."""
+"""What commands of both rooms are declared with, and the options that they share."""
 
 import re
 from collections.abc import Callable
@@ -11,11 +11,29 @@ from teamvars.cli.exits import USAGE, Failure
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-NEVER = "never"
+command = click.command
+"""Makes a command of a function, whose docstring is its help."""
 
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(\d{1,9})([dhms])", re.ASCII)
+
+
+def option(word: str, help_: str, *names: str, **more: Any) -> Decorator:
+    """An option and its help. `names`: another word for it, or the name of its value."""
+    return click.option(word, *names, help=help_, **more)
+
+
+def flag(word: str, help_: str, *names: str) -> Decorator:
+    """An option that is given or not."""
+    return option(word, help_, *names, is_flag=True)
+
+
+def argument(name: str, help_: str, **more: Any) -> Decorator:
+    """An argument and its help."""
+    return click.argument(name, help=help_, **more)
+
+
+json_option = flag("--json", "Print JSON.", "as_json")
 
 
 def together(name: str, kind: Callable[..., Any], **options: Decorator) -> Decorator:
@@ -47,7 +65,7 @@ def lifetime(expires: str | None, otherwise: int | None) -> int | None:
     """In µs; None for what never expires."""
     if expires is None:
         return otherwise
-    if expires == NEVER:
+    if expires == "never":
         return None
     found = _DURATION.fullmatch(expires)
     if found is None or int(found[1]) == 0:

@@ -14,8 +14,13 @@ import pytest
 
 from teamvars.cli.client.api.addresses import Address
 from teamvars.cli.client.api.sending import Sending
-from teamvars.cli.client.api.transport import Connection, NoAnswerError, Reply, Request
-from teamvars.cli.client.api.wires import NoConnectionError
+from teamvars.cli.client.api.transport import (
+    Connection,
+    NoAnswerError,
+    NoConnectionError,
+    Reply,
+    Request,
+)
 from teamvars.cli.exits import MEANINGS, Failure
 from tests.cli.client.attacker import Attacker
 from tests.support.commands import SCRIPT

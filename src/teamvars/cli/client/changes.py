@@ -1,10 +1,22 @@
-"""What a workspace should hold, what has to change for that, and how that is shown."""
+"""What a workspace should hold, and the changes for that: shown, agreed to, and made in one request
+for each workspace.
+"""
 
+import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from teamvars.cli.asking import confirm
+from teamvars.cli.client.api import Api, at
+from teamvars.cli.client.api.errors import ApiError, says
+from teamvars.cli.client.contents import TERRAFORM, Contents, Workspace, contents_of
+from teamvars.cli.client.options import dry_run_option, yes_option
+from teamvars.cli.exits import DIFFERENCES, ERROR, UNKNOWN_OUTCOME, Failure
+from teamvars.cli.options import json_option, together
+from teamvars.cli.output import aligned, note, show
 from teamvars.domain.applies import Outcome
 from teamvars.domain.key_names import says_secret
 from teamvars.domain.names import escaped
@@ -20,6 +32,10 @@ _OVERWRITTEN = "write-only, will be overwritten"
 NOTHING = "There is nothing to change."
 
 Show = Callable[[str | None], str]
+_ATTEMPTS = 5
+_STALE = "precondition_failed"
+_VERSIONED = "/meta/versioned"
+"""What a service refuses that is older than this command."""
 
 
 class Wanted(Discreet, frozen=True):
@@ -168,3 +184,212 @@ def _other(name: str, change: Change, show: Show) -> str:
 def _shown(change: Change, value: str | None, show: Show) -> str:
     """A value of the variable, unless it is hidden."""
     return HIDDEN if change.is_hidden and value is not None else show(value)
+
+
+class Work(NamedTuple):
+    """What is to be done in a workspace.
+
+    `versioned`: only the variables it is about must be as they were read, not the whole workspace.
+    """
+
+    there: Contents
+    changes: list[Change]
+    versioned: bool = False
+
+
+def send(api: Api, work: Work, *, dry_run: bool = False) -> list[dict[str, Any]]:
+    """What became of each variable that is another now. Raises ApiError, nothing being changed.
+
+    Versioned work that is refused as stale is sent again where its variables are at the versions
+    they had nevertheless: what somebody made meanwhile is gone again.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return _spoken(api, work, dry_run=dry_run)
+        except ApiError as error:
+            if not (work.versioned and says(error.faults, _STALE) and _stands(api, work)):
+                raise
+    return _spoken(api, work, dry_run=dry_run)
+
+
+def _spoken(api: Api, work: Work, *, dry_run: bool) -> list[dict[str, Any]]:
+    """Sends it in the service's words; names the keys that are refused."""
+    try:
+        return _sent(api, work, dry_run=dry_run)
+    except ApiError as error:
+        pointers = [fault.pointer or "" for fault in error.faults]
+        if _VERSIONED in pointers:
+            raise Failure(
+                f"The service at {api.target.address} is older than this command, and cannot "
+                "protect changes to single variables: nothing was changed. To compare the "
+                "versions: teamvars version"
+            ) from None
+        if work.there.variables or not any(one.endswith("/category") for one in pointers):
+            raise error.about(_keys_at_fault(work, error)) from None
+    # An empty workspace does not tell how the service calls its own variables.
+    return _sent(api, work._replace(there=work.there._replace(tool=TERRAFORM)), dry_run=dry_run)
+
+
+def _sent(api: Api, work: Work, *, dry_run: bool) -> list[dict[str, Any]]:
+    deletes = any(one.outcome is Outcome.DELETED for one in work.changes)
+    how = {"versioned": True} if work.versioned else {"prune": deletes}
+    changes = _named(work)
+    items = [_item(work, one) for one in changes]
+    stays = _stays(work) if deletes and not work.versioned else ()
+    document = {
+        "data": [*items, *({"type": "vars", "attributes": name} for name in stays)],
+        "meta": {**how, "dry-run": dry_run},
+    }
+    answer = api.post(
+        at("workspaces", work.there.id, "actions", "apply"),
+        document,
+        if_match=None if work.versioned else work.there.etag,
+        quotable={
+            "data": [
+                None if one.is_secret else item for one, item in zip(changes, items, strict=True)
+            ]
+        },
+    )
+    results: list[dict[str, Any]] = answer.document["meta"]["results"]
+    return [one for one in results if one["outcome"] != Outcome.UNCHANGED]
+
+
+def _named(work: Work) -> list[Change]:
+    """The changes that have an item: what goes has one in versioned work alone."""
+    return [one for one in work.changes if work.versioned or one.wanted is not None]
+
+
+def _item(work: Work, change: Change) -> dict[str, Any]:
+    item: dict[str, Any] = {"type": "vars", "attributes": _name(work.there, change)}
+    if work.versioned:
+        item["meta"] = {"version-id": change.before.version_id if change.before else None}
+    if change.wanted is None:
+        item["meta"]["delete"] = True
+        return item
+    said = {
+        "value": change.wanted.value,
+        "hcl": change.wanted.hcl,
+        # Said again of what is sensitive already, so that no fault ever shows its value.
+        "sensitive": change.wanted.sensitive or (change.before and change.before.sensitive) or None,
+        "description": change.wanted.description,
+    }
+    item["attributes"].update({name: value for name, value in said.items() if value is not None})
+    return item
+
+
+def _stays(work: Work) -> Iterator[dict[str, str]]:
+    """The names of all that a request which prunes leaves as it is."""
+    touched = {(one.key, one.category) for one in work.changes}
+    for variable in work.there.variables:
+        if (variable.key, variable.category) not in touched:
+            yield _name(work.there, variable)
+
+
+def _name(there: Contents, one: Change | Variable) -> dict[str, str]:
+    return {"key": one.key, "category": there.word(one.category)}
+
+
+def _stands(api: Api, work: Work) -> bool:
+    """Whether all the variables it is about are at the versions they had."""
+    now = contents_of(api, Workspace(work.there.id, work.there.name))
+    versions = {(one.key, one.category): one.version_id for one in now.variables}
+    return all(
+        versions.get((one.key, one.category)) == (one.before.version_id if one.before else None)
+        for one in work.changes
+    )
+
+
+def _keys_at_fault(work: Work, error: ApiError) -> str:
+    """The keys of the items that are refused; a request begins with those of the changes."""
+    keys = [one.key for one in _named(work)]
+    places = (re.match(r"/data/(\d+)/", fault.pointer or "") for fault in error.faults)
+    numbers = [int(place[1]) for place in places if place]
+    return ", ".join(dict.fromkeys(keys[number] for number in numbers if number < len(keys)))
+
+
+class How(NamedTuple):
+    """What a command was told of the way to do it."""
+
+    yes: bool = False
+    dry_run: bool = False
+    as_json: bool = False
+    asks: bool = True
+    """Whether it asks even where it is about one workspace."""
+
+
+how_options = together("how", How, yes=yes_option, dry_run=dry_run_option, as_json=json_option)
+
+
+def change(api: Api, work: Sequence[Work], how: How) -> None:
+    """Makes the changes of each workspace once they were shown and, where it asks, agreed to.
+
+    Each workspace is changed whole or not at all, and only as it was when its changes were shown.
+    """
+    api.announce()
+    to_do = [one for one in work if one.changes]
+    for one in to_do if how.asks or len(work) > 1 or how.dry_run else []:
+        _show(one)
+    if not to_do:
+        note(NOTHING)
+    elif not how.dry_run and (how.asks or len(to_do) > 1):
+        confirm(_question(to_do), yes=how.yes)
+    results, failures = _carried_out(api, to_do, how)
+    show(results, (), how.as_json)
+    if failures:
+        raise Failure(
+            f"{len(failures)} of {len(to_do)} workspaces failed. Run the command again to do the "
+            "rest.",
+            _together(failures),
+        )
+    if to_do and how.dry_run:
+        sys.exit(DIFFERENCES)
+
+
+def counted(changes: Sequence[Change], *, is_done: bool) -> str:
+    """How many of each kind, in words: as what was done, or as what would be."""
+    counts = {kind: sum(one.outcome is kind for one in changes) for kind in Outcome}
+    verb = "" if is_done else "would be "
+    said = (f"{count} {verb}{kind}" for kind, count in counts.items() if count)
+    return ", ".join(said) or "unchanged"
+
+
+def _show(work: Work) -> None:
+    note(f"{work.there.name}:")
+    for line in aligned([change_row(one, work.there.word(one.category)) for one in work.changes]):
+        note(f"  {line}")
+
+
+def _question(work: Sequence[Work]) -> str:
+    total = sum(len(one.changes) for one in work)
+    where = work[0].there.name if len(work) == 1 else f"{len(work)} workspaces"
+    return f"Make {'this change' if total == 1 else f'these {total} changes'} in {where}?"
+
+
+def _carried_out(
+    api: Api, work: Sequence[Work], how: How
+) -> tuple[list[dict[str, Any]], list[Failure]]:
+    """What became of each variable, and what failed. Says how it goes; one alone fails at once."""
+    results: list[dict[str, Any]] = []
+    failures: list[Failure] = []
+    for one in work:
+        try:
+            made = send(api, one, dry_run=how.dry_run)
+        except Failure as failure:
+            if len(work) == 1:
+                raise
+            failures.append(failure)
+            is_known = failure.code != UNKNOWN_OUTCOME
+            what = "failed, and nothing was changed there" if is_known else "nobody knows"
+            note(f"{one.there.name}: {what}.\n{failure}")
+            continue
+        results += [{"workspace": one.there.name, **result} for result in made]
+        note(f"{one.there.name}: {counted(one.changes, is_done=not how.dry_run)}.")
+    return results, failures
+
+
+def _together(failures: Sequence[Failure]) -> int:
+    """What several failures are to whoever has one exit code for them."""
+    codes = {failure.code for failure in failures}
+    if UNKNOWN_OUTCOME in codes:
+        return UNKNOWN_OUTCOME
+    return codes.pop() if len(codes) == 1 else ERROR

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import click
-
 from teamvars.cli.client.api import connect
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.contents import category_of, contents_of
@@ -14,21 +12,21 @@ from teamvars.cli.client.options import (
     skip_invalid_keys_option,
 )
 from teamvars.cli.exits import INVALID, Failure
-from teamvars.cli.options import OneOf
+from teamvars.cli.options import OneOf, command, option
 from teamvars.cli.output import note, say_text
 from teamvars.domain.variables import Variable
 from teamvars.variable_files.writing import Unwritten, Writing, write
 
 
-@click.command()
-@click.option("--format", "form", required=True, type=OneOf(Writing), help="How to write it.")
+@command
+@option("--format", "How to write it.", "form", required=True, type=OneOf(Writing))
 @category_option
 @allow_missing_option
 @skip_invalid_keys_option
-@click.option(
+@option(
     "--interpolate/--no-interpolate",
+    "Whether the reader of a dotenv file replaces what follows a '$'.",
     default=True,
-    help="Whether the reader of a dotenv file replaces what follows a '$'.",
 )
 @placed("organization", "workspace")
 def export(

@@ -4,20 +4,16 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-import click
-
 from teamvars.cli.asking import text_of
 from teamvars.cli.client.changes import Wanted
 from teamvars.cli.client.contents import category_of
 from teamvars.cli.client.options import category_option
 from teamvars.cli.exits import INVALID, USAGE, Failure
-from teamvars.cli.options import OneOf, together
+from teamvars.cli.options import OneOf, argument, flag, option, together
 from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, Item, ParsedFile, parse
 
-prune_option = click.option(
-    "--prune", is_flag=True, help="Delete what the file does not have, of its category."
-)
+prune_option = flag("--prune", "Delete what the file does not have, of its category.")
 
 _WORD = re.compile(r"true|false|-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _ENDINGS = {
@@ -40,10 +36,8 @@ class Source(NamedTuple):
 source_options = together(
     "source",
     Source,
-    path=click.argument(
-        "path", metavar="FILE", help=".env, .tfvars, JSON or YAML; - is standard input."
-    ),
-    form=click.option("--format", "form", type=OneOf(Format), help="How it is written."),
+    path=argument("path", ".env, .tfvars, JSON or YAML; - is standard input.", metavar="FILE"),
+    form=option("--format", "How it is written.", "form", type=OneOf(Format)),
     category=category_option,
 )
 

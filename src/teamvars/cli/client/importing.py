@@ -4,13 +4,22 @@ import sys
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-import click
-
 from teamvars.cli.asking import is_terminal
 from teamvars.cli.client.api import connect
 from teamvars.cli.client.api.targets import Where
-from teamvars.cli.client.applies import How, Work, change, counted, how_options
-from teamvars.cli.client.changes import Change, Wanted, change_row, compare, in_full, number
+from teamvars.cli.client.changes import (
+    Change,
+    How,
+    Wanted,
+    Work,
+    change,
+    change_row,
+    compare,
+    counted,
+    how_options,
+    in_full,
+    number,
+)
 from teamvars.cli.client.contents import Contents, all_contents, shown_in
 from teamvars.cli.client.files import Source, prune_option, source_options, wanted_in
 from teamvars.cli.client.options import placed
@@ -24,7 +33,7 @@ from teamvars.cli.client.secrecy import (
     suggested,
 )
 from teamvars.cli.exits import DIFFERENCES, USAGE, Failure
-from teamvars.cli.options import json_option
+from teamvars.cli.options import command, json_option
 from teamvars.cli.output import note, show
 from teamvars.domain.applies import Outcome
 from teamvars.domain.names import escaped
@@ -34,7 +43,7 @@ from teamvars.kernel.variables import Category
 _UNKNOWN = "sensitive, cannot be compared"
 
 
-@click.command()
+@command
 @source_options
 @secrecy_options
 @how_options
@@ -51,7 +60,7 @@ def import_(where: Where, source: Source, told: Secrecy, how: How) -> None:
     _make(where, wanted, (), told, how)
 
 
-@click.command()
+@command
 @source_options
 @secrecy_options
 @prune_option
@@ -104,7 +113,7 @@ def _spared(work: Work) -> Work:
     return Work(there, kept)
 
 
-@click.command()
+@command
 @source_options
 @prune_option
 @json_option

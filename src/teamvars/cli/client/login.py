@@ -1,6 +1,7 @@
-"""`login`, `login accept`, `logout`, `whoami` and `version`."""
+"""`login`, with what is below it, `logout`, `whoami` and `version`."""
 
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
@@ -8,9 +9,10 @@ import msgspec
 
 from teamvars import __version__
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, accounts, at, connect
+from teamvars.cli.client.api import Api, accounts, at, connect, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.addresses import Address, address
+from teamvars.cli.client.api.errors import ApiError
 from teamvars.cli.client.api.targets import (
     Given,
     Target,
@@ -21,13 +23,13 @@ from teamvars.cli.client.api.targets import (
     sendable,
     travel_of,
 )
-from teamvars.cli.client.api.transport import Connection, NoAnswerError, Request
-from teamvars.cli.client.api.wires import NoConnectionError
-from teamvars.cli.client.options import offered, placed, require_said
+from teamvars.cli.client.api.transport import Connection, NoAnswerError, NoConnectionError, Request
+from teamvars.cli.client.options import offered, placed, require_said, yes_option
 from teamvars.cli.exits import NO_CONNECTION, NOT_FOUND, USAGE, Failure
-from teamvars.cli.options import json_option
-from teamvars.cli.output import note, show
+from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
+from teamvars.cli.output import note, show, show_token
 from teamvars.domain.names import NAME_RULE, fold, is_name
+from teamvars.domain.tokens import DAY
 
 _MOST_BYTES = 4096
 _MEMBERSHIPS = "organization-memberships"
@@ -35,10 +37,19 @@ _SOME = "To accept one: teamvars login accept ORGANIZATION"
 _NONE = "You have no open invitation."
 _SERVICE_ACCOUNT = "api-"
 """How the name of a team's or organization's token begins: `api-team-…`, `api-organization-…`."""
+_TYPE = "authentication-tokens"
+_MADE = "already_made"
+_SHOWN = {
+    "id": "id",
+    "description": "description",
+    "created": "created-at",
+    "expires": "expired-at",
+    "last-used": "last-used-at",
+}
 
 
-@click.command()
-@click.option("--name", help="Store it beside others, for --account NAME.")
+@command
+@option("--name", "Store it beside others, for --account NAME.")
 @placed("organization", account=False)
 def login(where: Where, name: str | None) -> None:
     """Log in to a service, and store the token.
@@ -69,10 +80,10 @@ def login(where: Where, name: str | None) -> None:
     note("Next: teamvars link, in the folder of a workspace.")
 
 
-@click.command()
-@click.option("--address", "at", help="Only of this service.")
-@click.option("--account", "name", help="Only of this account.", shell_complete=offered("account"))
-@click.option("--all", "all_", is_flag=True, help="Of all services and accounts.")
+@command
+@option("--address", "Only of this service.", "at")
+@option("--account", "Only of this account.", "name", shell_complete=offered("account"))
+@flag("--all", "Of all services and accounts.", "all_")
 def logout(at: str | None, name: str | None, all_: bool) -> None:
     """Forget a stored token.
 
@@ -112,10 +123,8 @@ def _organization(wanted: str | None, names: list[str]) -> str | None:
     raise Failure(f"You are in no organization {wanted}. Yours: {', '.join(names)}.", NOT_FOUND)
 
 
-@click.command()
-@click.argument(
-    "organization", required=False, metavar="[ORGANIZATION]", help="Whose invitation to accept."
-)
+@command
+@argument("organization", "Whose invitation to accept.", required=False, metavar="[ORGANIZATION]")
 @json_option
 @placed()
 def accept(where: Where, organization: str | None, as_json: bool) -> None:
@@ -150,7 +159,7 @@ def _row(membership: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@click.command()
+@command
 @json_option
 @placed("organization", "workspace")
 def whoami(where: Where, as_json: bool) -> None:
@@ -159,16 +168,12 @@ def whoami(where: Where, as_json: bool) -> None:
     Example: teamvars whoami
     """
     api = connect(where)
-    found = _found(api, api.account())
-    show(found, ((name, *_cells(told)) for name, told in found.items()), as_json)
-
-
-def _found(api: Api, account: dict[str, Any]) -> dict[str, Any]:
-    target, attributes = api.target, account["attributes"]
+    account, target = api.account(), api.target
+    attributes = account["attributes"]
     kind = "user"
     if attributes["is-service-account"]:
         kind = attributes["username"].removeprefix(_SERVICE_ACCOUNT).partition("-")[0]
-    return {
+    found = {
         "address": Given(str(target.address), target.address_origin)._asdict(),
         "name": attributes["username"],
         "id": account["id"],
@@ -177,15 +182,16 @@ def _found(api: Api, account: dict[str, Any]) -> dict[str, Any]:
         "organization": target.organization and target.organization._asdict(),
         "workspace": target.workspace and target.workspace._asdict(),
     }
+    rows = (
+        (name, one["value"], f"from {one['origin']}")
+        if isinstance(one, dict)
+        else (name, one or "-", "")
+        for name, one in found.items()
+    )
+    show(found, rows, as_json)
 
 
-def _cells(told: Any) -> tuple[str, str]:
-    if isinstance(told, dict):
-        return told["value"], f"from {told['origin']}"
-    return told or "-", ""
-
-
-@click.command()
+@command
 @json_option
 @placed()
 def version(where: Where, as_json: bool) -> None:
@@ -225,7 +231,104 @@ def _served(service: Address, where: Where) -> str:
     return str(told.get("version", "-"))
 
 
-def _line(release: str) -> tuple[str, ...]:
+def _line(release: str) -> list[str]:
     """The numbers that two releases have in common when they fit."""
     numbers = release.split(".")
-    return tuple(numbers[: 2 if numbers[0] == "0" else 1])
+    return numbers[: 2 if numbers[0] == "0" else 1]
+
+
+@command
+@json_option
+@placed()
+def list_(where: Where, as_json: bool) -> None:
+    """List your tokens.
+
+    Example: teamvars login tokens list
+    """
+    api = connect(where)
+    found = [told(one, _SHOWN) for one in api.pages(_path(api))]
+    rows = (
+        (
+            one["id"],
+            one["description"] or "-",
+            f"expires {one['expires'] or 'never'}",
+            f"last used {one['last-used'] or 'never'}",
+        )
+        for one in found
+    )
+    show(found, rows, as_json, said=None if found else "You have no tokens.")
+
+
+@command
+@option(
+    "--description",
+    "What it is for; shown beside each change made with it.",
+    default="",
+    show_default=False,
+)
+@option("--expires", "Lifetime: 90d, 12h, 30m or 45s. 90d unless given.")
+@json_option
+@placed()
+def create(where: Where, description: str, expires: str | None, as_json: bool) -> None:
+    """Make a token for yourself and show it once.
+
+    Example: teamvars login tokens create --description laptop --expires 30d
+    """
+    lives = lifetime(expires, 90 * DAY)
+    if lives is None:
+        raise Failure("Every token that is made with another must expire.", USAGE)
+    try:
+        end = datetime.now(UTC) + timedelta(microseconds=lives)
+    except OverflowError:
+        raise Failure("--expires is too late for any calendar.", USAGE) from None
+    said = {"description": description or None, "expired-at": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
+    api = connect(where)
+    api.announce("Your tokens")
+    try:
+        made = _made(api, said)
+    except ApiError as error:
+        # Refused for its end alone: the token in use ends sooner.
+        outlives = [fault.pointer for fault in error.faults] == ["/data/attributes/expired-at"]
+        if expires is not None or not outlives:
+            raise _unseen(error) from None
+        made = _made(api, {**said, "expired-at": None})  # when the one in use does
+    attributes = made["attributes"]
+    show_token(made["id"], attributes["token"], attributes["expired-at"] or "never", as_json)
+
+
+@command
+@argument("token_ids", "From the list.", nargs=-1, required=True, metavar="ID…")
+@yes_option
+@placed()
+def revoke(where: Where, token_ids: tuple[str, ...], yes: bool) -> None:
+    """Revoke your tokens at once.
+
+    Example: teamvars login tokens revoke at-2TeBwD7yRZ4pQ1nC --yes
+    """
+    api = connect(where)
+    api.announce("Your tokens")
+    asking.confirm(f"Revoke {', '.join(token_ids)}?", yes=yes)
+    for token_id in token_ids:
+        api.delete(at(_TYPE, token_id))
+        note(f"Revoked: {token_id}.")
+
+
+def _made(api: Api, attributes: dict[str, str | None]) -> Any:
+    document = {"data": {"type": _TYPE, "attributes": attributes}}
+    return api.post(_path(api), document).document["data"]
+
+
+def _unseen(error: ApiError) -> Failure:
+    """A token that was made without an answer was shown to nobody, and cannot be shown again."""
+    made = next((fault.meta.get("id") for fault in error.faults if fault.code == _MADE), None)
+    if made is None:
+        return error
+    return Failure(
+        "The token was made, but its text was lost with the answer. "
+        f"Run: teamvars login tokens revoke {made}, then make another.",
+        error.code,
+    )
+
+
+def _path(api: Api) -> str:
+    return at("users", api.account()["id"], _TYPE)

@@ -9,7 +9,7 @@ import click
 from teamvars.cli import named
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.exits import USAGE, Failure
-from teamvars.cli.options import Decorator, together
+from teamvars.cli.options import Decorator, argument, flag, option, together
 from teamvars.origins import origin
 
 
@@ -24,44 +24,36 @@ def offered(kind: str) -> Callable[[click.Context, click.Parameter, str], list[s
     return words
 
 
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Change nothing; exit with 3 if anything would change."
+dry_run_option = flag("--dry-run", "Change nothing; exit with 3 if anything would change.")
+category_option = option("--category", "env or tool.", shell_complete=offered("category"))
+key_argument = argument("key", "The variable.", shell_complete=offered("key"))
+allow_missing_option = flag(
+    "--allow-missing", "Leave out sensitive variables without a value here."
 )
-category_option = click.option(
-    "--category", help="env or tool.", shell_complete=offered("category")
+skip_invalid_keys_option = flag(
+    "--skip-invalid-keys", "Leave out keys that are not names, and say so."
 )
-key_argument = click.argument("key", help="The variable.", shell_complete=offered("key"))
-allow_missing_option = click.option(
-    "--allow-missing", is_flag=True, help="Leave out sensitive variables without a value here."
-)
-skip_invalid_keys_option = click.option(
-    "--skip-invalid-keys", is_flag=True, help="Leave out keys that are not names, and say so."
-)
-yes_option = click.option("--yes", "-y", is_flag=True, help="Do it without asking.")
+yes_option = flag("--yes", "Do it without asking.", "-y")
 
 _SHARED: dict[str, Decorator] = {
-    "address": click.option("--address", help="The service, such as https://host:8443."),
-    "organization": click.option(
-        "--organization", "-o", help="The organization.", shell_complete=offered("organization")
+    "address": option("--address", "The service, such as https://host:8443."),
+    "organization": option(
+        "--organization", "The organization.", "-o", shell_complete=offered("organization")
     ),
-    "workspace": click.option(
-        "--workspace", "-w", help="The workspace.", shell_complete=offered("workspace")
-    ),
-    "account": click.option(
+    "workspace": option("--workspace", "The workspace.", "-w", shell_complete=offered("workspace")),
+    "account": option(
         "--account",
+        "The account that 'login --name NAME' stored.",
         metavar="NAME",
-        help="The account that 'login --name NAME' stored.",
         shell_complete=offered("account"),
     ),
-    "timeout": click.option(
+    "timeout": option(
         "--timeout",
+        "Limit of each request, retries included: 30, 10 of them to connect.",
         metavar="SECONDS",
-        help="Limit of each request, retries included: 30, 10 of them to connect.",
     ),
-    "proxy": click.option("--proxy", metavar="environment", help="Use HTTPS_PROXY and NO_PROXY."),
-    "debug": click.option(
-        "--debug", is_flag=True, help="Show requests, without tokens and values."
-    ),
+    "proxy": option("--proxy", "Use HTTPS_PROXY and NO_PROXY.", metavar="environment"),
+    "debug": flag("--debug", "Show requests, without tokens and values."),
 }
 
 

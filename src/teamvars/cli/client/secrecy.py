@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-import click
 from msgspec.structs import replace
 
 from teamvars.cli.asking import agrees
 from teamvars.cli.client.changes import Wanted
 from teamvars.cli.client.contents import Contents
 from teamvars.cli.exits import USAGE, Failure
-from teamvars.cli.options import together
+from teamvars.cli.options import flag, option, together
 from teamvars.cli.output import note
 from teamvars.domain.key_names import says_secret
 from teamvars.domain.names import escaped
@@ -39,29 +38,23 @@ class Secrecy(NamedTuple):
 secrecy_options = together(
     "told",
     Secrecy,
-    sensitive=click.option(
+    sensitive=option(
         "--sensitive/--no-sensitive",
+        "Make all of them sensitive; or new ones readable.",
         default=None,
-        help="Make all of them sensitive; or new ones readable.",
     ),
-    keys=click.option(
+    keys=option(
         "--sensitive-keys",
+        "Make those that match sensitive.",
         "keys",
         multiple=True,
         metavar="GLOB",
-        help="Make those that match sensitive.",
     ),
-    takes_suggestions=click.option(
-        "--take-suggestions",
-        "takes_suggestions",
-        is_flag=True,
-        help="Make new ones with a secret's name sensitive.",
+    takes_suggestions=flag(
+        "--take-suggestions", "Make new ones with a secret's name sensitive.", "takes_suggestions"
     ),
-    skips=click.option(
-        "--skip-sensitive",
-        "skips",
-        is_flag=True,
-        help="Leave variables that are sensitive there as they are.",
+    skips=flag(
+        "--skip-sensitive", "Leave variables that are sensitive there as they are.", "skips"
     ),
 )
 

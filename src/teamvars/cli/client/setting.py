@@ -1,53 +1,68 @@
-"""`vars set`, `vars unset`, `vars edit`."""
+"""`vars set`, `vars unset`, `vars edit`, `vars copy`."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import click
 from msgspec.structs import replace
 
 from teamvars.cli.asking import confirm, is_terminal, secret, text_of
 from teamvars.cli.client.api import Api, at, connect
 from teamvars.cli.client.api.errors import ApiError
 from teamvars.cli.client.api.targets import Where
-from teamvars.cli.client.applies import How, Work, change, how_options, send
-from teamvars.cli.client.changes import Change, Wanted, compare, deleted
+from teamvars.cli.client.changes import (
+    NOTHING,
+    SIGNS,
+    Change,
+    How,
+    Wanted,
+    Work,
+    change,
+    compare,
+    deleted,
+    how_options,
+    send,
+)
 from teamvars.cli.client.contents import (
     Contents,
     all_contents,
     category_of,
     contents_of,
     is_for_several,
+    workspace_of,
 )
 from teamvars.cli.client.options import category_option, key_argument, offered, placed
 from teamvars.cli.client.scratch import Scratch
 from teamvars.cli.client.secrecy import Intent, Secrecy, secret_keys, settled
-from teamvars.cli.exits import USAGE, Failure
-from teamvars.cli.output import note
-from teamvars.domain.applies import Outcome
+from teamvars.cli.exits import DIFFERENCES, USAGE, Failure
+from teamvars.cli.options import OneOf, argument, command, flag, option
+from teamvars.cli.output import aligned, note, show
+from teamvars.domain.applies import OnConflict, Outcome
 from teamvars.domain.names import escaped
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import MAX_VALUE_BYTES, Category
 
+_TAKEN = "key_taken"
 
-@click.command()
-@click.argument(
+
+@command
+@argument(
     "words",
+    "What to set, and to what.",
     nargs=-1,
     required=True,
     metavar="KEY | KEY=VALUE…",
-    help="What to set, and to what.",
     shell_complete=offered("key"),
 )
-@click.option("--file", help="The value, byte for byte; - is standard input.")
+@option("--file", "The value, byte for byte; - is standard input.")
 @category_option
-@click.option("--hcl/--no-hcl", default=None, help="The value is code.")
-@click.option(
+@option("--hcl/--no-hcl", "The value is code.", default=None)
+@option(
     "--sensitive/--no-sensitive",
+    "Make it sensitive for ever; or make new ones readable.",
     default=None,
-    help="Make it sensitive for ever; or make new ones readable.",
 )
-@click.option("--description", help="What it is for.")
+@option("--description", "What it is for.")
 @how_options
 @placed("organization", "workspace")
 def set_(
@@ -100,13 +115,13 @@ def set_(
     change(api, work, how._replace(asks=False))
 
 
-@click.command()
-@click.argument(
+@command
+@argument(
     "keys",
+    "What to delete.",
     nargs=-1,
     required=True,
     metavar="KEY…",
-    help="What to delete.",
     shell_complete=offered("key"),
 )
 @category_option
@@ -192,10 +207,10 @@ def _not_as_argument(keys: Sequence[str] | dict[str, str | None]) -> str:
     )
 
 
-@click.command()
+@command
 @key_argument
 @category_option
-@click.option("--allow-disk", is_flag=True, help="Use a disk if there is no file system in memory.")
+@flag("--allow-disk", "Use a disk if there is no file system in memory.")
 @placed("organization", "workspace")
 def edit(where: Where, key: str, category: str | None, allow_disk: bool) -> None:
     """Edit a value in your own editor: $VISUAL, else $EDITOR.
@@ -242,3 +257,84 @@ def _now(api: Api, variable: Variable) -> Variable:
     path = at("workspaces", variable.workspace_id, "vars", variable.id)
     found: dict[str, Any] = api.get(path).document["data"]["attributes"]
     return replace(variable, sensitive=found["sensitive"], version_id=found["version-id"])
+
+
+@command
+@argument(
+    "source", "The workspace to copy from.", metavar="SOURCE", shell_complete=offered("workspace")
+)
+@argument(
+    "keys", "Only these, instead of all.", nargs=-1, metavar="[KEY…]", shell_complete=offered("key")
+)
+@category_option
+@option(
+    "--on-conflict",
+    "What happens to a variable that already exists.",
+    type=OneOf(OnConflict),
+    default=OnConflict.REFUSE.value,
+)
+@how_options
+@placed("organization", "workspace")
+def copy(
+    where: Where,
+    source: str,
+    keys: tuple[str, ...],
+    category: str | None,
+    on_conflict: OnConflict,
+    how: How,
+) -> None:
+    """Copy variables from another workspace. Only owners can copy sensitive ones.
+
+    Example: teamvars vars copy payments --on-conflict skip --yes
+    """
+    api = connect(where)
+    target = workspace_of(api.workspace())
+    found = contents_of(api, workspace_of(api.workspace(source)))
+    document = _document(found, keys, category, on_conflict)
+    api.announce()
+    path = at("workspaces", target.id, "actions", "copy")
+    planned = _copied(api, path, document, dry_run=True)
+    for line in aligned([_row(one) for one in planned]) if planned else [NOTHING]:
+        note(line)
+    if planned and not how.dry_run:
+        confirm(f"Copy {len(planned)} from {found.name} to {target.name}?", yes=how.yes)
+        planned = _copied(api, path, document, dry_run=False)
+        note(f"{target.name}: {len(planned)} copied.")
+    show(planned, (), how.as_json)
+    if planned and how.dry_run:
+        sys.exit(DIFFERENCES)
+
+
+def _row(result: dict[str, Any]) -> tuple[str, ...]:
+    return SIGNS[Outcome(result["outcome"])], escaped(result["key"]), result["category"]
+
+
+def _document(
+    source: Contents, keys: Sequence[str], category: str | None, on_conflict: OnConflict
+) -> dict[str, Any]:
+    of = category_of(category)
+    named = [source.one(key, of) for key in dict.fromkeys(keys)]
+    if not keys and of is not None:
+        named = [one for one in source.variables if one.category is of]
+    attributes: dict[str, Any] = {"on-conflict": on_conflict.value}
+    if keys or of is not None:
+        names = [{"key": one.key, "category": source.word(one.category)} for one in named]
+        attributes["keys"] = names
+    related = {"source": {"data": {"type": "workspaces", "id": source.id}}}
+    return {"type": "copies", "attributes": attributes, "relationships": related}
+
+
+def _copied(api: Api, path: str, data: dict[str, Any], *, dry_run: bool) -> list[dict[str, Any]]:
+    """What became, or would become, of each variable that is another then."""
+    try:
+        answer = api.post(path, {"data": data, "meta": {"dry-run": dry_run}})
+    except ApiError as error:
+        if not any(fault.code == _TAKEN for fault in error.faults):
+            raise
+        text = (
+            f"{error}\nWith --on-conflict skip these stay as they are, with replace they are "
+            "overwritten."
+        )
+        raise Failure(text, error.code) from None
+    results: list[dict[str, Any]] = answer.document["meta"]["results"]
+    return [one for one in results if one["outcome"] != Outcome.UNCHANGED]

@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import click
-
 from teamvars.cli import asking
 from teamvars.cli.client.api import Api, at, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import number
 from teamvars.cli.client.options import offered, placed, yes_option
 from teamvars.cli.exits import NOT_FOUND, USAGE, Failure
-from teamvars.cli.options import json_option
+from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import note, show
 from teamvars.domain.names import fold
 
@@ -19,13 +17,13 @@ _MEMBERSHIPS = "organization-memberships"
 _SHOWN = {"name": "name", "id": "id", "members": "users-count", "visibility": "visibility"}
 _WITH_USERS = {"include": "user"}
 
-team_argument = click.argument(
-    "team", metavar="TEAM", help="A team's name or id.", shell_complete=offered("team")
+team_argument = argument(
+    "team", "A team's name or id.", metavar="TEAM", shell_complete=offered("team")
 )
-people_argument = click.argument(
-    "who", nargs=-1, metavar="[PERSON…]", help="Usernames, e-mail addresses or ids."
+people_argument = argument(
+    "who", "Usernames, e-mail addresses or ids.", nargs=-1, metavar="[PERSON…]"
 )
-people_option = click.option("--from", "file", help="A file with one of them per line; - is stdin.")
+people_option = option("--from", "A file with one of them per line; - is stdin.", "file")
 
 
 class Person(NamedTuple):
@@ -94,7 +92,7 @@ def from_file(path: str) -> list[str]:
     return [word for word in words if word]
 
 
-@click.command()
+@command
 @json_option
 @placed("organization")
 def list_(where: Where, as_json: bool) -> None:
@@ -107,7 +105,7 @@ def list_(where: Where, as_json: bool) -> None:
     show(rows, cells, as_json, said=None if rows else "You see no teams there.")
 
 
-@click.command()
+@command
 @team_argument
 @json_option
 @placed("organization")
@@ -123,11 +121,11 @@ def members(where: Where, team: str, as_json: bool) -> None:
     show([*map(_told, found)], cells, as_json, said=None if found else said)
 
 
-@click.command()
+@command
 @team_argument
 @people_argument
 @people_option
-@click.option("--exact", is_flag=True, help="Remove everybody else from the team.")
+@flag("--exact", "Remove everybody else from the team.")
 @yes_option
 @json_option
 @placed("organization")
@@ -152,7 +150,7 @@ def add(
     _carry_out(work, _without(work.named, work.present), leaving, yes=yes, as_json=as_json)
 
 
-@click.command()
+@command
 @team_argument
 @people_argument
 @people_option

@@ -24,7 +24,7 @@ from teamvars.cli.client.contents import (
 )
 from teamvars.cli.client.options import category_option, key_argument, offered, placed
 from teamvars.cli.exits import INVALID, NOT_FOUND, USAGE, Failure
-from teamvars.cli.options import json_option
+from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import note, say_text, show
 from teamvars.domain.names import escaped
 from teamvars.domain.variables import Variable
@@ -34,7 +34,7 @@ _JSON = msgspec.json.Encoder(decimal_format="number")
 _PAGE = "100"
 
 
-@click.command()
+@command
 @category_option
 @json_option
 @placed("organization", "workspace")
@@ -59,11 +59,11 @@ def list_(where: Where, category: str | None, as_json: bool) -> None:
     show([*starmap(_attributes, pairs)], rows, as_json, said=None if pairs else said)
 
 
-@click.command()
+@command
 @key_argument
 @category_option
-@click.option("--plain", is_flag=True, help="Only the value, byte for byte.")
-@click.option("--evaluated", is_flag=True, help="The evaluated value, as JSON.")
+@flag("--plain", "Only the value, byte for byte.")
+@flag("--evaluated", "The evaluated value, as JSON.")
 @json_option
 @placed("organization", "workspace")
 def get(
@@ -160,16 +160,12 @@ def _line(value: object) -> str:
     return f"{_JSON.encode(value).decode()}\n"
 
 
-@click.command()
-@click.argument(
-    "key", required=False, metavar="[KEY]", help="A key, or the beginning of keys: DB_*."
-)
+@command
+@argument("key", "A key, or the beginning of keys: DB_*.", required=False, metavar="[KEY]")
 @category_option
-@click.option(
-    "--sensitive/--readable", default=None, help="Only sensitive variables, or only others."
-)
-@click.option("--values", is_flag=True, help="Show values as well.")
-@click.option("--limit", type=click.IntRange(min=1), default=500, help="At most this many.")
+@option("--sensitive/--readable", "Only sensitive variables, or only others.", default=None)
+@flag("--values", "Show values as well.")
+@option("--limit", "At most this many.", type=click.IntRange(min=1), default=500)
 @json_option
 @placed("organization", "workspace")
 def search(
@@ -228,11 +224,9 @@ def _found_row(one: dict[str, Any]) -> tuple[str, ...]:
     return escaped(one["key"]), one["workspace-name"], one["category"], " ".join(kinds), value
 
 
-@click.command()
-@click.argument(
-    "key", help="The present or former key of the variable.", shell_complete=offered("key")
-)
-@click.option("--limit", type=click.IntRange(min=1), default=30, help="At most this many changes.")
+@command
+@argument("key", "The present or former key of the variable.", shell_complete=offered("key"))
+@option("--limit", "At most this many changes.", type=click.IntRange(min=1), default=30)
 @json_option
 @placed("organization", "workspace")
 def history(where: Where, key: str, limit: int, as_json: bool) -> None:

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import click
-
 from teamvars.cli import asking, output
 from teamvars.cli.client.api import at, connect, links, targets, told
 from teamvars.cli.client.api.links import Link
@@ -12,13 +10,13 @@ from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import number
 from teamvars.cli.client.options import placed, yes_option
 from teamvars.cli.exits import UNAUTHENTICATED, USAGE, Failure
-from teamvars.cli.options import json_option
+from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import note, show
 
 _SHOWN = {"name": "name", "id": "id", "variables": "variables-count", "locked": "locked"}
 
 
-@click.command()
+@command
 @json_option
 @placed("organization")
 def list_(where: Where, as_json: bool) -> None:
@@ -31,7 +29,7 @@ def list_(where: Where, as_json: bool) -> None:
     show(rows, map(_row, rows), as_json, said=None if rows else said)
 
 
-@click.command()
+@command
 @json_option
 @placed("organization", "workspace")
 def access(where: Where, as_json: bool) -> None:
@@ -57,10 +55,10 @@ def _holder(attributes: dict[str, Any]) -> tuple[str, ...]:
     return attributes["access"], attributes["kind"], attributes["name"], through
 
 
-@click.command()
-@click.option("--show", is_flag=True, help="Show the link.")
-@click.option("--trust", is_flag=True, help="Show the link, and approve it.")
-@click.option("--remove", is_flag=True, help="Remove the link.")
+@command
+@flag("--show", "Show the link.")
+@flag("--trust", "Show the link, and approve it.")
+@flag("--remove", "Remove the link.")
 @yes_option
 @json_option
 @placed("organization", "workspace")

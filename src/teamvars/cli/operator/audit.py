@@ -1,4 +1,4 @@
-"""`audit list` and `export`."""
+"""`audit list`, `export`, `verify`, `accept` and `head`."""
 
 import asyncio
 import json
@@ -7,15 +7,18 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
 import click
 
 from teamvars import wiring
-from teamvars.cli.exits import ERROR, USAGE, Failure
+from teamvars.cli.exits import DIFFERENCES, ERROR, USAGE, Failure
 from teamvars.cli.operator.context import run
+from teamvars.cli.options import argument, command, flag, option
 from teamvars.cli.output import aligned, note, say
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import AuditEntry, AuditQuery, Position
+from teamvars.domain.audit import AuditEntry, AuditQuery, Break, Head, Position
+from teamvars.domain.audit_acceptances import MAX_REASON_CHARACTERS, Acceptance
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import escaped, is_safe
 from teamvars.domain.times import microseconds, moment
@@ -28,24 +31,24 @@ _DURATION = re.compile(r"([0-9]{1,6})([wdhms])")
 _HEADINGS = ("TIME", "ACTOR", "ADDRESS", "ACTION", "STREAM", "SUBJECT", "CHANGED")
 _UNKNOWN = "?"
 """Stands for what somebody has touched so that it cannot be shown."""
+_DIGEST = re.compile("[0-9a-f]{64}")
+_PLACE = re.compile(r"(.+):([0-9]{1,19})")
 
 
-@click.command()
-@click.option(
-    "--limit", type=click.IntRange(min=1, max=10_000), default=50, help="How many entries."
-)
-@click.option("--actor", help="Only by this user, organization, ORG/TEAM, id or operator:ACCOUNT.")
-@click.option("--action", help="Such as variable.create.")
-@click.option("--request", help="Only of the request with this X-Request-Id, as in the log.")
-@click.option("--subject", help="Only to things with this name, key or id.")
-@click.option("--workspace", help="In or to this ORG/WORKSPACE.")
-@click.option("--team", help="In or to this ORG/TEAM.")
-@click.option("--organization", help="In or to this organization and everything in it.")
-@click.option("--stream", help="Only of the stream with this id.")
-@click.option("--since", help="Since then: 2d, 12h, 30m, or 2030-12-31T23:00Z.")
-@click.option("--until", help="Before then, written as --since.")
-@click.option("--before", help="The cursor of the last entry seen.")
-@click.option("--json", "as_json", is_flag=True, help="Print lines of JSON on a terminal too.")
+@command
+@option("--limit", "How many entries.", type=click.IntRange(min=1, max=10_000), default=50)
+@option("--actor", "Only by this user, organization, ORG/TEAM, id or operator:ACCOUNT.")
+@option("--action", "Such as variable.create.")
+@option("--request", "Only of the request with this X-Request-Id, as in the log.")
+@option("--subject", "Only to things with this name, key or id.")
+@option("--workspace", "In or to this ORG/WORKSPACE.")
+@option("--team", "In or to this ORG/TEAM.")
+@option("--organization", "In or to this organization and everything in it.")
+@option("--stream", "Only of the stream with this id.")
+@option("--since", "Since then: 2d, 12h, 30m, or 2030-12-31T23:00Z.")
+@option("--until", "Before then, written as --since.")
+@option("--before", "The cursor of the last entry seen.")
+@flag("--json", "Print lines of JSON on a terminal too.", "as_json")
 def list_(
     limit: int,
     since: str | None,
@@ -79,8 +82,8 @@ def list_(
         sys.exit(ERROR)
 
 
-@click.command()
-@click.option("--follow/--no-follow", help="Continue with new entries until Ctrl-C.")
+@command
+@option("--follow/--no-follow", "Continue with new entries until Ctrl-C.")
 def export(follow: bool) -> None:
     """Print all entries, one JSON object a line, oldest first within each stream."""
 
@@ -211,3 +214,93 @@ def _note(entry: AuditEntry, faulty: Sequence[str]) -> bool:
             f"{', '.join(faulty)}"
         )
     return not faulty
+
+
+@command
+@option("--heads", "A file with the output of 'audit head', kept elsewhere.", type=Path)
+@option(
+    "--accepted",
+    "Pass over what 'audit accept' accepted there; repeatable.",
+    multiple=True,
+    metavar="STREAM:SEQUENCE",
+)
+def verify(heads: Path | None, accepted: tuple[str, ...]) -> None:
+    """Prove that nobody has altered the trail; exit with 3 if somebody has."""
+    kept = [] if heads is None else _read_heads(heads)
+    passed = {_place(text) for text in accepted}
+    checked, breaks = run(lambda services, _: services.audit.verify(kept, passed))
+    for found in breaks:
+        _tell(found)
+    if not breaks:
+        note(f"{checked} streams verify.")
+    if heads is None:
+        note(
+            "Without --heads this cannot tell whether a stream, or the whole database, was put "
+            "back to an earlier state."
+        )
+    if breaks:
+        sys.exit(DIFFERENCES)
+
+
+@command
+@argument("stream", "A stream that 'audit verify' named.")
+@option("--found", "The digest that 'audit verify' printed.", required=True, metavar="DIGEST")
+@option("--reason", "Why; the trail records it.", required=True, metavar="TEXT")
+def accept(stream: str, found: str, reason: str) -> None:
+    """Let a stream go on although somebody has altered it, from what was found."""
+    if not _DIGEST.fullmatch(found):
+        raise Failure("--found is the digest of 64 characters that 'audit verify' prints.", USAGE)
+    if not (0 < len(reason) <= MAX_REASON_CHARACTERS and is_safe(reason)):
+        raise Failure(f"--reason is a line of at most {MAX_REASON_CHARACTERS} characters.", USAGE)
+    if not is_safe(stream):
+        raise Failure("STREAM has a control or format character.", USAGE)
+    wanted = Acceptance(stream, 0, found, "", reason)
+    made = run(lambda services, caller: services.audit.accept(caller, wanted))
+    say(f"{made.stream_id}:{made.sequence}")
+    note(
+        "Accepted. 'audit verify' compares it with that digest from now on, and exits with 3 "
+        f"unless you give --accepted {made.stream_id}:{made.sequence}."
+    )
+
+
+@command
+def head() -> None:
+    """Print the head of each stream, one JSON object a line, to be kept elsewhere."""
+    all_hold = True
+    for one, holds in run(lambda services, _: services.audit.heads()):
+        say(as_line({"stream": one.stream_id, "sequence": one.sequence, "link": one.link}))
+        if not holds:
+            note(f"teamvars: stream {one.stream_id} does not verify; see 'teamvars audit verify'.")
+            all_hold = False
+    if not all_hold:
+        sys.exit(ERROR)
+
+
+def _tell(found: Break) -> None:
+    say(f"{found.stream_id} entry {found.sequence}: {found.reason}")
+    if found.found is not None:
+        say(f"{found.stream_id} found: {found.found}")
+
+
+def _place(text: str) -> tuple[str, int]:
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise Failure("--accepted is STREAM:SEQUENCE, as 'audit accept' printed it.", USAGE)
+    return found[1], int(found[2])
+
+
+def _head(stream: str, sequence: int, link: str) -> Head:
+    """A head as it was printed; ValueError for what no column can hold."""
+    if not (is_safe(stream) and 0 <= int(sequence) < 2**63):
+        raise ValueError
+    return Head(stream, int(sequence), bytes.fromhex(link))
+
+
+def _read_heads(path: Path) -> list[Head]:
+    try:
+        lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        return [_head(line["stream"], line["sequence"], line["link"]) for line in lines]
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Failure(f"{path} is not what 'audit head' prints.", USAGE) from None

@@ -1,4 +1,4 @@
-"""What every operator command needs: settings, services, closed files, and clear ends."""
+"""What operator commands need: settings, services, closed files, the keyring's mark, clear ends."""
 
 import asyncio
 import getpass
@@ -9,19 +9,20 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import click
+import msgspec
 
 from teamvars import logs, settings, wiring
 from teamvars.cli.exits import CONFLICT, ERROR, INVALID, NOT_FOUND, UNAUTHENTICATED, USAGE, Failure
-from teamvars.cli.operator import marking
 from teamvars.cli.output import note
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
+from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.security import keyring
+from teamvars.security import keyring, marks
 from teamvars.security.keyring import KeyringError
 from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, look
-from teamvars.services.installation import NotReady
+from teamvars.services.installation import Installation, NotReady
 from teamvars.settings import Settings, SettingsError
 from teamvars.storage.database import StorageMisconfigured
 from teamvars.storage.engines import UnknownEngine, database_for, described, is_sqlite
@@ -65,9 +66,7 @@ def run(body: Callable[[wiring.Services, Caller], Coroutine[Any, Any, T]]) -> T:
     note(f"Store: {described(config.url)}")
 
     async def with_services() -> T:
-        warning = (await marking.look(config)).warning
-        if warning is not None:
-            note(f"teamvars: {warning}")
+        await warn_of_mark(config)
         keys = keyring.load(config.keyring_path)
         async with database_for(config.url) as database:
             setup = wiring.setup_of(config)
@@ -153,3 +152,87 @@ def _files(config: Settings) -> Iterator[tuple[Purpose, Path]]:
         yield Purpose.DATABASE, real.with_name(f"{real.name}-shm")
     yield Purpose.DATA_DIR, config.data_dir
     yield Purpose.KEYRING, keyring
+
+
+_ELSEWHERE = (
+    "This keyring belongs to a store that is not here: restore it, or is a disk not mounted? "
+    "To begin a new, empty store with this keyring: teamvars init --new-store"
+)
+
+
+class Marking(msgspec.Struct, frozen=True):
+    """What the mark of a keyring says, and which store this is; None where nothing says it."""
+
+    keyring: Path
+    marked: str | None
+    lineage: str | None
+
+    @property
+    def warning(self) -> str | None:
+        """That the store is another than the keyring's mark says."""
+        if self.marked is None or self.lineage in (None, self.marked):
+            return None
+        return (
+            f"This is store {self.lineage}, and the keyring's mark names {self.marked}. If this is "
+            "the right one from now on: teamvars init --new-store"
+        )
+
+    @property
+    def finding(self) -> Finding:
+        """What `doctor` says of it."""
+        path = marks.path_of(self.keyring)
+        if self.warning is not None:
+            return Finding(Severity.ADVICE, "mark", self.warning)
+        if self.marked is not None:
+            return Finding(Severity.OK, "mark", f"{path} names this store")
+        text = (
+            f"{path}, which says what store the keyring is for, is not there or cannot be read. "
+            "Without it a keyring beside an empty database looks new. Run: teamvars init. Where "
+            f"that cannot write, put a file there with this line: {self.lineage}"
+        )
+        return Finding(Severity.ADVICE, "mark", text)
+
+
+async def marking_of(config: Settings) -> Marking:
+    """The keyring's mark and the store. Raises NotReady when the mark names a store, and the one
+    of the settings is empty or not there.
+    """
+    marked = marks.read(config.keyring_path)
+    try:
+        async with database_for(config.url) as database:
+            installation = Installation(database, database.now)
+            await installation.outstanding()  # refuses a part of a store, which is not an empty one
+            if marked is None or await installation.is_initialised():
+                return Marking(config.keyring_path, marked, await installation.lineage())
+    except Refusal as refusal:
+        cause = refusal.__cause__
+        # Without a name it is a socket, whose server may be there later.
+        if not (isinstance(cause, FileNotFoundError) and cause.filename):
+            raise
+    if marked is not None:
+        raise NotReady(_ELSEWHERE)
+    return Marking(config.keyring_path, None, None)
+
+
+async def warn_of_mark(config: Settings) -> None:
+    """Says on stderr when the store is another than the mark says. Raises as `marking_of`."""
+    warning = (await marking_of(config)).warning
+    if warning is not None:
+        note(f"teamvars: {warning}")
+
+
+async def renew_mark(config: Settings, *, new_store: bool) -> str | None:
+    """Marks the keyring for this store, unless it is marked for another and this is no `new_store`.
+    Returns what somebody should know, if anything.
+    """
+    found = await marking_of(config)
+    if found.lineage is None or found.lineage == found.marked:
+        return None
+    if found.warning is not None and not new_store:
+        return found.warning
+    try:
+        marks.write(config.keyring_path, found.lineage)
+    except OSError as error:
+        path = marks.path_of(config.keyring_path)
+        return f"{path} cannot be written: {error.strerror}. 'teamvars doctor' says what to do."
+    return None

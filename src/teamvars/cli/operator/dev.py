@@ -9,17 +9,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import click
+import yaml
 
 from teamvars import settings, wiring
-from teamvars.cli.operator import sample
 from teamvars.cli.operator.context import finish, load_settings, operator
+from teamvars.cli.operator.directory import read
 from teamvars.cli.operator.installation import initialise
 from teamvars.cli.operator.serve import free_address, listen
+from teamvars.cli.options import command, flag, option
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.preconditions import ANY_VERSION
-from teamvars.domain.variables import WorkspaceFilter
+from teamvars.domain.variables import VariableDraft, WorkspaceFilter
+from teamvars.kernel.variables import Category
 from teamvars.security import keyring
 from teamvars.security.certificates import throw_away
 from teamvars.security.tokens import hash_token
@@ -33,10 +36,113 @@ _AUTHORITY, _CERTIFICATE, _KEY = "ca.pem", "server.pem", "server.key"
 _POLL_SECONDS = 0.1
 _START_SECONDS = 30
 
+_DIRECTORY = """
+users:
+  - {username: alice, email: alice@example.com}
+  - {username: bob, email: bob@example.com}
+  - {username: carol, email: carol@example.com}
+  - {username: dave, email: dave@example.com}
+  - {username: erin, email: erin@example.com}
+  - {username: frank, email: frank@example.com}
+  - {username: grace, email: grace@example.com}
+  - {username: heidi, email: heidi@example.com}
+organizations:
+  - name: acme
+    members:
+      alice: active
+      bob: active
+      carol: invited
+      dave: active
+      erin: active
+      frank: active
+      grace: active
+      heidi: active
+    workspaces: [checkout, network, payments, warehouse]
+    teams:
+      - {name: owners, members: [alice]}
+      - name: platform
+        manage-membership: true
+        members: [bob, carol, frank, grace]
+        workspaces: {checkout: write, network: write, payments: read}
+      - {name: auditors, members: [erin, heidi], workspaces: {payments: read}}
+      - {name: on-call, visibility: secret, members: [bob, grace], workspaces: {checkout: write}}
+"""
+"""The sample data: an organization as platform teams have it."""
 
-@click.command()
-@click.option("--port", type=int, default=8080, help="The port to listen on.")
-@click.option("--tls", is_flag=True, help="Serve the terraform command line, which needs TLS.")
+_VARIABLES = r"""
+checkout:
+  - {key: environment, category: tool, value: production}
+  - {key: domain, category: tool, value: shop.example.com, description: What customers type}
+  - {key: replicas, category: tool, hcl: true, value: "2"}
+  - key: regions
+    category: tool
+    hcl: true
+    value: |-
+      {
+        "eu-central-1" = { replicas = 3, primary = true }
+        "us-east-1"    = { replicas = 2, primary = false }
+      }
+    description: Where it runs, and how often
+  - {key: feature_flags, category: tool, hcl: true, value: '["express"]'}
+  - {key: AWS_REGION, category: env, value: eu-central-1, description: For the provider}
+  - {key: LOG_LEVEL, category: env, value: debug}
+  - {key: SENTRY_DSN, category: env, sensitive: true, value: "https://k3y@errors.example.com/7"}
+  - key: STRIPE_SECRET_KEY
+    category: env
+    sensitive: true
+    value: sk_test_example
+    description: Billing
+network:
+  - {key: region, category: tool, value: eu-central-1, description: Where everything runs}
+  - key: subnets
+    category: tool
+    hcl: true
+    value: '{ public = "10.0.1.0/24", private = "10.0.2.0/24" }'
+    description: Subnets by name
+  - key: availability_zones
+    category: tool
+    hcl: true
+    value: '["a", "b", "c"]'
+    description: Zones in use
+  - {key: peer_count, category: tool, hcl: true, value: "3", description: How many peerings}
+  - key: vpn_psk
+    category: tool
+    sensitive: true
+    value: correct-horse-battery
+    description: Of the VPN
+  - {key: AWS_REGION, category: env, value: eu-central-1, description: For the provider}
+  - {key: AWS_ACCESS_KEY_ID, category: env, value: AKIAEXAMPLE, description: For the provider}
+  - key: AWS_SECRET_ACCESS_KEY
+    category: env
+    sensitive: true
+    value: s3cr3t
+    description: For the provider
+payments:
+  - {key: environment, category: tool, value: production}
+  - {key: motd, category: tool, value: "Grüße, 世界\nBe careful.", description: Shown at login}
+  - key: db_password
+    category: tool
+    sensitive: true
+    value: hunter2
+    description: Of the main database
+  - {key: LOG_LEVEL, category: env, value: warning}
+"""
+
+_CHANGES = (
+    ("bob", "checkout", VariableDraft("replicas", "3")),
+    ("bob", "checkout", VariableDraft("LOG_LEVEL", "info", "debug, info or warning")),
+    ("alice", "checkout", VariableDraft("STRIPE_SECRET_KEY", "sk_test_another")),
+    ("bob", "checkout", VariableDraft("feature_flags", '["express", "gift-cards"]')),
+)
+"""What people have changed since, by key: a workspace to look at has a past."""
+
+_INVITED = "ivan@example.com"
+"""Whom alice has invited, into `auditors`."""
+
+
+@command
+@option("--port", "The port to listen on.", type=int, default=8080)
+@flag("--tls", "Serve the terraform command line, which needs TLS.")
 def dev(port: int, tls: bool) -> None:
     """Try teamvars: a server with sample data, until Ctrl-C."""
     load_settings()
@@ -59,7 +165,7 @@ def dev(port: int, tls: bool) -> None:
         free_address(config)
         applied, tokens = finish(_fill(config))
         url = f"https://localhost:{port}" if tls else f"http://{config.host}:{port}"
-        text = sample.tour(url, applied, tokens, authority)
+        text = _tour(url, applied, tokens, authority)
         waiting = threading.Thread(
             target=_print_when_ready, args=(config, authority, text), daemon=True
         )
@@ -73,7 +179,8 @@ async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
     keys = keyring.load(config.keyring_path)
     async with database_for(config.url) as database:
         services = wiring.services(database, keys, config.quota)
-        applied = await services.directory.apply(operator(), sample.DIRECTORY, Options())
+        (file := config.data_dir / "directory.yaml").write_text(_DIRECTORY)
+        applied = await services.directory.apply(operator(), read(file), Options())
         tokens = {
             name: (await services.tokens.create(operator(), OwnerName(user=name), None)).secret
             for name in ("alice", "bob", "erin")
@@ -82,7 +189,7 @@ async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
             name: Caller(hash_token(token), operator().request_id) for name, token in tokens.items()
         }
         auditors = applied.organizations["acme"].teams["auditors"]
-        invited = InvitationDraft(sample.INVITED, [auditors])
+        invited = InvitationDraft(_INVITED, [auditors])
         await services.invitations.invite(callers["alice"], "acme", invited)
         await _fill_workspaces(services.variables, applied, callers)
     return applied, tokens
@@ -93,13 +200,14 @@ async def _fill_workspaces(
 ) -> None:
     """Brings the variables, and what people have changed in them since."""
     workspaces, ids = applied.organizations["acme"].workspaces, {}
-    for name, drafts in sample.VARIABLES.items():
-        for draft in drafts:
+    for name, listed in yaml.safe_load(_VARIABLES).items():
+        for one in listed:
+            draft = VariableDraft(**{**one, "category": Category(one["category"])})
             made = await variables.create(
                 callers["alice"], workspaces[name], draft, WorkspaceFilter()
             )
             ids[name, draft.key] = made.variable.id
-    for who, name, draft in sample.CHANGES:
+    for who, name, draft in _CHANGES:
         variable_id = ids[name, draft.key]
         await variables.update(callers[who], workspaces[name], variable_id, draft, ANY_VERSION)
 
@@ -137,3 +245,103 @@ def _is_ready(config: Settings, authority: Path | None) -> bool:
         return False
     finally:
         connection.close()
+
+
+def _tour(url: str, applied: Applied, tokens: dict[str, str], authority: Path | None) -> str:
+    """What `dev` prints: tokens, ids, and lines to paste.
+
+    `authority` is the certificate to trust when the URL begins with https; then the terraform
+    command line can be tried as well.
+    """
+    acme, users = applied.organizations["acme"], applied.users
+    named = (*acme.workspaces.items(), *acme.teams.items(), *users.items())
+    trust, terraform = "", ""
+    if authority is not None:
+        trust = f"export SSL_CERT_FILE={authority} CURL_CA_BUNDLE={authority}\n"
+        terraform = _TERRAFORM.format(host=url.removeprefix("https://"), token=tokens["alice"])
+    return _TOUR.format(
+        url=url,
+        tokens=tokens,
+        ids="\n".join(f"    {name:<11} {id_}" for name, id_ in named),
+        trust=trust,
+        workspaces=acme.workspaces,
+        teams=acme.teams,
+        users=users,
+        terraform=terraform,
+    )
+
+
+_TOUR = """
+The console: {url}/app/ (sign in with alice's token)
+
+teamvars serves sample data at {url} until Ctrl-C; nothing of it is kept.
+
+  Tokens
+    alice, owner of acme          {tokens[alice]}
+    bob, in platform              {tokens[bob]}
+    erin, in auditors             {tokens[erin]}
+
+  Ids
+{ids}
+
+  Paste these into another terminal:
+
+{trust}export API={url}/api/v2 TOKEN={tokens[alice]}
+export WORKSPACE={workspaces[network]} PAYMENTS={workspaces[payments]} TEAM={teams[platform]}
+export DAVE={users[dave]} ERIN={users[erin]} CAROL={users[carol]}
+api() {{ curl -s -H "Authorization: Bearer $TOKEN" \
+  -H "Content-Type: application/vnd.api+json" "$@"; echo; }}
+
+echo "== The variables of a workspace: the values of sensitive ones are null"
+api $API/workspaces/$WORKSPACE/vars
+
+echo "== A sensitive variable: written once, never shown"
+api $API/workspaces/$WORKSPACE/vars -d '{{"data":{{"type":"vars","attributes":{{\
+"key":"api_key","value":"topsecret","description":"","category":"env","sensitive":true}}}}}}'
+
+echo "== Two users into a team at once, then one who has not accepted the invitation yet"
+api -i $API/teams/$TEAM/relationships/users -d '{{"data":[\
+{{"type":"users","id":"{users[dave]}"}},{{"type":"users","id":"{users[erin]}"}}]}}'
+api -i $API/teams/$TEAM/relationships/users -d '{{"data":[\
+{{"type":"users","id":"{users[carol]}"}}]}}'
+{terraform}"""
+
+
+_TERRAFORM = """
+echo "== The terraform command line, in a workspace of ours"
+cd "$(mktemp -d)"
+cat > main.tf <<'END'
+terraform {{
+  cloud {{
+    hostname     = "{host}"
+    organization = "acme"
+    token        = "{token}"
+    workspaces {{ name = "network" }}
+  }}
+}}
+variable "region" {{
+  validation {{
+    condition     = var.region == ""
+    error_message = "region is ${{var.region}}."
+  }}
+}}
+variable "subnets" {{
+  validation {{
+    condition     = length(var.subnets) == 0
+    error_message = "subnets is ${{jsonencode(var.subnets)}}."
+  }}
+}}
+variable "vpn_psk" {{
+  validation {{
+    condition     = var.vpn_psk == ""
+    error_message = "vpn_psk is ${{var.vpn_psk}}."
+  }}
+}}
+variable "availability_zones" {{}}
+variable "peer_count" {{}}
+resource "terraform_data" "any" {{}}
+END
+terraform init
+echo "== It refuses each value it knows, to show it; that of vpn_psk stays unknown"
+terraform import terraform_data.any 1
+"""

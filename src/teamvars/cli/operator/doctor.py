@@ -5,12 +5,9 @@ import shutil
 import sys
 from collections.abc import AsyncIterator
 
-import click
-
 from teamvars import settings, wiring
 from teamvars.cli.commands import CLIENT_VARIABLES
 from teamvars.cli.exits import ERROR
-from teamvars.cli.operator import marking
 from teamvars.cli.operator.context import (
     PROBLEMS,
     database_file,
@@ -18,8 +15,9 @@ from teamvars.cli.operator.context import (
     exposures,
     finish,
     load_settings,
+    marking_of,
 )
-from teamvars.cli.options import json_option
+from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import show
 from teamvars.domain.diagnosis import Finding, Severity, disk_finding
 from teamvars.domain.errors import Refusal
@@ -34,10 +32,8 @@ from teamvars.storage.engines import database_for, described, is_sqlite, says_no
 _OK, _PROBLEM = Severity.OK, Severity.PROBLEM
 
 
-@click.command()
-@click.option(
-    "--all", "every_value", is_flag=True, help="Open every value, not only one of each data key."
-)
+@command
+@flag("--all", "Open every value, not only one of each data key.", "every_value")
 @json_option
 def doctor(every_value: bool, as_json: bool) -> None:
     """Check everything, change nothing; exit with 1 if there is a problem."""
@@ -65,7 +61,7 @@ async def _collect(config: Settings, every_value: bool) -> list[Finding]:
 
 async def _store(config: Settings, every_value: bool) -> AsyncIterator[Finding]:
     """Stops at the first thing without which the rest cannot be looked at."""
-    found = await marking.look(config)
+    found = await marking_of(config)
     async with database_for(config.url) as database:
         diagnosis = Diagnosis(database, wiring.clock)
         for finding in [*await diagnosis.of_engine(), *_disk(config)]:

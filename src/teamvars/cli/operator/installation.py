@@ -5,18 +5,18 @@ from collections.abc import Callable
 from itertools import starmap
 from pathlib import Path
 
-import click
-
 from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES, Failure
-from teamvars.cli.operator import marking
 from teamvars.cli.operator.context import (
     finish,
     load_settings,
+    marking_of,
+    renew_mark,
     require_closed,
     run,
+    warn_of_mark,
 )
-from teamvars.cli.options import json_option
+from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import note, show
 from teamvars.domain.access import Caller
 from teamvars.security import keyring
@@ -27,8 +27,8 @@ from teamvars.storage.engines import database_for, described
 from teamvars.storage.migrations import Migration
 
 
-@click.command()
-@click.option("--new-store", is_flag=True, help="Even if the keyring's mark names another store.")
+@command
+@flag("--new-store", "Even if the keyring's mark names another store.")
 def init(new_store: bool) -> None:
     """Make the data directory, the keyring, the schema and the keyring's mark. Safe to repeat."""
     config = load_settings()
@@ -49,13 +49,13 @@ async def initialise(config: Settings, *, new_store: bool = False) -> str | None
     """
     require_closed(config)
     if not new_store:
-        await marking.look(config)
+        await marking_of(config)
     _make_folder(config.data_dir)
     async with database_for(config.url, create=True) as database:
         installation = Installation(database, database.now)
         await installation.migrate()
         await installation.initialise(await _keyring(config, installation))
-    return await marking.renew(config, new_store=new_store)
+    return await renew_mark(config, new_store=new_store)
 
 
 def _make_folder(path: Path) -> None:
@@ -80,10 +80,8 @@ async def _keyring(config: Settings, installation: Installation) -> Keyring:
     return keyring.load(config.keyring_path)
 
 
-@click.command()
-@click.option(
-    "--contract", is_flag=True, help="Also remove what only nodes of older releases need."
-)
+@command
+@flag("--contract", "Also remove what only nodes of older releases need.")
 @json_option
 def up(contract: bool, as_json: bool) -> None:
     """Apply missing migrations, while nodes serve. Safe to stop and to repeat.
@@ -93,9 +91,7 @@ def up(contract: bool, as_json: bool) -> None:
     config = load_settings()
 
     async def work() -> list[Migration]:
-        warning = (await marking.look(config)).warning
-        if warning is not None:
-            note(f"teamvars: {warning}")
+        await warn_of_mark(config)
         async with database_for(config.url, create=True) as database:
             return await Installation(database, database.now).migrate(
                 _progress(), contract=contract
@@ -108,7 +104,7 @@ def up(contract: bool, as_json: bool) -> None:
     note("The schema is up to date.")
 
 
-@click.command()
+@command
 @json_option
 def status(as_json: bool) -> None:
     """List the migrations that are missing, unfinished or waiting for --contract."""
@@ -123,7 +119,7 @@ def status(as_json: bool) -> None:
     _note(left)
 
 
-@click.command()
+@command
 def check() -> None:
     """Exit with 3 if migrations are missing or unfinished."""
     left = _outstanding()
@@ -174,7 +170,7 @@ def _outstanding() -> Outstanding:
     return finish(work())
 
 
-@click.command()
+@command
 @json_option
 def keys_status(as_json: bool) -> None:
     """List the keys, and which are active, with how many data keys each master key wraps."""

@@ -1,24 +1,20 @@
 """`invite create`, `list`, `resend`, `revoke`."""
 
-import click
-
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import told
-from teamvars.cli.options import json_option
+from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import show
 from teamvars.domain.memberships import Membership
 from teamvars.services.invitations import Asked, Issued
 
-id_argument = click.argument("membership_id", metavar="ID", help="The id of the membership, ou-….")
-show_link_option = click.option(
-    "--show-link", is_flag=True, help="Print the link instead of sending it."
-)
+id_argument = argument("membership_id", "The id of the membership, ou-….", metavar="ID")
+show_link_option = flag("--show-link", "Print the link instead of sending it.")
 
 
-@click.command()
-@click.argument("email", metavar="ADDRESS", help="Whom to invite.")
-@click.option("--organization", required=True, help="The organization's name.")
-@click.option("--team", multiple=True, help="A team to put them into; can be repeated.")
+@command
+@argument("email", "Whom to invite.", metavar="ADDRESS")
+@option("--organization", "The organization's name.", required=True)
+@option("--team", "A team to put them into; can be repeated.", multiple=True)
 @show_link_option
 @json_option
 def create(
@@ -32,8 +28,8 @@ def create(
     _show(made, as_json)
 
 
-@click.command()
-@click.option("--organization", help="Only of this organization.")
+@command
+@option("--organization", "Only of this organization.")
 @json_option
 def list_(organization: str | None, as_json: bool) -> None:
     """List the invitations that nobody has accepted yet."""
@@ -41,7 +37,7 @@ def list_(organization: str | None, as_json: bool) -> None:
     show([*map(_fields, pending)], map(_cells, pending), as_json)
 
 
-@click.command()
+@command
 @id_argument
 @show_link_option
 @json_option
@@ -55,7 +51,7 @@ def resend(membership_id: str, show_link: bool, as_json: bool) -> None:
     _show(resent, as_json)
 
 
-@click.command()
+@command
 @id_argument
 @json_option
 def revoke(membership_id: str, as_json: bool) -> None:

@@ -5,7 +5,6 @@ import socket
 import ssl
 import sys
 
-import click
 import structlog
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
@@ -13,14 +12,14 @@ from granian.log import LogLevels
 
 from teamvars import logs, settings
 from teamvars.cli.exits import Failure
-from teamvars.cli.operator import marking
 from teamvars.cli.operator.context import (
     finish,
     load_settings,
+    marking_of,
     require_closed,
 )
 from teamvars.cli.operator.server import Server
-from teamvars.cli.options import OneOf
+from teamvars.cli.options import OneOf, command, option
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.logs import LogFormat
 from teamvars.security import keyring
@@ -45,11 +44,11 @@ _MOST_READ_AHEAD = 16_384
 log = structlog.get_logger("teamvars.serve")
 
 
-@click.command()
-@click.option("--host", help="The address to listen on.")
-@click.option("--port", type=int, help="The port to listen on.")
-@click.option("--workers", type=int, help="How many processes serve.")
-@click.option("--log-format", type=OneOf(LogFormat), help="How log lines look.")
+@command
+@option("--host", "The address to listen on.")
+@option("--port", "The port to listen on.", type=int)
+@option("--workers", "How many processes serve.", type=int)
+@option("--log-format", "How log lines look.", type=OneOf(LogFormat))
 def serve(
     host: str | None, port: int | None, workers: int | None, log_format: LogFormat | None
 ) -> None:
@@ -122,7 +121,7 @@ def _may_pass(refusal: Refusal) -> bool:
 
 async def _look(config: Settings) -> None:
     require_closed(config)
-    warning = (await marking.look(config)).warning
+    warning = (await marking_of(config)).warning
     if warning is not None:
         log.warning("the keyring is marked for another store", reason=warning)
     keys = keyring.load(config.keyring_path)

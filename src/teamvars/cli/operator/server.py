@@ -1,4 +1,5 @@
-"""Granian with a supervisor of its own: what becomes of workers that die, and of their sockets.
+"""Granian with a supervisor of its own: what becomes of workers that die, and of their sockets, and
+how a worker ends.
 
 It overrides five internal methods of granian and what a worker does at a signal. So granian's
 version is pinned; a test fails when one of them is not what it was.
@@ -9,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from ctypes import Array, c_bool
 from functools import partial
 from multiprocessing.connection import wait
@@ -19,29 +20,68 @@ from typing import Any
 import msgspec
 import structlog
 from granian import _signals
-from granian._granian import SocketHolder
+from granian._granian import SocketHolder, WorkerSignal
 from granian.server.mp import MPServer, WorkerProcess
 
-from teamvars.cli.operator.last_answers import (
-    Application,
-    LastAnswers,
-    Message,
-    Receive,
-    Send,
-)
+SECONDS = 1.0
+"""For how long connections are answered and ended before the server stops."""
 
+_CLOSE = (b"Connection", b"close")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 30.0
 MOST_FAILED_STARTS = 5
 """How often running a worker may die before it has served, until the server gives up."""
-
 _STEADY_SECONDS = 60.0
 _UNREAD_MILLISECONDS = 30_000
 _SETTLED_SECONDS = 0.01
 _CAN_LISTEN = sys.platform == "linux"
 """Whether there are the options that `listening` sets."""
-
 log = structlog.get_logger("teamvars.serve")
+
+
+class LastAnswers:
+    """An application whose answers say `Connection: close` from SIGTERM or SIGINT on.
+
+    Else a connection that a proxy keeps would be closed at any moment, such as when the proxy has
+    just sent the next request on it.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._is_ending = False
+
+    def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serves a request, or lives."""
+        if self._is_ending and scope["type"] == "http":
+            send = _closing(send)
+        return self._application(scope, receive, send)
+
+    def heed_signals(self, loop: asyncio.AbstractEventLoop) -> WorkerSignal:
+        """What tells the server to stop, `SECONDS` after the first signal."""
+        stop = WorkerSignal()
+
+        def end() -> None:
+            if not self._is_ending:
+                self._is_ending = True
+                loop.call_later(SECONDS, stop.set)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, end)
+        return stop
+
+
+def _closing(send: Send) -> Send:
+    async def send_closing(message: Message) -> None:
+        if message["type"] == "http.response.start" and _CLOSE not in message["headers"]:
+            message["headers"] = [*message["headers"], _CLOSE]
+        await send(message)
+
+    return send_closing
 
 
 class Place(msgspec.Struct):

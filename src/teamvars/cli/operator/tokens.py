@@ -3,13 +3,11 @@
 import sys
 from collections.abc import Sequence
 
-import click
-
 from teamvars import wiring
 from teamvars.cli import asking
 from teamvars.cli.exits import ERROR, USAGE, Failure
 from teamvars.cli.operator.context import run
-from teamvars.cli.options import json_option, lifetime
+from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
 from teamvars.cli.output import note, show, show_token
 from teamvars.domain.access import Caller
 from teamvars.domain.times import moment
@@ -21,13 +19,11 @@ USER_TOKEN_LIFETIME = 90 * DAY
 _MOST_OF_STDIN = 4096
 
 
-@click.command()
-@click.option("--user", help="A user's name.")
-@click.option("--team", help="A team, as ORG/TEAM.")
-@click.option("--organization", help="An organization's name.")
-@click.option(
-    "--expires", help="Lifetime: 90d, 12h, 30m, 45s or never. 90d of a user's token, else 730d."
-)
+@command
+@option("--user", "A user's name.")
+@option("--team", "A team, as ORG/TEAM.")
+@option("--organization", "An organization's name.")
+@option("--expires", "Lifetime: 90d, 12h, 30m, 45s or never. 90d of a user's token, else 730d.")
 @json_option
 def create(
     user: str | None, team: str | None, organization: str | None, expires: str | None, as_json: bool
@@ -42,7 +38,7 @@ def create(
     show_token(new.token.id, new.secret, told(new.token.expires_at), as_json)
 
 
-@click.command()
+@command
 @json_option
 def list_(as_json: bool) -> None:
     """List the tokens that are not revoked."""
@@ -55,11 +51,11 @@ def list_(as_json: bool) -> None:
         sys.exit(ERROR)
 
 
-@click.command()
-@click.argument("token_id", required=False, help="The id of a token.")
-@click.option("--user", help="All of this user: a name, e-mail address or id.")
-@click.option("--all-of", help="Those of this organization and of its teams.")
-@click.option("--leaked", is_flag=True, help="The one whose text is on standard input.")
+@command
+@argument("token_id", "The id of a token.", required=False)
+@option("--user", "All of this user: a name, e-mail address or id.")
+@option("--all-of", "Those of this organization and of its teams.")
+@flag("--leaked", "The one whose text is on standard input.")
 @json_option
 def revoke(
     token_id: str | None, user: str | None, all_of: str | None, leaked: bool, as_json: bool

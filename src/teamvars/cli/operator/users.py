@@ -2,22 +2,20 @@
 
 from collections.abc import Iterator
 
-import click
-
 from teamvars.cli import output
 from teamvars.cli.exits import USAGE, Failure
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import cells_of, fields_of
-from teamvars.cli.options import json_option
+from teamvars.cli.options import argument, command, flag, json_option
 from teamvars.domain.holders import Holder, Standing
 from teamvars.domain.memberships import Membership
 from teamvars.domain.users import User
 from teamvars.services.users import Account, Disabled, Disabling
 
-user_argument = click.argument("who", metavar="USER", help="A name, e-mail address or id.")
+user_argument = argument("who", "A name, e-mail address or id.", metavar="USER")
 
 
-@click.command()
+@command
 @json_option
 def list_(as_json: bool) -> None:
     """List all users."""
@@ -25,7 +23,7 @@ def list_(as_json: bool) -> None:
     output.show([*map(_fields, users)], map(_cells, users), as_json)
 
 
-@click.command()
+@command
 @user_argument
 @json_option
 def show(who: str, as_json: bool) -> None:
@@ -34,14 +32,10 @@ def show(who: str, as_json: bool) -> None:
     output.show(_whole(account), ((line,) for line in _lines(account)), as_json)
 
 
-@click.command()
+@command
 @user_argument
-@click.option("--force", is_flag=True, help="Even if an organization has no other active owner.")
-@click.option(
-    "--with-made-tokens",
-    is_flag=True,
-    help="Revoke the tokens of teams and organizations that they made.",
-)
+@flag("--force", "Even if an organization has no other active owner.")
+@flag("--with-made-tokens", "Revoke the tokens of teams and organizations that they made.")
 @json_option
 def disable(who: str, force: bool, with_made_tokens: bool, as_json: bool) -> None:
     """Refuse all of a user's tokens from now on; memberships stay, but give no rights."""
@@ -52,7 +46,7 @@ def disable(who: str, force: bool, with_made_tokens: bool, as_json: bool) -> Non
     output.show(shown, cells_of(done.made), as_json, said=_told_disabled(done))
 
 
-@click.command()
+@command
 @user_argument
 @json_option
 def enable(who: str, as_json: bool) -> None:
@@ -61,9 +55,9 @@ def enable(who: str, as_json: bool) -> None:
     output.show(_fields(user), (), as_json, said=f"User {user.username} ({user.id}) is enabled.")
 
 
-@click.command()
+@command
 @user_argument
-@click.argument("username", metavar="NAME", help="The new name.")
+@argument("username", "The new name.", metavar="NAME")
 @json_option
 def rename(who: str, username: str, as_json: bool) -> None:
     """Give a user another name; change it in your directory file too."""
@@ -138,8 +132,8 @@ def _teams(account: Account, view: Membership) -> list[str]:
     return sorted(account.teams[id_] for id_ in view.team_ids)
 
 
-@click.command()
-@click.argument("place", metavar="ORG/WORKSPACE", help="The workspace.")
+@command
+@argument("place", "The workspace.", metavar="ORG/WORKSPACE")
 @json_option
 def access(place: str, as_json: bool) -> None:
     """Show who may read and write the variables of a workspace, and through which team.

@@ -7,8 +7,13 @@ from typing import Any
 import msgspec
 
 from teamvars.cli.client.api.errors import OUTCOME_UNKNOWN, TRAIL_ALTERED, faults_of, says
-from teamvars.cli.client.api.transport import Connection, NoAnswerError, Reply, Request
-from teamvars.cli.client.api.wires import NoConnectionError
+from teamvars.cli.client.api.transport import (
+    Connection,
+    NoAnswerError,
+    NoConnectionError,
+    Reply,
+    Request,
+)
 from teamvars.cli.exits import NO_CONNECTION, UNKNOWN_OUTCOME, Failure
 from teamvars.cli.output import note
 
