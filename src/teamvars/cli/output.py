@@ -12,6 +12,9 @@ import msgspec
 from teamvars.cli.exits import CLOSED_PIPE, Failure
 from teamvars.domain.names import escaped
 
+Row = Sequence[str]
+"""The cells of a line of a table."""
+
 
 def ended(failure: Failure) -> int:
     """Says on stderr why a command failed; returns what the process exits with."""
@@ -20,9 +23,7 @@ def ended(failure: Failure) -> int:
     return failure.code
 
 
-def show(
-    value: object, rows: Iterable[Sequence[str]], as_json: bool, *, said: str | None = None
-) -> None:
+def show(value: object, rows: Iterable[Row], as_json: bool, *, said: str | None = None) -> None:
     """Prints what a command has to show: one JSON document for programs; for people rows of
     equally many cells on stdout, and what is said of them on stderr.
     """
@@ -53,7 +54,7 @@ def note(text: str) -> None:
         _write(line, sys.stderr)
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def aligned(rows: Sequence[Row]) -> Iterator[str]:
     """A line for each row of equally many cells, each column as wide as its widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from teamvars.cli.asking import confirm
-from teamvars.cli.client.api import Api, at
+from teamvars.cli.client.api import Api, Resource, at
 from teamvars.cli.client.api.errors import ApiError, says
 from teamvars.cli.client.contents import TERRAFORM, Contents, Workspace, contents_of
 from teamvars.cli.client.options import dry_run_option, yes_option
 from teamvars.cli.exits import DIFFERENCES, ERROR, UNKNOWN_OUTCOME, Failure
 from teamvars.cli.options import json_option, together
-from teamvars.cli.output import aligned, note, show
+from teamvars.cli.output import Row, aligned, note, show
 from teamvars.domain.applies import Outcome
 from teamvars.domain.key_names import says_secret
 from teamvars.domain.names import escaped
@@ -25,6 +25,7 @@ from teamvars.kernel.discreet import Discreet
 from teamvars.kernel.variables import Category
 
 _WIDTH = 40
+_ATTRIBUTES = ("value", "hcl", "sensitive", "description")
 SIGNS = {Outcome.CREATED: "+", Outcome.UPDATED: "~", Outcome.DELETED: "-"}
 SENSITIVE = "(sensitive)"
 HIDDEN = "(hidden)"
@@ -48,13 +49,18 @@ class Wanted(Discreet, frozen=True):
     sensitive: bool | None = None
     description: str | None = None
 
+    @property
+    def said(self) -> dict[str, Any]:
+        """What is said of it, by name."""
+        named = {name: getattr(self, name) for name in _ATTRIBUTES}
+        return {name: value for name, value in named.items() if value is not None}
+
     def changes(self, before: Variable) -> list[str]:
         """The names of what would be another. A sensitive value counts as one: nobody sees it."""
         return [
             name
-            for name in ("value", "hcl", "sensitive", "description")
-            if getattr(self, name) not in (None, getattr(before, name))
-            and (name != "hcl" or self.category is Category.TOOL)
+            for name, value in self.said.items()
+            if value != getattr(before, name) and (name != "hcl" or self.category is Category.TOOL)
         ]
 
 
@@ -76,14 +82,10 @@ class Change(Discreet, frozen=True):
         """What the variable will be; of a new one, without an id and a version."""
         if self.wanted is None:
             return None
-        want, before = self.wanted, self.before or _nothing(self.key, self.category)
-        return replace(
-            before,
-            value=before.value if want.value is None else want.value,
-            hcl=before.hcl if want.hcl is None else want.hcl,
-            sensitive=before.sensitive or bool(want.sensitive),
-            description=before.description if want.description is None else want.description,
-        )
+        empty = Variable("", "", self.key, "", "", self.category, False, False, "", 0)
+        before, said = self.before or empty, self.wanted.said
+        said["sensitive"] = before.sensitive or bool(self.wanted.sensitive)
+        return replace(before, **said)
 
     @property
     def is_hidden(self) -> bool:
@@ -99,11 +101,6 @@ class Change(Discreet, frozen=True):
     def is_unknown(self) -> bool:
         """Whether nobody can tell if anything changes: it is about a sensitive value alone."""
         return self.before is not None and self.before.sensitive and list(self.names) == ["value"]
-
-
-def _nothing(key: str, category: Category) -> Variable:
-    """What a new variable is before anything is said of it."""
-    return Variable("", "", key, "", "", category, False, False, "", 0)
 
 
 def deleted(variable: Variable, *, unseen: bool = False) -> Change:
@@ -153,7 +150,7 @@ def number(count: int, one: str) -> str:
     return f"{count} {one}" if count == 1 else f"{count} {one}s"
 
 
-def change_row(change: Change, category: str, show: Show = glance) -> tuple[str, ...]:
+def change_row(change: Change, category: str, show: Show = glance) -> Row:
     """What becomes of a variable; a value that is, or will be, sensitive is not shown, and neither
     is one that is hidden."""
     return SIGNS[change.outcome], escaped(change.key), category, _told(change, show)
@@ -197,7 +194,7 @@ class Work(NamedTuple):
     versioned: bool = False
 
 
-def send(api: Api, work: Work, *, dry_run: bool = False) -> list[dict[str, Any]]:
+def send(api: Api, work: Work, *, dry_run: bool = False) -> list[Resource]:
     """What became of each variable that is another now. Raises ApiError, nothing being changed.
 
     Versioned work that is refused as stale is sent again where its variables are at the versions
@@ -212,7 +209,7 @@ def send(api: Api, work: Work, *, dry_run: bool = False) -> list[dict[str, Any]]
     return _spoken(api, work, dry_run=dry_run)
 
 
-def _spoken(api: Api, work: Work, *, dry_run: bool) -> list[dict[str, Any]]:
+def _spoken(api: Api, work: Work, *, dry_run: bool) -> list[Resource]:
     """Sends it in the service's words; names the keys that are refused."""
     try:
         return _sent(api, work, dry_run=dry_run)
@@ -230,7 +227,7 @@ def _spoken(api: Api, work: Work, *, dry_run: bool) -> list[dict[str, Any]]:
     return _sent(api, work._replace(there=work.there._replace(tool=TERRAFORM)), dry_run=dry_run)
 
 
-def _sent(api: Api, work: Work, *, dry_run: bool) -> list[dict[str, Any]]:
+def _sent(api: Api, work: Work, *, dry_run: bool) -> list[Resource]:
     deletes = any(one.outcome is Outcome.DELETED for one in work.changes)
     how = {"versioned": True} if work.versioned else {"prune": deletes}
     changes = _named(work)
@@ -250,7 +247,7 @@ def _sent(api: Api, work: Work, *, dry_run: bool) -> list[dict[str, Any]]:
             ]
         },
     )
-    results: list[dict[str, Any]] = answer.document["meta"]["results"]
+    results: list[Resource] = answer.document["meta"]["results"]
     return [one for one in results if one["outcome"] != Outcome.UNCHANGED]
 
 
@@ -259,21 +256,17 @@ def _named(work: Work) -> list[Change]:
     return [one for one in work.changes if work.versioned or one.wanted is not None]
 
 
-def _item(work: Work, change: Change) -> dict[str, Any]:
-    item: dict[str, Any] = {"type": "vars", "attributes": _name(work.there, change)}
+def _item(work: Work, change: Change) -> Resource:
+    item: Resource = {"type": "vars", "attributes": _name(work.there, change)}
     if work.versioned:
         item["meta"] = {"version-id": change.before.version_id if change.before else None}
     if change.wanted is None:
         item["meta"]["delete"] = True
         return item
-    said = {
-        "value": change.wanted.value,
-        "hcl": change.wanted.hcl,
+    item["attributes"] |= change.wanted.said
+    if change.before is not None and change.before.sensitive:
         # Said again of what is sensitive already, so that no fault ever shows its value.
-        "sensitive": change.wanted.sensitive or (change.before and change.before.sensitive) or None,
-        "description": change.wanted.description,
-    }
-    item["attributes"].update({name: value for name, value in said.items() if value is not None})
+        item["attributes"]["sensitive"] = True
     return item
 
 
@@ -327,12 +320,17 @@ def change(api: Api, work: Sequence[Work], how: How) -> None:
     """
     api.announce()
     to_do = [one for one in work if one.changes]
-    for one in to_do if how.asks or len(work) > 1 or how.dry_run else []:
-        _show(one)
+    for there, changes, _ in to_do if how.asks or len(work) > 1 or how.dry_run else []:
+        note(f"{there.name}:")
+        for line in aligned([change_row(one, there.word(one.category)) for one in changes]):
+            note(f"  {line}")
     if not to_do:
         note(NOTHING)
     elif not how.dry_run and (how.asks or len(to_do) > 1):
-        confirm(_question(to_do), yes=how.yes)
+        total = sum(len(one.changes) for one in to_do)
+        what = "this change" if total == 1 else f"these {total} changes"
+        where = to_do[0].there.name if len(to_do) == 1 else f"{len(to_do)} workspaces"
+        confirm(f"Make {what} in {where}?", yes=how.yes)
     results, failures = _carried_out(api, to_do, how)
     show(results, (), how.as_json)
     if failures:
@@ -353,23 +351,9 @@ def counted(changes: Sequence[Change], *, is_done: bool) -> str:
     return ", ".join(said) or "unchanged"
 
 
-def _show(work: Work) -> None:
-    note(f"{work.there.name}:")
-    for line in aligned([change_row(one, work.there.word(one.category)) for one in work.changes]):
-        note(f"  {line}")
-
-
-def _question(work: Sequence[Work]) -> str:
-    total = sum(len(one.changes) for one in work)
-    where = work[0].there.name if len(work) == 1 else f"{len(work)} workspaces"
-    return f"Make {'this change' if total == 1 else f'these {total} changes'} in {where}?"
-
-
-def _carried_out(
-    api: Api, work: Sequence[Work], how: How
-) -> tuple[list[dict[str, Any]], list[Failure]]:
+def _carried_out(api: Api, work: Sequence[Work], how: How) -> tuple[list[Resource], list[Failure]]:
     """What became of each variable, and what failed. Says how it goes; one alone fails at once."""
-    results: list[dict[str, Any]] = []
+    results: list[Resource] = []
     failures: list[Failure] = []
     for one in work:
         try:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from teamvars.cli.client.api import Api, at
+from teamvars.cli.client.api import Api, Resource, at
 from teamvars.cli.client.api.targets import WORKSPACE_FLAG
 from teamvars.cli.exits import NOT_FOUND, USAGE, Failure
+from teamvars.cli.output import Row
 from teamvars.domain.names import is_name
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import Category
@@ -80,7 +81,7 @@ def is_for_several(api: Api) -> bool:
     return given is not None and given.origin == WORKSPACE_FLAG and not is_name(given.value)
 
 
-def shown_in(api: Api, rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+def shown_in(api: Api, rows: Iterable[Row]) -> Iterator[Row]:
     """Rows that begin with the workspace; without it where the command is about one."""
     cut = 0 if is_for_several(api) else 1
     return (row[cut:] for row in rows)
@@ -115,40 +116,35 @@ def contents_of(api: Api, workspace: Workspace | None = None) -> Contents:
     """What the workspace holds; the one that the command is for, unless another is given."""
     where = workspace or workspace_of(api.workspace())
     answer = api.get(at("workspaces", where.id, "vars"))
-    resources = answer.document["data"]
-    variables = [_variable(where.id, resource) for resource in resources]
-    return Contents(*where, variables, answer.headers.get("etag"), _tool_word(resources))
+    resources = [(one["id"], one["attributes"]) for one in answer.document["data"]]
+    variables = [
+        Variable(
+            id=id_,
+            workspace_id=where.id,
+            key=attributes["key"],
+            value=attributes["value"],
+            description=attributes["description"] or "",
+            category=_CATEGORIES[attributes["category"]],
+            hcl=attributes["hcl"],
+            sensitive=attributes["sensitive"],
+            version_id=attributes["version-id"],
+            created_at=0,
+        )
+        for id_, attributes in resources
+    ]
+    # The dialect's word; `created-at` is there in that of HCP Terraform alone.
+    speaks_terraform = any("created-at" in attributes for _, attributes in resources)
+    tool = TERRAFORM if speaks_terraform else Category.TOOL.value
+    return Contents(*where, variables, answer.headers.get("etag"), tool)
 
 
-def workspace_of(resource: dict[str, Any]) -> Workspace:
+def workspace_of(resource: Resource) -> Workspace:
     """The workspace of a resource."""
     return Workspace(resource["id"], resource["attributes"]["name"])
 
 
 def _matches(workspace: Workspace, pattern: str) -> bool:
     return fnmatchcase(workspace.name.lower(), pattern.lower())
-
-
-def _variable(workspace_id: str, resource: dict[str, Any]) -> Variable:
-    attributes = resource["attributes"]
-    return Variable(
-        id=resource["id"],
-        workspace_id=workspace_id,
-        key=attributes["key"],
-        value=attributes["value"],
-        description=attributes["description"] or "",
-        category=_CATEGORIES[attributes["category"]],
-        hcl=attributes["hcl"],
-        sensitive=attributes["sensitive"],
-        version_id=attributes["version-id"],
-        created_at=0,
-    )
-
-
-def _tool_word(resources: Sequence[dict[str, Any]]) -> str:
-    """The dialect's word; `created-at` is there in that of HCP Terraform alone."""
-    speaks_terraform = any("created-at" in one["attributes"] for one in resources)
-    return TERRAFORM if speaks_terraform else Category.TOOL.value
 
 
 _CATEGORIES = {"env": Category.ENV, "tool": Category.TOOL, TERRAFORM: Category.TOOL}

@@ -1,21 +1,17 @@
 """`vars export`."""
 
-from collections.abc import Sequence
-
-from teamvars.cli.client.api import connect
-from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.api import Api
 from teamvars.cli.client.contents import category_of, contents_of
 from teamvars.cli.client.options import (
     allow_missing_option,
     category_option,
-    placed,
+    connected,
     skip_invalid_keys_option,
 )
 from teamvars.cli.exits import INVALID, Failure
 from teamvars.cli.options import OneOf, command, option
 from teamvars.cli.output import note, say_text
-from teamvars.domain.variables import Variable
-from teamvars.variable_files.writing import Unwritten, Writing, write
+from teamvars.variable_files.writing import Writing, write
 
 
 @command
@@ -28,9 +24,9 @@ from teamvars.variable_files.writing import Unwritten, Writing, write
     "Whether the reader of a dotenv file replaces what follows a '$'.",
     default=True,
 )
-@placed("organization", "workspace")
+@connected("organization", "workspace")
 def export(
-    where: Where,
+    api: Api,
     form: Writing,
     category: str | None,
     allow_missing: bool,
@@ -44,7 +40,7 @@ def export(
 
     Example: teamvars vars export --format shell --allow-missing
     """
-    found = contents_of(connect(where))
+    found = contents_of(api)
     of = category_of(category) or form.category
     chosen = [one for one in found.variables if one.category is of]
     if others := len(found.variables) - len(chosen):
@@ -53,27 +49,17 @@ def export(
     written = write(form, [one for one in chosen if one.value is not None], interpolate=interpolate)
     invalid = [one for one in written.unwritten if one.by_key]
     unfit = [one for one in written.unwritten if not one.by_key]
-    refused = [
-        *_refused_missing([] if allow_missing else missing),
-        *(
-            f"{line} (--skip-invalid-keys leaves it out)."
-            for line in _lines([] if skip_invalid_keys else invalid)
-        ),
-        *_lines(unfit),
-    ]
+    refused = []
+    if missing and not allow_missing:
+        names = ", ".join(one.key for one in missing)
+        text = "Sensitive, so that nobody can read them (--allow-missing leaves them out)"
+        refused.append(f"{text}: {names}")
+    if not skip_invalid_keys:
+        hint = "(--skip-invalid-keys leaves it out)"
+        refused += [f"{one.key}: {one.detail} {hint}." for one in invalid]
+    refused += [f"{one.key}: {one.detail}" for one in unfit]
     if refused:
         raise Failure("\n".join(refused), INVALID)
-    for key in (*(one.key for one in missing), *(one.key for one in invalid)):
+    for key in [*(one.key for one in missing), *(one.key for one in invalid)]:
         note(f"{key} is left out.")
     say_text(written.text)
-
-
-def _refused_missing(missing: Sequence[Variable]) -> list[str]:
-    if not missing:
-        return []
-    names = ", ".join(one.key for one in missing)
-    return [f"Sensitive, so that nobody can read them (--allow-missing leaves them out): {names}"]
-
-
-def _lines(unwritten: Sequence[Unwritten]) -> list[str]:
-    return [f"{one.key}: {one.detail}" for one in unwritten]

@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from itertools import starmap
 
 from teamvars.cli.asking import is_terminal
-from teamvars.cli.client.api import connect
+from teamvars.cli.client.api import Resource, connect
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import (
     Change,
@@ -34,7 +34,7 @@ from teamvars.cli.client.secrecy import (
 )
 from teamvars.cli.exits import DIFFERENCES, USAGE, Failure
 from teamvars.cli.options import command, json_option
-from teamvars.cli.output import note, show
+from teamvars.cli.output import Row, note, show
 from teamvars.domain.applies import Outcome
 from teamvars.domain.names import escaped
 from teamvars.domain.variables import Variable
@@ -98,19 +98,14 @@ def _make(
         Work(each.there, compare(each.there.variables, each.wanted, prune, hidden))
         for each in intents
     ]
-    change(api, [_spared(one) for one in work] if told.skips else work, how)
-
-
-def _spared(work: Work) -> Work:
-    """The same without what is sensitive already, unless it is to go."""
-    there, changes, _ = work
-    kept = [
-        one for one in changes if one.wanted is None or not (one.before and one.before.sensitive)
-    ]
-    if left := len(changes) - len(kept):
-        are = "is left as it is" if left == 1 else "are left as they are"
-        note(f"{there.name}: {number(left, 'sensitive variable')} {are}.")
-    return Work(there, kept)
+    for there, changes, _ in work if told.skips else ():
+        spared = [one for one in changes if one.wanted and one.before and one.before.sensitive]
+        for one in spared:
+            changes.remove(one)
+        if left := len(spared):
+            are = "is left as it is" if left == 1 else "are left as they are"
+            note(f"{there.name}: {number(left, 'sensitive variable')} {are}.")
+    change(api, work, how)
 
 
 @command
@@ -134,46 +129,43 @@ def diff(where: Where, source: Source, prune: bool, as_json: bool) -> None:
     hidden = secret_keys(founds)
     intents = followed([Intent(found, wanted) for found in founds])
     found = [
-        Difference(each.there, one)
-        for each in intents
-        for one in compare(each.there.variables, each.wanted, (of,), hidden)
+        (each.there, compare(each.there.variables, each.wanted, (of,), hidden)) for each in intents
     ]
-    shown = [one for one in found if prune or one.change.outcome is not Outcome.DELETED]
-    show([one.told() for one in shown], shown_in(api, (one.row() for one in shown)), as_json)
-    for each in intents:
-        _sum_up(each.there, [one.change for one in found if one.there is each.there], prune=prune)
-    if any(not one.change.is_unknown for one in shown):
+    shown = [
+        (there, one)
+        for there, changes in found
+        for one in changes
+        if prune or one.outcome is not Outcome.DELETED
+    ]
+    show([*starmap(_told, shown)], shown_in(api, starmap(_row, shown)), as_json)
+    for there, changes in found:
+        _sum_up(there, changes, prune=prune)
+    if any(not one.is_unknown for _, one in shown):
         sys.exit(DIFFERENCES)
 
 
-class Difference(NamedTuple):
-    """One change in one workspace."""
-
-    there: Contents
-    change: Change
-
-    def row(self) -> tuple[str, ...]:
-        """For people, the workspace first."""
-        word = self.there.word(self.change.category)
-        if self.change.is_unknown:
-            return self.there.name, "?", escaped(self.change.key), word, _UNKNOWN
-        return self.there.name, *change_row(self.change, word, in_full)
-
-    def told(self) -> dict[str, Any]:
-        """For programs. What nobody may see is null, and `hidden` says so."""
-        change = self.change
-        return {
-            "workspace": self.there.name,
-            "key": change.key,
-            "category": self.there.word(change.category),
-            "outcome": "unknown" if change.is_unknown else change.outcome.value,
-            "changed": list(change.names),
-            "before": _attributes(change.before, change),
-            "after": _attributes(change.after, change),
-        }
+def _row(there: Contents, change: Change) -> Row:
+    """A change for people, the workspace first."""
+    word = there.word(change.category)
+    if change.is_unknown:
+        return there.name, "?", escaped(change.key), word, _UNKNOWN
+    return there.name, *change_row(change, word, in_full)
 
 
-def _attributes(variable: Variable | None, change: Change) -> dict[str, Any] | None:
+def _told(there: Contents, change: Change) -> Resource:
+    """The same for programs. What nobody may see is null, and `hidden` says so."""
+    return {
+        "workspace": there.name,
+        "key": change.key,
+        "category": there.word(change.category),
+        "outcome": "unknown" if change.is_unknown else change.outcome.value,
+        "changed": list(change.names),
+        "before": _attributes(change.before, change),
+        "after": _attributes(change.after, change),
+    }
+
+
+def _attributes(variable: Variable | None, change: Change) -> Resource | None:
     if variable is None:
         return None
     hidden = variable.sensitive or change.is_hidden

@@ -1,6 +1,7 @@
 """`login`, with what is below it, `logout`, `whoami` and `version`."""
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import msgspec
 
 from teamvars import __version__
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, accounts, at, connect, told
+from teamvars.cli.client.api import Api, Resource, accounts, at, connect, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.addresses import Address, address
 from teamvars.cli.client.api.errors import ApiError
@@ -24,7 +25,7 @@ from teamvars.cli.client.api.targets import (
     travel_of,
 )
 from teamvars.cli.client.api.transport import Connection, NoAnswerError, NoConnectionError, Request
-from teamvars.cli.client.options import offered, placed, require_said, yes_option
+from teamvars.cli.client.options import connected, offered, placed, require_said, yes_option
 from teamvars.cli.exits import NO_CONNECTION, NOT_FOUND, USAGE, Failure
 from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
 from teamvars.cli.output import note, show, show_token
@@ -126,15 +127,14 @@ def _organization(wanted: str | None, names: list[str]) -> str | None:
 @command
 @argument("organization", "Whose invitation to accept.", required=False, metavar="[ORGANIZATION]")
 @json_option
-@placed()
-def accept(where: Where, organization: str | None, as_json: bool) -> None:
+@connected()
+def accept(api: Api, organization: str | None, as_json: bool) -> None:
     """Accept an invitation; without a name, list your open invitations.
 
     You need a token here. If you have none, open the link that you were sent.
 
     Example: teamvars login accept
     """
-    api = connect(where)
     memberships = api.pages(at(_MEMBERSHIPS))
     waiting = [_row(one) for one in memberships if one["attributes"]["status"] == "invited"]
     if organization is None:
@@ -150,7 +150,7 @@ def accept(where: Where, organization: str | None, as_json: bool) -> None:
     note(f"You are a member of {found['organization']}. Next: teamvars link")
 
 
-def _row(membership: dict[str, Any]) -> dict[str, Any]:
+def _row(membership: Resource) -> Resource:
     invitation = membership["attributes"].get("invitation") or {}
     return {
         "id": membership["id"],
@@ -161,13 +161,12 @@ def _row(membership: dict[str, Any]) -> dict[str, Any]:
 
 @command
 @json_option
-@placed("organization", "workspace")
-def whoami(where: Where, as_json: bool) -> None:
+@connected("organization", "workspace")
+def whoami(api: Api, as_json: bool) -> None:
     """Show who you are, on which service, and which settings say so.
 
     Example: teamvars whoami
     """
-    api = connect(where)
     account, target = api.account(), api.target
     attributes = account["attributes"]
     kind = "user"
@@ -239,13 +238,12 @@ def _line(release: str) -> list[str]:
 
 @command
 @json_option
-@placed()
-def list_(where: Where, as_json: bool) -> None:
+@connected()
+def list_(api: Api, as_json: bool) -> None:
     """List your tokens.
 
     Example: teamvars login tokens list
     """
-    api = connect(where)
     found = [told(one, _SHOWN) for one in api.pages(_path(api))]
     rows = (
         (
@@ -299,13 +297,12 @@ def create(where: Where, description: str, expires: str | None, as_json: bool) -
 @command
 @argument("token_ids", "From the list.", nargs=-1, required=True, metavar="ID…")
 @yes_option
-@placed()
-def revoke(where: Where, token_ids: tuple[str, ...], yes: bool) -> None:
+@connected()
+def revoke(api: Api, token_ids: Sequence[str], yes: bool) -> None:
     """Revoke your tokens at once.
 
     Example: teamvars login tokens revoke at-2TeBwD7yRZ4pQ1nC --yes
     """
-    api = connect(where)
     api.announce("Your tokens")
     asking.confirm(f"Revoke {', '.join(token_ids)}?", yes=yes)
     for token_id in token_ids:

@@ -8,14 +8,14 @@ import io
 import os
 import re
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
 import click
 
-from teamvars.cli.client.api import Api, accounts, at, connect
+from teamvars.cli.client.api import accounts, at, connect
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.contents import all_contents, contents_of, workspace_of
@@ -27,13 +27,16 @@ _SECONDS = 2
 _PLAIN = re.compile(r"[A-Za-z0-9_.:+@][A-Za-z0-9_.:+@-]*")
 """What is neither code to a shell nor an option to a command."""
 
+_NO_GLOB = {ord(char): None for char in "*?[]/"}
+_SAID = ("address", "organization", "workspace", "account", "proxy")
+
 
 def offers(kind: str, context: click.Context, incomplete: str) -> list[str]:
     """The words of a kind that begin with what was typed."""
     try:
         # What is said on the way would stand in the line that is being typed.
         with redirect_stderr(io.StringIO()), in_time(_SECONDS):
-            found = [*_KINDS[kind](context, incomplete)]
+            found = [*_words(kind, context, incomplete)]
     except (Failure, LookupError, TypeError, AttributeError):  # as of an answer of something else
         return []
     begun = (word for word in found if word.startswith(incomplete))
@@ -56,46 +59,39 @@ def in_time(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _api(context: click.Context) -> Api:
+def _words(kind: str, context: click.Context, incomplete: str) -> Iterator[str]:
+    """All words of a kind."""
+    if kind == "category":
+        yield from ("env", "tool")
+    elif kind == "account":
+        known = accounts.read(Settings).accounts
+        yield from (name for name, one in known.items() if one.address)
+    elif kind == "command":
+        yield from _commands(context, incomplete)
+    else:
+        yield from _looked_up(kind, context, incomplete)
+
+
+def _looked_up(kind: str, context: click.Context, incomplete: str) -> Iterator[str]:
+    """What the service knows."""
     said: dict[str, Any] = {name: context.params.get(name) for name in _SAID}
-    return connect(Where(**said, timeout=str(_SECONDS)))
-
-
-_SAID = ("address", "organization", "workspace", "account", "proxy")
-
-
-def _workspaces(context: click.Context, incomplete: str) -> Iterator[str]:
-    """Names; behind a comma those that may follow."""
-    before, comma, _ = incomplete.rpartition(",")
-    for one in _api(context).workspaces():
-        yield f"{before}{comma}{one['attributes']['name']}"
-
-
-def _organizations(context: click.Context, _: str) -> list[str]:
-    return _api(context).organizations()
-
-
-def _teams(context: click.Context, _: str) -> Iterator[str]:
-    api = _api(context)
-    for one in api.pages(at("organizations", api.target.organization_name, "teams")):
-        yield one["attributes"]["name"]
-
-
-def _keys(context: click.Context, _: str) -> Iterator[str]:
-    """Those of the workspaces that the command is for, or of the one that it copies from."""
-    api, source = _api(context), context.params.get("source")
-    one = None if source is None else workspace_of(api.workspace(source))
-    founds = all_contents(api) if one is None else [contents_of(api, one)]
-    for found in founds:
-        yield from (variable.key for variable in found.variables)
-
-
-def _categories(*_: object) -> tuple[str, ...]:
-    return "env", "tool"
-
-
-def _accounts(*_: object) -> Iterable[str]:
-    return [name for name, one in accounts.read(Settings).accounts.items() if one.address]
+    api = connect(Where(**said, timeout=str(_SECONDS)))
+    if kind == "organization":
+        yield from api.organizations()
+    elif kind == "team":
+        for one in api.pages(at("organizations", api.target.organization_name, "teams")):
+            yield one["attributes"]["name"]
+    elif kind == "workspace":
+        # Behind a comma those that may follow.
+        before, comma, _ = incomplete.rpartition(",")
+        for one in api.workspaces():
+            yield f"{before}{comma}{one['attributes']['name']}"
+    else:
+        # Keys: of the workspaces that the command is for, or of the one that it copies from.
+        source = context.params.get("source")
+        one = None if source is None else workspace_of(api.workspace(source))
+        for found in all_contents(api) if one is None else [contents_of(api, one)]:
+            yield from (variable.key for variable in found.variables)
 
 
 def _commands(context: click.Context, incomplete: str) -> Iterator[str]:
@@ -108,16 +104,3 @@ def _commands(context: click.Context, incomplete: str) -> Iterator[str]:
         except OSError:
             continue
         yield from (path.name for path in found if os.access(path, os.X_OK) and path.is_file())
-
-
-_NO_GLOB = {ord(char): None for char in "*?[]/"}
-
-_KINDS: dict[str, Any] = {
-    "account": _accounts,
-    "category": _categories,
-    "command": _commands,
-    "key": _keys,
-    "organization": _organizations,
-    "team": _teams,
-    "workspace": _workspaces,
-}

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from teamvars.cli import named
+from teamvars.cli.client.api import connect
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.exits import USAGE, Failure
 from teamvars.cli.options import Decorator, argument, flag, option, together
@@ -77,6 +78,19 @@ def placed(*names: str, account: bool = True) -> Decorator:
                 ) from None
 
         return together("where", _where, **shared)(command)
+
+    return decorate
+
+
+def connected(*names: str) -> Decorator:
+    """The same for a command that goes to the service at once: it is given the `api`."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(where: Where, **given: Any) -> None:
+            function(connect(where), **given)
+
+        return placed(*names)(command)
 
     return decorate
 

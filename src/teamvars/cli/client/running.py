@@ -183,10 +183,10 @@ class Starter(click.Command):
 @placed("organization", "workspace")
 def run(
     where: Where,
-    command: tuple[str, ...],
-    only: tuple[str, ...],
+    command: Sequence[str],
+    only: Sequence[str],
     file: str | None,
-    allow_env: tuple[str, ...],
+    allow_env: Sequence[str],
     allow_missing: bool,
     skip_invalid_keys: bool,
 ) -> None:

@@ -1,13 +1,12 @@
 """`vars set`, `vars unset`, `vars edit`, `vars copy`."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from teamvars.cli.asking import confirm, is_terminal, secret, text_of
-from teamvars.cli.client.api import Api, at, connect
+from teamvars.cli.client.api import Api, Resource, at, connect
 from teamvars.cli.client.api.errors import ApiError
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import (
@@ -31,7 +30,7 @@ from teamvars.cli.client.contents import (
     is_for_several,
     workspace_of,
 )
-from teamvars.cli.client.options import category_option, key_argument, offered, placed
+from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
 from teamvars.cli.client.scratch import Scratch
 from teamvars.cli.client.secrecy import Intent, Secrecy, secret_keys, settled
 from teamvars.cli.exits import DIFFERENCES, USAGE, Failure
@@ -39,7 +38,6 @@ from teamvars.cli.options import OneOf, argument, command, flag, option
 from teamvars.cli.output import aligned, note, show
 from teamvars.domain.applies import OnConflict, Outcome
 from teamvars.domain.names import escaped
-from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import MAX_VALUE_BYTES, Category
 
 _TAKEN = "key_taken"
@@ -67,7 +65,7 @@ _TAKEN = "key_taken"
 @placed("organization", "workspace")
 def set_(
     where: Where,
-    words: tuple[str, ...],
+    words: Sequence[str],
     file: str | None,
     category: str | None,
     hcl: bool | None,
@@ -100,17 +98,19 @@ def set_(
 
     hidden = secret_keys(founds) | {key for key, value in entries.items() if value is None}
 
-    def intended(found: Contents) -> Intent:
-        wanted = [
-            Wanted(key, _category(found, key, of), value, hcl=hcl, description=description)
-            for key, value in values.items()
-        ]
-        return Intent(found, wanted)
-
-    intents = settled([intended(found) for found in founds], Secrecy(sensitive))
+    intents = [
+        Intent(
+            found,
+            [
+                Wanted(key, _category(found, key, of), value, hcl=hcl, description=description)
+                for key, value in values.items()
+            ],
+        )
+        for found in founds
+    ]
     work = [
         Work(each.there, compare(each.there.variables, each.wanted, (), hidden), versioned=True)
-        for each in intents
+        for each in settled(intents, Secrecy(sensitive))
     ]
     change(api, work, how._replace(asks=False))
 
@@ -127,7 +127,7 @@ def set_(
 @category_option
 @how_options
 @placed("organization", "workspace")
-def unset(where: Where, keys: tuple[str, ...], category: str | None, how: How) -> None:
+def unset(where: Where, keys: Sequence[str], category: str | None, how: How) -> None:
     """Delete variables, all or none. Nobody can bring a sensitive one back.
 
     -w 'prod-*' or -w eu,us means every workspace that matches, each changed completely or not at
@@ -145,21 +145,14 @@ def unset(where: Where, keys: tuple[str, ...], category: str | None, how: How) -
         if not any(found.has(key, of) for found in founds):
             note(f"None of these workspaces has a variable {escaped(key)}.")
 
-    def work(found: Contents) -> Work:
-        going = _going(found, keys, of, may_lack)
+    work = []
+    for found in founds:
+        going = [
+            found.one(key, of) for key in dict.fromkeys(keys) if not may_lack or found.has(key, of)
+        ]
         changes = [deleted(one, unseen=one.key in hidden) for one in going]
-        return Work(found, changes, versioned=True)
-
-    change(api, [work(found) for found in founds], how)
-
-
-def _going(
-    found: Contents, keys: Sequence[str], of: Category | None, may_lack: bool
-) -> Iterator[Variable]:
-    """What is to be deleted. Fails on a key that is not there, unless the workspace may lack it."""
-    for key in dict.fromkeys(keys):
-        if not may_lack or found.has(key, of):
-            yield found.one(key, of)
+        work.append(Work(found, changes, versioned=True))
+    change(api, work, how)
 
 
 def _entries(words: Sequence[str]) -> dict[str, str | None]:
@@ -211,8 +204,8 @@ def _not_as_argument(keys: Sequence[str] | dict[str, str | None]) -> str:
 @key_argument
 @category_option
 @flag("--allow-disk", "Use a disk if there is no file system in memory.")
-@placed("organization", "workspace")
-def edit(where: Where, key: str, category: str | None, allow_disk: bool) -> None:
+@connected("organization", "workspace")
+def edit(api: Api, key: str, category: str | None, allow_disk: bool) -> None:
     """Edit a value in your own editor: $VISUAL, else $EDITOR.
 
     Only you can read the file, which is in memory and deleted afterwards. For a sensitive variable
@@ -220,7 +213,6 @@ def edit(where: Where, key: str, category: str | None, allow_disk: bool) -> None
 
     Example: EDITOR=true teamvars vars edit LOG_LEVEL
     """
-    api = connect(where)
     found = contents_of(api)
     variable = found.one(key, category_of(category))
     api.announce()
@@ -229,34 +221,23 @@ def edit(where: Where, key: str, category: str | None, allow_disk: bool) -> None
         text = variable.value or ""
         while (edited := scratch.edit(text)) != text:
             text = edited
-            problem = _refusal(api, found, variable, text)
-            if problem is None:
+            wanted = Wanted(key, variable.category, text)
+            change = Change(Outcome.UPDATED, key, variable.category, variable, wanted, ("value",))
+            try:
+                send(api, Work(found, [change], versioned=True))
+            except ApiError as problem:
+                if not is_terminal():
+                    raise
+                note(str(problem))
+            else:
                 note(f"{key}: updated.")
                 return
-            if not is_terminal():
-                raise problem
-            note(str(problem))
             confirm("Edit it again, and overwrite what is there now?", yes=False)
-            variable = _now(api, variable)
+            # With the version it has now: the person has seen that there may be another.
+            path = at("workspaces", variable.workspace_id, "vars", variable.id)
+            now = api.get(path).document["data"]["attributes"]
+            variable = replace(variable, sensitive=now["sensitive"], version_id=now["version-id"])
     note(f"{key}: nothing was changed.")
-
-
-def _refusal(api: Api, found: Contents, variable: Variable, text: str) -> ApiError | None:
-    """Saves the text; returns why it is refused, if it is."""
-    wanted = Wanted(variable.key, variable.category, text)
-    change = Change(Outcome.UPDATED, variable.key, variable.category, variable, wanted, ("value",))
-    try:
-        send(api, Work(found, [change], versioned=True))
-    except ApiError as error:
-        return error
-    return None
-
-
-def _now(api: Api, variable: Variable) -> Variable:
-    """The variable with the version it has now: the person has seen that there may be another."""
-    path = at("workspaces", variable.workspace_id, "vars", variable.id)
-    found: dict[str, Any] = api.get(path).document["data"]["attributes"]
-    return replace(variable, sensitive=found["sensitive"], version_id=found["version-id"])
 
 
 @command
@@ -274,11 +255,11 @@ def _now(api: Api, variable: Variable) -> Variable:
     default=OnConflict.REFUSE.value,
 )
 @how_options
-@placed("organization", "workspace")
+@connected("organization", "workspace")
 def copy(
-    where: Where,
+    api: Api,
     source: str,
-    keys: tuple[str, ...],
+    keys: Sequence[str],
     category: str | None,
     on_conflict: OnConflict,
     how: How,
@@ -287,14 +268,16 @@ def copy(
 
     Example: teamvars vars copy payments --on-conflict skip --yes
     """
-    api = connect(where)
     target = workspace_of(api.workspace())
     found = contents_of(api, workspace_of(api.workspace(source)))
     document = _document(found, keys, category, on_conflict)
     api.announce()
     path = at("workspaces", target.id, "actions", "copy")
     planned = _copied(api, path, document, dry_run=True)
-    for line in aligned([_row(one) for one in planned]) if planned else [NOTHING]:
+    rows = [
+        (SIGNS[Outcome(one["outcome"])], escaped(one["key"]), one["category"]) for one in planned
+    ]
+    for line in aligned(rows) if rows else [NOTHING]:
         note(line)
     if planned and not how.dry_run:
         confirm(f"Copy {len(planned)} from {found.name} to {target.name}?", yes=how.yes)
@@ -305,18 +288,14 @@ def copy(
         sys.exit(DIFFERENCES)
 
 
-def _row(result: dict[str, Any]) -> tuple[str, ...]:
-    return SIGNS[Outcome(result["outcome"])], escaped(result["key"]), result["category"]
-
-
 def _document(
     source: Contents, keys: Sequence[str], category: str | None, on_conflict: OnConflict
-) -> dict[str, Any]:
+) -> Resource:
     of = category_of(category)
     named = [source.one(key, of) for key in dict.fromkeys(keys)]
     if not keys and of is not None:
         named = [one for one in source.variables if one.category is of]
-    attributes: dict[str, Any] = {"on-conflict": on_conflict.value}
+    attributes: Resource = {"on-conflict": on_conflict.value}
     if keys or of is not None:
         names = [{"key": one.key, "category": source.word(one.category)} for one in named]
         attributes["keys"] = names
@@ -324,7 +303,7 @@ def _document(
     return {"type": "copies", "attributes": attributes, "relationships": related}
 
 
-def _copied(api: Api, path: str, data: dict[str, Any], *, dry_run: bool) -> list[dict[str, Any]]:
+def _copied(api: Api, path: str, data: Resource, *, dry_run: bool) -> list[Resource]:
     """What became, or would become, of each variable that is another then."""
     try:
         answer = api.post(path, {"data": data, "meta": {"dry-run": dry_run}})
@@ -336,5 +315,5 @@ def _copied(api: Api, path: str, data: dict[str, Any], *, dry_run: bool) -> list
             "overwritten."
         )
         raise Failure(text, error.code) from None
-    results: list[dict[str, Any]] = answer.document["meta"]["results"]
+    results: list[Resource] = answer.document["meta"]["results"]
     return [one for one in results if one["outcome"] != Outcome.UNCHANGED]

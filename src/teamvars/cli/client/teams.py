@@ -1,13 +1,13 @@
 """`team list`, `members`, `add`, `remove`."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, at, connect, told
+from teamvars.cli.client.api import Api, Resource, at, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import number
-from teamvars.cli.client.options import offered, placed, yes_option
+from teamvars.cli.client.options import connected, offered, placed, yes_option
 from teamvars.cli.exits import NOT_FOUND, USAGE, Failure
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import note, show
@@ -29,37 +29,34 @@ people_option = option("--from", "A file with one of them per line; - is stdin."
 class Person(NamedTuple):
     """A membership of an organization, and whose it is."""
 
-    membership_id: str
-    user_id: str
     username: str
     email: str | None
     status: str
+    user: str
+    membership: str
 
     @property
     def names(self) -> set[str]:
         """What the person can be called, in the form in which it is compared."""
-        ids = {self.membership_id, self.user_id}
+        ids = {self.membership, self.user}
         return ids | {fold(name) for name in (self.username, self.email) if name}
 
 
-def people_of(api: Api, path: str) -> list[Person]:
+People = list[Person]
+
+
+def people_of(api: Api, path: str) -> People:
     """The people of a list of memberships; `path` includes their users."""
     found = []
     for document in api.documents(path):
-        users = {one["id"]: one["attributes"] for one in document.get("included", [])}
-        found += [_person(one, users) for one in document["data"]]
+        names = {one["id"]: one["attributes"]["username"] for one in document.get("included", [])}
+        for one in document["data"]:
+            user, said = one["relationships"]["user"]["data"]["id"], one["attributes"]
+            found.append(Person(names[user], said["email"], said["status"], user, one["id"]))
     return found
 
 
-def _person(membership: dict[str, Any], users: dict[str, Any]) -> Person:
-    user_id = membership["relationships"]["user"]["data"]["id"]
-    user, attributes = users[user_id], membership["attributes"]
-    return Person(
-        membership["id"], user_id, user["username"], attributes["email"], attributes["status"]
-    )
-
-
-def people_called(words: Iterable[str], among: Sequence[Person]) -> list[Person]:
+def people_called(words: Iterable[str], among: People) -> People:
     """Those whom the words name, each once. Fails with every word that names nobody or several."""
     by_name: dict[str, set[Person]] = {}
     for person in among:
@@ -94,13 +91,13 @@ def from_file(path: str) -> list[str]:
 
 @command
 @json_option
-@placed("organization")
-def list_(where: Where, as_json: bool) -> None:
+@connected("organization")
+def list_(api: Api, as_json: bool) -> None:
     """List the teams you see.
 
     Example: teamvars team list
     """
-    rows = [told(one, _SHOWN) for one in _teams(connect(where))]
+    rows = [told(one, _SHOWN) for one in _teams(api)]
     cells = ((row["name"], row["id"], number(row["members"], "member")) for row in rows)
     show(rows, cells, as_json, said=None if rows else "You see no teams there.")
 
@@ -108,17 +105,16 @@ def list_(where: Where, as_json: bool) -> None:
 @command
 @team_argument
 @json_option
-@placed("organization")
-def members(where: Where, team: str, as_json: bool) -> None:
+@connected("organization")
+def members(api: Api, team: str, as_json: bool) -> None:
     """List the members of a team.
 
     Example: teamvars team members platform
     """
-    api = connect(where)
     found = _members(api, _team(api, team))
-    cells = ((one.username, one.email or "-", one.status, one.user_id) for one in found)
+    cells = ((one.username, one.email or "-", one.status, one.user) for one in found)
     said = f"Nobody is in {team} yet. Add somebody: teamvars team add {team} PERSON"
-    show([*map(_told, found)], cells, as_json, said=None if found else said)
+    show([one._asdict() for one in found], cells, as_json, said=None if found else said)
 
 
 @command
@@ -132,7 +128,7 @@ def members(where: Where, team: str, as_json: bool) -> None:
 def add(
     where: Where,
     team: str,
-    who: tuple[str, ...],
+    who: Sequence[str],
     file: str | None,
     exact: bool,
     yes: bool,
@@ -145,9 +141,11 @@ def add(
 
     Example: teamvars team add platform dave erin@example.com
     """
-    work = _begun(where, team, who, file)
-    leaving = _without(work.present, work.named) if exact else []
-    _carry_out(work, _without(work.named, work.present), leaving, yes=yes, as_json=as_json)
+
+    def decide(named: People, present: People) -> tuple[People, People]:
+        return _without(named, present), _without(present, named) if exact else []
+
+    _change(where, team, who, file, decide, yes=yes, as_json=as_json)
 
 
 @command
@@ -158,7 +156,7 @@ def add(
 @json_option
 @placed("organization")
 def remove(
-    where: Where, team: str, who: tuple[str, ...], file: str | None, yes: bool, as_json: bool
+    where: Where, team: str, who: Sequence[str], file: str | None, yes: bool, as_json: bool
 ) -> None:
     """Remove people from a team, all or none.
 
@@ -166,24 +164,32 @@ def remove(
 
     Example: teamvars team remove platform dave --yes
     """
-    work = _begun(where, team, who, file)
-    present = set(work.present)
-    leaving = [one for one in work.named if one in present]
-    _carry_out(work, [], leaving, yes=yes, as_json=as_json)
+
+    def decide(named: People, present: People) -> tuple[People, People]:
+        return [], _without(named, _without(named, present))
+
+    _change(where, team, who, file, decide, yes=yes, as_json=as_json)
 
 
-class _Work(NamedTuple):
-    """A team as the command named it, the people it named, and who is in it."""
-
-    api: Api
-    called: str
-    team: dict[str, Any]
-    named: Sequence[Person]
-    present: Sequence[Person]
+def _without(those: People, others: People) -> People:
+    gone = set(others)
+    return [one for one in those if one not in gone]
 
 
-def _begun(where: Where, team: str, who: Sequence[str], file: str | None) -> _Work:
-    """Looks up what the command and its file name."""
+def _change(
+    where: Where,
+    team: str,
+    who: Sequence[str],
+    file: str | None,
+    decide: Callable[[People, People], tuple[People, People]],
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Changes who is in a team, and says so; it shows who leaves, and asks.
+
+    `decide` says who joins and who leaves: of the people named, and of those who are there.
+    """
     words = [*who, *(from_file(file) if file else [])]
     if not words and file is None:
         raise Failure("Give usernames, e-mail addresses or ids, or --from FILE.", USAGE)
@@ -191,37 +197,26 @@ def _begun(where: Where, team: str, who: Sequence[str], file: str | None) -> _Wo
     organization = api.target.organization_name
     api.announce(f"Team {team} of {organization}")
     found = _team(api, team)
-    path = at("organizations", organization, _MEMBERSHIPS, query=_WITH_USERS)
-    named = people_called(words, people_of(api, path))
-    return _Work(api, team, found, named, _members(api, found))
-
-
-def _without(those: Sequence[Person], others: Sequence[Person]) -> list[Person]:
-    gone = set(others)
-    return [one for one in those if one not in gone]
-
-
-def _carry_out(
-    work: _Work, joining: Sequence[Person], leaving: Sequence[Person], *, yes: bool, as_json: bool
-) -> None:
-    """Changes who is in the team, and says so; it shows who leaves, and asks."""
-    path = _relation(work.team)
+    everybody = at("organizations", organization, _MEMBERSHIPS, query=_WITH_USERS)
+    named, present = people_called(words, people_of(api, everybody)), _members(api, found)
+    joining, leaving = decide(named, present)
     if leaving:
         for sign, those in (("+", joining), ("-", leaving)):
             for one in those:
                 note(f"{sign} {one.username}")
-        question = f"Remove {len(leaving)} of {len(work.present)} from {work.called}?"
-        asking.confirm(question, yes=yes)
+        asking.confirm(f"Remove {len(leaving)} of {len(present)} from {team}?", yes=yes)
+    path = _relation(found)
     if joining:
-        work.api.post(path, _linkage(joining))
+        api.post(path, _linkage(joining))
     if leaving:
-        work.api.delete(path, _linkage(leaving))
-    changed = {"added": [*map(_told, joining)], "removed": [*map(_told, leaving)]}
+        api.delete(path, _linkage(leaving))
+    changed = {"added": joining, "removed": leaving}
+    shown = {what: [one._asdict() for one in those] for what, those in changed.items()}
     said = f"Added: {len(joining)}. Removed: {len(leaving)}."
-    show(changed, (), as_json, said=said)
+    show(shown, (), as_json, said=said)
 
 
-def _team(api: Api, word: str) -> dict[str, Any]:
+def _team(api: Api, word: str) -> Resource:
     for one in _teams(api):
         if word == one["id"] or fold(word) == fold(one["attributes"]["name"]):
             return one
@@ -229,27 +224,17 @@ def _team(api: Api, word: str) -> dict[str, Any]:
     raise Failure(text, NOT_FOUND)
 
 
-def _teams(api: Api) -> list[dict[str, Any]]:
+def _teams(api: Api) -> list[Resource]:
     return list(api.pages(at("organizations", api.target.organization_name, "teams")))
 
 
-def _members(api: Api, team: dict[str, Any]) -> list[Person]:
+def _members(api: Api, team: Resource) -> People:
     return people_of(api, _relation(team, _WITH_USERS))
 
 
-def _relation(team: dict[str, Any], query: Mapping[str, str] | None = None) -> str:
+def _relation(team: Resource, query: Mapping[str, str] | None = None) -> str:
     return at("teams", team["id"], "relationships", _MEMBERSHIPS, query=query)
 
 
-def _linkage(those: Sequence[Person]) -> dict[str, Any]:
-    return {"data": [{"type": _MEMBERSHIPS, "id": one.membership_id} for one in those]}
-
-
-def _told(one: Person) -> dict[str, Any]:
-    return {
-        "username": one.username,
-        "email": one.email,
-        "status": one.status,
-        "user": one.user_id,
-        "membership": one.membership_id,
-    }
+def _linkage(those: People) -> Resource:
+    return {"data": [{"type": _MEMBERSHIPS, "id": one.membership} for one in those]}

@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator
 from itertools import islice, starmap
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import click
 import msgspec
 
 from teamvars.cli import named
-from teamvars.cli.client.api import Api, at, connect
+from teamvars.cli.client.api import Api, Resource, at, connect
 from teamvars.cli.client.api.targets import WORKSPACE_FLAG, Where
 from teamvars.cli.client.changes import SENSITIVE, in_full
 from teamvars.cli.client.contents import (
     Contents,
-    Workspace,
     all_contents,
     category_of,
     contents_of,
@@ -22,30 +20,30 @@ from teamvars.cli.client.contents import (
     shown_in,
     workspaces_for,
 )
-from teamvars.cli.client.options import category_option, key_argument, offered, placed
+from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
 from teamvars.cli.exits import INVALID, NOT_FOUND, USAGE, Failure
 from teamvars.cli.options import argument, command, flag, json_option, option
-from teamvars.cli.output import note, say_text, show
+from teamvars.cli.output import Row, note, say_text, show
 from teamvars.domain.names import escaped
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import Category
 
 _JSON = msgspec.json.Encoder(decimal_format="number")
+_SAID = {None: SENSITIVE, True: "true", False: "false"}
 _PAGE = "100"
 
 
 @command
 @category_option
 @json_option
-@placed("organization", "workspace")
-def list_(where: Where, category: str | None, as_json: bool) -> None:
+@connected("organization", "workspace")
+def list_(api: Api, category: str | None, as_json: bool) -> None:
     """List the variables of a workspace.
 
     -w 'prod-*' or -w eu,us means every workspace that matches.
 
     Example: teamvars vars list --workspace network
     """
-    api = connect(where)
     founds, wanted = all_contents(api), category_of(category)
     pairs = [
         (found, one)
@@ -115,7 +113,7 @@ def _value(variable: Variable) -> str:
     return variable.value
 
 
-def _attributes(found: Contents, variable: Variable) -> dict[str, Any]:
+def _attributes(found: Contents, variable: Variable) -> Resource:
     return {
         "workspace": found.name,
         "key": variable.key,
@@ -129,18 +127,20 @@ def _attributes(found: Contents, variable: Variable) -> dict[str, Any]:
     }
 
 
-def _row(found: Contents, variable: Variable) -> tuple[str, ...]:
+def _row(found: Contents, variable: Variable) -> Row:
     """The workspace first."""
-    hcl = "hcl" if variable.hcl else ""
-    about = escaped(variable.description)
-    word = found.word(variable.category)
-    return found.name, escaped(variable.key), word, hcl, in_full(variable.value), about
+    return (
+        found.name,
+        escaped(variable.key),
+        found.word(variable.category),
+        "hcl" if variable.hcl else "",
+        in_full(variable.value),
+        escaped(variable.description),
+    )
 
 
-def _told(value: Any) -> str:
-    if value is None:
-        return SENSITIVE
-    return escaped(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _told(value: str | bool | None) -> str:
+    return escaped(value) if isinstance(value, str) else _SAID[value]
 
 
 def _evaluated(variable: Variable, value: str) -> str:
@@ -167,9 +167,9 @@ def _line(value: object) -> str:
 @flag("--values", "Show values as well.")
 @option("--limit", "At most this many.", type=click.IntRange(min=1), default=500)
 @json_option
-@placed("organization", "workspace")
+@connected("organization", "workspace")
 def search(
-    where: Where,
+    api: Api,
     key: str | None,
     category: str | None,
     sensitive: bool | None,
@@ -181,7 +181,6 @@ def search(
 
     Example: teamvars vars search 'LOG_*'
     """
-    api = connect(where)
     filters = {"filter[key]": key, "filter[category]": category}
     if sensitive is not None:
         filters["filter[sensitive]"] = str(sensitive).lower()
@@ -197,7 +196,7 @@ def search(
         note(f"There are more than {limit} (--limit).")
 
 
-def _found(api: Api, query: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _found(api: Api, query: dict[str, str]) -> Iterator[Resource]:
     """The attributes of what is found, page by page; a page may be empty before the last."""
     cursor: str | None = None
     while True:
@@ -218,59 +217,49 @@ def _found(api: Api, query: dict[str, str]) -> Iterator[dict[str, Any]]:
         cursor = parse_qs(urlsplit(following).query)["page[after]"][0]
 
 
-def _found_row(one: dict[str, Any]) -> tuple[str, ...]:
-    kinds = [name for name in ("hcl", "sensitive") if one[name]]
+def _found_row(one: Resource) -> Row:
+    kinds = " ".join(name for name in ("hcl", "sensitive") if one[name])
     value = in_full(one["value"]) if "value" in one and not one["sensitive"] else ""
-    return escaped(one["key"]), one["workspace-name"], one["category"], " ".join(kinds), value
+    return escaped(one["key"]), one["workspace-name"], one["category"], kinds, value
 
 
 @command
 @argument("key", "The present or former key of the variable.", shell_complete=offered("key"))
 @option("--limit", "At most this many changes.", type=click.IntRange(min=1), default=30)
 @json_option
-@placed("organization", "workspace")
-def history(where: Where, key: str, limit: int, as_json: bool) -> None:
+@connected("organization", "workspace")
+def history(api: Api, key: str, limit: int, as_json: bool) -> None:
     """Show who changed a variable, newest first. It may be deleted; no value is shown.
 
     -w 'prod-*' or -w eu,us means every workspace that matches.
 
     Example: teamvars vars history LOG_LEVEL
     """
-    api = connect(where)
-    found = [one for each in workspaces_for(api) for one in islice(_events(api, each, key), limit)]
+    found: list[Resource] = []
+    for each in workspaces_for(api):
+        path = at("workspaces", each.id, "audit-events", query={"filter[key]": key})
+        events = islice(api.pages(path), limit)
+        found += [{"workspace": each.name, **one["attributes"]} for one in events]
     # Of one workspace they come in the right order, which their times alone would not tell.
     if is_for_several(api):
         found.sort(key=lambda event: str(event["created-at"]), reverse=True)
-    rows = ((event["workspace"], *_event_row(event)) for event in found[:limit])
+    rows = map(_event_row, found[:limit])
     said = None if found else f"There are no changes of a variable {key} there."
     show(found[:limit], shown_in(api, rows), as_json, said=said)
 
 
-def _events(api: Api, workspace: Workspace, key: str) -> Iterator[dict[str, Any]]:
-    """The attributes of what happened to it in a workspace, and its name; newest first."""
-    path = at("workspaces", workspace.id, "audit-events", query={"filter[key]": key})
-    for one in api.pages(path):
-        yield {"workspace": workspace.name, **one["attributes"]}
-
-
-def _event_row(event: dict[str, Any]) -> tuple[str, ...]:
-    """When, who, what, and of an update what is another."""
-    when = event["created-at"][:19].replace("T", " ")
-    what = event["action"].rpartition(".")[2]
-    category = event["details"].get("category", "")
-    token = event["token-description"]
-    through = f"({escaped(token)})" if token else ""
-    return when, _who(event), what, category, _changed(event), through
-
-
-def _who(event: dict[str, Any]) -> str:
-    """The actor's name; where none is told, their kind and id."""
-    name = event["actor-name"]
-    return escaped(name or f"{event['actor']['type']} {event['actor']['id']}")
-
-
-def _changed(event: dict[str, Any]) -> str:
-    words = [str(name) for name in event["changed"]]
-    if isinstance(was := event["details"].get("from"), str):
-        words.append(f"was {was}")
-    return escaped(", ".join(words))
+def _event_row(event: Resource) -> Row:
+    """Where, when, who by name or else by kind and id, what, and of an update what is another."""
+    actor, details, token = event["actor"], event["details"], event["token-description"]
+    changed = [*map(str, event["changed"])]
+    if isinstance(was := details.get("from"), str):
+        changed.append(f"was {was}")
+    return (
+        event["workspace"],
+        event["created-at"][:19].replace("T", " "),
+        escaped(event["actor-name"] or f"{actor['type']} {actor['id']}"),
+        event["action"].rpartition(".")[2],
+        details.get("category", ""),
+        escaped(", ".join(changed)),
+        f"({escaped(token)})" if token else "",
+    )

@@ -1,14 +1,13 @@
 """`workspace list`, `workspace access`, and `link`: which of them a folder is for."""
 
 from pathlib import Path
-from typing import Any
 
 from teamvars.cli import asking, output
-from teamvars.cli.client.api import at, connect, links, targets, told
+from teamvars.cli.client.api import Api, at, connect, links, targets, told
 from teamvars.cli.client.api.links import Link
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import number
-from teamvars.cli.client.options import placed, yes_option
+from teamvars.cli.client.options import connected, placed, yes_option
 from teamvars.cli.exits import UNAUTHENTICATED, USAGE, Failure
 from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import note, show
@@ -18,41 +17,48 @@ _SHOWN = {"name": "name", "id": "id", "variables": "variables-count", "locked": 
 
 @command
 @json_option
-@placed("organization")
-def list_(where: Where, as_json: bool) -> None:
+@connected("organization")
+def list_(api: Api, as_json: bool) -> None:
     """List the workspaces you see.
 
     Example: teamvars workspace list
     """
-    rows = [told(one, _SHOWN) for one in connect(where).workspaces()]
+    found = [told(one, _SHOWN) for one in api.workspaces()]
     said = "You see no workspaces there: a team of yours needs access first."
-    show(rows, map(_row, rows), as_json, said=None if rows else said)
+    rows = (
+        (
+            one["name"],
+            one["id"],
+            number(one["variables"], "variable"),
+            "locked" if one["locked"] else "",
+        )
+        for one in found
+    )
+    show(found, rows, as_json, said=None if found else said)
 
 
 @command
 @json_option
-@placed("organization", "workspace")
-def access(where: Where, as_json: bool) -> None:
+@connected("organization", "workspace")
+def access(api: Api, as_json: bool) -> None:
     """Show who may read and write the variables.
 
     It is for owners of the organization.
 
     Example: teamvars workspace access --workspace network
     """
-    api = connect(where)
-    found = list(api.pages(at("workspaces", api.workspace()["id"], "access")))
-    rows = [{"id": one["id"], **one["attributes"]} for one in found]
-    show(rows, map(_holder, rows), as_json)
-
-
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
-    locked = "locked" if one["locked"] else ""
-    return one["name"], one["id"], number(one["variables"], "variable"), locked
-
-
-def _holder(attributes: dict[str, Any]) -> tuple[str, ...]:
-    through = ", ".join(f"{way['team']} ({way['access']})" for way in attributes["through"])
-    return attributes["access"], attributes["kind"], attributes["name"], through
+    pages = api.pages(at("workspaces", api.workspace()["id"], "access"))
+    found = [{"id": one["id"], **one["attributes"]} for one in pages]
+    rows = (
+        (
+            one["access"],
+            one["kind"],
+            one["name"],
+            ", ".join(f"{way['team']} ({way['access']})" for way in one["through"]),
+        )
+        for one in found
+    )
+    show(found, rows, as_json)
 
 
 @command

@@ -15,9 +15,9 @@ from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES, ERROR, USAGE, Failure
 from teamvars.cli.operator.context import run
 from teamvars.cli.options import argument, command, flag, option
-from teamvars.cli.output import aligned, note, say
+from teamvars.cli.output import Row, aligned, note, say
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import AuditEntry, AuditQuery, Break, Head, Position
+from teamvars.domain.audit import AuditEntry, AuditQuery, Head, Position
 from teamvars.domain.audit_acceptances import MAX_REASON_CHARACTERS, Acceptance
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import escaped, is_safe
@@ -169,27 +169,13 @@ def names_in(entry: AuditEntry, names: AuditNames) -> dict[str, str | None]:
 
 def print_table(entries: Iterable[AuditEntry], names: AuditNames) -> bool:
     """Prints entries below one another, an id where there is no name. Returns as `print_entry`."""
-    rows: list[tuple[str, ...]] = [_HEADINGS]
+    rows: list[Row] = [_HEADINGS]
     is_whole = True
     for entry in entries:
         is_whole &= _note(entry, entry.faulty())
-        rows.append(_row(entry, names))
-    for line in aligned(rows):
-        say(line)
-    return is_whole
-
-
-def as_line(fields: Mapping[str, object]) -> str:
-    """A line of JSON; bytes are hexadecimal."""
-    return json.dumps(fields, ensure_ascii=False, default=bytes.hex)
-
-
-def _row(entry: AuditEntry, names: AuditNames) -> tuple[str, ...]:
-    named = names_in(entry, names)
-    changed = (entry.read_details() or {}).get("changed", ())
-    return tuple(
-        escaped(cell) if isinstance(cell, str) else _UNKNOWN
-        for cell in (
+        named = names_in(entry, names)
+        changed = (entry.read_details() or {}).get("changed", ())
+        cells = (
             _time(entry),
             f"{entry.actor_kind} {named['actor'] or entry.actor_id}",
             "" if entry.address is None else entry.address,
@@ -198,7 +184,15 @@ def _row(entry: AuditEntry, names: AuditNames) -> tuple[str, ...]:
             f"{entry.subject_type} {named['subject'] or entry.subject_id}",
             ", ".join(map(str, changed)) if isinstance(changed, Sequence) else None,
         )
-    )
+        rows.append([escaped(cell) if isinstance(cell, str) else _UNKNOWN for cell in cells])
+    for line in aligned(rows):
+        say(line)
+    return is_whole
+
+
+def as_line(fields: Mapping[str, object]) -> str:
+    """A line of JSON; bytes are hexadecimal."""
+    return json.dumps(fields, ensure_ascii=False, default=bytes.hex)
 
 
 def _time(entry: AuditEntry) -> str | None:
@@ -224,13 +218,15 @@ def _note(entry: AuditEntry, faulty: Sequence[str]) -> bool:
     multiple=True,
     metavar="STREAM:SEQUENCE",
 )
-def verify(heads: Path | None, accepted: tuple[str, ...]) -> None:
+def verify(heads: Path | None, accepted: Sequence[str]) -> None:
     """Prove that nobody has altered the trail; exit with 3 if somebody has."""
     kept = [] if heads is None else _read_heads(heads)
     passed = {_place(text) for text in accepted}
     checked, breaks = run(lambda services, _: services.audit.verify(kept, passed))
     for found in breaks:
-        _tell(found)
+        say(f"{found.stream_id} entry {found.sequence}: {found.reason}")
+        if found.found is not None:
+            say(f"{found.stream_id} found: {found.found}")
     if not breaks:
         note(f"{checked} streams verify.")
     if heads is None:
@@ -274,12 +270,6 @@ def head() -> None:
             all_hold = False
     if not all_hold:
         sys.exit(ERROR)
-
-
-def _tell(found: Break) -> None:
-    say(f"{found.stream_id} entry {found.sequence}: {found.reason}")
-    if found.found is not None:
-        say(f"{found.stream_id} found: {found.found}")
 
 
 def _place(text: str) -> tuple[str, int]:

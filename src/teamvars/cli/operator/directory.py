@@ -1,7 +1,7 @@
 """`directory apply` and `export`: the directory as YAML, with file and line for every fault."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,7 +100,7 @@ def apply(
 @command
 @argument("organizations", "Only these; otherwise all.", nargs=-1, metavar="[ORG]...")
 @flag("--json", "Print JSON, which is YAML too.", "as_json")
-def export(organizations: tuple[str, ...], as_json: bool) -> None:
+def export(organizations: Sequence[str], as_json: bool) -> None:
     """Print the directory as a file that 'directory apply' takes without a change."""
     exported = run(lambda services, _: services.directory.export(organizations))
     written = document(exported.directory)
@@ -149,7 +149,7 @@ def document(directory: Directory) -> dict[str, Any]:
 
 def _said(entry: UserEntry | OrganizationEntry | TeamEntry, *keys: str) -> dict[str, Any]:
     """What an entry says under these keys; those of which it does not speak are left out."""
-    plain = msgspec.to_builtins(entry)
+    plain = msgspec.json.decode(msgspec.json.encode(entry))
     return {key: found for key in keys if (found := plain[_field(key)]) is not None}
 
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 
 from teamvars import settings, wiring
 from teamvars.cli.commands import CLIENT_VARIABLES
@@ -46,10 +46,9 @@ def doctor(every_value: bool, as_json: bool) -> None:
 
 
 async def _collect(config: Settings, every_value: bool) -> list[Finding]:
-    store = Finding(_OK, "store", described(config.url))
-    findings = [*_unknown_variables(), *_files(config), store, *_encryption(config)]
+    findings = [*_before_the_store(config)]
     try:
-        findings += [finding async for finding in _store(config, every_value)]
+        findings += await _store(config, every_value)
     except Refusal as refusal:
         text = " ".join(explanation(refusal).splitlines()).removesuffix(".")
         findings.append(Finding(_PROBLEM, "database", f"{text}. Check TEAMVARS_DATABASE_URL."))
@@ -59,78 +58,60 @@ async def _collect(config: Settings, every_value: bool) -> list[Finding]:
     return findings
 
 
-async def _store(config: Settings, every_value: bool) -> AsyncIterator[Finding]:
-    """Stops at the first thing without which the rest cannot be looked at."""
+async def _store(config: Settings, every_value: bool) -> list[Finding]:
+    """Raises at the first thing without which the rest cannot be looked at."""
     found = await marking_of(config)
     async with database_for(config.url) as database:
         diagnosis = Diagnosis(database, wiring.clock)
-        for finding in [*await diagnosis.of_engine(), *_disk(config)]:
-            yield finding
-        keys = keyring.load(config.keyring_path)
-        yield Finding(_OK, "keyring", f"{config.keyring_path} is whole")
         installation = Installation(database, database.now)
+        findings = [*await diagnosis.of_engine()]
+        if is_sqlite(config.url):  # a database that is a file may have no room to grow
+            findings.append(disk_finding(shutil.disk_usage(database_file(config).parent).free))
+        keys = keyring.load(config.keyring_path)
         await installation.require_ready(keys)
-        yield _schema(await installation.outstanding())
-        yield found.finding
         sealer = Sealer(keys)
-        for finding in [
+        findings += [
+            Finding(_OK, "keyring", f"{config.keyring_path} is whole"),
+            _schema(await installation.outstanding()),
+            found.finding,
             *await diagnosis.of_losses(sealer),
             *await diagnosis.of_trail(Chain(keys)),
-        ]:
-            yield finding
-        for finding in await diagnosis.of_values(sealer, every=every_value):
-            yield finding
-        for finding in [*await diagnosis.of_data(), *await diagnosis.of_mail(config.mail_host)]:
-            yield finding
+            *await diagnosis.of_values(sealer, every=every_value),
+            *await diagnosis.of_data(),
+            *await diagnosis.of_mail(config.mail_host),
+        ]
         if not config.trusted_proxies:
-            for finding in await diagnosis.of_addresses():
-                yield finding
+            findings += await diagnosis.of_addresses()
+    return findings
 
 
 def _schema(left: Outstanding) -> Finding:
     """How far the migrations are, of a store that can be served."""
     if left.unfinished:
         text = "a migration is not finished. Run: teamvars migrate up"
-        return Finding(Severity.ADVICE, "schema", text)
-    if left.contracts:
+    elif left.contracts:
         text = "once no node of an older release runs: teamvars migrate up --contract"
-        return Finding(Severity.ADVICE, "schema", text)
-    return Finding(_OK, "schema", "migrated, and the keyring is this database's")
+    else:
+        return Finding(_OK, "schema", "migrated, and the keyring is this database's")
+    return Finding(Severity.ADVICE, "schema", text)
 
 
-def _unknown_variables() -> list[Finding]:
-    """A mistyped setting is otherwise silently without effect."""
+def _before_the_store(config: Settings) -> Iterator[Finding]:
+    """What can be seen without the store."""
     known = settings.variables() | CLIENT_VARIABLES
-    return [
-        Finding(
-            _PROBLEM, "configuration", f"{name} is not a setting of teamvars. Correct or unset it."
-        )
-        for name in sorted(os.environ)
-        if name.startswith("TEAMVARS_") and name not in known
-    ]
-
-
-def _encryption(config: Settings) -> list[Finding]:
-    """What a URL leaves open, the driver decides, and takes what it gets."""
-    if not says_no_tls(config.url):
-        return []
-    text = (
-        "TEAMVARS_DATABASE_URL has no sslmode: passwords and rows may cross the network "
-        "unencrypted, to any server. Add sslmode=verify-full, and sslrootcert."
-    )
-    return [Finding(Severity.ADVICE, "encryption", text)]
-
-
-def _disk(config: Settings) -> list[Finding]:
-    """Whether a database that is a file has room to grow."""
-    if not is_sqlite(config.url):
-        return []
-    return [disk_finding(shutil.disk_usage(database_file(config).parent).free)]
-
-
-def _files(config: Settings) -> list[Finding]:
-    """What others can do with the files, also what keeps no server from starting."""
+    for name in sorted(os.environ):
+        if name.startswith("TEAMVARS_") and name not in known:  # is silently without effect
+            text = f"{name} is not a setting of teamvars. Correct or unset it."
+            yield Finding(_PROBLEM, "configuration", text)
     found = exposures(config)
+    for exposure in found:  # also what keeps no server from starting
+        yield Finding(_PROBLEM, "permissions", exposure.text)
     if not found:
-        return [Finding(_OK, "permissions", "nobody else can read or change the files")]
-    return [Finding(_PROBLEM, "permissions", exposure.text) for exposure in found]
+        yield Finding(_OK, "permissions", "nobody else can read or change the files")
+    yield Finding(_OK, "store", described(config.url))
+    if says_no_tls(config.url):  # then the driver decides, and takes what it gets
+        text = (
+            "TEAMVARS_DATABASE_URL has no sslmode: passwords and rows may cross the network "
+            "unencrypted, to any server. Add sslmode=verify-full, and sslrootcert."
+        )
+        yield Finding(Severity.ADVICE, "encryption", text)

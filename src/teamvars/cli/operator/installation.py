@@ -5,7 +5,6 @@ from collections.abc import Callable
 from itertools import starmap
 from pathlib import Path
 
-from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES, Failure
 from teamvars.cli.operator.context import (
     finish,
@@ -18,7 +17,6 @@ from teamvars.cli.operator.context import (
 )
 from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import note, show
-from teamvars.domain.access import Caller
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.services.installation import Filled, Installation, Outstanding
@@ -175,10 +173,7 @@ def _outstanding() -> Outstanding:
 def keys_status(as_json: bool) -> None:
     """List the keys, and which are active, with how many data keys each master key wraps."""
 
-    async def uses(services: wiring.Services, _: Caller) -> dict[str, int]:
-        return await services.installation.key_uses()
-
-    counted = run(uses)
+    counted = run(lambda services, _: services.installation.key_uses())
     keys = keyring.load(load_settings().keyring_path)
     kept = (("master", keys.master), ("audit", keys.audit))
     rows: list[dict[str, object]] = [
@@ -186,10 +181,9 @@ def keys_status(as_json: bool) -> None:
         for purpose, ring in kept
         for id_ in ring.keys
     ]
-    show(rows, ((_key_line(row),) for row in rows), as_json)
-
-
-def _key_line(row: dict[str, object]) -> str:
-    state = "active" if row["active"] else "kept"
-    wraps = f"  data keys: {row['wraps']}" if row["purpose"] == "master" else ""
-    return f"{row['purpose']:6}  {row['id']}  {state}{wraps}"
+    lines = []
+    for row in rows:
+        state = "active" if row["active"] else "kept"
+        wraps = f"  data keys: {row['wraps']}" if row["purpose"] == "master" else ""
+        lines.append((f"{row['purpose']:6}  {row['id']}  {state}{wraps}",))
+    show(rows, lines, as_json)

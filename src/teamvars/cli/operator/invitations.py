@@ -1,9 +1,11 @@
 """`invite create`, `list`, `resend`, `revoke`."""
 
+from collections.abc import Sequence
+
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import told
 from teamvars.cli.options import argument, command, flag, json_option, option
-from teamvars.cli.output import show
+from teamvars.cli.output import Row, show
 from teamvars.domain.memberships import Membership
 from teamvars.services.invitations import Asked, Issued
 
@@ -18,7 +20,7 @@ show_link_option = flag("--show-link", "Print the link instead of sending it.")
 @show_link_option
 @json_option
 def create(
-    email: str, organization: str, team: tuple[str, ...], show_link: bool, as_json: bool
+    email: str, organization: str, team: Sequence[str], show_link: bool, as_json: bool
 ) -> None:
     """Invite somebody by e-mail address; without mail the link is printed."""
     asked = Asked(email, organization, team)
@@ -99,9 +101,8 @@ def _fields(one: Membership) -> dict[str, object]:
     }
 
 
-def _cells(one: Membership) -> tuple[str, ...]:
-    invitation = one.invitation
+def _cells(one: Membership) -> Row:
     who = one.id, one.organization_name, one.shown_email or "-"
-    if invitation is None:
+    if one.invitation is None:
         return *who, "no link", ""
-    return *who, invitation.delivery.value, f"until {told(invitation.expires_at)}"
+    return *who, one.invitation.delivery.value, f"until {told(one.invitation.expires_at)}"

@@ -106,17 +106,14 @@ async def _require_ready(config: Settings) -> None:
         try:
             return await _look(config)
         except Refusal as refusal:
-            if is_sqlite(config.url) or not _may_pass(refusal):
+            cause = refusal.__cause__
+            is_over_soon = refusal.kind is Kind.UNAVAILABLE and not (cause and is_lasting(cause))
+            if is_sqlite(config.url) or not is_over_soon:
                 raise
             if not is_said:
-                log.warning("waiting for PostgreSQL", reason=reason(refusal.__cause__ or refusal))
+                log.warning("waiting for PostgreSQL", reason=reason(cause or refusal))
                 is_said = True
         await asyncio.sleep(_PAUSE_SECONDS)
-
-
-def _may_pass(refusal: Refusal) -> bool:
-    cause = refusal.__cause__
-    return refusal.kind is Kind.UNAVAILABLE and (cause is None or not is_lasting(cause))
 
 
 async def _look(config: Settings) -> None:

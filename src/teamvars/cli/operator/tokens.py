@@ -8,7 +8,7 @@ from teamvars.cli import asking
 from teamvars.cli.exits import ERROR, USAGE, Failure
 from teamvars.cli.operator.context import run
 from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
-from teamvars.cli.output import note, show, show_token
+from teamvars.cli.output import Row, note, show, show_token
 from teamvars.domain.access import Caller
 from teamvars.domain.times import moment
 from teamvars.domain.tokens import DAY, EXPIRY_RULE, LIFETIME, IssuedToken, can_expire
@@ -109,7 +109,7 @@ def fields_of(issued: Sequence[IssuedToken]) -> list[dict[str, object]]:
     ]
 
 
-def cells_of(issued: Sequence[IssuedToken]) -> list[tuple[str, ...]]:
+def cells_of(issued: Sequence[IssuedToken]) -> list[Row]:
     """A row for each, for people."""
     now = wiring.clock()
     return [

@@ -7,7 +7,8 @@ from teamvars.cli.exits import USAGE, Failure
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option
-from teamvars.domain.holders import Holder, Standing
+from teamvars.cli.output import Row
+from teamvars.domain.holders import Standing
 from teamvars.domain.memberships import Membership
 from teamvars.domain.users import User
 from teamvars.services.users import Account, Disabled, Disabling
@@ -29,7 +30,22 @@ def list_(as_json: bool) -> None:
 def show(who: str, as_json: bool) -> None:
     """Show a user's memberships and tokens, and the tokens of others that they made."""
     account = run(lambda services, _: services.accounts.show(who))
-    output.show(_whole(account), ((line,) for line in _lines(account)), as_json)
+    memberships = [
+        {
+            "id": view.id,
+            "organization": view.organization_name,
+            "status": view.status.value,
+            "teams": _teams(account, view),
+        }
+        for view in account.memberships
+    ]
+    shown = {
+        **_fields(account.user),
+        "memberships": memberships,
+        "tokens": fields_of(account.tokens),
+        "made-tokens": fields_of(account.made),
+    }
+    output.show(shown, ((line,) for line in _lines(account)), as_json)
 
 
 @command
@@ -78,7 +94,7 @@ def _told_disabled(done: Disabled) -> str:
     )
 
 
-def _cells(user: User) -> tuple[str, ...]:
+def _cells(user: User) -> Row:
     marks = {
         "disabled": user.disabled,
         "site-admin": user.site_admin,
@@ -110,24 +126,6 @@ def _fields(user: User) -> dict[str, object]:
     }
 
 
-def _whole(account: Account) -> dict[str, object]:
-    memberships = [
-        {
-            "id": view.id,
-            "organization": view.organization_name,
-            "status": view.status.value,
-            "teams": _teams(account, view),
-        }
-        for view in account.memberships
-    ]
-    return {
-        **_fields(account.user),
-        "memberships": memberships,
-        "tokens": fields_of(account.tokens),
-        "made-tokens": fields_of(account.made),
-    }
-
-
 def _teams(account: Account, view: Membership) -> list[str]:
     return sorted(account.teams[id_] for id_ in view.team_ids)
 
@@ -147,26 +145,27 @@ def access(place: str, as_json: bool) -> None:
     shown = {
         "workspace": f"{found.organization}/{found.workspace}",
         "id": found.workspace_id,
-        "holders": [_holder_fields(holder) for holder in found.holders],
+        "holders": [
+            {
+                "type": holder.kind,
+                "id": holder.id,
+                "name": holder.name,
+                "access": holder.level.word,
+                "through": holder.through,
+                "standing": holder.standing.value,
+            }
+            for holder in found.holders
+        ],
     }
+    rows = [
+        (
+            f"{holder.kind.replace('-', ' ')} {holder.name}",
+            holder.level.word,
+            f"through {holder.through}",
+            "" if holder.standing is Standing.ACTIVE else holder.standing.value,
+        )
+        for holder in found.holders
+    ]
     all_active = all(holder.standing is Standing.ACTIVE for holder in found.holders)
     said = "Invited people have no rights before they accept; disabled users have none."
-    rows = map(_holder_cells, found.holders)
     output.show(shown, rows, as_json, said=None if all_active else said)
-
-
-def _holder_cells(holder: Holder) -> tuple[str, ...]:
-    mark = "" if holder.standing is Standing.ACTIVE else holder.standing.value
-    kind = holder.kind.replace("-", " ")
-    return f"{kind} {holder.name}", holder.level.word, f"through {holder.through}", mark
-
-
-def _holder_fields(holder: Holder) -> dict[str, object]:
-    return {
-        "type": holder.kind,
-        "id": holder.id,
-        "name": holder.name,
-        "access": holder.level.word,
-        "through": holder.through,
-        "standing": holder.standing.value,
-    }

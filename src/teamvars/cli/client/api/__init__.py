@@ -17,6 +17,9 @@ from teamvars.cli.client.api.transport import Connection, Request
 from teamvars.cli.exits import NOT_FOUND, USAGE, Failure
 from teamvars.cli.output import note
 
+Resource = dict[str, Any]
+"""An object of the API's JSON, as it came or as it goes."""
+
 _PREFIX = "/api/v2"
 _LARGEST_PAGE = 100
 _NO_CONTENT = 204
@@ -79,11 +82,11 @@ class Api:
             # Always further on, whatever the service says: a list has an end.
             number = following if isinstance(following, int) and following > number else None
 
-    def workspace(self, name: str | None = None) -> dict[str, Any]:
+    def workspace(self, name: str | None = None) -> Resource:
         """The resource of a workspace by name; of the one that the command is for, without one."""
         organization, named = self.target.organization_name, name or self.target.workspace_name
         try:
-            found: dict[str, Any] = self.get(
+            found: Resource = self.get(
                 at("organizations", organization, "workspaces", named)
             ).document["data"]
         except ApiError as error:
@@ -96,7 +99,7 @@ class Api:
             ) from None
         return found
 
-    def workspaces(self) -> list[dict[str, Any]]:
+    def workspaces(self) -> list[Resource]:
         """The resources of all workspaces of the organization that the caller sees, by name."""
         return list(self.pages(at("organizations", self.target.organization_name, "workspaces")))
 
@@ -104,9 +107,9 @@ class Api:
         """The names of the organizations that the caller is in."""
         return [one["attributes"]["name"] for one in self.pages(at("organizations"))]
 
-    def account(self) -> dict[str, Any]:
+    def account(self) -> Resource:
         """Who calls."""
-        found: dict[str, Any] = self.get(at("account", "details")).document["data"]
+        found: Resource = self.get(at("account", "details")).document["data"]
         return found
 
     def post(
@@ -170,7 +173,7 @@ class Api:
         raise ApiError(self.target, f"{method} {path}", reply.status, faults_of(found), quotable)
 
 
-def told(resource: Any, names: Mapping[str, str]) -> dict[str, Any]:
+def told(resource: Any, names: Mapping[str, str]) -> Resource:
     """What commands show of a resource: by each name one of its attributes, or its `id`."""
     known = {"id": resource["id"], **resource["attributes"]}
     return {name: known[attribute] for name, attribute in names.items()}

@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -140,7 +140,7 @@ def proxy_for(address: Address, environment: Mapping[str, str]) -> Proxy | None:
     return _proxy(given) if given else None
 
 
-def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str:
+def _first(environment: Mapping[str, str], names: Sequence[str]) -> str:
     return next((environment[name] for name in names if environment.get(name)), "")
 
 
