@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import Event
-from teamvars.domain.audit_actions import ACTIONS
+from teamvars.domain.audit import ACTIONS, Event
 from teamvars.web.http import rate_limits
 from tests.support.commands import Host
 from tests.support.deployment import Deployment, open_deployment

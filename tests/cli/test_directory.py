@@ -10,7 +10,7 @@ import yaml
 
 from teamvars.cli.exits import Failure
 from teamvars.cli.operator.directory import read
-from teamvars.domain.former_names import Origin
+from teamvars.domain.names import Origin
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.support.commands import Done, Host
 from tests.support.server import Server

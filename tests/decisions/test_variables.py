@@ -23,11 +23,12 @@ from teamvars.decisions.variables import (
 from teamvars.domain.access import Caller, Level, WorkspaceAccess, WrappedKey
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import Code, Fault, Refusal, not_found
-from teamvars.domain.preconditions import ANY_VERSION, Versions
 from teamvars.domain.variables import (
+    ANY_VERSION,
     StoredVariable,
     Variable,
     VariableDraft,
+    Versions,
     WorkspaceFilter,
 )
 from teamvars.domain.workspaces import Quota, Usage, Workspace

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from teamvars.domain.former_names import FormerName, FormerNames, Origin, objection, to_rename
+from teamvars.domain.names import FormerName, FormerNames, Origin, objection, to_rename
 
 
 class Thing(NamedTuple):

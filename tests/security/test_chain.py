@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 import teamvars
 from teamvars.domain.audit import (
+    ACCEPT,
+    Acceptance,
     Actor,
     AlteredStream,
     AuditEntry,
@@ -18,8 +20,6 @@ from teamvars.domain.audit import (
     HeldStream,
     Stream,
 )
-from teamvars.domain.audit_acceptances import Acceptance
-from teamvars.domain.audit_actions import ACCEPT
 from teamvars.domain.workspaces import Usage
 from teamvars.security import keyring
 from teamvars.security.chain import (

@@ -10,9 +10,8 @@ from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
-from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.teams import Visibility
-from teamvars.domain.variables import VariableDraft
+from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
 from teamvars.services.tokens import OwnerName

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, Break
-from teamvars.domain.audit_acceptances import Acceptance
+from teamvars.domain.audit import SYSTEM_STREAM, Acceptance, AuditEntry, Break
 from teamvars.domain.errors import Refusal
 from tests.services.altered_trails import cut, execute, wipe
 from tests.services.calls import Calls

@@ -5,15 +5,13 @@ from collections import defaultdict
 from teamvars import wiring
 from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft, OnConflict
-from teamvars.domain.audit_acceptances import Acceptance
-from teamvars.domain.audit_actions import ACTIONS
+from teamvars.domain.audit import ACTIONS, Acceptance
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.organizations import OrganizationDraft
-from teamvars.domain.preconditions import ANY_VERSION
 from teamvars.domain.teams import TeamDraft
-from teamvars.domain.variables import VariableDraft
+from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.kernel.variables import Category
 from teamvars.security.tokens import hash_token

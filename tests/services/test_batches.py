@@ -9,8 +9,12 @@ import asyncpg
 import pytest
 
 from teamvars.changes.batches import LOCK_WAITERS, RETRY_SECONDS
-from teamvars.domain.preconditions import ANY_VERSION
-from teamvars.domain.variables import VariableDraft, VariableInWorkspace, WorkspaceFilter
+from teamvars.domain.variables import (
+    ANY_VERSION,
+    VariableDraft,
+    VariableInWorkspace,
+    WorkspaceFilter,
+)
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import postgres as engine
 from teamvars.storage.engines.coalescing import BATCH_LIMIT

@@ -7,8 +7,8 @@ import pytest
 
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.errors import Refusal
-from teamvars.domain.former_names import Origin
 from teamvars.domain.grants import AccessType
+from teamvars.domain.names import Origin
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.workspaces import WorkspaceDraft

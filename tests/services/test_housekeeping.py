@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from teamvars import wiring
 from teamvars.domain.errors import Refusal
-from teamvars.domain.preconditions import ANY_VERSION
-from teamvars.domain.variables import VariableDraft
+from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security import keyring
 from teamvars.services.installation import Installation, NotReady
 from teamvars.services.tokens import OwnerName

@@ -9,10 +9,9 @@ from teamvars.domain.applies import ApplyDraft, ItemDraft
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
 from teamvars.domain.memberships import Status
 from teamvars.domain.organizations import OrganizationDraft
-from teamvars.domain.preconditions import ANY_VERSION, Versions
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.variable_search import VariableSearch
-from teamvars.domain.variables import VariableDraft
+from teamvars.domain.variables import ANY_VERSION, VariableDraft, Versions
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory_files.files import Options
 from tests.services.calls import Calls, caller, count, draft

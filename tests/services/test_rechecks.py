@@ -18,8 +18,7 @@ from teamvars.domain.directory import TeamEntry
 from teamvars.domain.grants import AccessType
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import InvitationDraft, Status
-from teamvars.domain.preconditions import ANY_VERSION
-from teamvars.domain.variables import VariableDraft
+from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.tokens import hash_token
 from teamvars.services.invitations import Asked
 from teamvars.storage import grants, memberships, streams

@@ -6,13 +6,13 @@ from typing import Literal
 from teamvars.decisions import Decision, Found, Need, Note, Verdict, Write
 from teamvars.domain.access import Permission, WorkspaceAccess
 from teamvars.domain.errors import KEY_TAKEN, Fault
-from teamvars.domain.preconditions import Versions
 from teamvars.domain.variables import (
     SourceCode,
     StoredVariable,
     Variable,
     VariableDraft,
     VariableInWorkspace,
+    Versions,
     WorkspaceFilter,
     damaged_value,
 )

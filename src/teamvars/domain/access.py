@@ -1,13 +1,15 @@
-"""Who may do what (contract §6): callers, levels, permissions, and results of access checks."""
+"""Who may do what (contract §6): callers, levels, permissions, results of access checks, and who
+has access to a workspace, for its reviewers.
+"""
 
-from collections.abc import Mapping
-from enum import Enum, IntEnum
+from collections.abc import Mapping, Sequence
+from enum import Enum, IntEnum, StrEnum
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from teamvars.domain.audit import Actor, Event, Stream
-from teamvars.domain.audit_actions import ACTIONS
+from teamvars.domain.audit import ACTIONS, Actor, Event, Stream
 from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team
@@ -205,3 +207,64 @@ class TeamAccess(msgspec.Struct, frozen=True):
         if self.team.is_owners:
             raise forbidden("Only owners may change the members of the owners team.")
         raise forbidden("You may see this team, but not change its members.")
+
+
+PrincipalKind = Literal["user", "team-token", "organization-token"]
+"""Who has access: a person, or a token for itself."""
+
+
+class Standing(StrEnum):
+    """Whether a holder can use what they have: an invited or disabled one cannot."""
+
+    ACTIVE = "active"
+    INVITED = "invited"
+    DISABLED = "disabled"
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A user, or the token of a team or organization, and what they have through one way.
+
+    `through` is the team, or the organization for its own token.
+    """
+
+    kind: str
+    id: str
+    name: str
+    level: Level
+    through: str
+    standing: Standing = Standing.ACTIVE
+
+
+class Way(msgspec.Struct, frozen=True):
+    """A team through which somebody has access, and how much."""
+
+    team_id: str
+    team: str
+    level: Level
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """A user, or the live token of a team or organization, that can use what it has.
+
+    `ways` are the teams it has access through, highest first; the organization's token needs none.
+    """
+
+    kind: PrincipalKind
+    id: str
+    name: str
+    ways: Sequence[Way]
+
+    @property
+    def level(self) -> Level:
+        """The highest of all its ways."""
+        without = Level.OWNER if self.kind == "organization-token" else Level.NONE
+        return max((way.level for way in self.ways), default=without)
+
+
+class WorkspaceHolders(msgspec.Struct, frozen=True):
+    """All who hold rights to a workspace, highest first, then by name."""
+
+    organization: str
+    workspace: str
+    workspace_id: str
+    holders: Sequence[Holder]

@@ -7,8 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from teamvars.domain.errors import Fault
-from teamvars.domain.preconditions import Expected, is_met, stale
-from teamvars.domain.variables import VariableDraft
+from teamvars.domain.variables import Expected, VariableDraft, is_met, stale
 from teamvars.kernel.discreet import Discreet
 from teamvars.kernel.variables import Category
 

@@ -1,11 +1,24 @@
-"""Variables of a workspace: what they are, what may be asked of them, and the sensitive rules."""
+"""Variables of a workspace: what they are, what may be asked of them, the sensitive rules, and
+which version a request demands (RFC 9110, 13.1).
+"""
 
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from teamvars.domain.errors import DAMAGED_VALUE, SENSITIVE_IS_PERMANENT, Code, Fault, refuse_all
+from teamvars.domain.errors import (
+    CHANGED_OR_GONE,
+    DAMAGED_VALUE,
+    EXISTS_NOW,
+    OTHER_VERSION,
+    SENSITIVE_IS_PERMANENT,
+    Code,
+    Fault,
+    Refusal,
+    refuse_all,
+)
 from teamvars.domain.names import fold
 from teamvars.domain.workspaces import Workspace
 from teamvars.kernel.discreet import Discreet
@@ -234,3 +247,31 @@ class WorkspaceFilter(msgspec.Struct, frozen=True):
 def damaged_value(variable: Variable, pointer: str | None = None) -> Fault:
     """The stored value of a variable does not open. `pointer`: where a new one would stand."""
     return DAMAGED_VALUE.filled({"id": variable.id, "key": variable.key}).at(pointer)
+
+
+class Versions(msgspec.Struct, frozen=True):
+    """The versions an `If-Match` admits; `any_version` for `*` (RFC 9110, 13.1.1)."""
+
+    version_ids: frozenset[str] = frozenset()
+    any_version: bool = False
+
+    def require(self, version_id: str) -> None:
+        """Refuses when what is to be changed is at another version."""
+        if not self.any_version and version_id not in self.version_ids:
+            raise Refusal(OTHER_VERSION)
+
+
+ANY_VERSION = Versions(any_version=True)
+
+Expected = str | None | UnsetType
+"""The version a variable must be at. None: it must not exist. UNSET: nothing is expected."""
+
+
+def is_met(expected: Expected, version_id: str | None) -> bool:
+    """Whether what is there is as expected; `version_id` is None where nothing is."""
+    return expected is UNSET or expected == version_id
+
+
+def stale(expected: Expected, at: str) -> Fault:
+    """What is there is not at the version that the request expects at that pointer."""
+    return (EXISTS_NOW if expected is None else CHANGED_OR_GONE).at(at)

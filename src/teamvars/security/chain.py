@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
 
 from teamvars.domain.audit import (
+    ACCEPT,
     AlteredStream,
     AuditEntry,
     Break,
@@ -18,7 +19,6 @@ from teamvars.domain.audit import (
     HeldStream,
     Stream,
 )
-from teamvars.domain.audit_actions import ACCEPT
 from teamvars.domain.workspaces import Usage
 from teamvars.security.encoding import length_prefixed
 from teamvars.security.keyring import Keyring

@@ -12,7 +12,7 @@ from teamvars.domain.access import Caller, Permission, WorkspaceAccess
 from teamvars.domain.applies import ApplyDraft, Outcome
 from teamvars.domain.audit import CheckedStream
 from teamvars.domain.errors import BUSY, Refusal
-from teamvars.domain.preconditions import Versions
+from teamvars.domain.variables import Versions
 from teamvars.pace import Pace
 from teamvars.services.house import House, UseCases, admit_writer
 from teamvars.services.planning import (

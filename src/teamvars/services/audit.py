@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Level, Permission
 from teamvars.domain.audit import (
+    Acceptance,
     AuditEntry,
     AuditFilter,
     AuditQuery,
@@ -16,7 +17,6 @@ from teamvars.domain.audit import (
     Position,
     Stream,
 )
-from teamvars.domain.audit_acceptances import Acceptance
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.pages import Page, Paged
 from teamvars.services import audit_acceptance, audit_pages, audit_verification

@@ -7,9 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import SYSTEM_STREAM, AuditFilter, HeldStream
-from teamvars.domain.audit_acceptances import Acceptance
-from teamvars.domain.audit_actions import ACCEPT
+from teamvars.domain.audit import ACCEPT, SYSTEM_STREAM, Acceptance, AuditFilter, HeldStream
 from teamvars.domain.errors import (
     ACCEPT_FIRST,
     FOUND_OTHERWISE,

@@ -9,8 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller, Level
-from teamvars.domain.audit import AuditEntry, AuditFilter, Position, Stream
-from teamvars.domain.audit_actions import workspaces_in
+from teamvars.domain.audit import AuditEntry, AuditFilter, Position, Stream, workspaces_in
 from teamvars.domain.audit_names import ActorNames, AuditNames
 from teamvars.domain.errors import Kind, Refusal
 from teamvars.domain.pages import CursorPaged, Page, Paged

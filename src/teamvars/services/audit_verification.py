@@ -7,15 +7,15 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.audit import (
+    ACCEPT,
     NO_ORGANIZATION,
     SYSTEM_STREAM,
+    Acceptance,
     AuditEntry,
     Break,
     Head,
     Stream,
 )
-from teamvars.domain.audit_acceptances import Acceptance
-from teamvars.domain.audit_actions import ACCEPT
 from teamvars.domain.names import is_safe
 from teamvars.security.chain import Chain, digest_of, row_digest
 from teamvars.storage import streams

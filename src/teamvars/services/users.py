@@ -6,9 +6,8 @@ import msgspec
 
 from teamvars.decisions import users as decisions
 from teamvars.decisions.users import Disabled, Disabling
-from teamvars.domain.access import Caller
+from teamvars.domain.access import Caller, WorkspaceHolders
 from teamvars.domain.errors import not_found
-from teamvars.domain.holders import WorkspaceHolders
 from teamvars.domain.memberships import Membership, MembershipFilter
 from teamvars.domain.tokens import IssuedToken
 from teamvars.domain.users import User

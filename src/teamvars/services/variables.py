@@ -13,12 +13,12 @@ from teamvars.decisions.variables import Creation, Edit, OfWorkspace
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
 from teamvars.domain.errors import Kind, Refusal, refuse_all
 from teamvars.domain.ids import new_id, new_version_id
-from teamvars.domain.preconditions import Versions
 from teamvars.domain.variables import (
     StoredVariable,
     Variable,
     VariableDraft,
     VariableInWorkspace,
+    Versions,
     WorkspaceFilter,
     damaged_value,
 )

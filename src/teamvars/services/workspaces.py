@@ -4,8 +4,7 @@ import msgspec
 
 from teamvars.decisions import workspaces as decisions
 from teamvars.decisions.workspaces import WorkspaceView
-from teamvars.domain.access import Caller, Permission
-from teamvars.domain.holders import Principal
+from teamvars.domain.access import Caller, Permission, Principal
 from teamvars.domain.ids import new_id
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged

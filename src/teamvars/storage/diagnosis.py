@@ -6,8 +6,7 @@ asked on one snapshot. All losses are counted, and the first of them described.
 
 from collections.abc import Callable
 
-from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.audit_actions import ACCEPT
+from teamvars.domain.audit import ACCEPT, SYSTEM_STREAM
 from teamvars.domain.diagnosis import Census, Losses, entries_loss, usage_loss
 from teamvars.domain.workspaces import Usage
 from teamvars.storage.database import Transaction

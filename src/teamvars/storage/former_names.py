@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.audit import Actor
-from teamvars.domain.former_names import FormerName, FormerNames
+from teamvars.domain.names import FormerName, FormerNames
 from teamvars.storage.database import Row, Transaction
 from teamvars.storage.organizations import SEEN_BY
 

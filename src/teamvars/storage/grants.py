@@ -3,10 +3,9 @@
 import json
 from collections.abc import Collection, Iterable
 
-from teamvars.domain.access import Level
+from teamvars.domain.access import Holder, Level, Principal, Standing, Way, WorkspaceHolders
 from teamvars.domain.errors import not_found
 from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, NamedGrant
-from teamvars.domain.holders import Holder, Principal, Standing, Way, WorkspaceHolders
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import Visibility

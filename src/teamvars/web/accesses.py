@@ -4,8 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from teamvars.domain.access import Level
-from teamvars.domain.holders import Principal, PrincipalKind, Way
+from teamvars.domain.access import Level, Principal, PrincipalKind, Way
 from teamvars.services.workspaces import Accesses
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.operations import Operations

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.applies import MAX_ITEMS, ApplyDraft, ItemDraft, Result
 from teamvars.domain.errors import Code
-from teamvars.domain.preconditions import Expected
+from teamvars.domain.variables import Expected
 from teamvars.fair_slots import Turns
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace

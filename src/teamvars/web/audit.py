@@ -7,8 +7,7 @@ import msgspec
 import structlog
 from msgspec import UNSET, UnsetType
 
-from teamvars.domain.audit import AuditEntry, OrganizationAuditQuery
-from teamvars.domain.audit_actions import shown_details
+from teamvars.domain.audit import AuditEntry, OrganizationAuditQuery, shown_details
 from teamvars.domain.audit_names import ActorNames
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import Page

@@ -17,8 +17,14 @@ from teamvars.cli.operator.context import run
 from teamvars.cli.options import argument, command, flag, option
 from teamvars.cli.output import Row, aligned, note, say
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import AuditEntry, AuditQuery, Head, Position
-from teamvars.domain.audit_acceptances import MAX_REASON_CHARACTERS, Acceptance
+from teamvars.domain.audit import (
+    MAX_REASON_CHARACTERS,
+    Acceptance,
+    AuditEntry,
+    AuditQuery,
+    Head,
+    Position,
+)
 from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.names import escaped, is_safe
 from teamvars.domain.times import microseconds, moment

@@ -20,8 +20,7 @@ from teamvars.cli.options import command, flag, option
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
 from teamvars.domain.memberships import InvitationDraft
-from teamvars.domain.preconditions import ANY_VERSION
-from teamvars.domain.variables import VariableDraft, WorkspaceFilter
+from teamvars.domain.variables import ANY_VERSION, VariableDraft, WorkspaceFilter
 from teamvars.kernel.variables import Category
 from teamvars.security import keyring
 from teamvars.security.certificates import throw_away

@@ -26,13 +26,13 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.former_names import Origin
 from teamvars.domain.memberships import Status
 from teamvars.domain.names import (
     EMAIL_RULE,
     NAME_RULE,
     TEAM_NAME_RULE,
     USERNAME_RULE,
+    Origin,
     fold,
     is_email,
     is_name,

@@ -8,7 +8,7 @@ from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option
 from teamvars.cli.output import Row
-from teamvars.domain.holders import Standing
+from teamvars.domain.access import Standing
 from teamvars.domain.memberships import Membership
 from teamvars.domain.users import User
 from teamvars.services.users import Account, Disabled, Disabling

@@ -7,10 +7,9 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.directory import Directory, OrganizationEntry
-from teamvars.domain.former_names import FormerNames
 from teamvars.domain.grants import Grant
 from teamvars.domain.memberships import Membership, Status
-from teamvars.domain.names import fold
+from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import OWNERS, Team

@@ -17,11 +17,10 @@ from teamvars.decisions import (
 from teamvars.decisions.needs import DetailsOf
 from teamvars.domain.directory import OrganizationEntry, OrganizationIds, TeamEntry
 from teamvars.domain.errors import Code
-from teamvars.domain.former_names import FormerName, FormerNames, Origin, objection, to_rename
 from teamvars.domain.grants import LEVEL_OF, Grant
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Membership
-from teamvars.domain.names import fold
+from teamvars.domain.names import FormerName, FormerNames, Origin, fold, objection, to_rename
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import OWNERS, Team, Visibility
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord

@@ -19,9 +19,8 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Applied, Directory, Exported, OrganizationEntry
 from teamvars.domain.errors import Code, Fault, Refusal, refuse_all
-from teamvars.domain.former_names import FormerNames
 from teamvars.domain.ids import new_id
-from teamvars.domain.names import fold
+from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import OWNERS, owners_of
 from teamvars.services.directory_files import actual, exporting

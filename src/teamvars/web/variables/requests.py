@@ -12,8 +12,13 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.errors import Code
-from teamvars.domain.preconditions import ANY_VERSION, Versions
-from teamvars.domain.variables import MAX_DESCRIPTION_CHARACTERS, VariableDraft, WorkspaceFilter
+from teamvars.domain.variables import (
+    ANY_VERSION,
+    MAX_DESCRIPTION_CHARACTERS,
+    VariableDraft,
+    Versions,
+    WorkspaceFilter,
+)
 from teamvars.kernel.variables import (
     FORBIDDEN_IN_KEY,
     MAX_KEY_CHARACTERS,
