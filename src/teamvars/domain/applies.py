@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from teamvars.domain.errors import Fault
-from teamvars.domain.variables import Expected, VariableDraft, is_met, stale
+from teamvars.domain.variables import Expected, VariableDraft, staleness
 from teamvars.kernel.discreet import Discreet
 from teamvars.kernel.variables import Category
 
@@ -47,9 +47,7 @@ class ItemDraft(Discreet, frozen=True, gc=False):
 
     def staleness(self, version_id: str | None) -> list[Fault]:
         """A fault, unless what is there is as expected; None where nothing is."""
-        if is_met(self.expected, version_id):
-            return []
-        return [stale(self.expected, f"{self.at}/meta/version-id")]
+        return staleness(self.expected, version_id, f"{self.at}/meta/version-id")
 
 
 class ApplyDraft(Discreet, frozen=True):
@@ -85,14 +83,9 @@ class Original(msgspec.Struct, frozen=True, gc=False):
 
     def staleness(self, there: str | None, here: str | None) -> list[Fault]:
         """A fault for each of the two that is not as expected: the versions of both workspaces."""
-        pairs = (
-            ("version-id", self.expected, there),
-            ("target-version-id", self.target_expected, here),
-        )
         return [
-            stale(expected, f"{self.at}/{member}")
-            for member, expected, version_id in pairs
-            if not is_met(expected, version_id)
+            *staleness(self.expected, there, f"{self.at}/version-id"),
+            *staleness(self.target_expected, here, f"{self.at}/target-version-id"),
         ]
 
 

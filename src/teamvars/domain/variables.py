@@ -267,11 +267,8 @@ Expected = str | None | UnsetType
 """The version a variable must be at. None: it must not exist. UNSET: nothing is expected."""
 
 
-def is_met(expected: Expected, version_id: str | None) -> bool:
-    """Whether what is there is as expected; `version_id` is None where nothing is."""
-    return expected is UNSET or expected == version_id
-
-
-def stale(expected: Expected, at: str) -> Fault:
-    """What is there is not at the version that the request expects at that pointer."""
-    return (EXISTS_NOW if expected is None else CHANGED_OR_GONE).at(at)
+def staleness(expected: Expected, version_id: str | None, at: str) -> list[Fault]:
+    """A fault, unless what is there is as expected at that pointer; None where nothing is."""
+    if expected is UNSET or expected == version_id:
+        return []
+    return [(EXISTS_NOW if expected is None else CHANGED_OR_GONE).at(at)]
