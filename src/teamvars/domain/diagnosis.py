@@ -5,6 +5,7 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.invitations import Delivery
 from teamvars.domain.tokens import Suspects
@@ -37,6 +38,18 @@ class Finding(msgspec.Struct, frozen=True):
     text: str
 
 
+def _problem(subject: str, text: str) -> Finding:
+    return Finding(Severity.PROBLEM, subject, text)
+
+
+def _advice(subject: str, text: str) -> Finding:
+    return Finding(Severity.ADVICE, subject, text)
+
+
+def _ok(subject: str, text: str) -> Finding:
+    return Finding(Severity.OK, subject, text)
+
+
 class Engine(msgspec.Struct, frozen=True):
     """The engine behind the store: its version, settings that risk acknowledged writes, its clock.
 
@@ -65,8 +78,7 @@ def engine_findings(engine: Engine, now: int) -> list[Finding]:
     version = ".".join(map(str, engine.version))
     findings = [_version(engine, version)]
     findings += [
-        Finding(
-            Severity.PROBLEM,
+        _problem(
             "durability",
             f"{engine.name} runs with {setting}: acknowledged changes may get lost. Turn it on.",
         )
@@ -78,62 +90,63 @@ def engine_findings(engine: Engine, now: int) -> list[Finding]:
             f"{engine.missing_standbys}. No change can be committed meanwhile. Start them, or "
             "change synchronous_standby_names."
         )
-        findings.append(Finding(Severity.PROBLEM, "standby", text))
+        findings.append(_problem("standby", text))
     if engine.clock is not None and abs(engine.clock - now) > CLOCK_TOLERANCE:
         seconds = abs(engine.clock - now) // 1_000_000
         text = f"The database's clock and this host's are {seconds} s apart. Synchronise both."
-        findings.append(Finding(Severity.PROBLEM, "clock", text))
+        findings.append(_problem("clock", text))
     return findings
 
 
 def disk_finding(free: int) -> Finding:
     """What so many free bytes are worth, on the disk of a database that is a file."""
     if free >= _LEAST_FREE:
-        return Finding(Severity.OK, "disk", "the database's disk has room")
+        return _ok("disk", "the database's disk has room")
     text = (
         f"Only {free // (1024 * 1024)} MiB are free on the database's disk, and changes fail once "
         "it is full. Make room."
     )
-    return Finding(Severity.PROBLEM, "disk", text)
+    return _problem("disk", text)
 
 
 def census_findings(census: Census) -> list[Finding]:
     """Who can gain more than their grants say, and which organizations hang on one person."""
-    return [
-        *(
-            Finding(
-                Severity.ADVICE,
+    told = (
+        (
+            census.managing_teams,
+            _advice(
                 "manage-membership",
-                f"Members of team {team} can add themselves to any visible team but owners, and "
+                "Members of team {} can add themselves to any visible team but owners, and "
                 "so gain its grants. Keep that team small.",
-            )
-            for team in census.managing_teams
+            ),
         ),
-        *(
-            Finding(
-                Severity.ADVICE,
+        (
+            census.token_teams,
+            _advice(
                 "members-manage-token",
-                f"Members of team {team} can make and copy its token, which outlives their "
+                "Members of team {} can make and copy its token, which outlives their "
                 "membership. Replace it when one of them leaves.",
-            )
-            for team in census.token_teams
+            ),
         ),
-        *(
-            Finding(
-                Severity.ADVICE,
+        (
+            census.single_owner,
+            _advice(
                 "owners",
-                f"Organization {name} has one active owner. Add another before they leave.",
-            )
-            for name in census.single_owner
+                "Organization {} has one active owner. Add another before they leave.",
+            ),
         ),
-        *(
-            Finding(
-                Severity.PROBLEM,
+        (
+            census.without_owner,
+            _problem(
                 "owners",
-                f"Organization {name} has no active owner. Name one with 'directory apply'.",
-            )
-            for name in census.without_owner
+                "Organization {} has no active owner. Name one with 'directory apply'.",
+            ),
         ),
+    )
+    return [
+        replace(finding, text=finding.text.format(name))
+        for names, finding in told
+        for name in names
     ]
 
 
@@ -142,16 +155,16 @@ def mail_findings(server: str | None, counted: Mapping[Delivery, int]) -> list[F
     waiting, failed = counted.get(Delivery.WAITING, 0), counted.get(Delivery.FAILED, 0)
     if server is None:
         text = "not set up; 'teamvars invite' shows links instead"
-        findings = [Finding(Severity.OK, "mail", text)]
+        findings = [_ok("mail", text)]
     else:
-        findings = [Finding(Severity.OK, "mail", f"by {server}; messages that wait: {waiting}")]
+        findings = [_ok("mail", f"by {server}; messages that wait: {waiting}")]
     without = failed + counted.get(Delivery.NONE, 0) + (waiting if server is None else 0)
     if without:
         text = (
             f"Invitations whose link nobody has: {without}, refused by a mail server: "
             f"{failed}. See 'teamvars invite list', and resend or revoke them."
         )
-        findings.append(Finding(Severity.ADVICE, "mail", text))
+        findings.append(_advice("mail", text))
     return findings
 
 
@@ -163,8 +176,7 @@ def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -
         (unused, "were not used for 90 days", "Revoke those that nobody needs"),
     )
     return [
-        Finding(
-            Severity.ADVICE,
+        _advice(
             "tokens",
             f"Tokens that {what} ({suspects.total}): {_named(suspects)}. {mend}.",
         )
@@ -176,14 +188,14 @@ def token_findings(unending: Suspects, unattached: Suspects, unused: Suspects) -
 def trail_findings(altered: Sequence[str], most: int) -> list[Finding]:
     """The streams whose heads do not hold, of which so many are named."""
     if not altered:
-        return [Finding(Severity.OK, "trail", "the head of every stream verifies")]
+        return [_ok("trail", "the head of every stream verifies")]
     more = f" and {len(altered) - most} more" if len(altered) > most else ""
     text = (
         f"Streams that were altered outside of the service ({len(altered)}): "
         f"{', '.join(altered[:most])}{more}. Changes to them are refused. Run 'teamvars audit "
         "verify', find out who did it, and then restore a backup or run 'teamvars audit accept'."
     )
-    return [Finding(Severity.PROBLEM, "trail", text)]
+    return [_problem("trail", text)]
 
 
 def address_findings(callers: Mapping[str, int]) -> list[Finding]:
@@ -197,7 +209,7 @@ def address_findings(callers: Mapping[str, int]) -> list[Finding]:
         f"All recent changes came from {', '.join(sorted(callers))}. If it is a proxy, name it in "
         "TEAMVARS_TRUSTED_PROXIES: until then failures and limits of all callers count together."
     )
-    return [Finding(Severity.ADVICE, "addresses", text)]
+    return [_advice("addresses", text)]
 
 
 def _parsed(address: str) -> IPv4Address | IPv6Address | None:
@@ -216,14 +228,14 @@ def _named(suspects: Suspects) -> str:
 def _version(engine: Engine, version: str) -> Finding:
     if engine.name == "SQLite" and engine.version < _SQLITE_SAFE_SINCE:
         text = f"SQLite {version} can corrupt a database with two writers. Update apsw."
-        return Finding(Severity.PROBLEM, "engine", text)
+        return _problem("engine", text)
     if engine.name == "PostgreSQL" and (14, 0) <= engine.version < (14, 4):
         text = f"PostgreSQL {version} can corrupt indexes. Update to 14.4 or later, and reindex."
-        return Finding(Severity.PROBLEM, "engine", text)
+        return _problem("engine", text)
     if engine.name == "PostgreSQL" and engine.version[0] < _POSTGRES_SUPPORTED_SINCE:
         text = f"PostgreSQL {version} no longer gets fixes. Plan an upgrade."
-        return Finding(Severity.ADVICE, "engine", text)
-    return Finding(Severity.OK, "engine", f"{engine.name} {version}")
+        return _advice("engine", text)
+    return _ok("engine", f"{engine.name} {version}")
 
 
 # What a store has lost: rows that its streams count, and data keys that open
@@ -257,15 +269,14 @@ def loss_findings(
         ("data keys", data_keys, "Organizations whose values cannot be read"),
     )
     found = [
-        Finding(
-            Severity.PROBLEM,
+        _problem(
             subject,
             f"{what} ({losses.total}): {_some_named(losses)}. Restore a complete backup.",
         )
         for subject, losses, what in told
         if losses.total
     ]
-    return found or [Finding(Severity.OK, "rows", _WHOLE)]
+    return found or [_ok("rows", _WHOLE)]
 
 
 def damage_findings(damaged: Losses, opened: int, *, every: bool) -> list[Finding]:
@@ -274,13 +285,13 @@ def damage_findings(damaged: Losses, opened: int, *, every: bool) -> list[Findin
     """
     tried = "every value" if every else "a value of each data key; 'doctor --all' opens every one"
     if not damaged.total:
-        return [Finding(Severity.OK, "values", f"{opened} open: {tried}")]
+        return [_ok("values", f"{opened} open: {tried}")]
     text = (
         f"Values that cannot be decrypted ({damaged.total}, and {opened} open): "
         f"{_some_named(damaged)}. "
         "Write new ones over them, or delete the variables."
     )
-    return [Finding(Severity.PROBLEM, "values", text)]
+    return [_problem("values", text)]
 
 
 def _in_words(usage: Usage) -> str:

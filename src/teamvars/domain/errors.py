@@ -212,6 +212,19 @@ def refuse_all(faults: Iterable[Fault]) -> None:
         raise Refusal(*found)
 
 
+def invalid(name: str, detail: str) -> Fault:
+    """An attribute of the document has a value that it cannot have."""
+    return Fault(Code.INVALID_VALUE, detail, pointer=f"/data/attributes/{name}")
+
+
+def unknown_word(name: str, word: str | None, known: Iterable[str], detail: str) -> list[Fault]:
+    """The fault of an attribute that is none of the known words; `detail` is followed by them."""
+    words = list(known)
+    if word is None or word in words:
+        return []
+    return [invalid(name, f"{detail} is one of {', '.join(words)}.")]
+
+
 def not_found(hint: str | None = None) -> Refusal:
     """One answer for what does not exist and for what the caller may not see (contract §3).
 
@@ -357,6 +370,9 @@ COPIED_BY_OWNERS = Fault(
 )
 
 # Of workspaces and organizations
+OTHER_ID = Fault(
+    Code.ID_CONFLICT, "This is not the id of the {what} in the path.", pointer="/data/id"
+)
 NAME_TAKEN = Fault(
     Code.NAME_TAKEN, "There is {what} with this name.", pointer="/data/attributes/name"
 )

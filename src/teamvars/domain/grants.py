@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.access import Level
-from teamvars.domain.errors import Code, Fault
+from teamvars.domain.errors import Code, Fault, unknown_word
 from teamvars.domain.teams import Visibility
 
 
@@ -79,8 +79,8 @@ class GrantDraft(msgspec.Struct, frozen=True):
         """Those of the document, and every rule it breaks."""
         return [
             *self.faults,
-            *_word_faults("access", self.access, [word.value for word in AccessType]),
-            *_word_faults("variables", self.variables, list(_WORDS)),
+            *unknown_word("access", self.access, AccessType, "'access'"),
+            *unknown_word("variables", self.variables, _WORDS, "'variables'"),
         ]
 
     def conflicts(self, id_: str) -> list[Fault]:
@@ -94,10 +94,3 @@ class GrantDraft(msgspec.Struct, frozen=True):
         access = grant.access if self.access is None else AccessType(self.access)
         custom = grant.level if self.variables is None else _WORDS[self.variables]
         return replace(grant, access=access, level=LEVEL_OF.get(access, custom))
-
-
-def _word_faults(name: str, word: str | None, known: list[str]) -> list[Fault]:
-    if word is None or word in known:
-        return []
-    detail = f"'{name}' is one of {', '.join(known)}."
-    return [Fault(Code.INVALID_VALUE, detail, pointer=f"/data/attributes/{name}")]

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from teamvars.domain.errors import Code, Fault
+from teamvars.domain.errors import Fault, invalid
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,90}")
 """Of an organization or workspace (contract §7)."""
@@ -111,23 +111,21 @@ def name_faults(name: str | None) -> list[Fault]:
     """What is wrong with a name as a request gives it; nothing when it gives none."""
     if name is None or is_name(name):
         return []
-    return [Fault(Code.INVALID_VALUE, f"A name is {NAME_RULE}.", pointer=NAME_POINTER)]
+    return [invalid("name", f"A name is {NAME_RULE}.")]
 
 
 def team_name_faults(name: str | None) -> list[Fault]:
     """What is wrong with the name of a team as a request gives it; nothing when it gives none."""
     if name is None or is_team_name(name):
         return []
-    detail = f"The name of a team is {TEAM_NAME_RULE}."
-    return [Fault(Code.INVALID_VALUE, detail, pointer=NAME_POINTER)]
+    return [invalid("name", f"The name of a team is {TEAM_NAME_RULE}.")]
 
 
 def email_faults(email: str | None) -> list[Fault]:
     """What is wrong with an e-mail address as a request gives it."""
     if email is None or is_email(email):
         return []
-    detail = f"This must be {EMAIL_RULE}."
-    return [Fault(Code.INVALID_VALUE, detail, pointer="/data/attributes/email")]
+    return [invalid("email", f"This must be {EMAIL_RULE}.")]
 
 
 class FormerName(NamedTuple):

@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.errors import Code, Fault
+from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, unknown_word
 from teamvars.domain.names import NAME_POINTER, team_name_faults
 
 OWNERS = "owners"
@@ -81,7 +81,7 @@ class TeamDraft(msgspec.Struct, frozen=True):
         return [
             *self.faults,
             *team_name_faults(self.name),
-            *self._visibility_faults(),
+            *unknown_word("visibility", self.visibility, Visibility, "A visibility"),
             *self._sso_faults(),
         ]
 
@@ -89,8 +89,7 @@ class TeamDraft(msgspec.Struct, frozen=True):
         """A fault for another id than the path's, and one for a new name of the owners team."""
         faults = []
         if self.id not in (None, team.id):
-            detail = "This is not the id of the team in the path."
-            faults.append(Fault(Code.ID_CONFLICT, detail, pointer="/data/id"))
+            faults.append(OTHER_ID.filled(what="team"))
         if team.is_owners and self.name not in (None, team.name):
             detail = "The owners team keeps its name."
             faults.append(Fault(Code.OWNERS_IS_PERMANENT, detail, pointer=NAME_POINTER))
@@ -106,15 +105,8 @@ class TeamDraft(msgspec.Struct, frozen=True):
         }
         return replace(team, **{name: value for name, value in said.items() if value is not None})
 
-    def _visibility_faults(self) -> list[Fault]:
-        words = [word.value for word in Visibility]
-        if self.visibility is None or self.visibility in words:
-            return []
-        detail = f"A visibility is one of {', '.join(words)}."
-        return [Fault(Code.INVALID_VALUE, detail, pointer="/data/attributes/visibility")]
-
     def _sso_faults(self) -> list[Fault]:
         if not self.sso_team_id:
             return []
         detail = "There is no single sign-on here: nobody would join the team by this id."
-        return [Fault(Code.INVALID_VALUE, detail, pointer="/data/attributes/sso-team-id")]
+        return [invalid("sso-team-id", detail)]

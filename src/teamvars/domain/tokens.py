@@ -7,7 +7,7 @@ from typing import TypeGuard
 import msgspec
 
 from teamvars.domain.audit import SYSTEM_STREAM
-from teamvars.domain.errors import Code, Fault
+from teamvars.domain.errors import Fault, invalid
 from teamvars.domain.times import LATEST, microseconds, moment
 from teamvars.kernel.discreet import Discreet
 
@@ -161,17 +161,17 @@ class TokenDraft(msgspec.Struct, frozen=True):
         faults = list(self.faults)
         if len(self.description or "") > MAX_DESCRIPTION_CHARACTERS:
             detail = f"A description has at most {MAX_DESCRIPTION_CHARACTERS} characters."
-            faults.append(_fault("description", detail))
+            faults.append(invalid("description", detail))
         expires_at = self.expires_at(now, latest)
         if not can_expire(expires_at, now):
             detail = f"This must be a future time as in RFC 3339, {EXPIRY_RULE}."
-            faults.append(_fault("expired-at", detail))
+            faults.append(invalid("expired-at", detail))
         elif latest is not None and expires_at > latest:
             detail = (
                 f"Your token expires at {moment(latest):%Y-%m-%dT%H:%M:%SZ}, and tokens that you "
                 "make with it expire no later. Leave expired-at out to make it expire then."
             )
-            faults.append(_fault("expired-at", detail))
+            faults.append(invalid("expired-at", detail))
         return faults
 
 
@@ -183,7 +183,3 @@ def stream_of(token: Token) -> str:
 def can_expire(at: int | None, now: int) -> TypeGuard[int]:
     """Whether a token may expire then (µs UTC): a time to come, and one that can be written."""
     return at is not None and now < at <= LATEST
-
-
-def _fault(name: str, detail: str) -> Fault:
-    return Fault(Code.INVALID_VALUE, detail, pointer=f"/data/attributes/{name}")

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.errors import Code, Fault
+from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid, unknown_word
 from teamvars.domain.names import name_faults
 
 TERRAFORM_VERSION = re.compile(r"[0-9A-Za-z.+~<>=!, -]{1,64}")
@@ -99,10 +99,8 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
 
     def conflicts(self, workspace: Workspace) -> list[Fault]:
         """A fault when the document is about another workspace than the path."""
-        if self.id in (None, workspace.id):
-            return []
-        detail = "This is not the id of the workspace in the path."
-        return [Fault(Code.ID_CONFLICT, detail, pointer="/data/id")]
+        is_other = self.id not in (None, workspace.id)
+        return [OTHER_ID.filled(what="workspace")] if is_other else []
 
     def applied_to(self, settings: WorkspaceSettings) -> WorkspaceSettings:
         """The settings as a draft without faults makes them."""
@@ -113,17 +111,12 @@ class WorkspaceDraft(msgspec.Struct, frozen=True):
         return settings
 
     def _setting_faults(self) -> list[Fault]:
-        faults = []
-        modes = [mode.value for mode in ExecutionMode]
-        if self.execution_mode is not None and self.execution_mode not in modes:
-            faults.append(("execution-mode", f"An execution mode is one of {', '.join(modes)}."))
-        version = self.terraform_version
+        modes, version = list(ExecutionMode), self.terraform_version
+        faults = unknown_word("execution-mode", self.execution_mode, modes, "An execution mode")
         if version is not None and TERRAFORM_VERSION.fullmatch(version) is None:
-            faults.append(("terraform-version", "This must be a version or a constraint on one."))
-        return [
-            Fault(Code.INVALID_VALUE, detail, pointer=f"/data/attributes/{name}")
-            for name, detail in faults
-        ]
+            detail = "This must be a version or a constraint on one."
+            faults.append(invalid("terraform-version", detail))
+        return faults
 
 
 class Usage(msgspec.Struct, frozen=True):
