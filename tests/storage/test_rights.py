@@ -1,0 +1,422 @@
+"""What SQL finds of a caller's rights is what the table of rights says (contract §6).
+
+Every kind of caller is asked about every team, workspace and organization, each alone and all at
+once, and has locked what they may change. What is expected follows from a few facts about them,
+without any SQL.
+"""
+
+import itertools
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from teamvars.domain.access import (
+    Caller,
+    Level,
+    Permission,
+    TeamAccess,
+    WorkspaceAccess,
+    WrappedKey,
+)
+from teamvars.domain.audit import HeldStream
+from teamvars.domain.errors import Refusal
+from teamvars.domain.grants import AccessType, Grant, GrantLevel
+from teamvars.domain.memberships import Membership, Status
+from teamvars.domain.organizations import Organization
+from teamvars.domain.teams import Team, Visibility
+from teamvars.domain.tokens import HashedToken, Token
+from teamvars.domain.users import User
+from teamvars.domain.workspaces import Usage, Workspace, WorkspaceRecord
+from teamvars.storage import access, access_by_name, installation, memberships, streams, tables
+from teamvars.storage.access_statements import READ_TEAM, READ_WORKSPACE, TeamRight
+from teamvars.storage.database import Database, Lookup, Row, Transaction
+from teamvars.web.http.errors import STATUS
+from tests.storage.stores import batched, bring_up, fresh_postgres, fresh_sqlite, opened
+from tests.support.postgres import Postgres
+from tests.test_documents import ROOT
+
+NOW = 1_000
+OURS, THEIRS, MISSING = "ours", "theirs", "missing"
+ORGANIZATIONS = (OURS, THEIRS)
+WORKSPACES = {"granted": OURS, "bare": OURS, "granted-there": THEIRS}
+GRANTS: Mapping[str, GrantLevel | None] = {
+    "": None,
+    "-none": Level.NONE,
+    "-read": Level.READ,
+    "-write": Level.WRITE,
+}
+
+
+def teams() -> Iterator[tuple[Team, GrantLevel | None]]:
+    """Teams with all flags there are and every grant on the organization's `granted` workspace."""
+    for organization in ORGANIZATIONS:
+        name = f"{organization}-owners"
+        yield Team(name, organization, name, Visibility.ORGANIZATION, False, is_owners=True), None
+    for seen, manages, tokens in itertools.product(Visibility, (False, True), (False, True)):
+        flags = f"{seen}{'-manages' * manages}{'-tokens' * tokens}"
+        for grant, level in GRANTS.items():
+            name = flags + grant
+            yield Team(name, OURS, name, seen, manages, False, tokens), level
+    yield Team("there", THEIRS, "there", Visibility.ORGANIZATION, True, False), Level.WRITE
+
+
+TEAMS = {team.id: (team, level) for team, level in teams()}
+
+
+class Person(NamedTuple):
+    """A user, invited to organizations or in them, and to or in teams there."""
+
+    name: str
+    organizations: Sequence[str] = ()
+    teams: Sequence[str] = ()
+    is_invited: bool = False
+    is_disabled: bool = False
+    is_site_admin: bool = False
+
+
+def people() -> Iterator[Person]:
+    yield Person("stranger")
+    yield Person("site-admin", is_site_admin=True)
+    yield Person("member", [OURS])
+    yield Person("invited", [OURS], is_invited=True)
+    yield Person("of-both", ORGANIZATIONS, ["organization-read", f"{THEIRS}-owners"])
+    for team, _ in TEAMS.values():
+        inside = [team.organization_id]
+        yield Person(f"in {team.id}", inside, [team.id])
+        yield Person(f"invited to {team.id}", inside, [team.id], is_invited=True)
+        yield Person(f"disabled in {team.id}", inside, [team.id], is_disabled=True)
+    ours = (one for one, _ in TEAMS.values() if one.organization_id == OURS)
+    for two in itertools.combinations((one.id for one in ours if not one.members_manage_token), 2):
+        yield Person(f"in {' and '.join(two)}", [OURS], two)
+
+
+PEOPLE = tuple(people())
+
+
+class Who(NamedTuple):
+    """A caller: the organization whose token it is, those it is inside, the teams whose rights it
+    has. One that is not known has a token that is wrong, or of no use any more.
+    """
+
+    name: str
+    owner_of: str | None = None
+    inside: Sequence[str] = ()
+    teams: Sequence[str] = ()
+    is_user: bool = False
+    is_known: bool = True
+
+    @property
+    def asking(self) -> Caller:
+        return Caller(self.name.encode(), "req-1")
+
+    def owns(self, organization: str) -> bool:
+        return organization == self.owner_of or f"{organization}-owners" in self.teams
+
+    def manages_in(self, organization: str) -> bool:
+        its = (TEAMS[id_][0] for id_ in self.teams)
+        return any(one.manage_membership and one.organization_id == organization for one in its)
+
+
+def callers() -> Iterator[Who]:
+    for one in PEOPLE:
+        inside, its = ((), ()) if one.is_invited else (one.organizations, one.teams)
+        yield Who(one.name, None, inside, its, is_user=True, is_known=not one.is_disabled)
+    for team, _ in TEAMS.values():
+        yield Who(f"token of {team.id}", None, [team.organization_id], [team.id])
+    for organization in ORGANIZATIONS:
+        yield Who(f"token of {organization}", organization)
+    yield Who("expired", is_known=False)
+    yield Who("unknown", is_known=False)
+
+
+CALLERS = tuple(callers())
+
+
+async def fill(tx: Transaction) -> None:
+    """Writes all of them, and the tokens they call with."""
+    await installation.insert_checks(tx, {"master": ("master", b"check")}, NOW)
+    system = [*((id_, id_) for id_ in ORGANIZATIONS), *WORKSPACES.items()]
+    system += [(id_, team.organization_id) for id_, (team, _) in TEAMS.items()]
+    await streams.insert(tx, *(HeldStream(id_, of, 0, b"", b"", Usage()) for id_, of in system))
+    for record in records():
+        statement = tables.inserting(record, NOW)
+        await tx.execute(statement.sql, *statement.args)
+    for one in PEOPLE:
+        for team in one.teams:
+            belonging = f"{one.name} of {TEAMS[team][0].organization_id}"
+            statement = memberships.putting(team, [belonging], adds=True)
+            await tx.execute(statement.sql, *statement.args)
+
+
+def records() -> Iterator[tables.Record]:
+    for id_ in ORGANIZATIONS:
+        yield Organization(id_, id_, None, NOW)
+        yield WrappedKey(id_, 1, "master", b"wrapped")
+        yield token(f"token of {id_}", "organization", id_)
+    for id_, of in WORKSPACES.items():
+        yield WorkspaceRecord(Workspace(id_, id_, of, of))
+    for team, level in TEAMS.values():
+        yield team
+        yield token(f"token of {team.id}", "team", team.id)
+        if level is not None:
+            place = "granted" if team.organization_id == OURS else "granted-there"
+            organization = team.organization_id
+            yield Grant(team.id, organization, team.id, place, AccessType.CUSTOM, level)
+    for one in PEOPLE:
+        user = User(
+            one.name, one.name, None, one.is_site_admin, placeholder=False, disabled=one.is_disabled
+        )
+        yield user
+        yield token(one.name, "user", one.name)
+        status = Status.INVITED if one.is_invited else Status.ACTIVE
+        for of in one.organizations:
+            yield Membership(f"{one.name} of {of}", of, of, user, status, NOW)
+    yield token("expired", "user", f"in {OURS}-owners", expires_at=NOW)
+
+
+def token(name: str, kind: str, owner: str, expires_at: int | None = None) -> HashedToken:
+    return HashedToken(Token(name, kind, owner, NOW, expires_at, None), name.encode())
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield fresh_sqlite(Path(tmp_path_factory.mktemp("rights")))
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    with fresh_postgres(server) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+async def database(url: str) -> AsyncIterator[Database]:
+    async with opened(url) as database:
+        await bring_up(database)
+        await database.write(fill)
+        yield database
+
+
+def answers(*asked: Callable[[], object]) -> tuple[str, ...]:
+    """Each by its status, or `yes`."""
+    return tuple(_answer(one) for one in asked)
+
+
+def _answer(ask: Callable[[], object]) -> str:
+    try:
+        ask()
+    except Refusal as refusal:
+        return str(STATUS[refusal.kind])
+    return "yes"
+
+
+def one_of(who: Who, *, seen: bool, may: Sequence[bool]) -> tuple[str, ...]:
+    """What is answered to who sees something, or not, and may do some of it."""
+    if not who.is_known or not seen:
+        return ("404" if who.is_known else "401",) * (1 + len(may))
+    return ("yes", *("yes" if one else "403" for one in may))
+
+
+def of_team(who: Who, team_id: str) -> tuple[str, ...]:
+    """Whether they may see a team; and its changes, change its members, manage its token."""
+    if team_id not in TEAMS:
+        return one_of(who, seen=False, may=(False,) * 3)
+    team, _ = TEAMS[team_id]
+    owns, manages = who.owns(team.organization_id), who.manages_in(team.organization_id)
+    inside, within = team.organization_id in who.inside, team_id in who.teams
+    return one_of(
+        who,
+        seen=owns or (inside and (within or team.visibility is not Visibility.SECRET)),
+        may=(
+            owns or manages,
+            owns or (manages and not team.is_owners),
+            owns or (who.is_user and within and team.members_manage_token),
+        ),
+    )
+
+
+def level_on(who: Who, workspace_id: str) -> Level:
+    if workspace_id not in WORKSPACES or not who.is_known:
+        return Level.NONE
+    if who.owns(WORKSPACES[workspace_id]):
+        return Level.OWNER
+    granted = {OURS: "granted", THEIRS: "granted-there"}
+    its = (TEAMS[id_] for id_ in who.teams)
+    return max(
+        (level or Level.NONE for one, level in its if granted[one.organization_id] == workspace_id),
+        default=Level.NONE,
+    )
+
+
+def of_workspace(who: Who, workspace_id: str) -> tuple[str, ...]:
+    """Whether they may read its variables; and write them, manage it."""
+    level = level_on(who, workspace_id)
+    may = level >= Level.WRITE, level >= Level.OWNER
+    return one_of(who, seen=level >= Level.READ, may=may)
+
+
+def found_team(who: Who, row: Row | None) -> tuple[str, ...]:
+    def found() -> TeamAccess:
+        return access.to_team(who.asking, row)
+
+    return answers(
+        lambda: found().require_visible(),
+        lambda: found().require_see_changes(),
+        lambda: found().require_manage_membership(),
+        lambda: found().require_manage_token(),
+    )
+
+
+def found_workspace(who: Who, row: Row | None) -> tuple[str, ...]:
+    def found() -> WorkspaceAccess:
+        return access.to_workspace(who.asking, row)
+
+    return answers(*(lambda one=one: found().require(one) for one in Permission))
+
+
+Words = Callable[[Who, str], tuple[str, ...]]
+Found = Callable[[Who, Row | None], tuple[str, ...]]
+# Of each kind also which of the answers is about changing it, and from which number of SQL on.
+SUBJECTS: Mapping[str, tuple[Lookup, Sequence[str], Words, Found, int, int]] = {
+    "teams": (READ_TEAM, (*TEAMS, MISSING), of_team, found_team, 2, TeamRight.CHANGES_MEMBERS),
+    "workspaces": (
+        READ_WORKSPACE,
+        (*WORKSPACES, MISSING),
+        of_workspace,
+        found_workspace,
+        1,
+        Level.WRITE,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SUBJECTS)
+async def test_oursand_workspaces_are_open_to_whom_the_table_says(
+    database: Database, kind: str
+) -> None:
+    lookup, subjects, expected, found, change, least = SUBJECTS[kind]
+    asked = list(itertools.product(CALLERS, subjects))
+    calls = [(who.name.encode(), NOW, subject) for who, subject in asked]
+    one_by_one = await database.read(lambda tx: tx.look_up_each(lookup, calls))
+    at_once = await batched(database, lambda tx: tx.look_up_each(lookup, calls))
+    locking = await batched(database, lambda tx: tx.lock_each(lookup, calls))
+    for place, alone, together, (row, _) in zip(asked, one_by_one, at_once, locking, strict=True):
+        assert found(place[0], row) == expected(*place), place
+        assert [*alone] == [*together] == ([] if row is None else [row]), place
+    one_writer = await batched(database, _has_one_writer)
+    for place, (row, is_held) in zip(asked, locking, strict=True):
+        may_change = expected(*place)[change] == "yes"
+        assert (row is not None and (row[-1] or 0) >= least) is may_change, place
+        assert is_held is (True if one_writer or may_change else None), place
+
+
+async def _has_one_writer(tx: Transaction) -> bool:
+    return tx.has_one_writer
+
+
+async def test_workspaces_by_name_are_open_to_the_same(database: Database) -> None:
+    async def body(tx: Transaction) -> None:
+        for who, (workspace, of) in itertools.product(CALLERS, WORKSPACES.items()):
+            asking = access.workspace_by_name(tx, who.asking, NOW, of, workspace)
+            if who.is_known:
+                assert (await asking).level == level_on(who, workspace), (who, workspace)
+            else:
+                assert await answer(asking) == "401", (who, workspace)
+
+    await database.read(body)
+
+
+async def test_organizations_are_open_to_whom_the_table_says(database: Database) -> None:
+    async def body(tx: Transaction) -> None:
+        for who, of in itertools.product(CALLERS, ORGANIZATIONS):
+            if not who.is_known:
+                assert await answer(access.organization(tx, who.asking, NOW, of)) == "401", who
+                continue
+            granted = await access.organization(tx, who.asking, NOW, of)
+            wanted = one_of(who, seen=who.owns(of) or of in who.inside, may=(who.owns(of),))
+            assert answers(granted.require_visible, granted.require_owner) == wanted, (who, of)
+            assert granted.team_ids == its_teams(who, of), (who, of)
+            assert granted.manages_membership == who.manages_in(of), (who, of)
+
+    await database.read(body)
+
+
+async def test_a_search_goes_through_the_workspaces_that_may_be_read(database: Database) -> None:
+    async def body(tx: Transaction) -> None:
+        for who, of in itertools.product(CALLERS, ORGANIZATIONS):
+            may_read = {
+                name
+                for name, its in WORKSPACES.items()
+                if its == of and level_on(who, name) >= Level.READ
+            }
+            if (wanted := who_sees(who, of)) != "yes":
+                refused = access_by_name.search(tx, who.asking, NOW, of, None)
+                assert await answer(refused) == wanted, (who, of)
+                continue
+            granted = await access_by_name.search(tx, who.asking, NOW, of, None)
+            assert granted.is_owner == who.owns(of), (who, of)
+            assert granted.is_owner or {*(granted.workspace_ids or ())} == may_read, (who, of)
+            for name in WORKSPACES:
+                one = await access_by_name.search(tx, who.asking, NOW, of, name)
+                assert {*(one.workspace_ids or ())} == may_read & {name}, (who, of, name)
+
+    await database.read(body)
+
+
+def its_teams(who: Who, organization: str) -> frozenset[str]:
+    return frozenset(id_ for id_ in who.teams if TEAMS[id_][0].organization_id == organization)
+
+
+def who_sees(who: Who, organization: str) -> str:
+    seen = who.owns(organization) or organization in who.inside
+    return one_of(who, seen=seen, may=())[0]
+
+
+async def answer(asking: Awaitable[object]) -> str:
+    try:
+        await asking
+    except Refusal as refusal:
+        return str(STATUS[refusal.kind])
+    return "yes"
+
+
+# Who the rows of the contract speak of. The team whose members are changed is one that all see.
+ROWS: Mapping[str, Sequence[str]] = {
+    "no or bad token": ("unknown", "expired", f"disabled in {OURS}-owners"),
+    "of another organization, or not accepted yet": (
+        "stranger",
+        "site-admin",
+        "invited",
+        "invited to organization-write",
+        f"in {THEIRS}-owners",
+        f"token of {THEIRS}",
+    ),
+    "member without a grant on the workspace": ("member", "in organization", "token of secret"),
+    "grant `read`": ("in organization-read", "token of secret-read", "of-both"),
+    "grant `write`, which includes `read`": ("in organization-write", "token of secret-write"),
+    "team with `manage-membership`": (
+        "in organization-manages",
+        "in organization-manages-read",
+        "token of organization-manages-write",
+    ),
+    "owners": (f"in {OURS}-owners", f"token of {OURS}-owners", f"token of {OURS}"),
+}
+TABLE = re.compile(r"^\| caller \| read variables \|.*\n\|[-|]*\n((?:\|.*\n)*)", re.MULTILINE)
+
+
+def test_the_table_is_that_of_the_contract() -> None:
+    found = TABLE.search((ROOT / "docs" / "contract.md").read_text())
+    assert found is not None
+    told = [[cell.strip() for cell in row.strip("|").split("|")] for row in found[1].splitlines()]
+    assert [row[0] for row in told] == [*ROWS]
+    named = {who.name: who for who in CALLERS}
+    for kind, *cells in told:
+        for who in (named[name] for name in ROWS[kind]):
+            read, write, _ = of_workspace(who, "granted")
+            members = of_team(who, "organization-tokens")[2]
+            if members == "yes" != of_team(who, f"{OURS}-owners")[2]:
+                members = "yes, but of `owners` 403"
+            by_grant = cells[0] == "by grant"
+            assert [*cells] == [*(["by grant"] * 2 if by_grant else [read, write]), members], who
