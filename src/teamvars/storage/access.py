@@ -113,8 +113,7 @@ class TeamRow(NamedTuple):
 R = TypeVar("R", WorkspaceRow, OrganizationRow, TeamRow)
 
 _MAX_ATTEMPTS = 8
-"""Each further attempt means that somebody changed the subject, or the caller's rights, during the
-one before."""
+"""Each further attempt means that somebody changed the workspace during the one before."""
 
 
 async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
@@ -128,10 +127,12 @@ async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
 async def workspace(
     tx: Transaction, caller: Caller, now: int, workspace_id: str, *, lock: bool = False
 ) -> WorkspaceAccess:
-    """What the caller may do in a workspace. Refuses: unauthenticated, not found.
+    """What the caller may do in a workspace. Refuses: unauthenticated, not found; with `lock` also
+    storage_unavailable, when the workspace changes again and again while it is waited for.
 
-    With `lock`, if the caller may write variables, the workspace's stream is locked and all else
-    is as of then or later. Nothing is locked for who may not.
+    With `lock`, if the caller may write variables, the workspace's stream is locked, and is as of
+    then. On PostgreSQL all else, rights and names too, is of the snapshot of the statement, which
+    begins before it waits for the lock. Nothing is locked for who may not.
     """
     args = caller.token_hash, now, workspace_id
     if not lock:
