@@ -48,14 +48,12 @@ _RELATIONSHIPS = Group[Principal](
             ),
         ),
     ),
-    Attribute(
+    to_many(
         "teams",
-        to_many(
-            "TeamsOfAccess",
-            "A relationship to the teams that give access, in the order of `through`.",
-            "teams",
-            lambda one: [way.team_id for way in one.ways],
-        ),
+        "TeamsOfAccess",
+        "A relationship to the teams that give access, in the order of `through`.",
+        "teams",
+        lambda one: [way.team_id for way in one.ways],
     ),
 )
 ACCESS = Resource[Principal](

@@ -6,10 +6,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.access import Caller
 from teamvars.domain.invitations import Delivery, Invitation
 from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
-from teamvars.domain.pages import Page
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.teams import Visibility
 from teamvars.services.invitations import Invitations
@@ -99,17 +97,13 @@ _RELATIONSHIPS = Group[Membership](
     "MembershipRelationships",
     "Of whom, in what.",
     owner(lambda one: one.organization_name),
-    Attribute(
-        "user", to_one("UserLinkage", "Whose membership it is.", "users", lambda one: one.user.id)
-    ),
-    Attribute(
+    to_one("user", "UserLinkage", "Whose membership it is.", "users", lambda one: one.user.id),
+    to_many(
         "teams",
-        to_many(
-            "TeamsLinkage",
-            "Those of its teams that the caller sees.",
-            "teams",
-            lambda one: one.team_ids,
-        ),
+        "TeamsLinkage",
+        "Those of its teams that the caller sees.",
+        "teams",
+        lambda one: one.team_ids,
     ),
 )
 MEMBERSHIP = Resource[Membership](
@@ -167,21 +161,12 @@ def users_of(memberships: Iterable[Membership]) -> list[msgspec.Struct]:
 
 def routes(memberships: Memberships) -> list[Route]:
     """The members of a team, as memberships."""
-
-    async def of_team(
-        caller: Caller,
-        team_id: str,
-        wanted: MembershipFilter,
-        page: Page | None,
-        includes: frozenset[str],
-    ) -> Found[Membership]:
-        return _found(await memberships.list_of_team(caller, team_id, wanted, page), includes)
-
     return [
         Operations(MEMBERSHIP).lists(
             _OF_TEAM,
             "List the memberships in a team: all of them, or a page when one is asked for.",
-            of_team,
+            memberships.list_of_team,
+            shows=_found,
             asks=lambda request: (request.parameters["team_id"], _filter(request)),
             reads=(_SEARCH, _STATUS, _SORT, INCLUDE),
             whole=True,
@@ -192,57 +177,32 @@ def routes(memberships: Memberships) -> list[Route]:
 
 def directory_routes(memberships: Memberships, invitations: Invitations) -> list[Route]:
     """All the others, one row an operation."""
-    return [*_lists(memberships), *_ones(memberships, invitations)]
-
-
-def _lists(memberships: Memberships) -> list[Route]:
     do = Operations(MEMBERSHIP)
-
-    async def listed(
-        caller: Caller,
-        organization: str,
-        wanted: MembershipFilter,
-        page: Page,
-        includes: frozenset[str],
-    ) -> Found[Membership]:
-        return _found(await memberships.list(caller, organization, wanted, page), includes)
-
-    async def own(caller: Caller, page: Page, includes: frozenset[str]) -> Found[Membership]:
-        return _found(await memberships.list_of_caller(caller, page), includes)
-
     return [
         do.lists(
             _ALL,
             "List the memberships of an organization, invitations included.",
-            listed,
+            memberships.list,
+            shows=_found,
             asks=lambda request: (request.parameters["organization"], _filter(request, named=True)),
             reads=(_SEARCH, _EMAILS, _NAMES, _STATUS, _SORT),
         ),
         do.lists(
             _OWN,
             "List the caller's own memberships and invitations.",
-            own,
+            memberships.list_of_caller,
+            shows=_found,
             name="listOwnMemberships",
         ),
-    ]
-
-
-def _ones(memberships: Memberships, invitations: Invitations) -> list[Route]:
-    do = Operations(MEMBERSHIP)
-
-    async def read(caller: Caller, id_: str, includes: frozenset[str]) -> Found[Membership]:
-        return _found(await memberships.read(caller, id_), includes)
-
-    return [
         do.creates(
             _ALL,
             "Invite somebody into an organization by e-mail address.",
             invitations.invite,
             _INVITATION,
-            shows=_with_user,
+            shows=_found,
             name="inviteMember",
         ),
-        do.reads(_ONE, "Read a membership.", read),
+        do.reads(_ONE, "Read a membership.", memberships.read, shows=_found),
         do.deletes(
             _ONE,
             "Remove somebody from an organization, and so from all its teams.",
@@ -253,14 +213,14 @@ def _ones(memberships: Memberships, invitations: Invitations) -> list[Route]:
             f"{_ONE}/actions/accept",
             "Accept an invitation, as the invited user.",
             invitations.accept,
-            shows=_with_user,
+            shows=_found,
             name="acceptInvitation",
         ),
         do.acts(
             f"{_ONE}/actions/resend",
             "Send a new link to the invited user; the old one is void.",
             invitations.resend,
-            shows=_with_user,
+            shows=_found,
             refuses=(422,),
             name="resendInvitation",
         ),
@@ -275,11 +235,10 @@ def _ones(memberships: Memberships, invitations: Invitations) -> list[Route]:
     ]
 
 
-def _with_user(page: MembershipPage) -> Found[Membership]:
-    return _found(page, frozenset({"user"}))
-
-
-def _found(page: MembershipPage, includes: frozenset[str]) -> Found[Membership]:
+def _found(
+    page: MembershipPage, includes: frozenset[str] = frozenset({"user"})
+) -> Found[Membership]:
+    """The memberships and what is included with them: after a change, their users."""
     included: list[msgspec.Struct] = []
     if "user" in includes:
         included += users_of(page.memberships)

@@ -12,7 +12,7 @@ from teamvars.domain.organizations import OrganizationDraft
 from teamvars.services.organizations import Organizations, OrganizationView
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import FLAG, Parameter, requested_flag, text_of
 from teamvars.web.http.request import Request
@@ -60,13 +60,15 @@ def _created_at(one: OrganizationView) -> str:
 _PERMISSIONS = Group[OrganizationView](
     "OrganizationPermissions",
     "What the caller may do; clients ask before they offer it.",
-    Attribute("can-update", bool, lambda one: one.is_owner),
-    Attribute("can-destroy", bool, lambda one: one.is_owner),
+    *flags(lambda one: one.is_owner, "can-update", "can-destroy"),
     Attribute("can-access-via-teams", bool, lambda _: True),
-    Attribute("can-create-team", bool, lambda one: one.is_owner),
-    Attribute("can-create-workspace", bool, lambda one: one.is_owner),
-    Attribute("can-manage-users", bool, lambda one: one.is_owner),
-    Attribute("can-update-api-token", bool, lambda one: one.is_owner),
+    *flags(
+        lambda one: one.is_owner,
+        "can-create-team",
+        "can-create-workspace",
+        "can-manage-users",
+        "can-update-api-token",
+    ),
 )
 ORGANIZATION = Resource[OrganizationView](
     type="organizations",
@@ -97,25 +99,26 @@ _EMAIL = {"email": "admin@example.com"}
 _NEW = ORGANIZATION.new_body(attributes={"name": NEW_NAME, **_EMAIL})
 _CHANGED = ORGANIZATION.changed_body(attributes=_EMAIL)
 
-_HAS = {
-    "operations": True,
-    "state-storage": True,
-    "teams": True,
-    "agents": False,
-    "audit-logging": True,
-    "cost-estimation": False,
-    "policy-enforcement": False,
-    "private-module-registry": False,
-    "run-tasks": False,
-    "self-serve-billing": False,
-    "sentinel": False,
-    "sso": False,
-    "vcs-integrations": False,
-}
 _ENTITLEMENTS = Group[OrganizationView](
     "Entitlements",
     "What an organization can be used for; without `operations` terraform runs on its own.",
-    *(Attribute[OrganizationView](name, bool, default=has) for name, has in _HAS.items()),
+    *fixed(
+        {
+            "operations": True,
+            "state-storage": True,
+            "teams": True,
+            "agents": False,
+            "audit-logging": True,
+            "cost-estimation": False,
+            "policy-enforcement": False,
+            "private-module-registry": False,
+            "run-tasks": False,
+            "self-serve-billing": False,
+            "sentinel": False,
+            "sso": False,
+            "vcs-integrations": False,
+        }
+    ),
 )
 _ENTITLEMENT_SET = Group[OrganizationView](
     "EntitlementSetDocument",

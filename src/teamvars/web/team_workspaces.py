@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta
 
-from teamvars.domain.access import Caller, Level
+from teamvars.domain.access import Level
 from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, GrantDraft, NamedGrant
-from teamvars.domain.pages import Page, Paged
+from teamvars.domain.pages import Paged
 from teamvars.services.grants import Grants
 from teamvars.web.examples import IDS
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group, one_of
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, one_of
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, invalid, text_of
 from teamvars.web.http.reader import Reader
@@ -57,17 +57,13 @@ def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, A
 _RELATIONSHIPS = Group[Grant](
     "TeamWorkspaceRelationships",
     "Which team has access to which workspace.",
-    Attribute(
-        "team", to_one("OneTeam", "A relationship to a team.", "teams", lambda one: one.team_id)
-    ),
-    Attribute(
+    to_one("team", "OneTeam", "A relationship to a team.", "teams", lambda one: one.team_id),
+    to_one(
         "workspace",
-        to_one(
-            "OneWorkspace",
-            "A relationship to a workspace.",
-            "workspaces",
-            lambda one: one.workspace_id,
-        ),
+        "OneWorkspace",
+        "A relationship to a workspace.",
+        "workspaces",
+        lambda one: one.workspace_id,
     ),
 )
 TEAM_WORKSPACE = Resource[Grant](
@@ -92,10 +88,14 @@ TEAM_WORKSPACE = Resource[Grant](
             new=Level.NONE.word,
         ),
         Attribute("workspace-locking", bool, lambda one: one.level is Level.WRITE),
-        Attribute("runs", str, default="read"),
-        Attribute("state-versions", str, default="none"),
-        Attribute("sentinel-mocks", str, default="none"),
-        Attribute("run-tasks", bool, default=False),
+        *fixed(
+            {
+                "runs": "read",
+                "state-versions": "none",
+                "sentinel-mocks": "none",
+                "run-tasks": False,
+            }
+        ),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), self_link(_path)),
     texts={
@@ -123,22 +123,12 @@ _CHANGED = TEAM_WORKSPACE.changed_body(attributes={"access": "write"})
 def routes(grants: Grants) -> list[Route]:
     """One row an operation."""
     do = Operations(TEAM_WORKSPACE)
-
-    async def listed(
-        caller: Caller, workspace_id: str, page: Page, includes: frozenset[str]
-    ) -> Found[Grant]:
-        return _found(await grants.list(caller, workspace_id, page), includes)
-
-    async def of_team(
-        caller: Caller, team_id: str, page: Page, includes: frozenset[str]
-    ) -> Found[Grant]:
-        return _found(await grants.list_of_team(caller, team_id, page), includes)
-
     return [
         do.lists(
             _ALL,
             "List the teams' accesses to a workspace.",
-            listed,
+            grants.list,
+            shows=_found,
             asks=_workspace,
             reads=(_OF,),
             refuses=(404,),
@@ -146,7 +136,8 @@ def routes(grants: Grants) -> list[Route]:
         do.lists(
             _OF_TEAM,
             "List a team's accesses to workspaces that the caller may read, by name.",
-            of_team,
+            grants.list_of_team,
+            shows=_found,
             name="listTeamWorkspacesOfTeam",
         ),
         do.creates(_ALL, "Give a team access to a workspace.", grants.create, _NEW, refuses=(404,)),

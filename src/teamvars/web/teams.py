@@ -6,13 +6,11 @@ import msgspec
 from msgspec import UNSET, Meta
 from msgspec.structs import replace
 
-from teamvars.domain.access import Caller
 from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
-from teamvars.domain.pages import Page
 from teamvars.domain.teams import TeamDraft, TeamFilter, Visibility
 from teamvars.services.teams import TeamPage, Teams, TeamView
 from teamvars.web.examples import NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of, words_of
 from teamvars.web.http.resource_objects import (
@@ -59,7 +57,7 @@ _ACCESS = Group[TeamView](
         lambda one: one.team.manage_membership or one.team.is_owners,
         given=bool,
     ),
-    *(Attribute[TeamView](name, bool, default=False) for name in _NOT_HERE),
+    *fixed(dict.fromkeys(_NOT_HERE, False)),
     given="What the team may do in its organization; whatever is not here is ignored.",
 )
 _PERMISSIONS = Group[TeamView](
@@ -67,8 +65,7 @@ _PERMISSIONS = Group[TeamView](
     "What the caller may do; clients ask before they offer it.",
     Attribute("can-destroy", bool, _may_rename),
     Attribute("can-update-membership", bool, lambda one: one.may_change_members),
-    Attribute("can-update-organization-access", bool, lambda one: one.may_manage),
-    Attribute("can-update-visibility", bool, lambda one: one.may_manage),
+    *flags(lambda one: one.may_manage, "can-update-organization-access", "can-update-visibility"),
     Attribute("can-update-name", bool, _may_rename),
     Attribute("can-update-api-token", bool, lambda one: one.may_manage_token),
 )
@@ -89,14 +86,12 @@ _RELATIONSHIPS = Group[TeamView](
             ),
         ),
     ),
-    Attribute(
+    to_many(
         "organization-memberships",
-        to_many(
-            "MembersLinkage",
-            "The members of a team.",
-            _MEMBERSHIPS,
-            lambda one: one.member_ids or (),
-        ),
+        "MembersLinkage",
+        "The members of a team.",
+        _MEMBERSHIPS,
+        lambda one: one.member_ids or (),
         when=lambda one: one.member_ids is not None,
     ),
 )
@@ -148,22 +143,13 @@ _CHANGED = TEAM.changed_body(attributes={"visibility": "organization"})
 def routes(teams: Teams) -> list[Route]:
     """One row an operation."""
     do = Operations(TEAM)
-
-    async def listed(
-        caller: Caller, organization: str, wanted: TeamFilter, page: Page, includes: frozenset[str]
-    ) -> Found[TeamView]:
-        with_members = bool(includes)
-        found = await teams.list(caller, organization, wanted, page, members=with_members)
-        return _found(found, includes)
-
-    async def read(caller: Caller, team_id: str, includes: frozenset[str]) -> Found[TeamView]:
-        return _found(await teams.read(caller, team_id, members=bool(includes)), includes)
-
     return [
         do.lists(
             _ALL,
             "List the teams of an organization that the caller sees, by name.",
-            listed,
+            teams.list,
+            shows=_found,
+            expands="members",
             asks=lambda request: (
                 request.parameters["organization"],
                 TeamFilter(words_of(request, _NAMES), text_of(request, _SEARCH)),
@@ -176,7 +162,7 @@ def routes(teams: Teams) -> list[Route]:
             teams.create,
             _NEW,
         ),
-        do.reads(_ONE, "Read a team.", read),
+        do.reads(_ONE, "Read a team.", teams.read, shows=_found, expands="members"),
         do.updates(
             _ONE,
             "Update a team: its name, visibility or right to manage membership.",

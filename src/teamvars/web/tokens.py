@@ -5,8 +5,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from teamvars.domain.access import Caller
-from teamvars.domain.pages import Page
 from teamvars.domain.tokens import EXPIRY_RULE, MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
 from teamvars.services.tokens import NewToken, OfOrganization, OfTeam, OfUser, Tokens, Whose
 from teamvars.web.http.attributes import Attribute, Group
@@ -61,14 +59,12 @@ _RELATIONSHIPS = Group[NewToken](
             Attribute("data", Identifier | None, _maker),
         ),
     ),
-    Attribute(
+    to_one(
         "team",
-        to_one(
-            "TokenTeamLinkage",
-            "The team whose token it is.",
-            "teams",
-            lambda one: one.token.owner_id,
-        ),
+        "TokenTeamLinkage",
+        "The team whose token it is.",
+        "teams",
+        lambda one: one.token.owner_id,
         when=lambda one: one.token.owner_kind == "team",
     ),
 )
@@ -114,21 +110,14 @@ NEW = TOKEN.new_body(attributes={"description": "for a robot"})
 def routes(tokens: Tokens) -> list[Route]:
     """One row an operation; organizations and teams have one token, users any number."""
     do = Operations(TOKEN)
-
-    async def listed(caller: Caller, whose: Whose, page: Page) -> Found[NewToken]:
-        found = await tokens.list_of(caller, whose, page)
-        return Found([_known(one) for one in found.items], found.total)
-
-    async def read(caller: Caller, token_id: str) -> NewToken:
-        return _known(await tokens.show(caller, token_id))
-
     return [
         *_single(tokens, _OF_ORGANIZATION, _organization, "OrganizationToken", (_KIND,)),
         *_single(tokens, _OF_TEAM, _team, "TeamToken", ()),
         do.lists(
             _OF_USER,
             "List the caller's own tokens, oldest first; the tokens themselves are not shown.",
-            listed,
+            tokens.list_of,
+            shows=lambda page: Found([_known(one) for one in page.items], page.total),
             asks=_user,
             name="listUserTokens",
         ),
@@ -142,7 +131,12 @@ def routes(tokens: Tokens) -> list[Route]:
             may_forbid=False,
             name="createUserToken",
         ),
-        do.reads(_ONE, "Read about a token; the token itself is not shown.", read),
+        do.reads(
+            _ONE,
+            "Read about a token; the token itself is not shown.",
+            tokens.show,
+            shows=_known,
+        ),
         do.deletes(_ONE, "Revoke a token.", tokens.end, may_forbid=False),
     ]
 
@@ -151,10 +145,6 @@ def _single(
     tokens: Tokens, path: str, asks: Asks, noun: str, reads: tuple[Parameter, ...]
 ) -> list[Route]:
     do = Operations(TOKEN)
-
-    async def read(caller: Caller, whose: Whose) -> NewToken:
-        return _known(await tokens.show_newest(caller, whose))
-
     return [
         do.creates(
             path, _CREATE, tokens.make, NEW, asks=asks, reads=reads, made=_id, name=f"create{noun}"
@@ -162,7 +152,8 @@ def _single(
         do.reads(
             path,
             "Read about the token of a team or organization; the token itself is not shown.",
-            read,
+            tokens.show_newest,
+            shows=_known,
             asks=asks,
             reads=reads,
             may_forbid=True,

@@ -1,7 +1,7 @@
 """Users: the caller, and others of their organizations."""
 
 from teamvars.services.users import Users, UserView
-from teamvars.web.http.attributes import Attribute, Group
+from teamvars.web.http.attributes import Attribute, Group, fixed
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.resource_objects import Email
 from teamvars.web.http.resources import Resource
@@ -15,20 +15,23 @@ _AVATAR = (
 _TWO_FACTOR = Group[UserView](
     "TwoFactor",
     "Nobody has a second factor here.",
-    Attribute("enabled", bool, default=False),
-    Attribute("verified", bool, default=False),
+    *fixed({"enabled": False, "verified": False}),
 )
 _PERMISSIONS = Group[UserView](
     "UserPermissions",
     "What the caller may do, as clients ask before they offer it; the operator does the rest.",
     Attribute("can-create-organizations", bool, lambda one: one.may_create_organizations),
     Attribute("can-manage-user-tokens", bool, lambda one: not one.is_service_account),
-    Attribute("can-change-email", bool, default=False),
-    Attribute("can-change-username", bool, default=False),
-    Attribute("can-view-settings", bool, default=False),
-    Attribute("can-view-profile", bool, default=False),
-    Attribute("can-view2fa-settings", bool, default=False),
-    Attribute("can-manage-hcp-account", bool, default=False),
+    *fixed(
+        {
+            "can-change-email": False,
+            "can-change-username": False,
+            "can-view-settings": False,
+            "can-view-profile": False,
+            "can-view2fa-settings": False,
+            "can-manage-hcp-account": False,
+        }
+    ),
 )
 USER = Resource[UserView](
     type="users",

@@ -1,14 +1,14 @@
 """Workspaces as HCP Terraform's clients know them."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
 
-from teamvars.domain.access import Caller, Level
-from teamvars.domain.errors import forbidden, not_found
+from teamvars.domain.access import Level
+from teamvars.domain.errors import Refusal, forbidden, not_found
 from teamvars.domain.ids import prefix_of
-from teamvars.domain.pages import Page
 from teamvars.domain.workspaces import (
     TERRAFORM_VERSION,
     ExecutionMode,
@@ -18,9 +18,9 @@ from teamvars.domain.workspaces import (
     WorkspaceSettings,
 )
 from teamvars.services.organizations import OrganizationView
-from teamvars.services.workspaces import Address, ByNames, Workspaces, WorkspaceView
+from teamvars.services.workspaces import Address, ByNames, WorkspacePage, Workspaces, WorkspaceView
 from teamvars.web.examples import NEW_NAME
-from teamvars.web.http.attributes import REQUIRED, Attribute, Group
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
@@ -78,22 +78,21 @@ def _locker(one: WorkspaceView) -> Identifier:
 _PERMISSIONS = Group[WorkspaceView](
     "WorkspacePermissions",
     "What the caller may do; clients ask before they offer it. There are no runs here.",
-    Attribute("can-update", bool, _owns),
-    Attribute("can-destroy", bool, _owns),
-    Attribute("can-force-delete", bool, _owns),
-    Attribute("can-read-settings", bool, lambda _: True),
-    Attribute("can-read-variable", bool, lambda _: True),
-    Attribute("can-update-variable", bool, _writes),
-    Attribute("can-lock", bool, _writes),
-    Attribute("can-unlock", bool, _writes),
+    *flags(_owns, "can-update", "can-destroy", "can-force-delete"),
+    *flags(lambda _: True, "can-read-settings", "can-read-variable"),
+    *flags(_writes, "can-update-variable", "can-lock", "can-unlock"),
     Attribute("can-force-unlock", bool, _owns),
-    Attribute("can-manage-tags", bool, default=False),
-    Attribute("can-manage-run-tasks", bool, default=False),
-    Attribute("can-queue-run", bool, default=False),
-    Attribute("can-queue-apply", bool, default=False),
-    Attribute("can-queue-destroy", bool, default=False),
-    Attribute("can-create-state-versions", bool, default=False),
-    Attribute("can-read-state-versions", bool, default=False),
+    *fixed(
+        {
+            "can-manage-tags": False,
+            "can-manage-run-tasks": False,
+            "can-queue-run": False,
+            "can-queue-apply": False,
+            "can-queue-destroy": False,
+            "can-create-state-versions": False,
+            "can-read-state-versions": False,
+        }
+    ),
 )
 _ACTIONS = Group[WorkspaceView](
     "WorkspaceActions",
@@ -103,8 +102,7 @@ _ACTIONS = Group[WorkspaceView](
 _OVERWRITES = Group[WorkspaceView](
     "SettingOverwrites",
     "Which settings are the workspace's own: there are none to inherit.",
-    Attribute("execution-mode", bool, default=True),
-    Attribute("agent-pool", bool, default=True),
+    *fixed({"execution-mode": True, "agent-pool": True}),
 )
 _RELATIONSHIPS = Group[WorkspaceView](
     "WorkspaceRelationships",
@@ -173,20 +171,28 @@ WORKSPACE = Resource[WorkspaceView](
         Attribute("variables-count", int, lambda one: one.details.variables_count),
         Attribute("actions", _ACTIONS),
         Attribute("permissions", _PERMISSIONS),
-        Attribute("description", str, default=""),
-        Attribute("environment", str, default="default"),
-        Attribute("working-directory", str, default=""),
-        Attribute("resource-count", int, default=0),
-        Attribute("allow-destroy-plan", bool, default=True),
-        Attribute("assessments-enabled", bool, default=False),
-        Attribute("auto-apply", bool, default=False),
-        Attribute("file-triggers-enabled", bool, default=True),
-        Attribute("global-remote-state", bool, default=True),
-        Attribute("queue-all-runs", bool, default=True),
+        *fixed(
+            {
+                "description": "",
+                "environment": "default",
+                "working-directory": "",
+                "resource-count": 0,
+                "allow-destroy-plan": True,
+                "assessments-enabled": False,
+                "auto-apply": False,
+                "file-triggers-enabled": True,
+                "global-remote-state": True,
+                "queue-all-runs": True,
+            }
+        ),
         Attribute("setting-overwrites", _OVERWRITES),
-        Attribute("source", str, default="tfe-api"),
-        Attribute("speculative-enabled", bool, default=True),
-        Attribute("structured-run-output-enabled", bool, default=True),
+        *fixed(
+            {
+                "source": "tfe-api",
+                "speculative-enabled": True,
+                "structured-run-output-enabled": True,
+            }
+        ),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS), Attribute("links", _LINKS)),
     texts={
@@ -211,22 +217,12 @@ def directory_routes(workspaces: Workspaces) -> list[Route]:
     """All the others, one row an operation."""
     do = Operations(WORKSPACE)
     unlock, force = partial(workspaces.unlock, force=False), partial(workspaces.unlock, force=True)
-
-    async def listed(
-        caller: Caller, owner: str, wanted: WorkspaceSearch, page: Page, includes: frozenset[str]
-    ) -> Found[WorkspaceView]:
-        found = await workspaces.list(caller, owner, wanted, page)
-        if not includes:
-            return Found(found.workspaces, found.total)
-        # No organization stands beside no workspace.
-        whose = ORGANIZATION.shape.of(OrganizationView(found.organization, found.is_owner))
-        return Found(found.workspaces, found.total, [whose] if found.workspaces else [])
-
     return [
         do.lists(
             _ALL,
             "List the workspaces of an organization that the caller sees, by name.",
-            listed,
+            workspaces.list,
+            shows=_found,
             asks=_search,
             reads=(_SEARCH, _WILDCARD),
         ),
@@ -247,30 +243,30 @@ def directory_routes(workspaces: Workspaces) -> list[Route]:
 
 
 def _states(workspaces: Workspaces) -> list[Route]:
-    async def read_state(request: Request) -> Response:
-        """Say that there is no state here."""
-        await workspaces.read(request.require_caller(), request.parameters["workspace_id"])
-        raise not_found()
+    """Clients ask for a state, of which there is none, and want one kept, which is refused."""
 
-    async def refuse_state(request: Request) -> Response:
-        """Say that no state is kept here."""
+    async def refuse(refusal: Callable[[], Refusal], request: Request) -> Response:
         await workspaces.read(request.require_caller(), request.parameters["workspace_id"])
-        raise forbidden("No state is kept here. Use a backend that keeps it.")
+        raise refusal()
+
+    no_state = partial(forbidden, "No state is kept here. Use a backend that keeps it.")
 
     return [
         Route(
             "GET",
             f"{_BY_ID}/current-state-version",
-            read_state,
+            partial(refuse, not_found),
             {},
+            text="Say that there is no state here.",
             tag=WORKSPACE.tag,
             name="readCurrentStateVersion",
         ),
         Route(
             "POST",
             f"{_BY_ID}/state-versions",
-            refuse_state,
+            partial(refuse, no_state),
             {},
+            text="Say that no state is kept here.",
             tag=WORKSPACE.tag,
             may_forbid=True,
             name="createStateVersion",
@@ -279,16 +275,28 @@ def _states(workspaces: Workspaces) -> list[Route]:
 
 
 def _read(workspaces: Workspaces, path: str, name: str) -> Route:
-    async def read(
-        caller: Caller, address: Address, includes: frozenset[str]
-    ) -> Found[WorkspaceView]:
-        found = await workspaces.read(caller, address, organization=bool(includes))
-        if found.organization is None:
-            return Found([found], 1)
-        whose = OrganizationView(found.organization, found.level is Level.OWNER)
-        return Found([found], 1, [ORGANIZATION.shape.of(whose)])
+    return Operations(WORKSPACE).reads(
+        path,
+        "Read a workspace.",
+        workspaces.read,
+        shows=_found,
+        expands="organization",
+        asks=_address,
+        name=name,
+    )
 
-    return Operations(WORKSPACE).reads(path, "Read a workspace.", read, asks=_address, name=name)
+
+def _found(found: WorkspacePage | WorkspaceView, includes: frozenset[str]) -> Found[WorkspaceView]:
+    """The workspaces of a list, or the one that was read, with their organization if asked for."""
+    if isinstance(found, WorkspacePage):
+        items, total, is_owner = found.workspaces, found.total, found.is_owner
+    else:
+        items, total, is_owner = [found], 1, found.level is Level.OWNER
+    if found.organization is None or not includes:
+        return Found(items, total)
+    # No organization stands beside no workspace.
+    whose = ORGANIZATION.shape.of(OrganizationView(found.organization, is_owner))
+    return Found(items, total, [whose] if items else [])
 
 
 def _changes(workspaces: Workspaces, path: str, noun: str) -> list[Route]:

@@ -142,6 +142,16 @@ class _Reading(msgspec.Struct):
         return cls(one.name, to, kind, group, is_nullable, one.new is REQUIRED)
 
 
+def fixed(members: Mapping[str, bool | int | str]) -> list[Attribute[Any]]:
+    """The attributes that are the same for all."""
+    return [Attribute(name, type(value), default=value) for name, value in members.items()]
+
+
+def flags(of: Callable[[T], bool], *names: str) -> list[Attribute[T]]:
+    """The attributes that are true alike."""
+    return [Attribute(name, bool, of) for name in names]
+
+
 def one_of(words: Iterable[str], said: Meta) -> Any:
     """The type of a text that is one of these."""
     return cast(Any, Annotated)[cast(Any, Literal)[tuple(words)], said]

@@ -23,8 +23,10 @@ T = TypeVar("T")
 class Operations(Generic[T]):
     """The operations on resources of one type, each with a sentence on what it does.
 
-    `more` is said of the route besides. Of what a change returns `shows` makes what is shown, if it
-    is another thing, and `made` the id that a repeat is told in its place.
+    `more` is said of the route besides. Of what the work returns `shows` makes what is shown, if it
+    is another thing, knowing what to include where something can be; work that has to know
+    whether anything is to be included `expands` that: its keyword. Of what a change returns `made`
+    makes the id that a repeat is told in its place.
     """
 
     def __init__(self, resource: Resource[T]) -> None:
@@ -34,16 +36,19 @@ class Operations(Generic[T]):
     def lists(self, path: str, text: str, work: Work, **more: Any) -> Route:
         """Lists a page, or where it is `whole` all there are, unless a page is asked for.
 
-        The work takes the page as well, and what to include.
+        The work takes the page as well.
         """
         asks, whole = more.pop("asks", _asks), more.pop("whole", False)
+        shows, expands = more.pop("shows", _as_found), more.pop("expands", "")
 
         async def handle(request: Request) -> Response:
             includes = self._includes(request)
             asked, page = asks(request), None
             if not whole or any(request.values(one.name) for one in paging.PARAMETERS):
                 page = paging.requested_page(request)
-            found = await work(request.require_caller(), *asked, page, *includes)
+            told = {expands: any(includes)} if expands else {}
+            found = await work(request.require_caller(), *asked, page, **told)
+            found = shows(found, *includes)
             ends = () if page is None else paging.links_and_meta(request, page, found.total)
             return Response.document(200, self._resource.listing(found, *ends))
 
@@ -54,15 +59,17 @@ class Operations(Generic[T]):
         return self._route("GET", path, text, handle, responses={200: self._resource.page}, **said)
 
     def reads(self, path: str, text: str, work: Work, **more: Any) -> Route:
-        """Reads one. Where something can be included, the work takes that, and finds a page."""
+        """Reads one. Where something can be included, what is shown is a page."""
         asks, include = more.pop("asks", _asks), self._include
+        shows, expands = more.pop("shows", _as_found), more.pop("expands", "")
         if not self._resource.one_includes:
             include = ()
 
         async def handle(request: Request) -> Response:
             includes = self._includes(request) if include else ()
-            found = await work(request.require_caller(), *asks(request), *includes)
-            return self._response(200, found)
+            told = {expands: any(includes)} if expands else {}
+            found = await work(request.require_caller(), *asks(request), **told)
+            return self._response(200, shows(found, *includes))
 
         said = {"name": f"read{self._resource.name}", "reads": include, **more}
         return self._route("GET", path, text, handle, responses={200: self._resource.one}, **said)
@@ -88,7 +95,7 @@ class Operations(Generic[T]):
 
     def _changes(self, method: str, path: str, text: str, work: Work, **more: Any) -> Route:
         status, made = more.pop("status", 200), more.pop("made", None)
-        asks, shows = more.pop("asks", _asks), more.pop("shows", lambda found: found)
+        asks, shows = more.pop("asks", _asks), more.pop("shows", _as_found)
         draft = self._resource.new_draft if method == "POST" else self._resource.changed_draft
         drafts = (draft,) if "takes" in more else ()
 
@@ -121,3 +128,7 @@ class Operations(Generic[T]):
 
 def _asks(request: Request) -> Iterable[Any]:
     return request.parameters.values()
+
+
+def _as_found(found: Any, *_: frozenset[str]) -> Any:
+    return found

@@ -5,7 +5,7 @@ The types of texts are for those who read `/openapi.json`: the rules that count 
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import structlog
@@ -64,15 +64,31 @@ def identifiers(
     return Attribute("data", list[Identifier], of, when=when)
 
 
-def to_one(name: str, text: str, type_: str, id_of: Callable[[T], str]) -> Group[T]:
-    """A relationship to a resource of that type."""
+def to_one(
+    member: str,
+    name: str,
+    text: str,
+    type_: str,
+    id_of: Callable[[T], str],
+    **more: Any,
+) -> Attribute[T]:
+    """A relationship to a resource of that type; `name` and `text` are those of its own type, and
+    `more` is said of the attribute besides.
+    """
     data = Attribute[T]("data", Identifier, lambda one: Identifier(id_of(one), type_))
-    return Group(name, text, data)
+    return Attribute(member, Group(name, text, data), **more)
 
 
-def to_many(name: str, text: str, type_: str, ids_of: Callable[[T], Iterable[str]]) -> Group[T]:
-    """A relationship to several resources of that type."""
-    return Group(name, text, identifiers(type_, ids_of))
+def to_many(
+    member: str,
+    name: str,
+    text: str,
+    type_: str,
+    ids_of: Callable[[T], Iterable[str]],
+    **more: Any,
+) -> Attribute[T]:
+    """A relationship to several resources of that type, as `to_one`."""
+    return Attribute(member, Group(name, text, identifiers(type_, ids_of)), **more)
 
 
 def timestamp(at: object, row: str) -> str:
