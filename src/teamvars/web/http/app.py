@@ -54,7 +54,7 @@ class Application:
         by_template: dict[str, list[Route]] = {}
         for route in routes:
             by_template.setdefault(route.template, []).append(route)
-        self._paths: Paths[Endpoint] = Paths()
+        self._paths = Paths()
         parser = Parser()
         for template, group in by_template.items():
             self._paths.add(template, Endpoint(group, sessions, self._admission, parser))

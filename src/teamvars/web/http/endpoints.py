@@ -6,7 +6,6 @@ Routing is by path in a tree of segments: the time does not grow with the number
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Generic, TypeVar
 
 from teamvars.domain.errors import BUSY, Code, Fault, Kind, Refusal
 from teamvars.services.sessions import Sessions
@@ -26,8 +25,6 @@ from teamvars.web.http.sending import Response
 
 _TOLD_AT_ONCE = {Kind.UNAUTHENTICATED, Kind.UNAVAILABLE, Kind.TOO_MANY}
 """These refusals need no look-up of the token first."""
-
-T = TypeVar("T")
 
 
 class Endpoint:
@@ -126,18 +123,18 @@ class Endpoint:
             return await route.handler(request)
 
 
-class Paths(Generic[T]):
-    """Things by path template. A `{name}` stands for one segment that is not empty.
+class Paths:
+    """Endpoints by path template. A `{name}` stands for one segment that is not empty.
 
     No template has a literal segment where another that begins alike has a parameter, so that a
     path has one way through the tree.
     """
 
     def __init__(self) -> None:
-        self._root: _Node[T] = _Node()
+        self._root: _Node = _Node()
 
-    def add(self, template: str, thing: T) -> None:
-        """Puts something at every path of the template; `/` is the path without a segment."""
+    def add(self, template: str, endpoint: Endpoint) -> None:
+        """Puts an endpoint at every path of the template; `/` is the path without a segment."""
         node = self._root
         names = []
         for segment in template.removesuffix("/").split("/")[1:]:
@@ -150,10 +147,10 @@ class Paths(Generic[T]):
                 node = node.segments.setdefault(segment, _Node())
             if before.segments and before.any_segment:
                 raise ValueError(f"{template}: {segment} may also stand for something else")
-        node.found = (template, tuple(names), thing)
+        node.found = (template, tuple(names), endpoint)
 
-    def find(self, path: str) -> tuple[str, Mapping[str, str], T] | None:
-        """The template, the parameters by name and the thing; None when nothing is there."""
+    def find(self, path: str) -> tuple[str, Mapping[str, str], Endpoint] | None:
+        """The template, the parameters by name and the endpoint; None when nothing is there."""
         node = self._root
         values: list[str] = []
         for segment in path.split("/")[1:]:
@@ -166,16 +163,16 @@ class Paths(Generic[T]):
             node = following
         if node.found is None:
             return None
-        template, names, thing = node.found
-        return template, dict(zip(names, values, strict=True)), thing
+        template, names, endpoint = node.found
+        return template, dict(zip(names, values, strict=True)), endpoint
 
 
-class _Node(Generic[T]):
+class _Node:
     """A place in the tree of segments."""
 
     __slots__ = ("any_segment", "found", "segments")
 
     def __init__(self) -> None:
-        self.segments: dict[str, _Node[T]] = {}
-        self.any_segment: _Node[T] | None = None
-        self.found: tuple[str, tuple[str, ...], T] | None = None
+        self.segments: dict[str, _Node] = {}
+        self.any_segment: _Node | None = None
+        self.found: tuple[str, tuple[str, ...], Endpoint] | None = None

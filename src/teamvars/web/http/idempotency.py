@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from teamvars.domain.errors import ALREADY_MADE, Code, Fault, Refusal
 from teamvars.domain.repeats import HEADER, Asked
@@ -80,8 +79,14 @@ async def changed(
     try:
         result = await once(asked, work, keep)
     except Repeated as repeated:
-        first = _first_response(repeated.answer)
-        return first if withheld is None else await _completed(first, withheld)
+        first = msgspec.msgpack.decode(repeated.answer, type=_Kept)
+        if first.made is not None:
+            raise Refusal(ALREADY_MADE.filled({"id": first.made})) from None
+        body = first.body
+        if withheld is not None:
+            assert body is not None  # it shows what is withheld
+            body = await withheld.again(body)
+        return Response(first.status, body, first.headers)
     return render(result) if response is None else response
 
 
@@ -101,15 +106,3 @@ def key_of(text: str) -> str:
 def _kept(response: Response) -> _Kept:
     assert response.body is None or isinstance(response.body, bytes)  # of a change, never a list
     return _Kept(response.status, response.headers, response.body)
-
-
-async def _completed(first: Response, withheld: Withheld[T]) -> Response:
-    assert isinstance(first.body, bytes)  # which shows what is withheld
-    return replace(first, body=await withheld.again(first.body))
-
-
-def _first_response(answer: bytes) -> Response:
-    kept = msgspec.msgpack.decode(answer, type=_Kept)
-    if kept.made is not None:
-        raise Refusal(ALREADY_MADE.filled({"id": kept.made}))
-    return Response(kept.status, kept.body, kept.headers)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import fields
 
 from teamvars.domain.variable_search import FoundVariable, KeyRange, VariableSearch
 from teamvars.fair_slots import Turns
@@ -23,11 +24,11 @@ from teamvars.web.http.parameters import (
     text_of,
 )
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import SelfLink, Time
+from teamvars.web.http.resource_objects import SelfLink
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.variables import documents
-from teamvars.web.variables.documents import VariableRelationships, rendered
+from teamvars.web.variables.documents import VariableAttributes, VariableRelationships, rendered
 
 _PATH = "/api/v2/organizations/{organization}/vars"
 _KEY = Parameter(
@@ -40,21 +41,19 @@ _SENSITIVE = Parameter("filter[sensitive]", "Only sensitive variables, or only o
 _VALUE, _CONFIGURABLE, _CREATED_AT = "value", "configurable", "created-at"
 
 
-class FoundAttributes(msgspec.Struct, rename="kebab", kw_only=True):
-    """A variable's attributes and the name of its workspace, or those of them that were asked for.
-
-    `value` is there if it was asked for, and null when the variable is sensitive.
-    """
-
-    key: str | UnsetType = UNSET
-    value: str | UnsetType | None = UNSET
-    description: str | UnsetType = UNSET
-    category: str | UnsetType = UNSET
-    hcl: bool | UnsetType = UNSET
-    sensitive: bool | UnsetType = UNSET
-    version_id: str | UnsetType = UNSET
-    created_at: Time | UnsetType = UNSET
-    workspace_name: str | UnsetType = UNSET
+_SHOWN = {field.name: field.type for field in fields(VariableAttributes)} | {"workspace_name": str}
+FoundAttributes: Any = msgspec.defstruct(
+    "FoundAttributes",
+    [(name, type_ | UnsetType, UNSET) for name, type_ in _SHOWN.items()],
+    rename="kebab",
+    namespace={
+        "__doc__": (
+            "A variable's attributes and the name of its workspace, or those of them that were "
+            "asked for.\n\n`value` is there if it was asked for, and null when the variable is "
+            "sensitive."
+        )
+    },
+)
 
 
 class FoundResource(msgspec.Struct):
@@ -74,7 +73,7 @@ class VariableSearchDocument(msgspec.Struct):
     links: CursorLinks
 
 
-_ATTRIBUTES = {name.replace("_", "-"): name for name in FoundAttributes.__struct_fields__}
+_ATTRIBUTES = {name.replace("_", "-"): name for name in _SHOWN}
 
 
 class VariableSearchRoutes:
