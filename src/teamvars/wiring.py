@@ -66,7 +66,6 @@ from teamvars.web import (
     teams,
     tokens,
     users,
-    value_checks,
     workspaces,
 )
 from teamvars.web.applies import ApplyRoutes
@@ -206,8 +205,7 @@ def routes(
         *workspaces.routes(all_services.workspaces),
         *applies.routes(),
         *copies.routes(all_services.copies, applies, dialect),
-        *value_checks.routes(all_services.value_checks),
-        *parsed_files.routes(all_services.parsed_files, dialect),
+        *parsed_files.routes(all_services.parsed_files, all_services.value_checks, dialect),
         *AuditRoutes(all_services.audit).routes(),
         *(directory_routes(all_services, dialect) if directory_api else ()),
         *service.HealthRoutes(Readiness(all_services.installation, keys)).routes(),

@@ -1,18 +1,23 @@
-"""Files of variables that are read, of which nothing is stored."""
+"""What is read and tried, of which nothing is stored: files of variables, and values."""
 
-from typing import Annotated, Literal
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
-from teamvars.services.parsed_files import MAX_CONTENT_BYTES, FileDraft, ParsedFiles
+from teamvars.domain.variables import ValueDraft
+from teamvars.services.code.examination import Examination
+from teamvars.services.parsed_files import MAX_CONTENT_BYTES, FileDraft, ParsedFiles, ValueChecks
 from teamvars.variable_files import Format, ParsedFile
 from teamvars.web.dialects import Dialect
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
+from teamvars.web.variables.requests import HCL, VALUE
 
 # YAML is read by the command line alone.
 _FORMATS = {known.value: known for known in Format if known is not Format.YAML}
@@ -81,7 +86,60 @@ class ParsedFileDocument(msgspec.Struct):
     data: ParsedFileResource
 
 
-PARSE = RequestBody(
+class ValueCheckAttributes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A value to try, as text or as configuration-language code."""
+
+    value: Annotated[str, VALUE]
+    hcl: Annotated[bool, HCL] = False
+
+
+class ValueCheckResource(msgspec.Struct):
+    """A value to try."""
+
+    type: Literal["value-checks"]
+    attributes: ValueCheckAttributes
+
+
+class ValueCheckDocument(msgspec.Struct):
+    """Tries a value; nothing is stored."""
+
+    data: ValueCheckResource
+
+
+class Culprit(msgspec.Struct):
+    """Where and why a value does not parse or evaluate; line and column from 1, in characters."""
+
+    line: int
+    column: int
+    detail: str
+
+
+class ValueCheckAnswer(msgspec.Struct, rename="kebab"):
+    """`value` counts only when `evaluated`; what is referred to is not known here."""
+
+    valid: bool
+    evaluated: bool
+    value: Any
+    error: Culprit | None
+    refers_to: list[str]
+    calls: list[str]
+
+
+class ValueCheckAnswerResource(msgspec.Struct):
+    """What became of the value. Nothing is kept that its id would lead to."""
+
+    id: str
+    type: str
+    attributes: ValueCheckAnswer
+
+
+class ValueCheckAnswerDocument(msgspec.Struct):
+    """What became of the value."""
+
+    data: ValueCheckAnswerResource
+
+
+_FILE = RequestBody(
     FileDocument,
     {
         "data": {
@@ -90,9 +148,18 @@ PARSE = RequestBody(
         }
     },
 )
+_VALUE_CHECK = RequestBody(
+    ValueCheckDocument,
+    {
+        "data": {
+            "type": "value-checks",
+            "attributes": {"value": '{ size = 2 * 3, name = "a" }', "hcl": True},
+        }
+    },
+)
 
 
-def draft(document: object) -> FileDraft:
+def _file_draft(document: object) -> FileDraft:
     """What file somebody wants to have read."""
     read = Reader(document)
     data = read.data(dict)
@@ -105,8 +172,7 @@ def draft(document: object) -> FileDraft:
     return FileDraft(file_format, content, read.faults)
 
 
-def parsed(found: ParsedFile, dialect: Dialect) -> ParsedFileDocument:
-    """The document of what a file defines."""
+def _parsed(found: ParsedFile, dialect: Dialect) -> ParsedFileDocument:
     category = dialect.categories[found.category]
     attributes = ParsedFileAttributes(
         [FileItem(item.key, item.value, category, item.hcl) for item in found.items],
@@ -115,23 +181,76 @@ def parsed(found: ParsedFile, dialect: Dialect) -> ParsedFileDocument:
     return ParsedFileDocument(ParsedFileResource(new_id("file"), "parsed-files", attributes))
 
 
-def routes(parsed_files: ParsedFiles, dialect: Dialect) -> list[Route]:
-    """The one operation."""
+def _value_draft(document: object) -> ValueDraft:
+    """What value somebody wants to try."""
+    read = Reader(document)
+    data = read.data(dict)
+    read.require_type(data, "value-checks")
+    attributes = read.member(data, "attributes", dict, "/data")
+    read.refuse_unknown(attributes, known={"value", "hcl"})
+    value = read.member(attributes, "value", str, "/data/attributes")
+    hcl = read.member(attributes, "hcl", bool, "/data/attributes", required=False)
+    return ValueDraft(value, hcl or False, read.faults)
 
-    async def parse(request: Request) -> Response:
-        """Read a file of variables: what does it define, where is it wrong? Nothing is stored."""
-        caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
-        found = await parsed_files.parse(caller, workspace_id, draft(request.document))
-        return Response.document(200, parsed(found, dialect))
 
+def _examined(found: Examination) -> ValueCheckAnswerDocument:
+    error = found.error
+    culprit = None
+    if error is not None:
+        detail = f"{error.message}: {error.name}" if error.name else error.message
+        culprit = Culprit(error.line, error.column, detail)
+    attributes = ValueCheckAnswer(
+        valid=found.valid,
+        evaluated=found.evaluated,
+        value=msgspec.Raw(found.value),
+        error=culprit,
+        refers_to=list(found.references),
+        calls=list(found.functions),
+    )
+    return ValueCheckAnswerDocument(
+        ValueCheckAnswerResource(new_id("check"), "value-checks", attributes)
+    )
+
+
+def routes(parsed_files: ParsedFiles, value_checks: ValueChecks, dialect: Dialect) -> list[Route]:
+    """One row an operation."""
     return [
-        Route(
-            "POST",
-            "/api/v2/workspaces/{workspace_id}/actions/parse",
-            parse,
-            {200: ParsedFileDocument},
-            takes=PARSE,
-            may_forbid=True,
+        _route(
+            "check-value",
+            lambda caller, id_, said: value_checks.check(caller, id_, _value_draft(said)),
+            _examined,
+            _VALUE_CHECK,
+            responses={200: ValueCheckAnswerDocument},
+            text="Try a value: does it parse, and what does it evaluate to? Nothing is stored.",
+            tag="Value checks",
+            name="checkValue",
+        ),
+        _route(
+            "parse",
+            lambda caller, id_, said: parsed_files.parse(caller, id_, _file_draft(said)),
+            lambda found: _parsed(found, dialect),
+            _FILE,
+            responses={200: ParsedFileDocument},
+            text=(
+                "Read a file of variables: what does it define, where is it wrong? Nothing is "
+                "stored."
+            ),
+            tag="Parsed files",
             name="parseFile",
-        )
+        ),
     ]
+
+
+def _route(
+    action: str,
+    work: Callable[[Caller, str, object], Awaitable[Any]],
+    shows: Callable[[Any], msgspec.Struct],
+    takes: RequestBody,
+    **more: Any,
+) -> Route:
+    async def handle(request: Request) -> Response:
+        caller, workspace_id = request.require_caller(), request.parameters["workspace_id"]
+        return Response.document(200, shows(await work(caller, workspace_id, request.document)))
+
+    path = f"/api/v2/workspaces/{{workspace_id}}/actions/{action}"
+    return Route("POST", path, handle, takes=takes, may_forbid=True, **more)
