@@ -4,7 +4,6 @@ Tokens, memberships and grants are read on every request and trusted for none bu
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
 
 from teamvars.domain.access import (
     Caller,
@@ -32,86 +31,6 @@ from teamvars.storage.access_statements import (
 )
 from teamvars.storage.database import Row, Transaction
 
-
-class CallerRow(NamedTuple):
-    """Whose token it is: one of the last three is not None."""
-
-    token_id: str
-    user_id: str | None
-    token_team_id: str | None
-    token_organization_id: str | None
-
-
-class WorkspaceRow(NamedTuple):
-    """A row of READ_WORKSPACE. All but the caller is None when there is no such workspace."""
-
-    token_id: str
-    user_id: str | None
-    token_team_id: str | None
-    token_organization_id: str | None
-    workspace_id: str
-    workspace_name: str
-    organization_id: str
-    organization_name: str
-    key_version: int
-    master_key_id: str
-    wrapped_key: bytes
-    stream_id: str | None
-    sequence: int
-    link: bytes
-    head: bytes
-    variables: int
-    value_bytes: int
-    level: int
-
-
-class OrganizationRow(NamedTuple):
-    """A row of READ_ORGANIZATION; as `WorkspaceRow`."""
-
-    token_id: str
-    user_id: str | None
-    token_team_id: str | None
-    token_organization_id: str | None
-    organization_id: str
-    organization_name: str
-    email: str | None
-    created_at: int
-    is_owner: int
-    is_member: int
-    stream_id: str | None
-    sequence: int
-    link: bytes
-    head: bytes
-    variables: int
-    value_bytes: int
-
-
-class TeamRow(NamedTuple):
-    """A row of READ_TEAM; as `WorkspaceRow`."""
-
-    token_id: str
-    user_id: str | None
-    token_team_id: str | None
-    token_organization_id: str | None
-    team_id: str
-    team_name: str
-    organization_id: str
-    organization_name: str
-    visibility: str
-    is_owners: int
-    manage_membership: int
-    members_manage_token: int
-    stream_id: str | None
-    sequence: int
-    link: bytes
-    head: bytes
-    variables: int
-    value_bytes: int
-    rights: int
-
-
-R = TypeVar("R", WorkspaceRow, OrganizationRow, TeamRow)
-
 _MAX_ATTEMPTS = 8
 """Each further attempt means that somebody changed the workspace during the one before."""
 
@@ -121,7 +40,7 @@ async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
     row = await tx.look_up(AUTHENTICATE, caller.token_hash, now)
     if row is None:
         raise Refusal(NO_VALID_TOKEN)
-    identify(caller, CallerRow(*row))
+    identify(caller, row)
 
 
 async def workspace(
@@ -156,22 +75,22 @@ async def workspace_by_name(
 async def organization(tx: Transaction, caller: Caller, now: int, name: str) -> OrganizationAccess:
     """What the caller may do with an organization. Refuses: unauthenticated, not found."""
     args = caller.token_hash, now, fold(name)
-    found = await tx.fetch_one(READ_ORGANIZATION, *args)
-    row = _existing(caller, None if found is None else OrganizationRow(*found))
-    id_ = row.organization_id
-    caller.place = Place(id_, row.organization_name)
+    row = _known(caller, await tx.fetch_one(READ_ORGANIZATION, *args))
+    id_, title, email, created_at, is_owner, is_member, *place = row
+    stream = _stream(id_, place)
+    caller.place = Place(id_, title)
     acting: Sequence[Row] = ()
     # Who sees nothing of it waits for no more than if it were not there.
-    if row.is_owner or row.is_member:
+    if is_owner or is_member:
         caller.organization_id = id_
         acting = await tx.fetch(FIND_ACTING_TEAMS, caller.token_hash, now, id_)
     return OrganizationAccess(
-        organization=Organization(id_, row.organization_name, row.email, row.created_at),
-        is_owner=bool(row.is_owner),
-        is_member=bool(row.is_member),
+        organization=Organization(id_, title, email, created_at),
+        is_owner=bool(is_owner),
+        is_member=bool(is_member),
         team_ids=frozenset(team_id for team_id, _ in acting),
         manages_membership=any(manages for _, manages in acting),
-        stream=_stream(row),
+        stream=stream,
     )
 
 
@@ -182,78 +101,77 @@ async def team(tx: Transaction, caller: Caller, now: int, team_id: str) -> TeamA
 
 def to_team(caller: Caller, found: Row | None) -> TeamAccess:
     """What a row of READ_TEAM says. Refuses: unauthenticated, not found."""
-    row = _existing(caller, None if found is None else TeamRow(*found))
-    caller.place = Place(
-        row.organization_id, row.organization_name, team_id=row.team_id, team=row.team_name
-    )
-    is_owner = bool(row.rights & TeamRight.OWNER)
-    in_organization = bool(row.rights & TeamRight.IN_ORGANIZATION)
-    in_team = bool(row.rights & TeamRight.IN_TEAM)
+    id_, name, organization_id, organization, *its, rights = _known(caller, found)
+    visibility, is_owners, manages, members_manage_token, *place = its
+    stream = _stream(organization_id, place)
+    caller.place = Place(organization_id, organization, team_id=id_, team=name)
+    is_owner = bool(rights & TeamRight.OWNER)
+    in_organization = bool(rights & TeamRight.IN_ORGANIZATION)
+    in_team = bool(rights & TeamRight.IN_TEAM)
     if is_owner or in_organization:
-        caller.organization_id = row.organization_id
+        caller.organization_id = organization_id
     return TeamAccess(
         team=Team(
-            id=row.team_id,
-            organization_id=row.organization_id,
-            name=row.team_name,
-            visibility=Visibility(row.visibility),
-            manage_membership=bool(row.manage_membership),
-            is_owners=bool(row.is_owners),
-            members_manage_token=bool(row.members_manage_token),
+            id=id_,
+            organization_id=organization_id,
+            name=name,
+            visibility=Visibility(visibility),
+            manage_membership=bool(manages),
+            is_owners=bool(is_owners),
+            members_manage_token=bool(members_manage_token),
         ),
-        organization_name=row.organization_name,
+        organization_name=organization,
         is_owner=is_owner,
         in_organization=in_organization,
         in_team=in_team,
-        manages_membership=bool(row.rights & TeamRight.MANAGES_MEMBERSHIP),
+        manages_membership=bool(rights & TeamRight.MANAGES_MEMBERSHIP),
         # By its users alone: what a team's own token could make would outlive it.
         manages_token=is_owner
-        or bool(row.members_manage_token and in_team and row.user_id is not None),
-        stream=_stream(row),
+        or bool(members_manage_token and in_team and caller.user_id is not None),
+        stream=stream,
     )
 
 
-def _existing(caller: Caller, row: R | None) -> R:
-    """The row of a subject that exists; notes who calls. Refuses: unauthenticated, not found."""
+def identify(caller: Caller, row: Row) -> None:
+    """Notes whose token the caller has, by a row that begins with the columns of a caller."""
+    token_id, user_id, team_id, organization_id = row[:4]
+    if user_id is not None:
+        caller.actor = Actor("user", user_id, token_id)
+    elif team_id is not None:
+        caller.actor = Actor("team", team_id, token_id)
+    else:
+        assert organization_id is not None  # CHECK of the table
+        caller.actor = Actor("organization", organization_id, token_id)
+
+
+def _known(caller: Caller, row: Row | None) -> Row:
+    """What a row says beside who calls, which is noted. Refuses: unauthenticated."""
     if row is None:
         raise Refusal(NO_VALID_TOKEN)
     identify(caller, row)
-    if row.stream_id is None:
-        raise not_found()
-    return row
-
-
-def identify(caller: Caller, row: CallerRow | WorkspaceRow | OrganizationRow | TeamRow) -> None:
-    """Notes whose token the caller has."""
-    if row.user_id is not None:
-        caller.actor = Actor("user", row.user_id, row.token_id)
-    elif row.token_team_id is not None:
-        caller.actor = Actor("team", row.token_team_id, row.token_id)
-    else:
-        assert row.token_organization_id is not None  # CHECK of the table
-        caller.actor = Actor("organization", row.token_organization_id, row.token_id)
+    return row[4:]
 
 
 def to_workspace(caller: Caller, found: Row | None) -> WorkspaceAccess:
     """What a row of READ_WORKSPACE says. Refuses: unauthenticated, not found."""
-    row = _existing(caller, None if found is None else WorkspaceRow(*found))
-    organization_id = row.organization_id
-    caller.place = Place(
-        organization_id, row.organization_name, row.workspace_id, row.workspace_name
-    )
-    if row.level > Level.NONE:
+    id_, name, organization_id, organization, *its, level = _known(caller, found)
+    version, master_key_id, wrapped, *place = its
+    stream = _stream(organization_id, place)
+    caller.place = Place(organization_id, organization, id_, name)
+    if level > Level.NONE:
         caller.organization_id = organization_id
     return WorkspaceAccess(
-        workspace=Workspace(
-            row.workspace_id, row.workspace_name, organization_id, row.organization_name
-        ),
-        level=Level(row.level),
-        key=WrappedKey(organization_id, row.key_version, row.master_key_id, row.wrapped_key),
-        stream=_stream(row),
+        workspace=Workspace(id_, name, organization_id, organization),
+        level=Level(level),
+        key=WrappedKey(organization_id, version, master_key_id, wrapped),
+        stream=stream,
     )
 
 
-def _stream(row: WorkspaceRow | OrganizationRow | TeamRow) -> Stream:
-    assert row.stream_id is not None
-    usage = Usage(row.variables, row.value_bytes)
-    return Stream(row.stream_id, row.organization_id, row.sequence, row.link, row.head, usage)
+def _stream(organization_id: str, place: Row) -> Stream:
+    """The stream that a row ends with. Refuses: not found, where there is no such subject."""
+    id_, sequence, link, head, variables, value_bytes = place
+    if id_ is None:
+        raise not_found()
+    usage = Usage(variables, value_bytes)
+    return Stream(id_, organization_id, sequence, link, head, usage)

@@ -7,7 +7,6 @@ may know what there is: what they mean is refused as not found, with the name.
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from teamvars.domain.access import (
     Caller,
@@ -24,7 +23,7 @@ from teamvars.domain.teams import Team
 from teamvars.domain.variable_search import SearchAccess
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage import access, former_names, organizations, teams, workspaces
-from teamvars.storage.access import CallerRow, identify
+from teamvars.storage.access import identify
 from teamvars.storage.access_statements import (
     CALLER_COLUMNS,
     CALLER_WITH_TEAMS,
@@ -81,24 +80,6 @@ SELECT {_SEARCH_COLUMNS},
 LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
     AND workspaces.name_folded = $4
 """
-
-
-class SearchRow(NamedTuple):
-    """A row of either statement. All but the caller is None when there is no such organization."""
-
-    token_id: str
-    user_id: str | None
-    token_team_id: str | None
-    token_organization_id: str | None
-    organization_id: str | None
-    organization_name: str
-    is_owner: int
-    is_member: int
-    key_version: int
-    master_key_id: str
-    wrapped_key: bytes
-    team_ids: str | None
-    workspace_ids: str | None
 
 
 async def organization(tx: Transaction, caller: Caller, now: int, name: str) -> OrganizationAccess:
@@ -195,23 +176,23 @@ async def _search(
     )
     if found is None:
         raise Refusal(NO_VALID_TOKEN)
-    row = SearchRow(*found)
-    identify(caller, CallerRow(*found[:4]))
-    if row.organization_id is None:
+    identify(caller, found)
+    id_, name, is_owner, is_member, *key, team_ids, workspace_ids = found[4:]
+    if id_ is None:
         raise not_found()
-    caller.place = Place(row.organization_id, row.organization_name)
-    if row.is_owner or row.is_member:
-        caller.organization_id = row.organization_id
-    listed = (row.workspace_ids or "").split()
-    is_listed = workspace is not None or (not row.is_owner and len(listed) <= MAX_LISTED)
+    caller.place = Place(id_, name)
+    if is_owner or is_member:
+        caller.organization_id = id_
+    listed = (workspace_ids or "").split()
+    is_listed = workspace is not None or (not is_owner and len(listed) <= MAX_LISTED)
     return SearchAccess(
-        organization_id=row.organization_id,
-        organization_name=row.organization_name,
-        is_owner=bool(row.is_owner),
-        is_member=bool(row.is_member),
-        team_ids=tuple(json.loads(row.team_ids or "[]")),
+        organization_id=id_,
+        organization_name=name,
+        is_owner=bool(is_owner),
+        is_member=bool(is_member),
+        team_ids=tuple(json.loads(team_ids or "[]")),
         workspace_ids=tuple(sorted({*listed} - {_NO_RIGHT})) if is_listed else None,
-        key=WrappedKey(row.organization_id, row.key_version, row.master_key_id, row.wrapped_key),
+        key=WrappedKey(id_, *key),
     )
 
 

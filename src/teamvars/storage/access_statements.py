@@ -1,7 +1,7 @@
 """The SQL of access: who calls, what the caller may do, and where the stream of the subject stands.
 
 $1 is the hash of the token and $2 the time; what else there is each statement says. As the engines
-get them, the statements are in docs/sql/. Columns are named as the fields of the rows in `access`.
+get them, the statements are in docs/sql/. `access` reads them by position.
 
 They join with LEFT JOIN: there is a row for a valid token whether the subject exists or not.
 """
