@@ -4,14 +4,13 @@ import json
 from collections.abc import Collection, Iterable
 
 from teamvars.domain.access import Holder, Level, Principal, Standing, Way, WorkspaceHolders
-from teamvars.domain.errors import not_found
 from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, NamedGrant
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Transaction
-from teamvars.storage.pages import Listing
+from teamvars.storage.pages import Reading
 
 _COLUMNS = (
     "grants.id, grants.organization_id, grants.team_id, grants.workspace_id, grants.access, "
@@ -85,12 +84,22 @@ ORDER BY level DESC, team, team_id
 """
 
 
+def _grant(row: Row) -> Grant:
+    id_, organization_id, team_id, workspace_id, access, level = row
+    return Grant(id_, organization_id, team_id, workspace_id, AccessType(access), _LEVELS[level])
+
+
+def _named(row: Row) -> NamedGrant:
+    return NamedGrant(_grant(row[:6]), row[6], Visibility(row[7]), row[8])
+
+
+_GRANTS = Reading(_COLUMNS, "grants", _grant)
+_NAMED = Reading(f"{_COLUMNS}, {_NAMES}", _TABLES, _named)
+
+
 async def get(tx: Transaction, grant_id: str) -> Grant:
     """A grant by id. Refuses: not found."""
-    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM grants WHERE id = $1", grant_id)
-    if row is None:
-        raise not_found()
-    return _grant(row)
+    return await _GRANTS.get(tx, "WHERE id = $1", grant_id)
 
 
 async def of_workspace(
@@ -100,12 +109,12 @@ async def of_workspace(
 
     Those of secret teams only if they are among `team_ids`; without those everything is seen.
     """
-    where = "grants.workspace_id = $1"
+    where = "WHERE grants.workspace_id = $1"
     args: list[object] = [workspace_id]
     if team_ids is not None:
         args.append(json.dumps(sorted(team_ids)))
         where += " AND (teams.visibility = 'organization' OR teams.id IN {each $2})"
-    return await _list(tx, where, "grants.id", args, page)
+    return await _NAMED.paged(tx, where, "grants.id", args, page)
 
 
 async def of_team(
@@ -115,36 +124,17 @@ async def of_team(
 
     Those alone on workspaces that one of `team_ids` may read; without those everything is seen.
     """
-    where = "grants.team_id = $1"
+    where = "WHERE grants.team_id = $1"
     args: list[object] = [team_id]
     if team_ids is not None:
         args.append(json.dumps(sorted(team_ids)))
         where += f" AND {_READABLE}"
-    return await _list(tx, where, "workspaces.name_folded", args, page)
+    return await _NAMED.paged(tx, where, "workspaces.name_folded", args, page)
 
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:
     """All grants of teams."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM grants WHERE team_id IN {{each $1}}", json.dumps(sorted(team_ids))
-    )
-    return [_grant(row) for row in rows]
-
-
-async def _list(
-    tx: Transaction, where: str, order: str, args: list[object], page: Page
-) -> Paged[NamedGrant]:
-    listing = Listing(f"{_COLUMNS}, {_NAMES}", f"{_TABLES} WHERE {where}", order, args)
-    return await listing.fetch(tx, page, _named)
-
-
-def _named(row: Row) -> NamedGrant:
-    return NamedGrant(_grant(row[:6]), row[6], Visibility(row[7]), row[8])
-
-
-def _grant(row: Row) -> Grant:
-    id_, organization_id, team_id, workspace_id, access, level = row
-    return Grant(id_, organization_id, team_id, workspace_id, AccessType(access), _LEVELS[level])
+    return await _GRANTS.every(tx, "WHERE team_id IN {each $1}", json.dumps(sorted(team_ids)))
 
 
 async def holders(tx: Transaction, workspace: Workspace, now: int) -> WorkspaceHolders:
@@ -169,8 +159,8 @@ async def principals(
     the last way while the statements run is left out.
     """
     place = workspace.organization_id, workspace.id
-    listing = Listing("kind, id, name", _PRINCIPALS, "rank, id", (*place, now))
-    found = await listing.fetch(tx, page, tuple)
+    reading = Reading("kind, id, name", _PRINCIPALS, tuple)
+    found = await reading.paged(tx, "", "rank, id", (*place, now), page)
     ways: dict[str, list[Way]] = {id_: [] for _, id_, _ in found.items}
     for id_, *way in await tx.fetch(_WAYS, *place, json.dumps(sorted(ways))):
         ways[id_].append(Way(way[0], way[1], Level(way[2])))

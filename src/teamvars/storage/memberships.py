@@ -16,7 +16,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_members import LinkageType, Linked
 from teamvars.domain.users import User
 from teamvars.storage.database import Lookup, Row, Statement, Transaction
-from teamvars.storage.pages import Listing, containing
+from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = (
     "memberships.id, organizations.id, organizations.name, memberships.status, "
@@ -85,6 +85,24 @@ DELETE FROM team_members WHERE team_id = $1 AND membership_id IN {each $2}
 _STATUSES = {status.value: status for status in Status}
 
 
+def _membership(row: Row) -> Membership:
+    id_, organization_id, organization, status, created_at, invited_as, *user = row[:12]
+    expires_at, delivery = row[12:]
+    return Membership(
+        id=id_,
+        organization_id=organization_id,
+        organization_name=organization,
+        user=User(*user[:3], *map(bool, user[3:])),
+        status=Status(status),
+        created_at=created_at,
+        invited_as=invited_as,
+        invitation=None if expires_at is None else Invitation(expires_at, Delivery(delivery)),
+    )
+
+
+_MEMBERSHIPS = Reading(_COLUMNS, _TABLES, _membership)
+
+
 class Within(msgspec.Struct, frozen=True):
     """Whose memberships: an organization's, a user's, or a team's; the rest is None."""
 
@@ -95,21 +113,13 @@ class Within(msgspec.Struct, frozen=True):
 
 async def find(tx: Transaction, membership_id: str) -> Membership | None:
     """A membership by id, without its teams."""
-    row = await tx.fetch_one(
-        f"SELECT {_COLUMNS} FROM {_TABLES} WHERE memberships.id = $1", membership_id
-    )
-    return None if row is None else _membership(row)
+    return await _MEMBERSHIPS.one(tx, "WHERE memberships.id = $1", membership_id)
 
 
 async def find_of_user(tx: Transaction, organization_id: str, user_id: str) -> Membership | None:
     """A user's membership of an organization, without its teams."""
-    row = await tx.fetch_one(
-        f"SELECT {_COLUMNS} FROM {_TABLES} "
-        "WHERE memberships.organization_id = $1 AND memberships.user_id = $2",
-        organization_id,
-        user_id,
-    )
-    return None if row is None else _membership(row)
+    where = "WHERE memberships.organization_id = $1 AND memberships.user_id = $2"
+    return await _MEMBERSHIPS.one(tx, where, organization_id, user_id)
 
 
 def linked(rows: Sequence[Row]) -> list[Linked]:
@@ -143,18 +153,13 @@ async def search(
     """Memberships by id or username, without their teams; without a page all of them."""
     where, args = _conditions(within, wanted)
     order = f"{_FOLDED_USERNAME}, memberships.id" if wanted.by_name else "memberships.id"
-    listing = Listing(_COLUMNS, f"{_TABLES} WHERE {where}", order, args)
-    return await listing.fetch(tx, page, _membership)
+    return await _MEMBERSHIPS.paged(tx, f"WHERE {where}", order, args, page)
 
 
 async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Membership]:
     """The memberships of organizations by id, without their teams."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM {_TABLES} "
-        "WHERE memberships.organization_id IN {each $1} ORDER BY memberships.id",
-        json.dumps(sorted(organization_ids)),
-    )
-    return [_membership(row) for row in rows]
+    rest = "WHERE memberships.organization_id IN {each $1} ORDER BY memberships.id"
+    return await _MEMBERSHIPS.every(tx, rest, json.dumps(sorted(organization_ids)))
 
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, list[Membership]]:
@@ -252,18 +257,3 @@ def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[obj
 def _words(words: Sequence[str] | None, also: Sequence[str] | None = ()) -> str | None:
     """The words in the form in which names are compared; `also` as they are, as ids are."""
     return None if words is None else json.dumps([*map(fold, words), *(also or ())])
-
-
-def _membership(row: Row) -> Membership:
-    id_, organization_id, organization, status, created_at, invited_as, *user = row[:12]
-    expires_at, delivery = row[12:]
-    return Membership(
-        id=id_,
-        organization_id=organization_id,
-        organization_name=organization,
-        user=User(*user[:3], *map(bool, user[3:])),
-        status=Status(status),
-        created_at=created_at,
-        invited_as=invited_as,
-        invitation=None if expires_at is None else Invitation(expires_at, Delivery(delivery)),
-    )

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Actor
-from teamvars.domain.errors import not_found
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
 from teamvars.storage.database import Transaction
-from teamvars.storage.pages import Listing, containing
+from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = "id, name, email, created_at"
+_ORGANIZATIONS = Reading(_COLUMNS, "organizations", lambda row: Organization(*row))
 
 # $1: the caller. Each row says whether the caller may do everything in that organization.
 SEEN_BY = {
@@ -35,25 +35,19 @@ SEEN_BY = {
 
 async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, Organization]:
     """The organizations with these names, by folded name; absent ones are left out."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM organizations WHERE name_folded IN {{each $1}}",
-        json.dumps([fold(name) for name in names]),
-    )
-    return {fold(row[1]): Organization(*row) for row in rows}
+    folded = json.dumps([fold(name) for name in names])
+    found = await _ORGANIZATIONS.every(tx, "WHERE name_folded IN {each $1}", folded)
+    return {fold(one.name): one for one in found}
 
 
 async def every(tx: Transaction) -> dict[str, Organization]:
     """All organizations, by folded name."""
-    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM organizations")
-    return {fold(row[1]): Organization(*row) for row in rows}
+    return {fold(one.name): one for one in await _ORGANIZATIONS.every(tx, "")}
 
 
 async def get(tx: Transaction, organization_id: str) -> Organization:
     """An organization by id. Refuses: not found."""
-    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM organizations WHERE id = $1", organization_id)
-    if row is None:
-        raise not_found()
-    return Organization(*row)
+    return await _ORGANIZATIONS.get(tx, "WHERE id = $1", organization_id)
 
 
 async def find_visible(
@@ -66,9 +60,12 @@ async def find_visible(
     args = actor.id, *map(containing, searches)
     alike = [f"name_folded LIKE ${n} ESCAPE '!'" for n in range(2, len(args) + 1)]
     where = f"WHERE {' AND '.join(alike)}" if alike else ""
-    source = f"({SEEN_BY[actor.kind]}) AS visible {where}"
-    listing = Listing(f"{_COLUMNS}, is_owner", source, "name_folded", args)
-    return await listing.fetch(tx, page, lambda row: (Organization(*row[:4]), bool(row[4])))
+    seen = Reading(
+        f"{_COLUMNS}, is_owner",
+        f"({SEEN_BY[actor.kind]}) AS visible",
+        lambda row: (Organization(*row[:4]), bool(row[4])),
+    )
+    return await seen.paged(tx, where, "name_folded", args, page)
 
 
 async def data_key(

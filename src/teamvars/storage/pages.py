@@ -1,10 +1,11 @@
-"""Lists that are fetched whole or a page at a time, and patterns of what is wanted of them."""
+"""How records are read, one, all or a page at a time, and patterns of what is wanted of them."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
+from teamvars.domain.errors import not_found
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.storage.database import Row, Transaction
@@ -12,29 +13,46 @@ from teamvars.storage.database import Row, Transaction
 T = TypeVar("T")
 
 
-class Listing(msgspec.Struct, frozen=True):
-    """A list in SQL: columns, what comes after FROM, order, and the parameters of these."""
+class Reading(msgspec.Struct, Generic[T], frozen=True):
+    """How records of a kind are read: columns, what comes after FROM, and what a row is built into.
+
+    What comes after the source is the caller's, and `$1` its first parameter.
+    """
 
     columns: str
     source: str
-    order: str
-    args: Sequence[object]
+    build: Callable[[Row], T]
 
-    async def fetch(
-        self, tx: Transaction, page: Page | None, build: Callable[[Row], T]
+    async def every(self, tx: Transaction, rest: str, *args: object) -> list[T]:
+        """All that it finds."""
+        rows = await tx.fetch(f"SELECT {self.columns} FROM {self.source} {rest}".rstrip(), *args)
+        return [self.build(row) for row in rows]
+
+    async def one(self, tx: Transaction, rest: str, *args: object) -> T | None:
+        """The first that it finds, None when there is none."""
+        found = await self.every(tx, rest, *args)
+        return found[0] if found else None
+
+    async def get(self, tx: Transaction, rest: str, *args: object) -> T:
+        """As `one`. Refuses: not found."""
+        found = await self.one(tx, rest, *args)
+        if found is None:
+            raise not_found()
+        return found
+
+    async def paged(
+        self, tx: Transaction, rest: str, order: str, args: Sequence[object], page: Page | None
     ) -> Paged[T]:
-        """A page of it, each row built into an item; without a page all of it."""
-        select = f"SELECT {self.columns} FROM {self.source} ORDER BY {self.order}"
+        """A page of all that it finds, in an order; without a page all of it."""
+        ordered = f"{rest} ORDER BY {order}".lstrip()
         if page is None:
-            found = [build(row) for row in await tx.fetch(select, *self.args)]
+            found = await self.every(tx, ordered, *args)
             return Paged(found, len(found))
-        limit, offset = len(self.args) + 1, len(self.args) + 2
-        rows = await tx.fetch(
-            f"{select} LIMIT ${limit} OFFSET ${offset}", *self.args, page.size, page.offset
-        )
-        count = await tx.fetch_one(f"SELECT count(*) FROM {self.source}", *self.args)
+        some = f"{ordered} LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}"
+        found = await self.every(tx, some, *args, page.size, page.offset)
+        count = await tx.fetch_one(f"SELECT count(*) FROM {self.source} {rest}".rstrip(), *args)
         assert count is not None
-        return Paged([build(row) for row in rows], count[0])
+        return Paged(found, count[0])
 
 
 def containing(text: str) -> str:

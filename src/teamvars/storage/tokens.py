@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-from teamvars.domain.errors import not_found
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.tokens import UNUSED_AFTER, IssuedToken, Suspects, Token, TokenOwner
 from teamvars.storage.database import Row, Transaction
-from teamvars.storage.pages import Listing
+from teamvars.storage.pages import Reading
 
 _COLUMNS = (
     "tokens.id, tokens.user_id, tokens.team_id, tokens.organization_id, tokens.created_at, "
@@ -34,20 +33,27 @@ _MEANT = {
 _COUNTED = _SELECT.replace("\nFROM tokens", ", count(*) OVER ()\nFROM tokens")
 
 
+def _token(row: Row) -> Token:
+    """The token of a row with the columns of `_COLUMNS`."""
+    kinds = ("user", "team", "organization")
+    owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
+    kind, owner_id = next(owners, ("nobody", ""))  # only where the row was altered by hand
+    return Token(row[0], kind, owner_id, *row[4:9])
+
+
+_TOKENS = Reading(_COLUMNS, "tokens", _token)
+
+
 async def of_owner(tx: Transaction, owner: TokenOwner) -> list[Token]:
     """All tokens of one owner, expired ones included, oldest first."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM tokens WHERE {owner.kind}_id = $1 ORDER BY created_at, id",
-        owner.id,
-    )
-    return [_token(row) for row in rows]
+    rest = f"WHERE {owner.kind}_id = $1 ORDER BY created_at, id"
+    return await _TOKENS.every(tx, rest, owner.id)
 
 
 async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> Paged[Token]:
     """A page of the tokens of one owner, as `of_owner`."""
-    source = f"tokens WHERE {owner.kind}_id = $1"
-    listing = Listing(_COLUMNS, source, "created_at, id", [owner.id])
-    return await listing.fetch(tx, page, _token)
+    rest = f"WHERE {owner.kind}_id = $1"
+    return await _TOKENS.paged(tx, rest, "created_at, id", [owner.id], page)
 
 
 async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
@@ -65,10 +71,7 @@ async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
 
 async def get(tx: Transaction, token_id: str) -> Token:
     """One token. Refuses: not found."""
-    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM tokens WHERE id = $1", token_id)
-    if row is None:
-        raise not_found()
-    return _token(row)
+    return await _TOKENS.get(tx, "WHERE id = $1", token_id)
 
 
 async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
@@ -80,14 +83,6 @@ async def note_uses(tx: Transaction, uses: Mapping[str, int]) -> None:
             token_id,
             uses[token_id],
         )
-
-
-def _token(row: Row) -> Token:
-    """The token of a row with the columns of `_COLUMNS`."""
-    kinds = ("user", "team", "organization")
-    owners = ((kind, id_) for kind, id_ in zip(kinds, row[1:4], strict=True) if id_)
-    kind, owner_id = next(owners, ("nobody", ""))  # only where the row was altered by hand
-    return Token(row[0], kind, owner_id, *row[4:9])
 
 
 async def every(tx: Transaction) -> list[IssuedToken]:

@@ -8,6 +8,7 @@ from teamvars.domain.errors import Code, Fault, Refusal, there_is_no
 from teamvars.domain.names import fold
 from teamvars.domain.users import User
 from teamvars.storage.database import Row, Transaction
+from teamvars.storage.pages import Reading
 
 _COLUMNS = (
     "users.id, users.username, users.email, users.site_admin, users.placeholder, users.disabled"
@@ -29,37 +30,37 @@ NEVER_KNOWN = (
 )
 
 
+def _user(row: Row) -> User:
+    return User(row[0], row[1], row[2], bool(row[3]), bool(row[4]), bool(row[5]))
+
+
+_USERS = Reading(_COLUMNS, "users", _user)
+
+
 async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, User]:
     """The users with these names, by folded name; absent ones are left out."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM users WHERE username_folded IN {{each $1}}",
-        json.dumps([fold(name) for name in usernames]),
-    )
-    return {fold(row[1]): _user(row) for row in rows}
+    folded = json.dumps([fold(name) for name in usernames])
+    found = await _USERS.every(tx, "WHERE username_folded IN {each $1}", folded)
+    return {fold(user.username): user for user in found}
 
 
 async def find_all_by_email(tx: Transaction, emails: Iterable[str]) -> dict[str, User]:
     """The users with these addresses, by folded address; absent ones are left out."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM users WHERE email_folded IN {{each $1}}",
-        json.dumps([fold(email) for email in emails]),
-    )
-    return {fold(row[2]): _user(row) for row in rows}
+    folded = json.dumps([fold(email) for email in emails])
+    found = await _USERS.every(tx, "WHERE email_folded IN {each $1}", folded)
+    return {fold(user.email): user for user in found if user.email is not None}
 
 
 async def find(tx: Transaction, user_id: str) -> User | None:
     """A user by id."""
-    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM users WHERE id = $1", user_id)
-    return None if row is None else _user(row)
+    return await _USERS.one(tx, "WHERE id = $1", user_id)
 
 
 async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, User]:
     """Users by id, their rows locked for the rest of the transaction."""
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM users WHERE id IN {{each $1}} ORDER BY id {{lock users}}",
-        json.dumps(sorted(user_ids)),
-    )
-    return {row[0]: _user(row) for row in rows}
+    ids = json.dumps(sorted(user_ids))
+    found = await _USERS.every(tx, "WHERE id IN {each $1} ORDER BY id {lock users}", ids)
+    return {user.id: user for user in found}
 
 
 async def find_beside(tx: Transaction, actor: Actor, user_id: str) -> User | None:
@@ -86,13 +87,8 @@ async def find_one(tx: Transaction, who: str) -> User:
 
     Refuses: not found, a name that is one user's and the address of another.
     """
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM users "
-        "WHERE id = $1 OR username_folded = $2 OR email_folded = $2 ORDER BY id",
-        who,
-        fold(who),
-    )
-    found = [_user(row) for row in rows]
+    rest = "WHERE id = $1 OR username_folded = $2 OR email_folded = $2 ORDER BY id"
+    found = await _USERS.every(tx, rest, who, fold(who))
     if not found:
         raise there_is_no(f"user {who}")
     found = [user for user in found if user.id == who] or found
@@ -105,10 +101,7 @@ async def find_one(tx: Transaction, who: str) -> User:
 
 async def every(tx: Transaction) -> list[User]:
     """All users, by name."""
-    return [
-        _user(row)
-        for row in await tx.fetch(f"SELECT {_COLUMNS} FROM users ORDER BY username_folded")
-    ]
+    return await _USERS.every(tx, "ORDER BY username_folded")
 
 
 async def owner_streams(tx: Transaction, user_id: str) -> set[str]:
@@ -157,7 +150,3 @@ async def unclaimed(tx: Transaction, before: int, limit: int) -> list[str]:
         limit,
     )
     return [row[0] for row in rows]
-
-
-def _user(row: Row) -> User:
-    return User(row[0], row[1], row[2], bool(row[3]), bool(row[4]), bool(row[5]))

@@ -15,7 +15,7 @@ from teamvars.domain.workspaces import (
     WorkspaceSettings,
 )
 from teamvars.storage.database import Transaction
-from teamvars.storage.pages import Listing, containing, matching
+from teamvars.storage.pages import Reading, containing, matching
 
 # $1: organization, $2 and $3: patterns of the name, $4: ids of teams. Owners see all.
 _SEEN_BY_OWNERS = f"""
@@ -75,11 +75,13 @@ async def find_visible(
     visible, args = _SEEN_BY_OWNERS, [organization.id, *patterns]
     if team_ids is not None:
         visible, args = _SEEN_BY_TEAMS, [*args, json.dumps(sorted(team_ids))]
-    listing = Listing("id, name, level", f"({visible}) AS visible", "name_folded", args)
     owner = organization.id, organization.name
-    return await listing.fetch(
-        tx, page, lambda row: (Workspace(row[0], row[1], *owner), Level(row[2]))
+    seen = Reading(
+        "id, name, level",
+        f"({visible}) AS visible",
+        lambda row: (Workspace(row[0], row[1], *owner), Level(row[2])),
     )
+    return await seen.paged(tx, "", "name_folded", args, page)
 
 
 async def find_details(
