@@ -10,6 +10,7 @@ from teamvars.changes.tools import Tools
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
 from teamvars.domain.access import Caller, Permission
+from teamvars.domain.audit import Actor
 from teamvars.domain.workspaces import Quota
 from teamvars.security.cursors import Cursors
 from teamvars.services.code.checker import CodeChecker
@@ -45,6 +46,12 @@ class UseCases:
         self._database = house.database
         self._tools = house.tools
         self._clock = house.tools.clock
+
+    async def _actor(self, tx: Transaction, caller: Caller) -> Actor:
+        """Who calls. Refuses: unauthenticated."""
+        await access.authenticate(tx, caller, self._clock())
+        assert caller.actor is not None
+        return caller.actor
 
     async def _make(
         self,

@@ -67,17 +67,17 @@ class Installation:
     """What an operator does to a store as a whole, and what `serve` asks before it starts."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
+        self.database = database
         self._clock = clock
 
     async def outstanding(self) -> Outstanding:
         """What of the migrations is still to be done. Raises NotReady for a schema that does not
         admit this node, was altered, or is a part of one.
         """
-        there = await self._database.read(schemas.schema)
+        there = await self.database.read(schemas.schema)
         try:
             if not there:
-                await self._database.read(schemas.require_whole)
+                await self.database.read(schemas.require_whole)
         except SchemaMismatch as error:
             raise NotReady(str(error)) from None
         _require_admitted(there)
@@ -90,15 +90,15 @@ class Installation:
     ) -> list[Migration]:
         """Does what is missing and returns what it has ended; see `upgrade`. Raises NotReady."""
         try:
-            return await upgrade(self._database, tell, contract=contract)
+            return await upgrade(self.database, tell, contract=contract)
         except SchemaMismatch as error:
             raise NotReady(str(error)) from None
 
     async def is_initialised(self) -> bool:
         """Whether the store knows a keyring, so that a new one must never be made for it."""
-        if not await self._database.read(schemas.schema):
+        if not await self.database.read(schemas.schema):
             return False
-        return bool(await self._database.read(installation.find_checks))
+        return bool(await self.database.read(installation.find_checks))
 
     async def initialise(self, keyring: Keyring) -> bool:
         """Notes the keyring in a store that has none and begins its history; False: was done.
@@ -118,11 +118,11 @@ class Installation:
             await streams.insert(tx, Chain(keyring).open(SYSTEM_STREAM, NO_ORGANIZATION))
             return True
 
-        return await self._database.migrate(body)
+        return await self.database.migrate(body)
 
     async def lineage(self) -> str | None:
         """Which store this is; None before it is initialised."""
-        return await self._database.read(installation.find_lineage)
+        return await self.database.read(installation.find_lineage)
 
     async def require_ready(self, keyring: Keyring) -> None:
         """Raises NotReady where the schema lacks what this release needs or does not admit it, and
@@ -130,7 +130,7 @@ class Installation:
         """
         if (await self.outstanding()).missing:
             raise NotReady("The database lacks migrations. Run: teamvars migrate up")
-        noted = await self._database.read(installation.find_checks)
+        noted = await self.database.read(installation.find_checks)
         if not noted:
             raise NotReady("The database has no keyring yet. Run: teamvars init")
         _require_fit(noted, keyring)
@@ -143,7 +143,7 @@ class Installation:
         async def body(tx: Transaction) -> WrappedKey | None:
             return await installation.next_key(tx, after) or await installation.next_key(tx, "")
 
-        key = await self._database.read(body)
+        key = await self.database.read(body)
         if key is None:
             return after
         try:
@@ -155,21 +155,9 @@ class Installation:
             ) from None
         return key.organization_id
 
-    def clock_is_off(self, by_host: int) -> int:
-        """How many seconds this host's clock is ahead of the store's, or behind it when negative;
-        0 within `CLOCK_APART`.
-        """
-        off = by_host - self._database.now()
-        return round(off / 1_000_000) if abs(off) > CLOCK_APART else 0
-
-    @property
-    def takes_writes(self) -> bool:
-        """Whether there is no outage of writes that is known."""
-        return self._database.takes_writes
-
     async def key_uses(self) -> dict[str, int]:
         """How many data keys each master key wraps."""
-        return await self._database.read(installation.uses_of_master_keys)
+        return await self.database.read(installation.uses_of_master_keys)
 
 
 class Readiness:
@@ -201,13 +189,16 @@ class Readiness:
 
     @property
     def clock_is_off(self) -> int:
-        """As `Installation.clock_is_off`, by the clock of this host."""
-        return self._installation.clock_is_off(time.time_ns() // 1000)
+        """How many seconds this host's clock is ahead of the store's, or behind it when negative;
+        0 within `CLOCK_APART`.
+        """
+        off = time.time_ns() // 1000 - self._installation.database.now()
+        return round(off / 1_000_000) if abs(off) > CLOCK_APART else 0
 
     @property
     def takes_writes(self) -> bool:
-        """As `Installation.takes_writes`."""
-        return self._installation.takes_writes
+        """Whether there is no outage of writes that is known."""
+        return self._installation.database.takes_writes
 
     def _is_old(self, asking: "asyncio.Task[None]") -> bool:
         now = asyncio.get_running_loop().time()

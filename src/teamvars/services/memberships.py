@@ -34,7 +34,6 @@ class Memberships(UseCases):
     ) -> MembershipPage:
         """An organization's memberships."""
         granted = await access_by_name.organization(tx, caller, self._clock(), organization)
-        granted.require_visible()
         within = Within(organization_id=granted.organization.id)
         found = await memberships.search(tx, within, wanted, page)
         return await _page_of(tx, found, granted.sees_secret)
@@ -42,11 +41,10 @@ class Memberships(UseCases):
     @reads
     async def list_of_caller(self, tx: Transaction, caller: Caller, page: Page) -> MembershipPage:
         """The calling user's own memberships and invitations; a team or organization has none."""
-        await access.authenticate(tx, caller, self._clock())
-        assert caller.actor is not None
-        if caller.actor.kind != "user":
+        actor = await self._actor(tx, caller)
+        if actor.kind != "user":
             return MembershipPage([], 0, {})
-        within = Within(user_id=caller.actor.id)
+        within = Within(user_id=actor.id)
         found = await memberships.search(tx, within, MembershipFilter(), page)
         return MembershipPage(found.items, found.total, {})
 

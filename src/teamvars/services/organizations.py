@@ -9,7 +9,7 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.organizations import OrganizationDraft
 from teamvars.domain.pages import Page, Paged
 from teamvars.services.house import UseCases, makes, reads
-from teamvars.storage import access, access_by_name, organizations
+from teamvars.storage import access_by_name, organizations
 from teamvars.storage.database import Transaction
 
 __all__ = ["OrganizationView", "Organizations"]
@@ -26,16 +26,14 @@ class Organizations(UseCases):
         self, tx: Transaction, caller: Caller, searches: Sequence[str], page: Page
     ) -> Paged[OrganizationView]:
         """The organizations that the caller is in and whose names contain each of the texts."""
-        await access.authenticate(tx, caller, self._clock())
-        assert caller.actor is not None
-        found = await organizations.find_visible(tx, caller.actor, searches, page)
+        actor = await self._actor(tx, caller)
+        found = await organizations.find_visible(tx, actor, searches, page)
         return Paged([OrganizationView(*one) for one in found.items], found.total)
 
     @reads
     async def read(self, tx: Transaction, caller: Caller, name: str) -> OrganizationView:
         """One organization, shown to its members. Refuses: not found."""
         granted = await access_by_name.organization(tx, caller, self._clock(), name)
-        granted.require_visible()
         return OrganizationView(granted.organization, granted.is_owner)
 
     async def create(self, caller: Caller, draft: OrganizationDraft) -> OrganizationView:

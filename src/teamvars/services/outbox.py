@@ -70,7 +70,7 @@ class Outbox(UseCases):
         if waiting is None:
             return False
         if letter is None:
-            await self._give_up(waiting, 0)
+            await self._settle(waiting, Delivery.FAILED, 0)
             return True
         try:
             await self._mailer.send(letter)
@@ -119,13 +119,10 @@ class Outbox(UseCases):
             given_up=not_sent.for_good,
         )
         if not_sent.for_good:
-            await self._give_up(waiting, not_sent.reply)
+            await self._settle(waiting, Delivery.FAILED, not_sent.reply)
             return
         due_at = self._clock() + retry_after(waiting.attempts)
         await self._database.write(lambda tx: invitations.put_off(tx, waiting, due_at))
-
-    async def _give_up(self, waiting: Waiting, reply: int) -> None:
-        await self._settle(waiting, Delivery.FAILED, reply)
 
     async def _settle(self, waiting: Waiting, how: Delivery, reply: int | None = None) -> None:
         """Erases the secret and records what became of the message."""

@@ -80,26 +80,14 @@ class Step(Discreet, frozen=True, gc=False):
         )
 
 
-class Absence(msgspec.Struct, frozen=True, gc=False):
-    """Nothing becomes of a variable that is to go and is not there."""
-
-    name: Name
-    growth = 0
-    outcome = Outcome.UNCHANGED
-
-    def result(self, *, dry_run: bool) -> Result:
-        """What is told of it."""
-        del dry_run  # it is the same
-        return Result(self.name, self.outcome, (), None, None)
-
-
 class Plan(Discreet, frozen=True):
-    """All steps, in the order of the answer, and what the workspace holds after them.
+    """All steps, in the order of the answer, and what the workspace holds after them. Of what is to
+    go and is not there, there is but a result.
 
     `originals` are the variables of the source, where something is copied.
     """
 
-    steps: Sequence[Step | Absence]
+    steps: Sequence[Step | Result]
     usage: Usage
     originals: Mapping[Name, StoredVariable] = {}
 
@@ -121,7 +109,9 @@ class Applied(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, plan: Plan, workspace: Workspace, version: str, *, dry_run: bool = False) -> Self:
         """What is told of a plan."""
-        results = [step.result(dry_run=dry_run) for step in plan.steps]
+        results = [
+            step.result(dry_run=dry_run) if isinstance(step, Step) else step for step in plan.steps
+        ]
         return cls(workspace, version, results, dry_run)
 
 
@@ -149,7 +139,7 @@ class Planner:
         self._now = house.tools.clock()
         self._known = known
         self._stored: Mapping[Name, StoredVariable] = {}
-        self._steps: list[Step | Absence] = []
+        self._steps: list[Step | Result] = []
         self._named: set[tuple[str | None, Category | None]] = set()
         self._unparsed: list[Verdict] = []
         self._code_bytes = 0
@@ -195,7 +185,7 @@ class Planner:
         before = self._granted.stream.usage
         after = before.plus(
             outcomes.count(Outcome.CREATED) - outcomes.count(Outcome.DELETED),
-            sum(step.growth for step in self._steps),
+            sum(step.growth for step in self._steps if isinstance(step, Step)),
         )
         self.faults.add(*self._quota.faults(before, after))
         refuse_all(self.faults.all())
@@ -220,11 +210,13 @@ class Planner:
 
     def _step(
         self, item: ItemDraft, stored: StoredVariable | None, values: Mapping[str, str]
-    ) -> Step | Absence:
+    ) -> Step | Result:
         """What becomes of the variable. Refuses with the faults of the item."""
         if item.goes:
             refuse_all(item.draft.faults)
-            return Absence(item.name) if stored is None else Step.deleted(stored)  # type: ignore[arg-type]  # without a name it has faults
+            if stored is None:
+                return Result(item.name, Outcome.UNCHANGED, (), None, None)  # type: ignore[arg-type]  # without a name it has faults
+            return Step.deleted(stored)
         if stored is None:
             return self._created(item.draft)
         before = stored.variable.with_value(values.get(stored.variable.id))

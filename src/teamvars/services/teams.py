@@ -51,7 +51,6 @@ class Teams(UseCases):
 
         async def body(tx: Transaction) -> TeamPage:
             granted = await access_by_name.organization(tx, caller, self._clock(), organization)
-            granted.require_visible()
             owner, is_user = granted.organization, caller.user_id is not None
             found = await teams.find_visible(tx, owner.id, granted.sees_secret, wanted, page)
             counts = await memberships.count_of_teams(tx, [team.id for team in found.items])

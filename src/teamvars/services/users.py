@@ -13,7 +13,6 @@ from teamvars.domain.tokens import IssuedToken
 from teamvars.domain.users import User
 from teamvars.services.house import UseCases, makes, reads
 from teamvars.storage import (
-    access,
     access_by_name,
     grants,
     memberships,
@@ -46,9 +45,7 @@ class Users(UseCases):
     @reads
     async def read_caller(self, tx: Transaction, caller: Caller) -> UserView:
         """Whoever calls."""
-        await access.authenticate(tx, caller, self._clock())
-        actor = caller.actor
-        assert actor is not None
+        actor = await self._actor(tx, caller)
         if actor.kind != "user":
             return UserView(actor.id, f"api-{actor.kind}-{actor.id}", None, True, False)
         user = await users.find(tx, actor.id)
@@ -63,9 +60,8 @@ class Users(UseCases):
     @reads
     async def read(self, tx: Transaction, caller: Caller, user_id: str) -> UserView:
         """The caller, or somebody of an organization the caller is in. Refuses: not found."""
-        await access.authenticate(tx, caller, self._clock())
-        assert caller.actor is not None
-        user = await users.find_beside(tx, caller.actor, user_id)
+        actor = await self._actor(tx, caller)
+        user = await users.find_beside(tx, actor, user_id)
         if user is None:
             raise not_found()
         return UserView(user.id, user.username, user.email)

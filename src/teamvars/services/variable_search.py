@@ -62,7 +62,6 @@ class Searches(UseCases):
             granted = await access_by_name.search(
                 tx, caller, self._clock(), organization, wanted.workspace
             )
-            granted.require_visible()
             after = self._house.cursors.opened(cursor, _list_of(granted), Place)
             page = await variable_search.find_page(tx, granted, replace(wanted, after=after))
             shown = _readable(page) if wanted.values else []

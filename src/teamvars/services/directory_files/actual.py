@@ -1,12 +1,12 @@
 """The actual state of the organizations and users that a directory file names, locked and read."""
 
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.domain.directory import Directory, OrganizationEntry
+from teamvars.domain.directory import Directory
 from teamvars.domain.grants import Grant
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.names import FormerNames, fold
@@ -75,7 +75,8 @@ async def find(
     workspaces. Users are not: those that change are locked and compared later. Raises Overtaken
     when a name is another organization's once that is locked.
     """
-    names = [name for entry in directory.organizations for name in _names(entry)]
+    origins = (entry.origin.former_name for entry in directory.organizations)
+    names = [*(entry.name for entry in directory.organizations), *filter(None, origins)]
     found = await organizations.find_all(tx, names)
     await lock(organization.id for organization in found.values())
     again = await organizations.find_all(tx, names)
@@ -90,12 +91,6 @@ async def find(
         state.former_teams = of_teams[state.id]
         state.former_workspaces = of_workspaces[state.id]
     return people, loaded
-
-
-def _names(entry: OrganizationEntry) -> list[str]:
-    """The names that an entry speaks of."""
-    former = entry.origin.former_name
-    return [entry.name] if former is None else [entry.name, former]
 
 
 def _changing(directory: Directory, *, prune: bool) -> Changing | None:
@@ -126,15 +121,6 @@ async def _people(tx: Transaction, directory: Directory, changeset: Changeset) -
     return people
 
 
-async def _to_lock(
-    tx: Transaction, organization_ids: Collection[str], changing: Changing | None
-) -> list[str]:
-    if changing is None:
-        return []
-    spaces = await workspaces.of_organizations(tx, organization_ids)
-    return [space.id for space, _ in spaces if changing(space)]
-
-
 async def no_lock(_: Iterable[str]) -> None:
     """For a dry run and an export, which read a snapshot."""
 
@@ -155,7 +141,8 @@ async def load(
     for team in await teams.of_organizations(tx, loaded):
         loaded[team.organization_id].teams[fold(team.name)] = team
     team_ids = [team.id for organization in loaded.values() for team in organization.teams.values()]
-    await lock([*team_ids, *await _to_lock(tx, loaded, changing)])
+    spaces = [] if changing is None else await workspaces.of_organizations(tx, loaded)
+    await lock([*team_ids, *(space.id for space, _ in spaces if changing and changing(space))])
     for space, variables in await workspaces.of_organizations(tx, loaded):
         loaded[space.organization_id].workspaces[fold(space.name)] = space
         loaded[space.organization_id].variables[space.id] = variables

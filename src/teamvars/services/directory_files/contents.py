@@ -1,8 +1,9 @@
 """What a directory file makes of organizations: determined in memory, written later."""
 
-from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from teamvars.decisions import (
@@ -53,7 +54,6 @@ class Contents:
     def apply(self) -> None:
         """Adds, changes and renames what the file names."""
         self._rename()
-        self._object()
         self._apply_members()
         self._apply_workspaces()
         for team in sorted(self._entry.teams, key=lambda team: fold(team.name) != OWNERS):
@@ -101,35 +101,28 @@ class Contents:
         )
 
     def _rename(self) -> None:
-        """Gives teams and workspaces the names that the entry says; owners stays what it is."""
-        entry, state, changeset = self._entry, self._state, self._changeset
-        wanted = [
-            (team.name, team.origin)
-            for team in entry.teams
-            if OWNERS not in (fold(team.name), fold(team.origin.former_name or ""))
-        ]
-        for before, team in _renamed(wanted, state.teams, state.former_teams):
-            told = f"rename team {state.name}/{before.name} to {team.name}"
-            changeset.add(Step.RENAME_TEAM, [told], teams.changed, before, team)
-        origins = entry.origins.items()
-        for former, space in _renamed(origins, state.workspaces, state.former_workspaces):
-            told = f"rename workspace {state.name}/{former.name} to {space.name}"
-            changeset.add(Step.RENAME_WORKSPACE, [told], _workspace_renamed, former, space)
-            changeset.renamed_workspaces.append(space.id)
+        """Gives teams and workspaces the names that the entry says; owners stays what it is.
 
-    def _object(self) -> None:
-        """Refuses to make what is called otherwise by now."""
-        entry, state = self._entry, self._state
-        for name in entry.workspaces:
-            origin = entry.origins.get(name, _NO_ORIGIN)
-            doubt = objection(name, origin, state.workspaces, state.former_workspaces)
-            if doubt is not None:
-                at = entry.workspace_at.get(name, entry.at)
-                self._changeset.refuse(f"Workspace {state.name}/{name} {doubt}.", at)
-        for team in entry.teams:
-            doubt = objection(team.name, team.origin, state.teams, state.former_teams)
-            if doubt is not None:
-                self._changeset.refuse(f"Team {state.name}/{team.name} {doubt}.", team.at)
+        Refuses to make what is called otherwise by now.
+        """
+        entry, state, changeset = self._entry, self._state, self._changeset
+        spaces = _Names(
+            "workspace",
+            f"{state.name}/",
+            [
+                (name, entry.origins.get(name, _NO_ORIGIN), entry.workspace_at.get(name, entry.at))
+                for name in entry.workspaces
+            ],
+            state.workspaces,
+            state.former_workspaces,
+        )
+        named = [(team.name, team.origin, team.at) for team in entry.teams]
+        of_teams = _Names("team", f"{state.name}/", named, state.teams, state.former_teams, OWNERS)
+        of_teams.rename(changeset, Step.RENAME_TEAM, teams.changed)
+        for before, _ in spaces.rename(changeset, Step.RENAME_WORKSPACE, _workspace_renamed):
+            changeset.renamed_workspaces.append(before.id)
+        spaces.object_to(changeset)
+        of_teams.object_to(changeset)
 
     def _apply_members(self) -> None:
         state, changeset = self._state, self._changeset
@@ -252,42 +245,69 @@ def rename_organizations(
     to make those that are called otherwise by now.
     """
     live = {name: state.organization for name, state in existing.items()}
-    wanted = [(entry.name, entry.origin) for entry in entries]
-    for before, after in _renamed(wanted, live, former):
+    named = [(entry.name, entry.origin, entry.at) for entry in entries]
+    names = _Names("organization", "", named, live, former)
+    renamed = names.rename(changeset, Step.RENAME_ORGANIZATION, organizations.changed)
+    for before, after in renamed:
         state = existing.pop(fold(before.name))
         state.organization = after
         existing[fold(after.name)] = state
-        told = f"rename organization {before.name} to {after.name}"
-        changeset.add(Step.RENAME_ORGANIZATION, [told], organizations.changed, before, after)
-    for entry in entries:
-        doubt = objection(entry.name, entry.origin, existing, former)
-        if doubt is not None:
-            changeset.refuse(f"Organization {entry.name} {doubt}.", entry.at)
+    names.object_to(changeset)
 
 
-def _renamed(
-    wanted: Iterable[tuple[str, Origin]],
-    live: dict[str, Named],
-    former: FormerNames,
-) -> list[tuple[Named, Named]]:
-    """Renames in `live`, by folded name, what each of these says; what it was, and what it is.
+class _Names(msgspec.Struct, Generic[Named], frozen=True):
+    """What a file says of the names of one kind of things: each with its origin, and where it
+    stands.
 
-    In an order in which each name is free, if there is one.
+    `place` is said before the names. `live` has what there is by folded name, and what is called
+    `fixed` stays so.
     """
-    pairs: list[tuple[Named, Named]] = []
-    left = list(wanted)
-    while True:
-        ready = ((one, there) for one in left if (there := to_rename(*one, live)) is not None)
-        found = next(ready, None)
-        if found is None:
-            return pairs
-        wish, before = found
-        left.remove(wish)
-        after = replace(before, name=wish[0])
-        del live[fold(before.name)]
-        live[fold(after.name)] = after
-        former.add(FormerName(before.id, before.name, after.name))
-        pairs.append((before, after))
+
+    kind: str
+    place: str
+    said: Sequence[tuple[str, Origin, str]]
+    live: dict[str, Named]
+    former: FormerNames
+    fixed: str | None = None
+
+    def rename(
+        self,
+        changeset: Changeset,
+        step: Step,
+        decide: Callable[[Found, Named, Named], Decision[None]],
+    ) -> Sequence[tuple[Named, Named]]:
+        """Renames in `live` what the names say; returns what each was, and what it is.
+
+        In an order in which each name is free, if there is one.
+        """
+        live = self.live
+        pairs: list[tuple[Named, Named]] = []
+        left = [
+            (name, origin)
+            for name, origin, _ in self.said
+            if self.fixed not in (fold(name), fold(origin.former_name or ""))
+        ]
+        while True:
+            ready = ((one, there) for one in left if (there := to_rename(*one, live)) is not None)
+            found = next(ready, None)
+            if found is None:
+                return pairs
+            wish, before = found
+            left.remove(wish)
+            after = replace(before, name=wish[0])
+            del live[fold(before.name)]
+            live[fold(after.name)] = after
+            self.former.add(FormerName(before.id, before.name, after.name))
+            told = f"rename {self.kind} {self.place}{before.name} to {after.name}"
+            changeset.add(step, [told], decide, before, after)
+            pairs.append((before, after))
+
+    def object_to(self, changeset: Changeset) -> None:
+        """Refuses the names of what would be made, and is called otherwise by now."""
+        for name, origin, at in self.said:
+            doubt = objection(name, origin, self.live, self.former)
+            if doubt is not None:
+                changeset.refuse(f"{self.kind.capitalize()} {self.place}{name} {doubt}.", at)
 
 
 def _workspace_renamed(found: Found, before: Workspace, after: Workspace) -> Decision[None]:

@@ -31,11 +31,8 @@ async def export(tx: Transaction, names: Sequence[str]) -> Exported:
     )
     everybody = await users.every(tx)
     states = await actual.load(tx, found.values(), People((), Changeset(0)))
-    entries, unsaid = [], []
-    for _, organization in sorted(states.items()):
-        entry, more = _organization(organization)
-        entries.append(entry)
-        unsaid += more
+    unsaid: list[str] = []
+    entries = [_organization(state, unsaid) for _, state in sorted(states.items())]
     members = {fold(name) for entry in entries for name in entry.members}
     shown = [user for user in everybody if not names or fold(user.username) in members]
     unsaid += _unsaid_of(shown)
@@ -68,44 +65,39 @@ def _email(user: User) -> str | None:
     return user.email if user.email is not None and is_email(user.email) else None
 
 
-def _organization(state: OrganizationState) -> tuple[OrganizationEntry, list[str]]:
+def _organization(state: OrganizationState, unsaid: list[str]) -> OrganizationEntry:
     members = {one.user.username: one.status for _, one in sorted(state.members.items())}
     spaces = [space.name for _, space in sorted(state.workspaces.items())]
-    teams, unsaid = [], []
-    for team in sorted(state.teams.values(), key=lambda one: (not one.is_owners, fold(one.name))):
-        entry, more = _team(state, team)
-        teams.append(entry)
-        unsaid += more
-    return OrganizationEntry(state.name, members, tuple(spaces), tuple(teams)), unsaid
+    in_order = sorted(state.teams.values(), key=lambda one: (not one.is_owners, fold(one.name)))
+    teams = [_team(state, team, unsaid) for team in in_order]
+    return OrganizationEntry(state.name, members, tuple(spaces), tuple(teams))
 
 
-def _team(state: OrganizationState, team: Team) -> tuple[TeamEntry, list[str]]:
+def _team(state: OrganizationState, team: Team, unsaid: list[str]) -> TeamEntry:
     ids = state.in_team[team.id]
     members = tuple(one.user.username for _, one in sorted(state.members.items()) if one.id in ids)
-    grants, unsaid = (None, []) if team.is_owners else _grants(state, team)
-    entry = TeamEntry(
+    return TeamEntry(
         team.name,
         team.visibility,
         team.manage_membership,
         team.members_manage_token,
         members,
-        grants,
+        None if team.is_owners else _grants(state, team, unsaid),
     )
-    return entry, unsaid
 
 
 def _grants(
-    state: OrganizationState, team: Team
-) -> tuple[Mapping[str, FileAccess] | None, list[str]]:
+    state: OrganizationState, team: Team, unsaid: list[str]
+) -> Mapping[str, FileAccess] | None:
     """Access types by workspace; None, and a line about them, if a file has no word for one."""
     names = {space.id: space.name for space in state.workspaces.values()}
     granted = state.grants[team.id].items()
     found = sorted((fold(names[id_]), names[id_], grant.access.value) for id_, grant in granted)
     other = ", ".join(f"{name}: {word}" for _, name, word in found if word not in _WORDS)
     if not other:
-        return {name: _WORDS[word] for _, name, word in found}, []
-    unsaid = (
+        return {name: _WORDS[word] for _, name, word in found}
+    unsaid.append(
         f"Team {state.name}/{team.name} has grants that a file has no word for ({other}): "
         "its workspaces are left out, and applying leaves them as they are."
     )
-    return None, [unsaid]
+    return None
