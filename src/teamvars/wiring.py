@@ -144,18 +144,17 @@ def services(
 ) -> Services:
     """The services, each with what it needs."""
     code = CodeChecker()
-    clock = database.now
-    plain, database = database, OnceDatabase(database, RecordKeys(keys), clock)
+    once, clock = OnceDatabase(database, RecordKeys(keys)), database.now
     tools = Tools(Sealer(keys), Chain(keys), clock)
-    changes = Runner(database, tools, code.verdicts)
-    house = House(database, tools, changes, Cursors(keys), code, quota)
-    own_house = replace(house, database=plain, runner=Runner(plain, tools, code.verdicts))
+    changes = Runner(once, tools, code.verdicts)
+    house = House(once, tools, changes, Cursors(keys), code, quota)
+    own_house = replace(house, database=database, runner=Runner(database, tools, code.verdicts))
     has_mail = setup.mail_server is not None
     inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
     outbox = Outbox(own_house, mailer)
     return Services(
-        database=plain,
+        database=database,
         changes=changes,
         repeats=Repeats(own_house),
         installation=Installation(database, clock),

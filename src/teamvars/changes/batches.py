@@ -19,7 +19,7 @@ import msgspec
 from teamvars.changes.tools import Tools
 from teamvars.changes.waves import Attempt, Change, Known, run
 from teamvars.domain.errors import Kind, Refusal, storage_unavailable
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Store, Transaction
 from teamvars.storage.deadlines import Deadline, earliest
 from teamvars.storage.engines.coalescing import (
     BATCH_LIMIT,
@@ -93,7 +93,7 @@ class _SubjectQueue(Queue[Job, Any]):
 class Batches:
     """Makes changes in batches; those of one stream in the order of their calls."""
 
-    def __init__(self, database: Database, tools: Tools) -> None:
+    def __init__(self, database: Store, tools: Tools) -> None:
         self._database = database
         self._tools = tools
         self._lock_waiters = 0

@@ -13,7 +13,7 @@ from teamvars.changes.waves import Change, Known, run_alone
 from teamvars.decisions import Found, Need, Needs, Verdict
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Fault, Kind, Refusal
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Store, Transaction
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ Parse = Callable[[str, Sequence[str]], Awaitable[Sequence[Fault | None]]]
 class Runner:
     """Makes changes. Refuses as they decide; and unauthenticated, trail_altered."""
 
-    def __init__(self, database: Database, tools: Tools, parse: Parse) -> None:
+    def __init__(self, database: Store, tools: Tools, parse: Parse) -> None:
         self._database = database
         self._tools = tools
         self._parse = parse

@@ -3,7 +3,7 @@
 Sensitive values are opened and sealed anew in here, and shown to nobody.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -88,12 +88,10 @@ class _Copy(Request):
         key = self._tools.sealer.data_key(source.key)
         wanted = self._wanted(originals, present, planner.faults, is_owner=_is_owner(source))
         for batch in in_batches(wanted, lambda pair: pair[0].value_bytes):
-            read = [each for each, _ in batch if not self._is_skipped(each.variable, present)]
+            read = [each for each, at in batch if at is not None]
             values = await opened(tx, source, key, read)
             drafts = [
-                _unchanged(each.variable)
-                if self._is_skipped(each.variable, present)
-                else _copy_of(each.variable, values, at)
+                _unchanged(each.variable) if at is None else _copy_of(each.variable, values, at)
                 for each, at in batch
             ]
             await planner.put(map(ItemDraft, drafts))
@@ -117,9 +115,9 @@ class _Copy(Request):
         faults: Faults,
         *,
         is_owner: bool,
-    ) -> Iterator[tuple[StoredVariable, str]]:
+    ) -> Iterator[tuple[StoredVariable, str | None]]:
         """The variables of the source that the caller may copy, and where the request asks for
-        each; adds the faults of all others.
+        each, None if the target's stays as it is; adds the faults of all others.
         """
         for each in self._asked(originals):
             if each.name not in originals:
@@ -131,18 +129,14 @@ class _Copy(Request):
             elif each.name in present and self._draft.on_conflict is OnConflict.REFUSE:
                 faults.add(IN_TARGET.filled(key=each.name[0]).at(each.at))
             else:
-                yield original, each.at
+                is_skipped = each.name in present and self._draft.on_conflict is OnConflict.SKIP
+                yield original, None if is_skipped else each.at
 
     def _asked(self, names: Iterable[Name]) -> Iterable[Original]:
         """What is asked for, of a source that has these names."""
         if self._draft.originals is not None:
             return self._draft.originals
         return (Original(name, _KEYS) for name in names)
-
-    def _is_skipped(self, original: Variable, present: Collection[Name]) -> bool:
-        """Whether the variable of that name in the target stays as it is."""
-        is_present = (original.key, original.category) in present
-        return is_present and self._draft.on_conflict is OnConflict.SKIP
 
 
 def _unchanged(original: Variable) -> VariableDraft:

@@ -15,7 +15,7 @@ from teamvars.domain.workspaces import Quota
 from teamvars.security.cursors import Cursors
 from teamvars.services.code.checker import CodeChecker
 from teamvars.storage import access
-from teamvars.storage.database import Database, Transaction
+from teamvars.storage.database import Store, Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class House(msgspec.Struct, frozen=True):
     seals of cursors, what reads code, and what a workspace may hold.
     """
 
-    database: Database
+    database: Store
     tools: Tools
     runner: Runner
     cursors: Cursors

@@ -5,7 +5,8 @@ keyring is the one its data needs.
 import asyncio
 import hmac
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
 import msgspec
@@ -21,7 +22,7 @@ from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.storage import installation, streams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import schemas
-from teamvars.storage.engines.schemas import Schema, SchemaMismatch
+from teamvars.storage.engines.schemas import SchemaMismatch
 from teamvars.storage.migrations import Migration
 
 CLOCK_APART = 30_000_000
@@ -75,12 +76,10 @@ class Installation:
         admit this node, was altered, or is a part of one.
         """
         there = await self.database.read(schemas.schema)
-        try:
+        with _not_ready():
             if not there:
                 await self.database.read(schemas.require_whole)
-        except SchemaMismatch as error:
-            raise NotReady(str(error)) from None
-        _require_admitted(there)
+            schemas.check(there)
         return Outstanding(
             schemas.missing(there), schemas.unfinished(there), schemas.contracts(there)
         )
@@ -89,10 +88,8 @@ class Installation:
         self, tell: Tell = lambda _: None, *, contract: bool = False
     ) -> list[Migration]:
         """Does what is missing and returns what it has ended; see `upgrade`. Raises NotReady."""
-        try:
+        with _not_ready():
             return await upgrade(self.database, tell, contract=contract)
-        except SchemaMismatch as error:
-            raise NotReady(str(error)) from None
 
     async def is_initialised(self) -> bool:
         """Whether the store knows a keyring, so that a new one must never be made for it."""
@@ -107,7 +104,8 @@ class Installation:
         """
 
         async def body(tx: Transaction) -> bool:
-            _require_admitted(await schemas.schema(tx))
+            with _not_ready():
+                schemas.check(await schemas.schema(tx))
             noted = await installation.find_checks(tx)
             if noted:
                 _require_fit(noted, keyring)
@@ -231,9 +229,11 @@ def _retrieve(asking: "asyncio.Task[None]") -> None:
         asking.exception()
 
 
-def _require_admitted(there: Schema) -> None:
+@contextmanager
+def _not_ready() -> Iterator[None]:
+    """Raises NotReady for a schema that does not fit."""
     try:
-        schemas.check(there)
+        yield
     except SchemaMismatch as error:
         raise NotReady(str(error)) from None
 

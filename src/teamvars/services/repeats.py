@@ -12,16 +12,16 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
+
 from teamvars.changes.runner import LACKS_RIGHT
 from teamvars.decisions import Needs
-from teamvars.domain.diagnosis import Engine
 from teamvars.domain.errors import KEY_IN_USE, KEY_REUSED, Kind, Refusal, refuse_all
 from teamvars.domain.repeats import KEPT_FOR, Asked, Held, Record
-from teamvars.domain.times import Clock
 from teamvars.security.repeats import RecordKeys
 from teamvars.services.house import UseCases
 from teamvars.storage import idempotency_records
-from teamvars.storage.database import Body, Database, MissingReference, Taken, Transaction
+from teamvars.storage.database import Body, MissingReference, Store, Taken, Transaction
 from teamvars.storage.deadlines import Deadline
 
 T = TypeVar("T")
@@ -31,14 +31,11 @@ WAIT_SECONDS = 5.0
 _POLL_SECONDS = 0.05
 
 
-class _Keyed:
+class _Keyed(msgspec.Struct, frozen=True):
     """A change under way that was sent with a key; `keep` makes what is kept of its result."""
 
-    __slots__ = ("asked", "keep")
-
-    def __init__(self, asked: Asked, keep: Callable[[Any], bytes]) -> None:
-        self.asked = asked
-        self.keep = keep
+    asked: Asked
+    keep: Callable[[Any], bytes]
 
 
 class Repeated(Exception):
@@ -71,16 +68,12 @@ async def once(asked: Asked, work: Awaitable[T], keep: Callable[[T], bytes]) -> 
         _KEYED.reset(token)
 
 
-class OnceDatabase(Database):
-    """A decorator of a `Database` that makes a change of `once` together with its record."""
+class OnceDatabase(Store):
+    """A decorator of a store that makes a change of `once` together with its record."""
 
-    def __init__(self, database: Database, keys: RecordKeys, clock: Clock) -> None:
+    def __init__(self, database: Store, keys: RecordKeys) -> None:
         self._database = database
         self._keys = keys
-        self._clock = clock
-
-    async def open(self) -> None:
-        await self._database.open()
 
     def in_request(self) -> AbstractContextManager[None]:
         return self._database.in_request()
@@ -127,22 +120,6 @@ class OnceDatabase(Database):
     def now(self) -> int:
         return self._database.now()
 
-    async def probe(self) -> None:
-        await self._database.probe()
-
-    @property
-    def takes_writes(self) -> bool:
-        return self._database.takes_writes
-
-    async def migrate(self, body: Body[T]) -> T:
-        return await self._database.migrate(body)
-
-    async def engine(self) -> Engine:
-        return await self._database.engine()
-
-    async def close(self) -> None:
-        await self._database.close()
-
     async def _look(
         self, keyed: _Keyed, read: Callable[[Body[T]], Awaitable[T]], body: Body[T]
     ) -> T:
@@ -180,7 +157,7 @@ class OnceDatabase(Database):
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _attempt(self, tx: Transaction, keyed: _Keyed, body: Body[T]) -> T:
-        asked, now = keyed.asked, self._clock()
+        asked, now = keyed.asked, self.now()
         if not await tx.try_lock(self._keys.lock(asked)):
             raise _UnderWay
         held = await self._held(tx, asked)
@@ -198,7 +175,7 @@ class OnceDatabase(Database):
 
     async def _held(self, tx: Transaction, asked: Asked) -> Held:
         names, token_hash = self._keys.names(asked).values(), asked.caller.token_hash
-        return await idempotency_records.find(tx, names, token_hash, self._clock())
+        return await idempotency_records.find(tx, names, token_hash, self.now())
 
     def _repeated(self, record: Record, asked: Asked) -> Exception:
         """What to raise where a record is found and the caller still has the right."""

@@ -56,13 +56,12 @@ class Teams(UseCases):
             counts = await memberships.count_of_teams(tx, [team.id for team in found.items])
             views = [
                 TeamView(
-                    team=team,
-                    organization_name=owner.name,
-                    members_count=counts.get(team.id, 0),
-                    may_manage=granted.is_owner,
-                    may_change_members=granted.is_owner
-                    or (granted.manages_membership and not team.is_owners),
-                    may_manage_token=granted.is_owner
+                    team,
+                    owner.name,
+                    counts.get(team.id, 0),
+                    granted.is_owner,
+                    granted.is_owner or (granted.manages_membership and not team.is_owners),
+                    granted.is_owner
                     or (team.members_manage_token and team.id in granted.team_ids and is_user),
                 )
                 for team in found.items

@@ -58,7 +58,7 @@ class Searches(UseCases):
         the last of the batches, damaged values.
         """
 
-        async def body(tx: Transaction) -> tuple[SearchAccess, _Page, Mapping[str, bytes]] | None:
+        async def body(tx: Transaction) -> FoundVariables | None:
             granted = await access_by_name.search(
                 tx, caller, self._clock(), organization, wanted.workspace
             )
@@ -67,17 +67,14 @@ class Searches(UseCases):
             shown = _readable(page) if wanted.values else []
             if shown and not long and sum(one.value_bytes for one in page.items) > SHORT_BYTES:
                 return None
-            return granted, page, await variable_search.sealed_values(tx, shown) if shown else {}
+            sealed = await variable_search.sealed_values(tx, shown) if shown else {}
+            key = self._tools.sealer.data_key(granted.key)
+            opened = _opened(page.items, sealed, key)
+            batches = in_batches(opened, attrgetter("value_bytes"), SHORT_BYTES)
+            further = page.following and self._house.cursors.seal(page.following, _list_of(granted))
+            return FoundVariables(batches, further)
 
-        found = await self._database.read(body)
-        if found is None:
-            return None
-        granted, page, sealed = found
-        key = self._tools.sealer.data_key(granted.key)
-        further = page.following and self._house.cursors.seal(page.following, _list_of(granted))
-        opened = _opened(page.items, sealed, key)
-        batches = in_batches(opened, attrgetter("value_bytes"), SHORT_BYTES)
-        return FoundVariables(batches, further)
+        return await self._database.read(body)
 
     async def place_older(self) -> None:
         """Has searches find what an older release has added beside this one, some at a time."""

@@ -181,17 +181,10 @@ class Transaction(Protocol):
 Body = Callable[[Transaction], Coroutine[Any, Any, T]]
 
 
-class Database(Protocol):
-    """A store, of which `async with` opens and closes one. Every method refuses with
-    `storage_unavailable` when it cannot be used or does not respond in time.
+class Store(Protocol):
+    """What use cases ask of a store. Every method refuses with `storage_unavailable` when it cannot
+    be used or does not respond in time.
     """
-
-    async def open(self) -> None:
-        """Opens the store; to be called before any other method.
-
-        Raises StorageMisconfigured when the settings can never work.
-        """
-        ...
 
     def in_request(self) -> AbstractContextManager[None]:
         """All that one task does in the block has one deadline, where the store has deadlines."""
@@ -250,6 +243,17 @@ class Database(Protocol):
     def now(self) -> int:
         """The time by which tokens expire and changes are recorded, in µs UTC: PostgreSQL's, so
         that all nodes have one, and on SQLite this host's. Refuses while that is not known.
+        """
+        ...
+
+
+class Database(Store, Protocol):
+    """A store, of which `async with` opens and closes one."""
+
+    async def open(self) -> None:
+        """Opens the store; to be called before any other method.
+
+        Raises StorageMisconfigured when the settings can never work.
         """
         ...
 
