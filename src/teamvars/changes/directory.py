@@ -1,8 +1,11 @@
 """The directory: how decisions about it are fed and carried out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
-from teamvars.changes.looks import LookUps
+from msgspec.structs import astuple
+
+from teamvars.changes.looks import Ask, LookUps
 from teamvars.changes.tools import Tools
 from teamvars.decisions import Found, Write, needs
 from teamvars.decisions.invitations import CountLink, Invite, Settle
@@ -33,6 +36,11 @@ from teamvars.storage import (
 from teamvars.storage.database import Statement, Transaction
 
 UNCLAIMED_AT_ONCE = 100
+
+
+def _by_fields(look: Callable[..., Awaitable[Any]]) -> Ask:
+    """Answers by what is given the fields of the need."""
+    return lambda tx, _, __, need: look(tx, *astuple(need))
 
 
 async def _who_calls(tx: Transaction, _: Tools, found: Found, __: needs.WhoCalls) -> Actor:
@@ -111,36 +119,34 @@ LOOK_UPS: LookUps = {
     needs.ToOrganization: _to_organization,
     needs.ToTeam: lambda tx, _, f, n: access.team(tx, f.caller, f.now, n.team_id),
     needs.ToWorkspaceAt: _to_workspace,
-    needs.OrganizationCalled: lambda tx, _, __, n: access_by_name.organization_meant(tx, n.name),
-    needs.OrganizationWithId: lambda tx, _, __, n: organizations.get(tx, n.organization_id),
-    needs.DataKeyOf: lambda tx, _, __, n: organizations.data_key(tx, n.organization_id),
-    needs.TeamCalled: lambda tx, _, __, n: access_by_name.team_meant(tx, n.organization, n.name),
+    needs.OrganizationCalled: _by_fields(access_by_name.organization_meant),
+    needs.OrganizationWithId: _by_fields(organizations.get),
+    needs.DataKeyOf: _by_fields(organizations.data_key),
+    needs.TeamCalled: _by_fields(access_by_name.team_meant),
     needs.TeamsOf: lambda tx, _, __, n: teams.of_organizations(tx, [n.organization_id]),
-    needs.TeamsWithIds: lambda tx, _, __, n: teams.find_by_ids(tx, n.team_ids),
+    needs.TeamsWithIds: _by_fields(teams.find_by_ids),
     needs.UserIdsIn: _user_ids,
     needs.MembersOf: _members,
-    needs.GrantWithId: lambda tx, _, __, n: grants.get(tx, n.grant_id),
+    needs.GrantWithId: _by_fields(grants.get),
     needs.WorkspacesOf: lambda tx, _, __, n: workspaces.of_organizations(tx, [n.organization_id]),
     needs.DetailsOf: _details,
     needs.MembershipWithId: _membership,
-    needs.MembershipOf: lambda tx, _, __, n: memberships.find_of_user(
-        tx, n.organization_id, n.user_id
-    ),
-    needs.TeamIdsOf: lambda tx, _, __, n: memberships.team_ids_of(tx, n.membership_id),
-    needs.UserWithId: lambda tx, _, __, n: users.find(tx, n.user_id),
-    needs.UserMeant: lambda tx, _, __, n: users.find_one(tx, n.who),
+    needs.MembershipOf: _by_fields(memberships.find_of_user),
+    needs.TeamIdsOf: _by_fields(memberships.team_ids_of),
+    needs.UserWithId: _by_fields(users.find),
+    needs.UserMeant: _by_fields(users.find_one),
     needs.UserCalled: _user_called,
     needs.UserAt: _user_at,
-    needs.OwnedAlone: lambda tx, _, __, n: users.owned_alone(tx, n.user_id),
-    needs.OwnerStreams: lambda tx, _, __, n: users.owner_streams(tx, n.user_id),
+    needs.OwnedAlone: _by_fields(users.owned_alone),
+    needs.OwnerStreams: _by_fields(users.owner_streams),
     needs.Unclaimed: _unclaimed,
     needs.LinkOpens: lambda tx, _, f, n: invitations.find_by_link(tx, n.link_hash, f.now),
     needs.LinksOfDay: _links,
-    needs.TokenWithId: lambda tx, _, __, n: tokens.get(tx, n.token_id),
-    needs.TokensOf: lambda tx, _, __, n: tokens.of_owner(tx, n.owner),
-    needs.TokensPage: lambda tx, _, __, n: tokens.page_of_owner(tx, n.owner, n.page),
+    needs.TokenWithId: _by_fields(tokens.get),
+    needs.TokensOf: _by_fields(tokens.of_owner),
+    needs.TokensPage: _by_fields(tokens.page_of_owner),
     needs.LiveTokensOf: lambda tx, _, f, n: tokens.count_live(tx, n.owner, f.now),
-    needs.TokensIssued: lambda tx, _, __, n: tokens.meant(tx, n.by, n.value),
+    needs.TokensIssued: _by_fields(tokens.meant),
 }
 
 

@@ -21,7 +21,6 @@ from teamvars.domain.audit_names import AuditNames
 from teamvars.domain.pages import Page, Paged
 from teamvars.services import audit_acceptance, audit_pages, audit_verification
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
-from teamvars.services.audit_queries import resolved, resolved_within
 from teamvars.services.audit_verification import Place, vouched
 from teamvars.services.house import UseCases, glances, reads
 from teamvars.storage import access, access_by_name, audit_entries, streams
@@ -109,7 +108,7 @@ class Audit(UseCases):
         organization_id = granted.organization.id
         list_ = f"audit events of {organization_id}"
         before = self._house.cursors.opened(cursor, list_, Position)
-        wanted = replace(await resolved_within(tx, granted, query), before=before)
+        wanted = replace(await audit_pages.resolved_within(tx, granted, query), before=before)
         found = await audit_pages.of_organization(tx, wanted, query.size)
         actors = await audit_entries.names_in(tx, organization_id, found.items, sees_secret=True)
         further = found.following and self._house.cursors.seal(found.following, list_)
@@ -137,7 +136,7 @@ class Audit(UseCases):
         Refuses: what nothing is or was called and what no entry has, not found.
         """
         names = AuditNames(await streams.naming(tx))
-        wanted = await resolved(tx, names, query)
+        wanted = await audit_pages.resolved(tx, names, query)
         return await streams.search(tx, wanted, limit), names
 
     async def heads(self) -> list[tuple[Head, bool]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from teamvars.domain.access import Caller, Level, Permission, WorkspaceAccess
+from teamvars.domain.access import Caller, Level, Permission
 from teamvars.domain.applies import CopyDraft, ItemDraft, Name, OnConflict, Original
 from teamvars.domain.errors import (
     COPIED_BY_OWNERS,
@@ -86,7 +86,9 @@ class _Copy(Request):
         originals = await by_name(tx, source, pace)
         self._require_versions(originals, present)
         key = self._tools.sealer.data_key(source.key)
-        wanted = self._wanted(originals, present, planner.faults, is_owner=_is_owner(source))
+        wanted = self._wanted(
+            originals, present, planner.faults, is_owner=source.level >= Level.OWNER
+        )
         for batch in in_batches(wanted, lambda pair: pair[0].value_bytes):
             read = [each for each, at in batch if at is not None]
             values = await opened(tx, source, key, read)
@@ -156,7 +158,3 @@ def _copy_of(original: Variable, values: Mapping[str, str], at: str) -> Variable
         hcl=original.hcl,
         sensitive=original.sensitive or None,  # one that is sensitive there stays so
     )
-
-
-def _is_owner(granted: WorkspaceAccess) -> bool:
-    return granted.level >= Level.OWNER

@@ -20,7 +20,7 @@ from teamvars.domain.diagnosis import (
 )
 from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain
-from teamvars.security.sealing import DataKey, SealBroken, Sealer
+from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.storage import (
     diagnosis,
     installation,
@@ -129,18 +129,12 @@ class _Tried:
         for value in values:
             with suppress(SealBroken):
                 key = self._sealer.data_key(value.key)
-                if _opens(value, key):
-                    self.opened += 1
-                else:
+                try:
+                    key.opener(value.workspace_id, value.sensitive)(value.sealed, value.variable_id)
+                except SealBroken:
                     self._damaged.append(value.title)
-
-
-def _opens(value: SealedValue, key: DataKey) -> bool:
-    try:
-        key.opener(value.workspace_id, value.sensitive)(value.sealed, value.variable_id)
-    except SealBroken:
-        return False
-    return True
+                else:
+                    self.opened += 1
 
 
 async def _unopened(tx: Transaction, sealer: Sealer) -> Losses:

@@ -22,7 +22,7 @@ from teamvars.domain.variables import (
     WorkspaceFilter,
     damaged_value,
 )
-from teamvars.domain.workspaces import Usage, Workspace
+from teamvars.domain.workspaces import Workspace
 from teamvars.pace import in_batches
 from teamvars.security.sealing import DataKey, SealBroken
 from teamvars.services.house import House, UseCases
@@ -185,7 +185,8 @@ class Variables(UseCases):
             return ""
 
         open_value = self._tools.sealer.data_key(granted.key).opener(workspace.id, False, note)
-        few = _is_one_batch(granted.stream.usage)
+        usage = granted.stream.usage
+        few = usage.variables * _ROW_BYTES + usage.value_bytes <= _BATCH_BYTES
         found = await self._database.query(
             lambda tx: variables.find_all(tx, workspace.id, head, open_value, few=few)
         )
@@ -220,10 +221,6 @@ def _whole(
         found += [variable for variable in batch if variable.id in damaged]
         yield batch
     refuse_all(map(damaged_value, found))
-
-
-def _is_one_batch(usage: Usage) -> bool:
-    return usage.variables * _ROW_BYTES + usage.value_bytes <= _BATCH_BYTES
 
 
 def _size(variable: Variable) -> int:
