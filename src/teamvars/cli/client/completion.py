@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import get_completion_class
 
 from teamvars.cli.commands import ADDRESS, ORGANIZATION, PROXY, TOKEN, WORKSPACE
 from teamvars.cli.exits import MEANINGS, USAGE, Failure
@@ -88,16 +88,12 @@ def answer(program: click.Command, asked: str) -> None:
         return
     waiting = kind(program, {}, "teamvars", asked)
     for item in waiting.get_completions(*waiting.get_completion_args()):
-        click.echo(_line(shell, item))
-
-
-def _line(shell: str, item: CompletionItem) -> str:
-    """The word and, for a shell that shows it, what it stands for."""
-    value = str(item.value)
-    if shell == "zsh":
-        value = value.replace(":", r"\:")
-    between = {"zsh": ":", "fish": "\t"}.get(shell)
-    return f"{value}{between}{item.help}" if between and item.help else value
+        value = str(item.value)
+        if shell == "zsh":
+            value = value.replace(":", r"\:")
+        # For a shell that shows it, also what it stands for.
+        between = {"zsh": ":", "fish": "\t"}.get(shell)
+        click.echo(f"{value}{between}{item.help}" if between and item.help else value)
 
 
 @command

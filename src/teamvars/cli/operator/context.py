@@ -4,6 +4,7 @@ import asyncio
 import getpass
 import os
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -47,8 +48,11 @@ def load_settings(**flags: object) -> Settings:
     """
     os.umask(0o077)
     given: dict[str, Any] = click.get_current_context().obj
-    if given["database_url"] is not None and _holds_password(given["database_url"]):
-        raise Failure("Never put a password on a command line: use TEAMVARS_DATABASE_URL.", USAGE)
+    with suppress(ValueError):  # of what is no URL: the settings say so
+        parts = urlsplit(given["database_url"] or "")
+        if parts.password or "password" in parse_qs(parts.query):
+            text = "Never put a password on a command line: use TEAMVARS_DATABASE_URL."
+            raise Failure(text, USAGE)
     try:
         config = settings.load(**given, **flags)
     except SettingsError as error:
@@ -110,14 +114,6 @@ def explanation(refusal: Refusal) -> str:
         return f"Storage is unavailable, and nothing was changed: {reason(cause)}"
     details = [fault.detail for fault in refusal.faults]
     return "\n".join(details if cause is None else [*details, reason(cause)])
-
-
-def _holds_password(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False  # and no URL: the settings say so
-    return bool(parts.password) or "password" in parse_qs(parts.query)
 
 
 def exposures(config: Settings) -> list[Exposure]:

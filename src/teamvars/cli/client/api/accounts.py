@@ -108,7 +108,7 @@ def read(kind: type[T]) -> T:
         ) from None
 
 
-def change(kind: type[T], body: Callable[[T], None]) -> None:
+def change(kind: type[T], body: Callable[[T], object]) -> None:
     """Changes what the file says, with mode 0600 whatever the umask; nobody else's change is lost.
 
     Whoever is killed in the middle leaves the former file.
@@ -179,7 +179,10 @@ def keep(address: Address, name: str | None, token: str, organization: str | Non
 
     Returns where it is kept, in words.
     """
-    in_keyring, account = _has_keyring(), name or str(address)
+    account, in_keyring = name or str(address), False
+    if find_spec("keyring") is not None:
+        backend: Any = named("keyring:get_keyring")()
+        in_keyring = backend.priority >= _LEAST_PRIORITY
     if in_keyring:
         _ask("set_password", account, token)
     change(Tokens, lambda tokens: _put(tokens, account, None if in_keyring else token))
@@ -219,13 +222,6 @@ def _put(tokens: Tokens, account: str, token: str | None) -> None:
     tokens.by_address.pop(account, None)
     if token is not None:
         tokens.by_address[account] = token
-
-
-def _has_keyring() -> bool:
-    if find_spec("keyring") is None:
-        return False
-    backend: Any = named("keyring:get_keyring")()
-    return bool(backend.priority >= _LEAST_PRIORITY)
 
 
 def _ask(function: str, account: str, *token: str) -> Any:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from teamvars.cli.exits import USAGE, Failure
 from teamvars.kernel.discreet import Discreet
@@ -88,13 +88,10 @@ def _parsed(text: str) -> Address | None:
         host, port = host_of(parts.hostname or ""), parts.port
     except ValueError:
         return None
-    if host is None or parts.scheme not in _PORTS or port == 0 or _has_more(parts):
+    more = parts.path.removeprefix("/") + parts.query + parts.fragment
+    if host is None or parts.scheme not in _PORTS or port == 0 or "@" in parts.netloc or more:
         return None
     return Address(parts.scheme, host, port or _PORTS[parts.scheme])
-
-
-def _has_more(parts: SplitResult) -> bool:
-    return "@" in parts.netloc or parts.path not in ("", "/") or bool(parts.query or parts.fragment)
 
 
 def host_of(text: str) -> str | None:
@@ -134,7 +131,8 @@ def proxy_for(address: Address, environment: Mapping[str, str]) -> Proxy | None:
     Fails on what is no URL of an HTTP proxy, without showing it: it may hold a password.
     """
     # What is not encrypted stays on this host, so no proxy ever sees a token.
-    if address.is_loopback or _is_excepted(address, _first(environment, _EXCEPTIONS)):
+    entries = re.split(r"[,\s]+", _first(environment, _EXCEPTIONS).lower())
+    if address.is_loopback or any(_names(entry, address) for entry in entries if entry):
         return None
     given = _first(environment, _NAMES)
     return _proxy(given) if given else None
@@ -152,23 +150,15 @@ def _proxy(text: str) -> Proxy:
         raise _is_none() from None
     if host is None or parts.scheme != "http" or not text.isprintable():
         raise _is_none()
-    return Proxy(host, port, _authorization(parts.username, parts.password))
+    authorization = None
+    if parts.username is not None:
+        said = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        authorization = f"Basic {base64.b64encode(said.encode()).decode()}"
+    return Proxy(host, port, authorization)
 
 
 def _is_none() -> Failure:
     return Failure("HTTPS_PROXY is not the URL of an HTTP proxy, such as http://host:3128.", USAGE)
-
-
-def _authorization(user: str | None, password: str | None) -> str | None:
-    if user is None:
-        return None
-    said = f"{unquote(user)}:{unquote(password or '')}"
-    return f"Basic {base64.b64encode(said.encode()).decode()}"
-
-
-def _is_excepted(address: Address, text: str) -> bool:
-    entries = re.split(r"[,\s]+", text.lower())
-    return any(_names(entry, address) for entry in entries if entry)
 
 
 def _names(entry: str, address: Address) -> bool:

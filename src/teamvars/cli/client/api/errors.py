@@ -110,19 +110,20 @@ def says(faults: Sequence[Fault], code: str) -> bool:
 def faults_of(document: Any) -> list[Fault]:
     """The faults of an answer that refuses; none where it is no such document."""
     errors = document.get("errors") if isinstance(document, dict) else None
-    found = errors if isinstance(errors, list) else []
-    return [_fault(error) for error in found if isinstance(error, dict)]
-
-
-def _fault(error: dict[str, Any]) -> Fault:
-    source, meta = error.get("source"), error.get("meta")
-    pointer = source.get("pointer") if isinstance(source, dict) else None
-    return Fault(
-        str(error.get("code", "")),
-        str(error.get("detail", "")),
-        pointer if isinstance(pointer, str) else None,
-        meta if isinstance(meta, dict) else {},
-    )
+    found = []
+    for error in errors if isinstance(errors, list) else ():
+        if isinstance(error, dict):
+            source, meta = error.get("source"), error.get("meta")
+            pointer = source.get("pointer") if isinstance(source, dict) else None
+            found.append(
+                Fault(
+                    str(error.get("code", "")),
+                    str(error.get("detail", "")),
+                    pointer if isinstance(pointer, str) else None,
+                    meta if isinstance(meta, dict) else {},
+                )
+            )
+    return found
 
 
 def _lines(

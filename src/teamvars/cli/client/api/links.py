@@ -112,11 +112,7 @@ def remove(link: Link) -> None:
     link.path.unlink(missing_ok=True)
     if not any(link.path.parent.iterdir()):
         link.path.parent.rmdir()
-    accounts.change(Settings, lambda settings: _forget(settings, str(link.path)))
-
-
-def _forget(settings: Settings, path: str) -> None:
-    settings.links.pop(path, None)
+    accounts.change(Settings, lambda settings: settings.links.pop(str(link.path), None))
 
 
 def _folders() -> Iterator[Path]:

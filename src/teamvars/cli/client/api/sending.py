@@ -66,7 +66,9 @@ class Sending:
             wait = pause if reply is None else max(pause, _seconds(reply))
             if time.monotonic() + wait > until:
                 return self._give_up(last, problem)
-            note(f"{problem} Sending it again{_in(wait)}.")
+            # Says when, where it is long enough to wonder.
+            when = f" in {wait:.0f} seconds" if wait > _LONGEST_PAUSE else ""
+            note(f"{problem} Sending it again{when}.")
             time.sleep(wait)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -128,11 +130,6 @@ def document_of(reply: Reply) -> Any:
     except (msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _in(seconds: float) -> str:
-    """When, where it is long enough to wonder."""
-    return f" in {seconds:.0f} seconds" if seconds > _LONGEST_PAUSE else ""
 
 
 def _seconds(reply: Reply) -> float:

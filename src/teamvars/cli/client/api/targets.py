@@ -80,7 +80,14 @@ def resolve(where: Where, *, use_link: bool = True) -> Target:
     link that is not trusted; always on what is no address, and without a token. A named account
     says address and token, whatever else does.
     """
-    is_said = _is_all_said(where)
+    organization = _first(
+        (where.organization, "--organization"), (os.environ.get(ORGANIZATION), ORGANIZATION)
+    )
+    workspace = _first((where.workspace, WORKSPACE_FLAG), (os.environ.get(WORKSPACE), WORKSPACE))
+    # A link may be anybody's: it is not looked at where nothing is left that it could say.
+    is_said = where.account is None and all(
+        (said_address(where), organization, workspace, _own_token())
+    )
     link = links.find_trusted() if use_link and not is_said else None
     settings = Settings() if is_said else accounts.read(Settings)
     chosen = None if where.account is None else _account(where, settings)
@@ -96,18 +103,10 @@ def resolve(where: Where, *, use_link: bool = True) -> Target:
     origin = f"the link {linked.path}"
     return Target(
         *found,
-        token=_token(*found) if chosen is None else _token_of(where.account or "", chosen[0]),
-        organization=_first(
-            (where.organization, "--organization"),
-            (os.environ.get(ORGANIZATION), ORGANIZATION),
-            (linked.organization, origin),
-            (account.organization, "teamvars login"),
-        ),
-        workspace=_first(
-            (where.workspace, WORKSPACE_FLAG),
-            (os.environ.get(WORKSPACE), WORKSPACE),
-            (linked.workspace, origin),
-        ),
+        token=_token(*found, where.account),
+        organization=organization
+        or _first((linked.organization, origin), (account.organization, "teamvars login")),
+        workspace=workspace or _first((linked.workspace, origin)),
         travel=travel_of(where),
     )
 
@@ -117,15 +116,13 @@ def travel_of(where: Where) -> Travel:
     proxy = where.proxy or os.environ.get(PROXY)
     if proxy not in (None, "", ENVIRONMENT):
         raise Failure(f"--proxy and {PROXY} can only be {ENVIRONMENT}.", USAGE)
-    return Travel(_seconds(where.timeout), bool(proxy), where.debug)
-
-
-def _seconds(text: str | None) -> float:
-    if text is None:
-        return Travel().seconds
-    if re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII) and float(text) > 0:
-        return float(text)
-    raise Failure("--timeout is a number of seconds above zero, such as 5 or 0.5.", USAGE)
+    travel = Travel(by_environment=bool(proxy), debug=where.debug)
+    if where.timeout is None:
+        return travel
+    is_number = re.fullmatch(r"\d{1,5}(\.\d{1,3})?", where.timeout, re.ASCII)
+    if not is_number or float(where.timeout) == 0:
+        raise Failure("--timeout is a number of seconds above zero, such as 5 or 0.5.", USAGE)
+    return travel._replace(seconds=float(where.timeout))
 
 
 def _account(where: Where, settings: Settings) -> tuple[Address, str]:
@@ -145,25 +142,6 @@ def _account(where: Where, settings: Settings) -> tuple[Address, str]:
     if where.address and address(where.address, "--address") != found:
         raise Failure(f"The account {where.account} is one of {found}, not of --address.", USAGE)
     return found, "--account"
-
-
-def _token_of(name: str, where: Address) -> Token:
-    """The token of a named account."""
-    stored = accounts.find(name)
-    if stored is None:
-        text = f"Run: teamvars login --name {name} --address {where}"
-        raise Failure(f"The token of the account {name} is gone. {text}", UNAUTHENTICATED)
-    return Token(stored, "--account")
-
-
-def _is_all_said(where: Where) -> bool:
-    """Whether nothing is left that a link, which may be anybody's, or the settings could say."""
-    if where.account is not None:
-        return False
-    organization = where.organization or os.environ.get(ORGANIZATION)
-    workspace = where.workspace or os.environ.get(WORKSPACE)
-    token = os.environ.get(TOKEN, "").strip()
-    return bool(said_address(where) and organization and workspace and token)
 
 
 def located(where: Where) -> Address | None:
@@ -194,22 +172,28 @@ def _address(
     return None
 
 
-def _token(where: Address, origin: str) -> Token:
-    given = os.environ.get(TOKEN, "").strip()
-    if not given:
-        stored = accounts.find(str(where))
-        if stored is None:
-            text = f"You are not logged in to {where}. Run: teamvars login --address {where}"
-            raise Failure(text, UNAUTHENTICATED)
-        return Token(stored, "teamvars login")
-    # Where a folder or an earlier login says the address, nobody has said this token is for it.
-    if origin not in ("--address", ADDRESS):
-        raise Failure(
-            f"{TOKEN} is set, and the address {where} comes from {origin}: the token is sent "
-            f"to --address or {ADDRESS} alone. Set {ADDRESS} too, or unset {TOKEN}.",
-            USAGE,
-        )
-    return Token(sendable(given, TOKEN), TOKEN)
+def _own_token() -> str:
+    return os.environ.get(TOKEN, "").strip()
+
+
+def _token(service: Address, origin: str, account: str | None) -> Token:
+    """The token of a named account; else the environment's, or what was stored for the service."""
+    if account is None and (given := _own_token()):
+        # Where a folder or an earlier login says the address, nobody said this token is for it.
+        if origin not in ("--address", ADDRESS):
+            raise Failure(
+                f"{TOKEN} is set, and the address {service} comes from {origin}: the token is sent "
+                f"to --address or {ADDRESS} alone. Set {ADDRESS} too, or unset {TOKEN}.",
+                USAGE,
+            )
+        return Token(sendable(given, TOKEN), TOKEN)
+    stored = accounts.find(account or str(service))
+    if stored is not None:
+        return Token(stored, "teamvars login" if account is None else "--account")
+    missing, name = f"You are not logged in to {service}.", ""
+    if account is not None:
+        missing, name = f"The token of the account {account} is gone.", f" --name {account}"
+    raise Failure(f"{missing} Run: teamvars login{name} --address {service}", UNAUTHENTICATED)
 
 
 def sendable(token: str, origin: str) -> str:
