@@ -4,7 +4,7 @@ import getpass
 import sys
 from pathlib import Path
 
-from teamvars.cli.exits import ERROR, INVALID, USAGE, Failure
+from teamvars.cli.exits import ERROR, INVALID, Failure, Misuse
 from teamvars.cli.output import note
 from teamvars.domain.names import escaped
 
@@ -23,7 +23,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not is_terminal():
-        raise Failure("No terminal to confirm on. Give --yes to do it.", USAGE)
+        raise Misuse("No terminal to confirm on. Give --yes to do it.")
     if not agrees(f"{question} [y/N] "):
         raise Failure("Nothing was changed.")
 
@@ -36,7 +36,7 @@ def agrees(question: str) -> bool:
 def ask(question: str, instead: str) -> str:
     """A line that the person types; `instead` says what to give where there is no terminal."""
     if not is_terminal():
-        raise Failure(f"No terminal to answer on. Give {instead}.", USAGE)
+        raise Misuse(f"No terminal to answer on. Give {instead}.")
     return _answer(question)
 
 
@@ -49,16 +49,16 @@ def secret(question: str, most_bytes: int = _MOST_OF_STDIN) -> str:
         try:
             return getpass.getpass(escaped(question), stream=sys.stderr)
         except EOFError:
-            raise Failure("Nothing was given.", USAGE) from None
+            raise Misuse("Nothing was given.") from None
         except UnicodeDecodeError:
             raise _not_of_the_locale() from None
     given = sys.stdin.buffer.read(most_bytes + 1)
     if len(given) > most_bytes:
-        raise Failure(f"Standard input has more than {most_bytes} bytes.", USAGE)
+        raise Misuse(f"Standard input has more than {most_bytes} bytes.")
     try:
         return given.decode().removesuffix("\n")
     except UnicodeDecodeError:
-        raise Failure("Standard input is not UTF-8.", USAGE) from None
+        raise Misuse("Standard input is not UTF-8.") from None
 
 
 def choose(kind: str, names: list[str], option: str) -> str:
@@ -68,7 +68,7 @@ def choose(kind: str, names: list[str], option: str) -> str:
     if len(names) == 1:
         return names[0]
     if not is_terminal():
-        raise Failure(f"There are several: {', '.join(names)}. Give {option}.", USAGE)
+        raise Misuse(f"There are several: {', '.join(names)}. Give {option}.")
     for number, name in enumerate(names, 1):
         note(f"{number:3}  {name}")
     given = _answer(f"Which {kind}, by name or number? ")
@@ -76,7 +76,7 @@ def choose(kind: str, names: list[str], option: str) -> str:
         return given
     if given.isdecimal() and 1 <= int(given) <= len(names):
         return names[int(given) - 1]
-    raise Failure("That is not one of them.", USAGE)
+    raise Misuse("That is not one of them.")
 
 
 def _answer(question: str) -> str:
@@ -89,10 +89,9 @@ def _answer(question: str) -> str:
 
 
 def _not_of_the_locale() -> Failure:
-    return Failure(
+    return Misuse(
         f"What you typed has letters that the locale does not know ({sys.stdin.encoding}). "
-        "Set LC_ALL to one with UTF-8, such as C.UTF-8.",
-        USAGE,
+        "Set LC_ALL to one with UTF-8, such as C.UTF-8."
     )
 
 

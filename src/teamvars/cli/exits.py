@@ -42,3 +42,10 @@ class Failure(Exception):
     def __init__(self, text: str, code: int = 1) -> None:
         super().__init__(text)
         self.code = code
+
+
+class Misuse(Failure):
+    """Ends the command because of how it was called or set up: options, arguments, a link."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, USAGE)

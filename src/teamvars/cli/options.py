@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from teamvars.cli.exits import USAGE, Failure
+from teamvars.cli.exits import Misuse
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -70,5 +70,5 @@ def lifetime(expires: str | None, otherwise: int | None) -> int | None:
     found = _DURATION.fullmatch(expires)
     if found is None or int(found[1]) == 0:
         text = "--expires is never or a duration above zero such as 90d, 12h, 30m or 45s."
-        raise Failure(text, USAGE)
+        raise Misuse(text)
     return int(found[1]) * _SECONDS[found[2]] * 1_000_000

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from teamvars.cli.commands import ADDRESS, ORGANIZATION, PROXY, TOKEN, WORKSPACE
-from teamvars.cli.exits import MEANINGS, USAGE, Failure
+from teamvars.cli.exits import MEANINGS, Misuse
 from teamvars.cli.options import argument, command
 from teamvars.cli.output import say
 from teamvars.cli.program import LazyCommand, LazyGroup
@@ -74,7 +74,7 @@ def completion(shell: str) -> None:
     Example: teamvars completion bash
     """
     if shell not in _SCRIPTS:
-        raise Failure(f"It is one of {', '.join(_SCRIPTS)}.", USAGE)
+        raise Misuse(f"It is one of {', '.join(_SCRIPTS)}.")
     click.echo(_SCRIPTS[shell])
 
 

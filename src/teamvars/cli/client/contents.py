@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from teamvars.cli.client.api import Api, Resource, at
 from teamvars.cli.client.api.targets import WORKSPACE_FLAG
-from teamvars.cli.exits import NOT_FOUND, USAGE, Failure
+from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.output import Row
 from teamvars.domain.names import is_name
 from teamvars.domain.variables import Variable
@@ -58,7 +58,7 @@ class Contents(NamedTuple):
             )
         if len(found) > 1:
             words = " or ".join(self.word(one.category) for one in found)
-            raise Failure(f"{self.name} has two variables {key}. Give --category {words}.", USAGE)
+            raise Misuse(f"{self.name} has two variables {key}. Give --category {words}.")
         return found[0]
 
     def _meant(self, key: str, category: Category | None) -> list[Variable]:
@@ -71,7 +71,7 @@ def category_of(word: str | None) -> Category | None:
         return None
     found = _CATEGORIES.get(word)
     if found is None:
-        raise Failure("--category is env or tool.", USAGE)
+        raise Misuse("--category is env or tool.")
     return found
 
 
@@ -99,7 +99,7 @@ def workspaces_for(api: Api) -> list[Workspace]:
     seen = [workspace_of(one) for one in api.workspaces()]
     patterns = [pattern.strip() for pattern in api.target.workspace.value.split(",")]
     if "" in patterns:
-        raise Failure("--workspace has an empty name between its commas.", USAGE)
+        raise Misuse("--workspace has an empty name between its commas.")
     for pattern in patterns:
         if not any(_matches(one, pattern) for one in seen):
             text = f"You see no workspace like {pattern}. See which there are: "

@@ -8,7 +8,7 @@ from teamvars.cli.asking import text_of
 from teamvars.cli.client.changes import Wanted
 from teamvars.cli.client.contents import category_of
 from teamvars.cli.client.options import category_option
-from teamvars.cli.exits import INVALID, USAGE, Failure
+from teamvars.cli.exits import INVALID, Failure, Misuse
 from teamvars.cli.options import OneOf, argument, flag, option, together
 from teamvars.kernel.variables import Category
 from teamvars.variable_files import Format, Item, ParsedFile, parse
@@ -84,5 +84,5 @@ def _format(path: str) -> Format:
         return Format.DOTENV
     found = _ENDINGS.get(Path(name).suffix)
     if found is None:
-        raise Failure(f"The format of {path} is unknown. Give --format.", USAGE)
+        raise Misuse(f"The format of {path} is unknown. Give --format.")
     return found

@@ -32,7 +32,7 @@ from teamvars.cli.client.secrecy import (
     settled,
     suggested,
 )
-from teamvars.cli.exits import DIFFERENCES, USAGE, Failure
+from teamvars.cli.exits import DIFFERENCES, Misuse
 from teamvars.cli.options import command, json_option
 from teamvars.cli.output import Row, note, show
 from teamvars.domain.applies import Outcome
@@ -86,7 +86,7 @@ def _make(
 ) -> None:
     """Makes what is wanted so in each workspace, once what is sensitive is settled."""
     if told.takes_suggestions and told.sensitive is False:
-        raise Failure("Give one of --no-sensitive and --take-suggestions.", USAGE)
+        raise Misuse("Give one of --no-sensitive and --take-suggestions.")
     api = connect(where)
     api.announce()
     asks = not how.yes and not how.dry_run and is_terminal()

@@ -26,7 +26,7 @@ from teamvars.cli.client.api.targets import (
 )
 from teamvars.cli.client.api.transport import Connection, NoAnswerError, NoConnectionError, Request
 from teamvars.cli.client.options import connected, offered, placed, require_said, yes_option
-from teamvars.cli.exits import NO_CONNECTION, NOT_FOUND, USAGE, Failure
+from teamvars.cli.exits import NO_CONNECTION, NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
 from teamvars.cli.output import note, show, show_token
 from teamvars.domain.names import NAME_RULE, fold, is_name
@@ -65,7 +65,7 @@ def login(where: Where, name: str | None) -> None:
     if click.get_current_context().invoked_subcommand is not None:
         return
     if name is not None and not is_name(name):
-        raise Failure(f"--name is {NAME_RULE}.", USAGE)
+        raise Misuse(f"--name is {NAME_RULE}.")
     service, _ = said_address(where) or _asked(accounts.read(Settings))
     given = asking.secret(f"Token for {service}: ", _MOST_BYTES).strip()
     token = Token(sendable(given, "you"), "you")
@@ -94,7 +94,7 @@ def logout(at: str | None, name: str | None, all_: bool) -> None:
     """
     require_said({"address": at, "account": name})
     if bool(at) + bool(name) + all_ > 1:
-        raise Failure("Give one of --address, --account and --all.", USAGE)
+        raise Misuse("Give one of --address, --account and --all.")
     settings = accounts.read(Settings)
     if all_:
         names = list(settings.accounts)
@@ -274,11 +274,11 @@ def create(where: Where, description: str, expires: str | None, as_json: bool) -
     """
     lives = lifetime(expires, 90 * DAY)
     if lives is None:
-        raise Failure("Every token that is made with another must expire.", USAGE)
+        raise Misuse("Every token that is made with another must expire.")
     try:
         end = datetime.now(UTC) + timedelta(microseconds=lives)
     except OverflowError:
-        raise Failure("--expires is too late for any calendar.", USAGE) from None
+        raise Misuse("--expires is too late for any calendar.") from None
     said = {"description": description or None, "expired-at": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
     api = connect(where)
     api.announce("Your tokens")

@@ -9,7 +9,7 @@ import click
 from teamvars.cli import named
 from teamvars.cli.client.api import connect
 from teamvars.cli.client.api.targets import Where
-from teamvars.cli.exits import USAGE, Failure
+from teamvars.cli.exits import Failure, Misuse
 from teamvars.cli.options import Decorator, argument, flag, option, together
 from teamvars.origins import origin
 
@@ -104,4 +104,4 @@ def require_said(options: Mapping[str, str | bool | None]) -> None:
     """Fails on an option that is empty: it would stand for what another source says instead."""
     for name, value in options.items():
         if value == "":
-            raise Failure(f"--{name} is empty. Is a variable of your shell not set?", USAGE)
+            raise Misuse(f"--{name} is empty. Is a variable of your shell not set?")

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn, Self
 
-from teamvars.cli.exits import ERROR, USAGE, Failure
+from teamvars.cli.exits import ERROR, Failure, Misuse
 
 _IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -28,10 +28,9 @@ class Scratch:
         self._name = name
         self._parent = next(_folders_in_memory(), None)
         if self._parent is None and not allow_disk:
-            raise Failure(
+            raise Misuse(
                 "There is no file system in memory here, and a disk keeps deleted data. "
-                "--allow-disk uses a disk anyway.",
-                USAGE,
+                "--allow-disk uses a disk anyway."
             )
 
     def __enter__(self) -> Self:
@@ -78,7 +77,7 @@ def _editor() -> list[str]:
         return shlex.split(given or "vi")
     except ValueError:
         text = "VISUAL or EDITOR is not a command: a quotation mark is not closed."
-        raise Failure(text, USAGE) from None
+        raise Misuse(text) from None
 
 
 def _mind_interrupts() -> None:

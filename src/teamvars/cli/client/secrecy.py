@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from teamvars.cli.asking import agrees
 from teamvars.cli.client.changes import Wanted
 from teamvars.cli.client.contents import Contents
-from teamvars.cli.exits import USAGE, Failure
+from teamvars.cli.exits import Misuse
 from teamvars.cli.options import flag, option, together
 from teamvars.cli.output import note
 from teamvars.domain.key_names import says_secret
@@ -139,11 +139,10 @@ def _refuse_mixed(intents: Sequence[Intent], told: Secrecy) -> None:
         if secret and readable
     ]
     if mixed:
-        raise Failure(
+        raise Misuse(
             "\n".join(mixed)
             + "\nGive --sensitive, and nobody can read it anywhere; or --no-sensitive: new ones "
-            "will be readable, and existing ones stay as they are.",
-            USAGE,
+            "will be readable, and existing ones stay as they are."
         )
 
 

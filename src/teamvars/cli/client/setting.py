@@ -33,7 +33,7 @@ from teamvars.cli.client.contents import (
 from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
 from teamvars.cli.client.scratch import Scratch
 from teamvars.cli.client.secrecy import Intent, Secrecy, secret_keys, settled
-from teamvars.cli.exits import DIFFERENCES, USAGE, Failure
+from teamvars.cli.exits import DIFFERENCES, Failure, Misuse
 from teamvars.cli.options import OneOf, argument, command, flag, option
 from teamvars.cli.output import aligned, note, show
 from teamvars.domain.applies import OnConflict, Outcome
@@ -86,9 +86,9 @@ def set_(
     """
     entries = _entries(words)
     if sensitive and any("=" in word for word in words):
-        raise Failure(_not_as_argument(entries), USAGE)
+        raise Misuse(_not_as_argument(entries))
     if file is not None and any("=" in word for word in words):
-        raise Failure("Give the value in the file or as an argument, not as both.", USAGE)
+        raise Misuse("Give the value in the file or as an argument, not as both.")
     of = category_of(category) or (Category.TOOL if hcl else None)
     api = connect(where)
     api.announce()
@@ -162,9 +162,9 @@ def _entries(words: Sequence[str]) -> dict[str, str | None]:
         key, equals, value = word.partition("=")
         if not equals and len(words) > 1:
             text = f"{key} has no value here. Give KEY=VALUE for each of several"
-            raise Failure(f"{text}; a secret value must be set by itself.", USAGE)
+            raise Misuse(f"{text}; a secret value must be set by itself.")
         if key in entries:
-            raise Failure(f"{key} is given twice.", USAGE)
+            raise Misuse(f"{key} is given twice.")
         entries[key] = value if equals else None
     return entries
 
@@ -175,7 +175,7 @@ def _asked(key: str, file: str | None) -> str:
         return text_of(file)
     value = secret(f"{key}: ", MAX_VALUE_BYTES + 1)
     if not value and not is_terminal():
-        raise Failure(f"There is no value on standard input. An empty one: {key}=", USAGE)
+        raise Misuse(f"There is no value on standard input. An empty one: {key}=")
     return value
 
 
@@ -190,7 +190,7 @@ def _refuse_arguments(entries: dict[str, str | None], founds: Sequence[Contents]
     """Fails on a value that is an argument where the variable is sensitive already."""
     given = [key for key, value in entries.items() if value is not None]
     if any(one.sensitive for found in founds for key in given for one in found.called(key)):
-        raise Failure(_not_as_argument(given), USAGE)
+        raise Misuse(_not_as_argument(given))
 
 
 def _not_as_argument(keys: Sequence[str] | dict[str, str | None]) -> str:

@@ -8,7 +8,7 @@ from teamvars.cli.client.api import Api, Resource, at, connect, told
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import number
 from teamvars.cli.client.options import connected, offered, placed, yes_option
-from teamvars.cli.exits import NOT_FOUND, USAGE, Failure
+from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import note, show
 from teamvars.domain.names import fold
@@ -72,7 +72,7 @@ def people_called(words: Iterable[str], among: People) -> People:
         else:
             (several if those else nobody).append(word)
     if several:
-        raise Failure(f"These name more than one: {', '.join(several)}. Give their ids.", USAGE)
+        raise Misuse(f"These name more than one: {', '.join(several)}. Give their ids.")
     if nobody:
         raise Failure(
             f"Nobody in the organization is called {', '.join(nobody)}. Nothing was changed. "
@@ -192,7 +192,7 @@ def _change(
     """
     words = [*who, *(from_file(file) if file else [])]
     if not words and file is None:
-        raise Failure("Give usernames, e-mail addresses or ids, or --from FILE.", USAGE)
+        raise Misuse("Give usernames, e-mail addresses or ids, or --from FILE.")
     api = connect(where)
     organization = api.target.organization_name
     api.announce(f"Team {team} of {organization}")

@@ -21,7 +21,7 @@ from teamvars.cli.client.contents import (
     workspaces_for,
 )
 from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
-from teamvars.cli.exits import INVALID, NOT_FOUND, USAGE, Failure
+from teamvars.cli.exits import INVALID, NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import Row, note, say_text, show
 from teamvars.domain.names import escaped
@@ -74,11 +74,11 @@ def get(
     Example: teamvars vars get LOG_LEVEL --plain
     """
     if plain + evaluated + as_json > 1:
-        raise Failure("Give one of --plain, --evaluated and --json.", USAGE)
+        raise Misuse("Give one of --plain, --evaluated and --json.")
     api = connect(where)
     if is_for_several(api):
         if plain or evaluated:
-            raise Failure("--plain and --evaluated show one value, of one workspace.", USAGE)
+            raise Misuse("--plain and --evaluated show one value, of one workspace.")
         _get_all(api, key, category_of(category), as_json=as_json)
         return
     found = contents_of(api)

@@ -8,7 +8,7 @@ from teamvars.cli.client.api.links import Link
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import number
 from teamvars.cli.client.options import connected, placed, yes_option
-from teamvars.cli.exits import UNAUTHENTICATED, USAGE, Failure
+from teamvars.cli.exits import UNAUTHENTICATED, Failure, Misuse
 from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import note, show
 
@@ -77,7 +77,7 @@ def link(where: Where, show: bool, trust: bool, remove: bool, yes: bool, as_json
     Example: teamvars link --organization acme --workspace network
     """
     if sum((show, trust, remove)) > 1:
-        raise Failure("Give one of --show, --trust and --remove.", USAGE)
+        raise Misuse("Give one of --show, --trust and --remove.")
     if not (show or trust or remove):
         _say(_made(where), as_json)
         return

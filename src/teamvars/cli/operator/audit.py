@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from teamvars import wiring
-from teamvars.cli.exits import DIFFERENCES, ERROR, USAGE, Failure
+from teamvars.cli.exits import DIFFERENCES, ERROR, Failure, Misuse
 from teamvars.cli.operator.context import run
 from teamvars.cli.options import argument, command, flag, option
 from teamvars.cli.output import Row, aligned, note, say
@@ -66,7 +66,7 @@ def list_(
     """Show the newest entries: a table on a terminal, else one JSON object a line."""
     for name, text in texts.items():
         if text is not None and not is_safe(text):
-            raise Failure(f"--{name} has an invisible control character.", USAGE)
+            raise Misuse(f"--{name} has an invisible control character.")
     query = AuditQuery(
         **texts,
         since=_moment("--since", since),
@@ -125,15 +125,15 @@ def _moment(option: str, said: str | None) -> int | None:
     try:
         return microseconds(datetime.fromisoformat(said))
     except ValueError:
-        raise Failure(
-            f"{option} is a duration such as 2d, 12h or 30m, or a time of ISO 8601.", USAGE
+        raise Misuse(
+            f"{option} is a duration such as 2d, 12h or 30m, or a time of ISO 8601."
         ) from None
 
 
 def _position(cursor: str) -> Position:
     found = _CURSOR.fullmatch(cursor)
     if not found or max(abs(int(found[1])), int(found[3])) > _MOST or not is_safe(cursor):
-        raise Failure("--before is the cursor of an entry that 'audit list' printed.", USAGE)
+        raise Misuse("--before is the cursor of an entry that 'audit list' printed.")
     return Position(int(found[1]), found[2], int(found[3]))
 
 
@@ -251,11 +251,11 @@ def verify(heads: Path | None, accepted: Sequence[str]) -> None:
 def accept(stream: str, found: str, reason: str) -> None:
     """Let a stream go on although somebody has altered it, from what was found."""
     if not _DIGEST.fullmatch(found):
-        raise Failure("--found is the digest of 64 characters that 'audit verify' prints.", USAGE)
+        raise Misuse("--found is the digest of 64 characters that 'audit verify' prints.")
     if not (0 < len(reason) <= MAX_REASON_CHARACTERS and is_safe(reason)):
-        raise Failure(f"--reason is a line of at most {MAX_REASON_CHARACTERS} characters.", USAGE)
+        raise Misuse(f"--reason is a line of at most {MAX_REASON_CHARACTERS} characters.")
     if not is_safe(stream):
-        raise Failure("STREAM has a control or format character.", USAGE)
+        raise Misuse("STREAM has a control or format character.")
     wanted = Acceptance(stream, 0, found, "", reason)
     made = run(lambda services, caller: services.audit.accept(caller, wanted))
     say(f"{made.stream_id}:{made.sequence}")
@@ -281,7 +281,7 @@ def head() -> None:
 def _place(text: str) -> tuple[str, int]:
     found = _PLACE.fullmatch(text)
     if found is None:
-        raise Failure("--accepted is STREAM:SEQUENCE, as 'audit accept' printed it.", USAGE)
+        raise Misuse("--accepted is STREAM:SEQUENCE, as 'audit accept' printed it.")
     return found[1], int(found[2])
 
 
@@ -299,4 +299,4 @@ def _read_heads(path: Path) -> list[Head]:
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise Failure(f"{path} is not what 'audit head' prints.", USAGE) from None
+        raise Misuse(f"{path} is not what 'audit head' prints.") from None

@@ -13,7 +13,15 @@ import click
 import msgspec
 
 from teamvars import logs, settings, wiring
-from teamvars.cli.exits import CONFLICT, ERROR, INVALID, NOT_FOUND, UNAUTHENTICATED, USAGE, Failure
+from teamvars.cli.exits import (
+    CONFLICT,
+    ERROR,
+    INVALID,
+    NOT_FOUND,
+    UNAUTHENTICATED,
+    Failure,
+    Misuse,
+)
 from teamvars.cli.output import note
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
@@ -52,11 +60,11 @@ def load_settings(**flags: object) -> Settings:
         parts = urlsplit(given["database_url"] or "")
         if parts.password or "password" in parse_qs(parts.query):
             text = "Never put a password on a command line: use TEAMVARS_DATABASE_URL."
-            raise Failure(text, USAGE)
+            raise Misuse(text)
     try:
         config = settings.load(**given, **flags)
     except SettingsError as error:
-        raise Failure(str(error), USAGE) from None
+        raise Misuse(str(error)) from None
     logs.configure(config.log_format, config.log_level)
     return config
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from teamvars import wiring
 from teamvars.cli import asking
-from teamvars.cli.exits import ERROR, USAGE, Failure
+from teamvars.cli.exits import ERROR, Misuse
 from teamvars.cli.operator.context import run
 from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
 from teamvars.cli.output import Row, note, show, show_token
@@ -33,7 +33,7 @@ def create(
     lives = lifetime(expires, USER_TOKEN_LIFETIME if owner.user is not None else LIFETIME)
     now = wiring.clock()
     if lives is not None and not can_expire(now + lives, now):
-        raise Failure(f"A token expires {EXPIRY_RULE}.", USAGE)
+        raise Misuse(f"A token expires {EXPIRY_RULE}.")
     new = run(lambda services, caller: services.tokens.create(caller, owner, lives))
     show_token(new.token.id, new.secret, told(new.token.expires_at), as_json)
 
@@ -62,7 +62,7 @@ def revoke(
 ) -> None:
     """Revoke tokens at once, and say which they were."""
     if [token_id, user, all_of, leaked or None].count(None) != 3:
-        raise Failure("Give exactly one of a token's ID, --user, --all-of and --leaked.", USAGE)
+        raise Misuse("Give exactly one of a token's ID, --user, --all-of and --leaked.")
     secret = asking.secret("The token: ", _MOST_OF_STDIN).strip() if leaked else ""
 
     async def work(services: wiring.Services, caller: Caller) -> Sequence[IssuedToken]:
@@ -81,12 +81,12 @@ def revoke(
 
 def _owner(user: str | None, team: str | None, organization: str | None) -> OwnerName:
     if [user, team, organization].count(None) != 2:
-        raise Failure("Give exactly one of --user, --team and --organization.", USAGE)
+        raise Misuse("Give exactly one of --user, --team and --organization.")
     if team is None:
         return OwnerName(user=user, organization=organization)
     organization, slash, name = team.partition("/")
     if not (organization and slash and name):
-        raise Failure("--team is ORG/TEAM.", USAGE)
+        raise Misuse("--team is ORG/TEAM.")
     return OwnerName(organization=organization, team=name)
 
 

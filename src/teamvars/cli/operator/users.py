@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from teamvars.cli import output
-from teamvars.cli.exits import USAGE, Failure
+from teamvars.cli.exits import Misuse
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option
@@ -140,7 +140,7 @@ def access(place: str, as_json: bool) -> None:
     """
     organization, slash, name = place.partition("/")
     if not (organization and slash and name):
-        raise Failure("Give the workspace as ORG/WORKSPACE.", USAGE)
+        raise Misuse("Give the workspace as ORG/WORKSPACE.")
     found = run(lambda services, _: services.accounts.holders(organization, name))
     shown = {
         "workspace": f"{found.organization}/{found.workspace}",

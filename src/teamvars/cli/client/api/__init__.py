@@ -14,7 +14,7 @@ from teamvars.cli.client.api.errors import ApiError, faults_of
 from teamvars.cli.client.api.sending import MEDIA_TYPE, Sending, document_of
 from teamvars.cli.client.api.targets import Target, Where, resolve
 from teamvars.cli.client.api.transport import Connection, Request
-from teamvars.cli.exits import NOT_FOUND, USAGE, Failure
+from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
 from teamvars.cli.output import note
 
 Resource = dict[str, Any]
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 def at(*segments: str, query: Mapping[str, str] | None = None) -> str:
     """The path below `/api/v2` of these segments, each encoded: none can lead elsewhere."""
     if any(segment in ("", ".", "..") for segment in segments):
-        raise Failure("A name or id is missing, or is one that cannot be in a path.", USAGE)
+        raise Misuse("A name or id is missing, or is one that cannot be in a path.")
     path = _PREFIX + "".join(f"/{quote(segment, safe='')}" for segment in segments)
     return f"{path}?{urlencode(query, safe='[]')}" if query else path
 

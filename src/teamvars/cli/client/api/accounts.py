@@ -18,7 +18,7 @@ import msgspec
 
 from teamvars.cli import named
 from teamvars.cli.client.api.addresses import Address
-from teamvars.cli.exits import ERROR, USAGE, Failure
+from teamvars.cli.exits import ERROR, Failure, Misuse
 
 _MOST_BYTES = 1024 * 1024
 _OTHERS_READ, _OTHERS_WRITE = 0o044, 0o022
@@ -78,9 +78,7 @@ def _home() -> Path:
         # An empty HOME would be the root of all folders.
         if os.environ.get("HOME") != "" and (home := Path.home()).is_absolute():
             return home
-    raise Failure(
-        "HOME is not a folder. Set it, or XDG_CONFIG_HOME, to a folder of your own.", USAGE
-    )
+    raise Misuse("HOME is not a folder. Set it, or XDG_CONFIG_HOME, to a folder of your own.")
 
 
 def path_of(kind: type) -> Path:

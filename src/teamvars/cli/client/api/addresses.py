@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from teamvars.cli.exits import USAGE, Failure
+from teamvars.cli.exits import Failure, Misuse
 from teamvars.kernel.discreet import Discreet
 
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
@@ -62,16 +62,14 @@ def address(text: str, origin: str) -> Address:
     """
     found = _parsed(text)
     if found is None:
-        raise Failure(
+        raise Misuse(
             f"The address from {origin} is not one. It is a scheme, a host and a port, such as "
-            "https://teamvars.example.com:8443, without user, path or query.",
-            USAGE,
+            "https://teamvars.example.com:8443, without user, path or query."
         )
     if found.scheme == "http" and not found.is_loopback:
-        raise Failure(
+        raise Misuse(
             f"{found} (from {origin}) would show the token to everybody on the way. Use https://; "
-            "http:// is only for this host (127.0.0.1, ::1, localhost).",
-            USAGE,
+            "http:// is only for this host (127.0.0.1, ::1, localhost)."
         )
     return found
 
@@ -158,7 +156,7 @@ def _proxy(text: str) -> Proxy:
 
 
 def _is_none() -> Failure:
-    return Failure("HTTPS_PROXY is not the URL of an HTTP proxy, such as http://host:3128.", USAGE)
+    return Misuse("HTTPS_PROXY is not the URL of an HTTP proxy, such as http://host:3128.")
 
 
 def _names(entry: str, address: Address) -> bool:

@@ -18,7 +18,7 @@ import msgspec
 from teamvars.cli.client.api import accounts
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.addresses import address
-from teamvars.cli.exits import USAGE, Failure
+from teamvars.cli.exits import Failure, Misuse
 from teamvars.domain.names import NAME_RULE, is_name
 
 FOLDER, FILE = ".teamvars", "link.toml"
@@ -71,10 +71,9 @@ def find_trusted() -> Link | None:
         return link
     known = str(link.path) in accounts.read(Settings).links
     reason = "has changed since you approved it" if known else "was not made or approved by you"
-    raise Failure(
+    raise Misuse(
         f"The link {link.path} {reason}, so nothing was done. "
-        "To see and approve it: teamvars link --trust",
-        USAGE,
+        "To see and approve it: teamvars link --trust"
     )
 
 
@@ -89,7 +88,7 @@ def write(folder: Path, words: dict[str, str]) -> Link:
     """Makes the link of a folder, or another in its place, and approves it."""
     path = folder / FOLDER / FILE
     if not _is_own(folder):
-        raise Failure(f"{folder} is another user's, and no link is looked for there.", USAGE)
+        raise Misuse(f"{folder} is another user's, and no link is looked for there.")
     # What a value may be in TOML it may be in JSON, as long as it is a name or an address.
     lines = [f"{name} = {msgspec.json.encode(value).decode()}\n" for name, value in words.items()]
     link = _parsed(path, "".join(lines).encode())
@@ -190,9 +189,7 @@ def _checked(path: Path, words: dict[str, Any]) -> dict[str, str]:
 
 
 def _is_none(path: Path, reason: str) -> Failure:
-    return Failure(
-        f"{path} {reason}. Look at it and remove it, or make another: teamvars link", USAGE
-    )
+    return Misuse(f"{path} {reason}. Look at it and remove it, or make another: teamvars link")
 
 
 def _digest(content: bytes) -> str:

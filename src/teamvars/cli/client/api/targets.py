@@ -12,7 +12,7 @@ from teamvars.cli.client.api.accounts import Account, Settings
 from teamvars.cli.client.api.addresses import ENVIRONMENT, Address, address
 from teamvars.cli.client.api.transport import Travel
 from teamvars.cli.commands import ADDRESS, ORGANIZATION, PROXY, TOKEN, WORKSPACE
-from teamvars.cli.exits import UNAUTHENTICATED, USAGE, Failure
+from teamvars.cli.exits import UNAUTHENTICATED, Failure, Misuse
 from teamvars.domain.names import NAME_RULE, is_name
 from teamvars.kernel.discreet import Discreet
 
@@ -93,10 +93,9 @@ def resolve(where: Where, *, use_link: bool = True) -> Target:
     chosen = None if where.account is None else _account(where, settings)
     found = chosen or _address(where, link, settings)
     if found is None:
-        raise Failure(
+        raise Misuse(
             f"Nothing says where the service is. Run: teamvars login --address https://… "
-            f"(or set {ADDRESS} and {TOKEN})",
-            USAGE,
+            f"(or set {ADDRESS} and {TOKEN})"
         )
     account = settings.accounts.get(where.account or str(found[0]), Account())
     linked = link or links.Link(Path(), b"")
@@ -115,20 +114,20 @@ def travel_of(where: Where) -> Travel:
     """How requests travel, by flags and environment. Fails where these make no sense."""
     proxy = where.proxy or os.environ.get(PROXY)
     if proxy not in (None, "", ENVIRONMENT):
-        raise Failure(f"--proxy and {PROXY} can only be {ENVIRONMENT}.", USAGE)
+        raise Misuse(f"--proxy and {PROXY} can only be {ENVIRONMENT}.")
     travel = Travel(by_environment=bool(proxy), debug=where.debug)
     if where.timeout is None:
         return travel
     is_number = re.fullmatch(r"\d{1,5}(\.\d{1,3})?", where.timeout, re.ASCII)
     if not is_number or float(where.timeout) == 0:
-        raise Failure("--timeout is a number of seconds above zero, such as 5 or 0.5.", USAGE)
+        raise Misuse("--timeout is a number of seconds above zero, such as 5 or 0.5.")
     return travel._replace(seconds=float(where.timeout))
 
 
 def _account(where: Where, settings: Settings) -> tuple[Address, str]:
     """The address of the account that `--account` names. Fails where it is none, or elsewhere."""
     if not is_name(where.account or ""):
-        raise Failure(f"--account is {NAME_RULE}.", USAGE)
+        raise Misuse(f"--account is {NAME_RULE}.")
     known = {name: one.address for name, one in settings.accounts.items() if one.address}
     at = known.get(where.account or "")
     if at is None:
@@ -140,7 +139,7 @@ def _account(where: Where, settings: Settings) -> tuple[Address, str]:
         )
     found = address(at, "your settings")
     if where.address and address(where.address, "--address") != found:
-        raise Failure(f"The account {where.account} is one of {found}, not of --address.", USAGE)
+        raise Misuse(f"The account {where.account} is one of {found}, not of --address.")
     return found, "--account"
 
 
@@ -181,10 +180,9 @@ def _token(service: Address, origin: str, account: str | None) -> Token:
     if account is None and (given := _own_token()):
         # Where a folder or an earlier login says the address, nobody said this token is for it.
         if origin not in ("--address", ADDRESS):
-            raise Failure(
+            raise Misuse(
                 f"{TOKEN} is set, and the address {service} comes from {origin}: the token is sent "
-                f"to --address or {ADDRESS} alone. Set {ADDRESS} too, or unset {TOKEN}.",
-                USAGE,
+                f"to --address or {ADDRESS} alone. Set {ADDRESS} too, or unset {TOKEN}."
             )
         return Token(sendable(given, TOKEN), TOKEN)
     stored = accounts.find(account or str(service))
@@ -200,7 +198,7 @@ def sendable(token: str, origin: str) -> str:
     """The token, when it can stand in a header. Fails without showing it."""
     if token and token.isascii() and token.isprintable() and " " not in token:
         return token
-    raise Failure(f"The text from {origin} is not a token. Copy the whole token again.", USAGE)
+    raise Misuse(f"The text from {origin} is not a token. Copy the whole token again.")
 
 
 def _first(*sources: tuple[str | None, str]) -> Given | None:
@@ -209,11 +207,10 @@ def _first(*sources: tuple[str | None, str]) -> Given | None:
 
 def _required(given: Given | None, kind: str, variable: str) -> str:
     if given is None:
-        raise Failure(
+        raise Misuse(
             f"Nothing says which {kind}. Give --{kind}, set {variable}, or link this folder: "
-            "teamvars link",
-            USAGE,
+            "teamvars link"
         )
     if not is_name(given.value):
-        raise Failure(f"The {kind} from {given.origin} is not one: it has {NAME_RULE}.", USAGE)
+        raise Misuse(f"The {kind} from {given.origin} is not one: it has {NAME_RULE}.")
     return given.value
