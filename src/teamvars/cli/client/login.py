@@ -10,7 +10,7 @@ import msgspec
 
 from teamvars import __version__
 from teamvars.cli import asking
-from teamvars.cli.client.api import Api, Resource, accounts, at, connect, told
+from teamvars.cli.client.api import Api, accounts, at, connect, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.addresses import Address, address
 from teamvars.cli.client.api.errors import ApiError
@@ -135,8 +135,15 @@ def accept(api: Api, organization: str | None, as_json: bool) -> None:
 
     Example: teamvars login accept
     """
-    memberships = api.pages(at(_MEMBERSHIPS))
-    waiting = [_row(one) for one in memberships if one["attributes"]["status"] == "invited"]
+    waiting = [
+        {
+            "id": one["id"],
+            "organization": one["relationships"]["organization"]["data"]["id"],
+            "expires": (one["attributes"].get("invitation") or {}).get("expires-at"),
+        }
+        for one in api.pages(at(_MEMBERSHIPS))
+        if one["attributes"]["status"] == "invited"
+    ]
     if organization is None:
         cells = ((row["organization"], f"expires {row['expires'] or 'never'}") for row in waiting)
         show(waiting, cells, as_json, said=_SOME if waiting else _NONE)
@@ -148,15 +155,6 @@ def accept(api: Api, organization: str | None, as_json: bool) -> None:
     api.post(at(_MEMBERSHIPS, found["id"], "actions", "accept"))
     show(found, (), as_json)
     note(f"You are a member of {found['organization']}. Next: teamvars link")
-
-
-def _row(membership: Resource) -> Resource:
-    invitation = membership["attributes"].get("invitation") or {}
-    return {
-        "id": membership["id"],
-        "organization": membership["relationships"]["organization"]["data"]["id"],
-        "expires": invitation.get("expires-at"),
-    }
 
 
 @command

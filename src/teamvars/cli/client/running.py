@@ -119,7 +119,10 @@ class _Making:
         elif variable.sensitive:
             self._fill_in(name)
         else:
-            self._put(name, variable)
+            try:
+                self.values[name] = text_of(variable)
+            except Unfit as why:
+                self.faults.append(f"{variable.key}: {why}.")
 
     def name_of(self, variable: Variable) -> str | None:
         """Its name there; says why it has none."""
@@ -130,12 +133,6 @@ class _Making:
             told = "is left out" if skip else f"{why} (--skip-invalid-keys leaves it out)"
             (self.notes if skip else self.faults).append(f"{variable.key}: {told}.")
             return None
-
-    def _put(self, name: str, variable: Variable) -> None:
-        try:
-            self.values[name] = text_of(variable)
-        except Unfit as why:
-            self.faults.append(f"{variable.key}: {why}.")
 
     def _fill_in(self, name: str) -> None:
         """The value of a sensitive variable, which nobody can read from the service."""
@@ -262,23 +259,19 @@ def agreed(address: Address, workspace: Workspace, names: Sequence[str]) -> list
     terminal; a yes is kept."""
     if not names:
         return []
-    known = accounts.read(Settings).agreed_names.get(_key(address, workspace), [])
-    return [name for name in names if name in known or _asked(address, workspace, name)]
+    key = f"{address} {workspace.id}"
+    known = accounts.read(Settings).agreed_names.get(key, [])
 
+    def asked(name: str) -> bool:
+        question = (
+            f"{name} of {workspace.name} can make programs run or trust something else. Accept it, "
+            "now and whenever this workspace has it? [y/N] "
+        )
+        if not is_terminal() or not agrees(question):
+            return False
+        accounts.change(
+            Settings, lambda settings: settings.agreed_names.setdefault(key, []).append(name)
+        )
+        return True
 
-def _asked(address: Address, workspace: Workspace, name: str) -> bool:
-    question = (
-        f"{name} of {workspace.name} can make programs run or trust something else. Accept it, now "
-        "and whenever this workspace has it? [y/N] "
-    )
-    if not is_terminal() or not agrees(question):
-        return False
-    key = _key(address, workspace)
-    accounts.change(
-        Settings, lambda settings: settings.agreed_names.setdefault(key, []).append(name)
-    )
-    return True
-
-
-def _key(address: Address, workspace: Workspace) -> str:
-    return f"{address} {workspace.id}"
+    return [name for name in names if name in known or asked(name)]

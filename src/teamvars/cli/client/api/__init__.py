@@ -154,7 +154,8 @@ class Api:
             body = msgspec.json.encode(document)
             headers["Content-Type"] = MEDIA_TYPE
         request = Request(method, path, headers, body)
-        changes = method != "GET" and not _is_dry_run(document)
+        is_dry_run = isinstance(document, dict) and document.get("meta", {}).get("dry-run") is True
+        changes = method != "GET" and not is_dry_run
         sending = Sending(self._connection, request, changes=changes)
         reply = sending.answer()
         found = document_of(reply)
@@ -177,10 +178,6 @@ def told(resource: Any, names: Mapping[str, str]) -> Resource:
     """What commands show of a resource: by each name one of its attributes, or its `id`."""
     known = {"id": resource["id"], **resource["attributes"]}
     return {name: known[attribute] for name, attribute in names.items()}
-
-
-def _is_dry_run(document: Any) -> bool:
-    return isinstance(document, dict) and document.get("meta", {}).get("dry-run") is True
 
 
 def _is_document(found: Any) -> bool:

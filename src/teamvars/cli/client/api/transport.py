@@ -13,6 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from teamvars import __version__
@@ -106,9 +107,15 @@ def connect(address: Address, proxy: Proxy | None, until: float) -> Wire:
 
 
 def reason(error: Exception) -> str:
-    """Why there is no answer, in words."""
+    """Why there is no connection or no answer, in words."""
     if isinstance(error, TimeoutError):
         return "it took too long"
+    if isinstance(error, http.client.RemoteDisconnected):
+        return "the connection was closed"
+    if isinstance(error, http.client.IncompleteRead):
+        return "the connection was cut in the middle"
+    if isinstance(error, http.client.HTTPException):
+        return "the answer is not HTTP"
     if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
         return "it does not speak TLS. If it is on this host, give its address with http://"
     return getattr(error, "strerror", None) or type(error).__name__
@@ -274,25 +281,18 @@ class Connection:
     def _exchange(self, request: Request, until: float) -> Reply:
         connection = self._connected(until)
         self.is_sending = True
+        headers = {"Host": self._host, "User-Agent": _AGENT, **request.headers}
         try:
-            connection.request(
-                request.method,
-                request.path,
-                request.body,
-                {"Host": self._host, "User-Agent": _AGENT, **request.headers},
-            )
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # who refuses may do so before the end of a body, and the answer is there already
-        except (OSError, http.client.HTTPException) as error:
-            raise NoAnswerError(_reason(error)) from None
-        try:
+            # Who refuses may do so before the end of a body, and the answer is there already.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(request.method, request.path, request.body, headers)
             answer = connection.getresponse()
             content = answer.read(_MOST_BYTES + 1)
             if answer.length and len(content) <= _MOST_BYTES:
                 # `http.client` minds this only where it is not told how much to read.
                 raise http.client.IncompleteRead(b"")
         except (OSError, http.client.HTTPException) as error:
-            raise NoAnswerError(_reason(error)) from None
+            raise NoAnswerError(reason(error)) from None
         if len(content) > _MOST_BYTES:
             raise Failure(f"The answer of {self.address} has more than {_MOST_BYTES} bytes.")
         self._used = time.monotonic()
@@ -324,13 +324,3 @@ def without_values(path: str) -> str:
     """A path whose query has lost its values: somebody may look for one."""
     bare, mark, query = path.partition("?")
     return bare + mark + "&".join(part.partition("=")[0] for part in query.split("&"))
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, http.client.RemoteDisconnected):
-        return "the connection was closed"
-    if isinstance(error, http.client.IncompleteRead):
-        return "the connection was cut in the middle"
-    if isinstance(error, http.client.HTTPException):
-        return "the answer is not HTTP"
-    return reason(error)
