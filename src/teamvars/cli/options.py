@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from teamvars.cli.exits import Misuse
+from teamvars.cli.output import JSON
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -33,7 +34,16 @@ def argument(name: str, help_: str, **more: Any) -> Decorator:
     return click.argument(name, help=help_, **more)
 
 
-json_option = flag("--json", "Print JSON.", "as_json")
+def json_flag(help_: str) -> Decorator:
+    """The option that has `show` print JSON."""
+
+    def choose(context: click.Context, _: click.Parameter, is_chosen: bool) -> None:
+        context.meta[JSON] = is_chosen
+
+    return option("--json", help_, is_flag=True, expose_value=False, callback=choose)
+
+
+json_option = json_flag("Print JSON.")
 
 
 def together(name: str, kind: Callable[..., Any], **options: Decorator) -> Decorator:

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+import click
 import msgspec
 
 from teamvars.cli.exits import CLOSED_PIPE, Failure
 from teamvars.domain.names import escaped
 
+JSON = "teamvars.json"
+"""Where a command keeps whether it was given `--json`."""
 Row = Sequence[str]
 """The cells of a line of a table."""
 
@@ -23,11 +26,11 @@ def ended(failure: Failure) -> int:
     return failure.code
 
 
-def show(value: object, rows: Iterable[Row], as_json: bool, *, said: str | None = None) -> None:
-    """Prints what a command has to show: one JSON document for programs; for people rows of
-    equally many cells on stdout, and what is said of them on stderr.
+def show(value: object, rows: Iterable[Row], *, said: str | None = None) -> None:
+    """Prints what a command has to show: one JSON document for programs, where `--json` is given;
+    else for people rows of equally many cells on stdout, and what is said of them on stderr.
     """
-    if as_json:
+    if wants_json():
         for line in msgspec.json.format(msgspec.json.encode(value)).decode().split("\n"):
             say(line)
         return
@@ -37,10 +40,15 @@ def show(value: object, rows: Iterable[Row], as_json: bool, *, said: str | None 
         note(said)
 
 
-def show_token(token_id: str, secret: str, ends: str, as_json: bool) -> None:
+def wants_json() -> bool:
+    """Whether the command that runs was given `--json`."""
+    return bool(click.get_current_context().meta[JSON])
+
+
+def show_token(token_id: str, secret: str, ends: str) -> None:
     """Prints a token that was just made."""
     said = f"Token {token_id}, expires {ends}. It is shown only this once."
-    show({"id": token_id, "token": secret}, [(secret,)], as_json, said=said)
+    show({"id": token_id, "token": secret}, [(secret,)], said=said)
 
 
 def say(line: str) -> None:

@@ -305,12 +305,13 @@ class How(NamedTuple):
 
     yes: bool = False
     dry_run: bool = False
-    as_json: bool = False
     asks: bool = True
     """Whether it asks even where it is about one workspace."""
 
 
-how_options = together("how", How, yes=yes_option, dry_run=dry_run_option, as_json=json_option)
+def how_options(function: Callable[..., None]) -> Callable[..., None]:
+    """What is told to a command that makes changes: its `how`."""
+    return together("how", How, yes=yes_option, dry_run=dry_run_option)(json_option(function))
 
 
 def change(api: Api, work: Sequence[Work], how: How) -> None:
@@ -332,7 +333,7 @@ def change(api: Api, work: Sequence[Work], how: How) -> None:
         where = to_do[0].there.name if len(to_do) == 1 else f"{len(to_do)} workspaces"
         confirm(f"Make {what} in {where}?", yes=how.yes)
     results, failures = _carried_out(api, to_do, how)
-    show(results, (), how.as_json)
+    show(results, ())
     if failures:
         raise Failure(
             f"{len(failures)} of {len(to_do)} workspaces failed. Run the command again to do the "

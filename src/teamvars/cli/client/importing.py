@@ -113,7 +113,7 @@ def _make(
 @prune_option
 @json_option
 @placed("organization", "workspace")
-def diff(where: Where, source: Source, prune: bool, as_json: bool) -> None:
+def diff(where: Where, source: Source, prune: bool) -> None:
     """Show what applying a file would change.
 
     Exits with 3 if anything would change. Sensitive values cannot be compared: it says so, and does
@@ -137,7 +137,7 @@ def diff(where: Where, source: Source, prune: bool, as_json: bool) -> None:
         for one in changes
         if prune or one.outcome is not Outcome.DELETED
     ]
-    show([*starmap(_told, shown)], shown_in(api, starmap(_row, shown)), as_json)
+    show([*starmap(_told, shown)], shown_in(api, starmap(_row, shown)))
     for there, changes in found:
         _sum_up(there, changes, prune=prune)
     if any(not one.is_unknown for _, one in shown):

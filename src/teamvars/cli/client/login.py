@@ -128,7 +128,7 @@ def _organization(wanted: str | None, names: list[str]) -> str | None:
 @argument("organization", "Whose invitation to accept.", required=False, metavar="[ORGANIZATION]")
 @json_option
 @connected()
-def accept(api: Api, organization: str | None, as_json: bool) -> None:
+def accept(api: Api, organization: str | None) -> None:
     """Accept an invitation; without a name, list your open invitations.
 
     You need a token here. If you have none, open the link that you were sent.
@@ -146,21 +146,21 @@ def accept(api: Api, organization: str | None, as_json: bool) -> None:
     ]
     if organization is None:
         cells = ((row["organization"], f"expires {row['expires'] or 'never'}") for row in waiting)
-        show(waiting, cells, as_json, said=_SOME if waiting else _NONE)
+        show(waiting, cells, said=_SOME if waiting else _NONE)
         return
     found = next((row for row in waiting if fold(row["organization"]) == fold(organization)), None)
     if found is None:
         raise Failure(f"You have no open invitation from {organization}.", NOT_FOUND)
     api.announce(f"Your membership of {found['organization']}")
     api.post(at(_MEMBERSHIPS, found["id"], "actions", "accept"))
-    show(found, (), as_json)
+    show(found, ())
     note(f"You are a member of {found['organization']}. Next: teamvars link")
 
 
 @command
 @json_option
 @connected("organization", "workspace")
-def whoami(api: Api, as_json: bool) -> None:
+def whoami(api: Api) -> None:
     """Show who you are, on which service, and which settings say so.
 
     Example: teamvars whoami
@@ -185,13 +185,13 @@ def whoami(api: Api, as_json: bool) -> None:
         else (name, one or "-", "")
         for name, one in found.items()
     )
-    show(found, rows, as_json)
+    show(found, rows)
 
 
 @command
 @json_option
 @placed()
-def version(where: Where, as_json: bool) -> None:
+def version(where: Where) -> None:
     """Show the versions of this command and of the service.
 
     They fit if the first number is the same and, while that is 0, the second too.
@@ -202,7 +202,7 @@ def version(where: Where, as_json: bool) -> None:
     served = None if service is None else _served(service, where)
     told = {"client": __version__, "server": served, "address": service and str(service)}
     rows = [("client", __version__), ("server", f"{served}  {service}" if served else "-")]
-    show(told, rows, as_json)
+    show(told, rows)
     if served is not None and _line(served) != _line(__version__):
         note(
             f"These versions do not fit: install release {served} here, or ask the operator of "
@@ -237,7 +237,7 @@ def _line(release: str) -> list[str]:
 @command
 @json_option
 @connected()
-def list_(api: Api, as_json: bool) -> None:
+def list_(api: Api) -> None:
     """List your tokens.
 
     Example: teamvars login tokens list
@@ -252,7 +252,7 @@ def list_(api: Api, as_json: bool) -> None:
         )
         for one in found
     )
-    show(found, rows, as_json, said=None if found else "You have no tokens.")
+    show(found, rows, said=None if found else "You have no tokens.")
 
 
 @command
@@ -265,7 +265,7 @@ def list_(api: Api, as_json: bool) -> None:
 @option("--expires", "Lifetime: 90d, 12h, 30m or 45s. 90d unless given.")
 @json_option
 @placed()
-def create(where: Where, description: str, expires: str | None, as_json: bool) -> None:
+def create(where: Where, description: str, expires: str | None) -> None:
     """Make a token for yourself and show it once.
 
     Example: teamvars login tokens create --description laptop --expires 30d
@@ -289,7 +289,7 @@ def create(where: Where, description: str, expires: str | None, as_json: bool) -
             raise _unseen(error) from None
         made = _made(api, {**said, "expired-at": None})  # when the one in use does
     attributes = made["attributes"]
-    show_token(made["id"], attributes["token"], attributes["expired-at"] or "never", as_json)
+    show_token(made["id"], attributes["token"], attributes["expired-at"] or "never")
 
 
 @command

@@ -283,7 +283,7 @@ def copy(
         confirm(f"Copy {len(planned)} from {found.name} to {target.name}?", yes=how.yes)
         planned = _copied(api, path, document, dry_run=False)
         note(f"{target.name}: {len(planned)} copied.")
-    show(planned, (), how.as_json)
+    show(planned, ())
     if planned and how.dry_run:
         sys.exit(DIFFERENCES)
 

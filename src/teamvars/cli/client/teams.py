@@ -92,21 +92,21 @@ def from_file(path: str) -> list[str]:
 @command
 @json_option
 @connected("organization")
-def list_(api: Api, as_json: bool) -> None:
+def list_(api: Api) -> None:
     """List the teams you see.
 
     Example: teamvars team list
     """
     rows = [told(one, _SHOWN) for one in _teams(api)]
     cells = ((row["name"], row["id"], number(row["members"], "member")) for row in rows)
-    show(rows, cells, as_json, said=None if rows else "You see no teams there.")
+    show(rows, cells, said=None if rows else "You see no teams there.")
 
 
 @command
 @team_argument
 @json_option
 @connected("organization")
-def members(api: Api, team: str, as_json: bool) -> None:
+def members(api: Api, team: str) -> None:
     """List the members of a team.
 
     Example: teamvars team members platform
@@ -114,7 +114,7 @@ def members(api: Api, team: str, as_json: bool) -> None:
     found = _members(api, _team(api, team))
     cells = ((one.username, one.email or "-", one.status, one.user) for one in found)
     said = f"Nobody is in {team} yet. Add somebody: teamvars team add {team} PERSON"
-    show([one._asdict() for one in found], cells, as_json, said=None if found else said)
+    show([one._asdict() for one in found], cells, said=None if found else said)
 
 
 @command
@@ -132,7 +132,6 @@ def add(
     file: str | None,
     exact: bool,
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Add people to a team, all or none.
 
@@ -145,7 +144,7 @@ def add(
     def decide(named: People, present: People) -> tuple[People, People]:
         return _without(named, present), _without(present, named) if exact else []
 
-    _change(where, team, who, file, decide, yes=yes, as_json=as_json)
+    _change(where, team, who, file, decide, yes=yes)
 
 
 @command
@@ -155,9 +154,7 @@ def add(
 @yes_option
 @json_option
 @placed("organization")
-def remove(
-    where: Where, team: str, who: Sequence[str], file: str | None, yes: bool, as_json: bool
-) -> None:
+def remove(where: Where, team: str, who: Sequence[str], file: str | None, yes: bool) -> None:
     """Remove people from a team, all or none.
 
     They stay members of the organization and of other teams.
@@ -168,7 +165,7 @@ def remove(
     def decide(named: People, present: People) -> tuple[People, People]:
         return [], _without(named, _without(named, present))
 
-    _change(where, team, who, file, decide, yes=yes, as_json=as_json)
+    _change(where, team, who, file, decide, yes=yes)
 
 
 def _without(those: People, others: People) -> People:
@@ -184,7 +181,6 @@ def _change(
     decide: Callable[[People, People], tuple[People, People]],
     *,
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Changes who is in a team, and says so; it shows who leaves, and asks.
 
@@ -213,7 +209,7 @@ def _change(
     changed = {"added": joining, "removed": leaving}
     shown = {what: [one._asdict() for one in those] for what, those in changed.items()}
     said = f"Added: {len(joining)}. Removed: {len(leaving)}."
-    show(shown, (), as_json, said=said)
+    show(shown, (), said=said)
 
 
 def _team(api: Api, word: str) -> Resource:

@@ -23,7 +23,7 @@ from teamvars.cli.client.contents import (
 from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
 from teamvars.cli.exits import INVALID, NOT_FOUND, Failure, Misuse
 from teamvars.cli.options import argument, command, flag, json_option, option
-from teamvars.cli.output import Row, note, say_text, show
+from teamvars.cli.output import Row, note, say_text, show, wants_json
 from teamvars.domain.names import escaped
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import Category
@@ -37,7 +37,7 @@ _PAGE = "100"
 @category_option
 @json_option
 @connected("organization", "workspace")
-def list_(api: Api, category: str | None, as_json: bool) -> None:
+def list_(api: Api, category: str | None) -> None:
     """List the variables of a workspace.
 
     -w 'prod-*' or -w eu,us means every workspace that matches.
@@ -54,7 +54,7 @@ def list_(api: Api, category: str | None, as_json: bool) -> None:
     names = ", ".join(found.name for found in founds)
     said = f"{names} has no variables yet. Make one: teamvars vars set KEY=VALUE"
     rows = shown_in(api, starmap(_row, pairs))
-    show([*starmap(_attributes, pairs)], rows, as_json, said=None if pairs else said)
+    show([*starmap(_attributes, pairs)], rows, said=None if pairs else said)
 
 
 @command
@@ -64,22 +64,20 @@ def list_(api: Api, category: str | None, as_json: bool) -> None:
 @flag("--evaluated", "The evaluated value, as JSON.")
 @json_option
 @placed("organization", "workspace")
-def get(
-    where: Where, key: str, category: str | None, plain: bool, evaluated: bool, as_json: bool
-) -> None:
+def get(where: Where, key: str, category: str | None, plain: bool, evaluated: bool) -> None:
     """Show a variable.
 
     -w 'prod-*' or -w eu,us means every workspace that matches and has it.
 
     Example: teamvars vars get LOG_LEVEL --plain
     """
-    if plain + evaluated + as_json > 1:
+    if plain + evaluated + wants_json() > 1:
         raise Misuse("Give one of --plain, --evaluated and --json.")
     api = connect(where)
     if is_for_several(api):
         if plain or evaluated:
             raise Misuse("--plain and --evaluated show one value, of one workspace.")
-        _get_all(api, key, category_of(category), as_json=as_json)
+        _get_all(api, key, category_of(category))
         return
     found = contents_of(api)
     variable = found.one(key, category_of(category))
@@ -90,10 +88,10 @@ def get(
     else:
         attributes = _attributes(found, variable)
         rows = ((name, _told(value)) for name, value in attributes.items() if value != "")
-        show(attributes, rows, as_json)
+        show(attributes, rows)
 
 
-def _get_all(api: Api, key: str, category: Category | None, *, as_json: bool) -> None:
+def _get_all(api: Api, key: str, category: Category | None) -> None:
     """Shows the variable of each workspace; says which have none, and fails where none has."""
     founds = all_contents(api)
     having = [found for found in founds if found.has(key, category)]
@@ -101,7 +99,7 @@ def _get_all(api: Api, key: str, category: Category | None, *, as_json: bool) ->
         if found not in having:
             note(f"{found.name} has no variable {escaped(key)}.")
     pairs = [(found, found.one(key, category)) for found in having]
-    show([*starmap(_attributes, pairs)], starmap(_row, pairs), as_json)
+    show([*starmap(_attributes, pairs)], starmap(_row, pairs))
     if not pairs:
         raise Failure(f"None of these has a variable {key}.", NOT_FOUND)
 
@@ -175,7 +173,6 @@ def search(
     sensitive: bool | None,
     values: bool,
     limit: int,
-    as_json: bool,
 ) -> None:
     """Find variables in all workspaces you may read. It never searches values.
 
@@ -191,7 +188,7 @@ def search(
     query = {name: text for name, text in filters.items() if text is not None}
     found = list(islice(_found(api, {**query, "fields[vars]": fields}), limit + 1))
     said = None if found else "Nothing like that is in a workspace you may read."
-    show(found[:limit], map(_found_row, found[:limit]), as_json, said=said)
+    show(found[:limit], map(_found_row, found[:limit]), said=said)
     if len(found) > limit:
         note(f"There are more than {limit} (--limit).")
 
@@ -228,7 +225,7 @@ def _found_row(one: Resource) -> Row:
 @option("--limit", "At most this many changes.", type=click.IntRange(min=1), default=30)
 @json_option
 @connected("organization", "workspace")
-def history(api: Api, key: str, limit: int, as_json: bool) -> None:
+def history(api: Api, key: str, limit: int) -> None:
     """Show who changed a variable, newest first. It may be deleted; no value is shown.
 
     -w 'prod-*' or -w eu,us means every workspace that matches.
@@ -245,7 +242,7 @@ def history(api: Api, key: str, limit: int, as_json: bool) -> None:
         found.sort(key=lambda event: str(event["created-at"]), reverse=True)
     rows = map(_event_row, found[:limit])
     said = None if found else f"There are no changes of a variable {key} there."
-    show(found[:limit], shown_in(api, rows), as_json, said=said)
+    show(found[:limit], shown_in(api, rows), said=said)
 
 
 def _event_row(event: Resource) -> Row:

@@ -18,7 +18,7 @@ _SHOWN = {"name": "name", "id": "id", "variables": "variables-count", "locked": 
 @command
 @json_option
 @connected("organization")
-def list_(api: Api, as_json: bool) -> None:
+def list_(api: Api) -> None:
     """List the workspaces you see.
 
     Example: teamvars workspace list
@@ -34,13 +34,13 @@ def list_(api: Api, as_json: bool) -> None:
         )
         for one in found
     )
-    show(found, rows, as_json, said=None if found else said)
+    show(found, rows, said=None if found else said)
 
 
 @command
 @json_option
 @connected("organization", "workspace")
-def access(api: Api, as_json: bool) -> None:
+def access(api: Api) -> None:
     """Show who may read and write the variables.
 
     It is for owners of the organization.
@@ -58,7 +58,7 @@ def access(api: Api, as_json: bool) -> None:
         )
         for one in found
     )
-    show(found, rows, as_json)
+    show(found, rows)
 
 
 @command
@@ -68,7 +68,7 @@ def access(api: Api, as_json: bool) -> None:
 @yes_option
 @json_option
 @placed("organization", "workspace")
-def link(where: Where, show: bool, trust: bool, remove: bool, yes: bool, as_json: bool) -> None:
+def link(where: Where, show: bool, trust: bool, remove: bool, yes: bool) -> None:
     """Choose the workspace for this folder and those below it.
 
     It is written into .teamvars/link.toml, which holds no secret and may be committed. A link that
@@ -79,12 +79,12 @@ def link(where: Where, show: bool, trust: bool, remove: bool, yes: bool, as_json
     if sum((show, trust, remove)) > 1:
         raise Misuse("Give one of --show, --trust and --remove.")
     if not (show or trust or remove):
-        _say(_made(where), as_json)
+        _say(_made(where))
         return
     found = links.find()
     if found is None:
         raise Failure("There is no link in this folder or above it. To make one: teamvars link")
-    _say(found, as_json)
+    _say(found)
     if trust:
         asking.confirm("Approve it?", yes=yes)
         links.trust(found)
@@ -95,13 +95,12 @@ def link(where: Where, show: bool, trust: bool, remove: bool, yes: bool, as_json
         note(f"Removed: {found.path}.")
 
 
-def _say(found: Link, as_json: bool) -> None:
+def _say(found: Link) -> None:
     path, words = str(found.path), found.words
     trusted = "yes" if found.is_trusted else "no: it is ignored"
     output.show(
         {"path": path, "trusted": found.is_trusted, **words},
         [("path", path), *words.items(), ("approved", trusted)],
-        as_json,
     )
 
 

@@ -14,8 +14,8 @@ import click
 from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES, ERROR, Failure, Misuse
 from teamvars.cli.operator.context import run
-from teamvars.cli.options import argument, command, flag, option
-from teamvars.cli.output import Row, aligned, note, say
+from teamvars.cli.options import argument, command, json_flag, option
+from teamvars.cli.output import Row, aligned, note, say, wants_json
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import (
     MAX_REASON_CHARACTERS,
@@ -54,13 +54,12 @@ _PLACE = re.compile(r"(.+):([0-9]{1,19})")
 @option("--since", "Since then: 2d, 12h, 30m, or 2030-12-31T23:00Z.")
 @option("--until", "Before then, written as --since.")
 @option("--before", "The cursor of the last entry seen.")
-@flag("--json", "Print lines of JSON on a terminal too.", "as_json")
+@json_flag("Print lines of JSON on a terminal too.")
 def list_(
     limit: int,
     since: str | None,
     until: str | None,
     before: str | None,
-    as_json: bool,
     **texts: str | None,
 ) -> None:
     """Show the newest entries: a table on a terminal, else one JSON object a line."""
@@ -74,7 +73,7 @@ def list_(
         before=None if before is None else _position(before),
     )
     found, names = run(lambda services, _: services.audit.find(limit, query))
-    if as_json or not sys.stdout.isatty():
+    if wants_json() or not sys.stdout.isatty():
         shown = [
             print_entry(entry, names=names_in(entry, names), cursor=_cursor(entry))
             for entry in found

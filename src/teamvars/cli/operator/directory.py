@@ -15,7 +15,7 @@ from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES, INVALID, Failure
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.invitations import issued_fields, links_of, told_issued
-from teamvars.cli.options import argument, command, flag, json_option, option
+from teamvars.cli.options import argument, command, flag, json_flag, json_option, option
 from teamvars.cli.output import note, show
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import (
@@ -63,9 +63,7 @@ _TEAM_KEYS = (
 )
 @flag("--invite", "Send a link to invited people who have none.")
 @json_option
-def apply(
-    file: Path, dry_run: bool, prune: bool, delete_variables: bool, invite: bool, as_json: bool
-) -> None:
+def apply(file: Path, dry_run: bool, prune: bool, delete_variables: bool, invite: bool) -> None:
     """Apply a directory file, in one transaction."""
     directory = read(file)
     if prune and not dry_run:
@@ -85,7 +83,7 @@ def apply(
     rows = [(change,) for change in applied.changes]
     links = [row for issued in invited for row in links_of(issued)]
     counted = f"Changes{' to make' if dry_run else ''}: {len(rows)}."
-    show(shown, [*rows, *links], as_json, said="\n".join([*map(told_issued, invited), counted]))
+    show(shown, [*rows, *links], said="\n".join([*map(told_issued, invited), counted]))
     for name in applied.disabled:
         note(
             f"User {name} is disabled, and stays disabled. To change that: teamvars user enable "
@@ -99,15 +97,15 @@ def apply(
 
 @command
 @argument("organizations", "Only these; otherwise all.", nargs=-1, metavar="[ORG]...")
-@flag("--json", "Print JSON, which is YAML too.", "as_json")
-def export(organizations: Sequence[str], as_json: bool) -> None:
+@json_flag("Print JSON, which is YAML too.")
+def export(organizations: Sequence[str]) -> None:
     """Print the directory as a file that 'directory apply' takes without a change."""
     exported = run(lambda services, _: services.directory.export(organizations))
     written = document(exported.directory)
     text: str = yaml.safe_dump(
         written, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=None
     )
-    show(written, ((line,) for line in text.splitlines()), as_json)
+    show(written, ((line,) for line in text.splitlines()))
     for unsaid in exported.unsaid:
         note(f"teamvars: {unsaid}")
 

@@ -35,12 +35,12 @@ _OK, _PROBLEM = Severity.OK, Severity.PROBLEM
 @command
 @flag("--all", "Open every value, not only one of each data key.", "every_value")
 @json_option
-def doctor(every_value: bool, as_json: bool) -> None:
+def doctor(every_value: bool) -> None:
     """Check everything, change nothing; exit with 1 if there is a problem."""
     config = load_settings()
     findings = finish(_collect(config, every_value))
     lines = (f"{one.severity:8} {one.subject}: {one.text}" for one in findings)
-    show(findings, ((line,) for line in lines), as_json)
+    show(findings, ((line,) for line in lines))
     if any(finding.severity is _PROBLEM for finding in findings):
         sys.exit(ERROR)
 

@@ -81,7 +81,7 @@ async def _keyring(config: Settings, installation: Installation) -> Keyring:
 @command
 @flag("--contract", "Also remove what only nodes of older releases need.")
 @json_option
-def up(contract: bool, as_json: bool) -> None:
+def up(contract: bool) -> None:
     """Apply missing migrations, while nodes serve. Safe to stop and to repeat.
 
     With --contract nodes of older releases change nothing from then on.
@@ -98,13 +98,13 @@ def up(contract: bool, as_json: bool) -> None:
     _make_folder(config.data_dir)
     applied = finish(work())
     shown = [{"number": one.number, "name": one.name} for one in applied]
-    show(shown, [_cells("applied", one) for one in applied], as_json)
+    show(shown, [_cells("applied", one) for one in applied])
     note("The schema is up to date.")
 
 
 @command
 @json_option
-def status(as_json: bool) -> None:
+def status() -> None:
     """List the migrations that are missing, unfinished or waiting for --contract."""
     left = _outstanding()
     states = {"missing": left.missing, "unfinished": left.unfinished, "waiting": left.contracts}
@@ -113,7 +113,7 @@ def status(as_json: bool) -> None:
         {"number": one.number, "name": one.name, "state": state, "admits": one.admits}
         for state, one in rows
     ]
-    show(shown, starmap(_cells, rows), as_json)
+    show(shown, starmap(_cells, rows))
     _note(left)
 
 
@@ -170,7 +170,7 @@ def _outstanding() -> Outstanding:
 
 @command
 @json_option
-def keys_status(as_json: bool) -> None:
+def keys_status() -> None:
     """List the keys, and which are active, with how many data keys each master key wraps."""
 
     counted = run(lambda services, _: services.installation.key_uses())
@@ -186,4 +186,4 @@ def keys_status(as_json: bool) -> None:
         state = "active" if row["active"] else "kept"
         wraps = f"  data keys: {row['wraps']}" if row["purpose"] == "master" else ""
         lines.append((f"{row['purpose']:6}  {row['id']}  {state}{wraps}",))
-    show(rows, lines, as_json)
+    show(rows, lines)

@@ -19,54 +19,52 @@ show_link_option = flag("--show-link", "Print the link instead of sending it.")
 @option("--team", "A team to put them into; can be repeated.", multiple=True)
 @show_link_option
 @json_option
-def create(
-    email: str, organization: str, team: Sequence[str], show_link: bool, as_json: bool
-) -> None:
+def create(email: str, organization: str, team: Sequence[str], show_link: bool) -> None:
     """Invite somebody by e-mail address; without mail the link is printed."""
     asked = Asked(email, organization, team)
     made = run(
         lambda services, caller: services.operator_invitations.create(caller, asked, show=show_link)
     )
-    _show(made, as_json)
+    _show(made)
 
 
 @command
 @option("--organization", "Only of this organization.")
 @json_option
-def list_(organization: str | None, as_json: bool) -> None:
+def list_(organization: str | None) -> None:
     """List the invitations that nobody has accepted yet."""
     pending = run(lambda services, _: services.operator_invitations.pending(organization))
-    show([*map(_fields, pending)], map(_cells, pending), as_json)
+    show([*map(_fields, pending)], map(_cells, pending))
 
 
 @command
 @id_argument
 @show_link_option
 @json_option
-def resend(membership_id: str, show_link: bool, as_json: bool) -> None:
+def resend(membership_id: str, show_link: bool) -> None:
     """Make a new link and void the old one. It is sent, or printed."""
     resent = run(
         lambda services, caller: services.operator_invitations.resend(
             caller, membership_id, show=show_link
         )
     )
-    _show(resent, as_json)
+    _show(resent)
 
 
 @command
 @id_argument
 @json_option
-def revoke(membership_id: str, as_json: bool) -> None:
+def revoke(membership_id: str) -> None:
     """Revoke an invitation; its link stops working."""
     revoked = run(
         lambda services, caller: services.operator_invitations.revoke(caller, membership_id),
     )
     said = f"The invitation of {revoked.shown_email or '-'} ({revoked.id}) is revoked."
-    show(_fields(revoked), (), as_json, said=said)
+    show(_fields(revoked), (), said=said)
 
 
-def _show(issued: Issued, as_json: bool) -> None:
-    show(issued_fields(issued), links_of(issued), as_json, said=told_issued(issued))
+def _show(issued: Issued) -> None:
+    show(issued_fields(issued), links_of(issued), said=told_issued(issued))
 
 
 def links_of(issued: Issued) -> list[tuple[str]]:

@@ -26,7 +26,7 @@ _MOST_OF_STDIN = 4096
 @option("--expires", "Lifetime: 90d, 12h, 30m, 45s or never. 90d of a user's token, else 730d.")
 @json_option
 def create(
-    user: str | None, team: str | None, organization: str | None, expires: str | None, as_json: bool
+    user: str | None, team: str | None, organization: str | None, expires: str | None
 ) -> None:
     """Make a token and show it, once."""
     owner = _owner(user, team, organization)
@@ -35,15 +35,15 @@ def create(
     if lives is not None and not can_expire(now + lives, now):
         raise Misuse(f"A token expires {EXPIRY_RULE}.")
     new = run(lambda services, caller: services.tokens.create(caller, owner, lives))
-    show_token(new.token.id, new.secret, told(new.token.expires_at), as_json)
+    show_token(new.token.id, new.secret, told(new.token.expires_at))
 
 
 @command
 @json_option
-def list_(as_json: bool) -> None:
+def list_() -> None:
     """List the tokens that are not revoked."""
     issued = run(lambda services, _: services.issued_tokens.list())
-    show(fields_of(issued), cells_of(issued), as_json)
+    show(fields_of(issued), cells_of(issued))
     touched = [(one.token.id, faulty) for one in issued if (faulty := one.token.faulty())]
     for token_id, faulty in touched:
         note(f"teamvars: the row of token {token_id} was touched: {', '.join(faulty)}")
@@ -57,9 +57,7 @@ def list_(as_json: bool) -> None:
 @option("--all-of", "Those of this organization and of its teams.")
 @flag("--leaked", "The one whose text is on standard input.")
 @json_option
-def revoke(
-    token_id: str | None, user: str | None, all_of: str | None, leaked: bool, as_json: bool
-) -> None:
+def revoke(token_id: str | None, user: str | None, all_of: str | None, leaked: bool) -> None:
     """Revoke tokens at once, and say which they were."""
     if [token_id, user, all_of, leaked or None].count(None) != 3:
         raise Misuse("Give exactly one of a token's ID, --user, --all-of and --leaked.")
@@ -76,7 +74,7 @@ def revoke(
         return [await issued.revoke(caller, token_id or "")]
 
     revoked = run(work)
-    show(fields_of(revoked), cells_of(revoked), as_json, said=f"Revoked: {len(revoked)}.")
+    show(fields_of(revoked), cells_of(revoked), said=f"Revoked: {len(revoked)}.")
 
 
 def _owner(user: str | None, team: str | None, organization: str | None) -> OwnerName:

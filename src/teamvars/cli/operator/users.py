@@ -18,16 +18,16 @@ user_argument = argument("who", "A name, e-mail address or id.", metavar="USER")
 
 @command
 @json_option
-def list_(as_json: bool) -> None:
+def list_() -> None:
     """List all users."""
     users = run(lambda services, _: services.accounts.list())
-    output.show([*map(_fields, users)], map(_cells, users), as_json)
+    output.show([*map(_fields, users)], map(_cells, users))
 
 
 @command
 @user_argument
 @json_option
-def show(who: str, as_json: bool) -> None:
+def show(who: str) -> None:
     """Show a user's memberships and tokens, and the tokens of others that they made."""
     account = run(lambda services, _: services.accounts.show(who))
     memberships = [
@@ -45,7 +45,7 @@ def show(who: str, as_json: bool) -> None:
         "tokens": fields_of(account.tokens),
         "made-tokens": fields_of(account.made),
     }
-    output.show(shown, ((line,) for line in _lines(account)), as_json)
+    output.show(shown, ((line,) for line in _lines(account)))
 
 
 @command
@@ -53,32 +53,32 @@ def show(who: str, as_json: bool) -> None:
 @flag("--force", "Even if an organization has no other active owner.")
 @flag("--with-made-tokens", "Revoke the tokens of teams and organizations that they made.")
 @json_option
-def disable(who: str, force: bool, with_made_tokens: bool, as_json: bool) -> None:
+def disable(who: str, force: bool, with_made_tokens: bool) -> None:
     """Refuse all of a user's tokens from now on; memberships stay, but give no rights."""
     how = Disabling(force=force, with_made_tokens=with_made_tokens)
     done = run(lambda services, caller: services.accounts.disable(caller, who, how))
     made = {"made-tokens": fields_of(done.made), "made-tokens-revoked": done.revoked}
     shown = {**_fields(done.user), **made}
-    output.show(shown, cells_of(done.made), as_json, said=_told_disabled(done))
+    output.show(shown, cells_of(done.made), said=_told_disabled(done))
 
 
 @command
 @user_argument
 @json_option
-def enable(who: str, as_json: bool) -> None:
+def enable(who: str) -> None:
     """Accept a user's tokens and memberships again."""
     user = run(lambda services, caller: services.accounts.enable(caller, who))
-    output.show(_fields(user), (), as_json, said=f"User {user.username} ({user.id}) is enabled.")
+    output.show(_fields(user), (), said=f"User {user.username} ({user.id}) is enabled.")
 
 
 @command
 @user_argument
 @argument("username", "The new name.", metavar="NAME")
 @json_option
-def rename(who: str, username: str, as_json: bool) -> None:
+def rename(who: str, username: str) -> None:
     """Give a user another name; change it in your directory file too."""
     user = run(lambda services, caller: services.accounts.rename(caller, who, username))
-    output.show(_fields(user), (), as_json, said=f"User {user.id} is {user.username}.")
+    output.show(_fields(user), (), said=f"User {user.id} is {user.username}.")
 
 
 def _told_disabled(done: Disabled) -> str:
@@ -133,7 +133,7 @@ def _teams(account: Account, view: Membership) -> list[str]:
 @command
 @argument("place", "The workspace.", metavar="ORG/WORKSPACE")
 @json_option
-def access(place: str, as_json: bool) -> None:
+def access(place: str) -> None:
     """Show who may read and write the variables of a workspace, and through which team.
 
     A line for each way: a member of two teams with grants has two, and the higher one counts.
@@ -168,4 +168,4 @@ def access(place: str, as_json: bool) -> None:
     ]
     all_active = all(holder.standing is Standing.ACTIVE for holder in found.holders)
     said = "Invited people have no rights before they accept; disabled users have none."
-    output.show(shown, rows, as_json, said=None if all_active else said)
+    output.show(shown, rows, said=None if all_active else said)
