@@ -10,7 +10,9 @@ import click
 from teamvars.cli.exits import Misuse
 from teamvars.cli.output import JSON
 
-Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+Function = Callable[..., None]
+"""What a command runs; its options are named arguments."""
+Decorator = Callable[[Function], Function]
 
 command = click.command
 """Makes a command of a function, whose docstring is its help."""
@@ -49,13 +51,13 @@ json_option = json_flag("Print JSON.")
 def together(name: str, kind: Callable[..., Any], **options: Decorator) -> Decorator:
     """Options by the names of their values, which a command takes as one: `kind` of them all."""
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+    def decorate(function: Function) -> Function:
         @wraps(function)
         def command(**given: Any) -> None:
             own = {option: given.pop(option) for option in options}
             function(**given, **{name: kind(**own)})
 
-        taking: Callable[..., None] = command
+        taking: Function = command
         for option in reversed(options.values()):
             taking = option(taking)
         return taking

@@ -15,6 +15,8 @@ from teamvars.domain.names import escaped
 
 JSON = "teamvars.json"
 """Where a command keeps whether it was given `--json`."""
+Fields = dict[str, object]
+"""What a program is shown of something, by name."""
 Row = Sequence[str]
 """The cells of a line of a table."""
 

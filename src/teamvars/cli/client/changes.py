@@ -15,7 +15,7 @@ from teamvars.cli.client.api.errors import ApiError, says
 from teamvars.cli.client.contents import TERRAFORM, Contents, Workspace, contents_of
 from teamvars.cli.client.options import dry_run_option, yes_option
 from teamvars.cli.exits import DIFFERENCES, ERROR, UNKNOWN_OUTCOME, Failure
-from teamvars.cli.options import json_option, together
+from teamvars.cli.options import Function, json_option, together
 from teamvars.cli.output import Row, aligned, note, show
 from teamvars.domain.applies import Outcome
 from teamvars.domain.key_names import says_secret
@@ -309,7 +309,7 @@ class How(NamedTuple):
     """Whether it asks even where it is about one workspace."""
 
 
-def how_options(function: Callable[..., None]) -> Callable[..., None]:
+def how_options(function: Function) -> Function:
     """What is told to a command that makes changes: its `how`."""
     return together("how", How, yes=yes_option, dry_run=dry_run_option)(json_option(function))
 

@@ -16,6 +16,7 @@ from teamvars.cli.client.api.addresses import Address, address
 from teamvars.cli.client.api.errors import ApiError
 from teamvars.cli.client.api.targets import (
     Given,
+    Said,
     Target,
     Token,
     Where,
@@ -107,7 +108,7 @@ def logout(at: str | None, name: str | None, all_: bool) -> None:
         note(f"Logged out of {account}.")
 
 
-def _asked(settings: Settings) -> tuple[Address, str]:
+def _asked(settings: Settings) -> Said:
     """Where to log in, when nothing says so: where it was before, or what the person types."""
     if settings.address is not None:
         return address(settings.address, "your settings"), "teamvars login"

@@ -10,7 +10,7 @@ from teamvars.cli import named
 from teamvars.cli.client.api import connect
 from teamvars.cli.client.api.targets import Where
 from teamvars.cli.exits import Failure, Misuse
-from teamvars.cli.options import Decorator, argument, flag, option, together
+from teamvars.cli.options import Decorator, Function, argument, flag, option, together
 from teamvars.origins import origin
 
 
@@ -66,7 +66,7 @@ def placed(*names: str, account: bool = True) -> Decorator:
     always = ("account", "timeout", "proxy", "debug") if account else ("timeout", "proxy", "debug")
     shared = {name: _SHARED[name] for name in ("address", *names, *always)}
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+    def decorate(function: Function) -> Function:
         @wraps(function)
         def command(**given: Any) -> None:
             try:
@@ -85,7 +85,7 @@ def placed(*names: str, account: bool = True) -> Decorator:
 def connected(*names: str) -> Decorator:
     """The same for a command that goes to the service at once: it is given the `api`."""
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+    def decorate(function: Function) -> Function:
         @wraps(function)
         def command(where: Where, **given: Any) -> None:
             function(connect(where), **given)

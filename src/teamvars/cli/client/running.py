@@ -40,6 +40,10 @@ _TEXT = ("utf-8", "surrogateescape")
 """How an environment is read and written, whatever the locale: byte for byte."""
 
 
+Values = Mapping[str, str]
+"""An environment, or what is to be in one: values by name."""
+
+
 class Rules(NamedTuple):
     """What the person who runs the command has said."""
 
@@ -52,7 +56,7 @@ class Rules(NamedTuple):
 class Environment(NamedTuple):
     """The whole environment; `notes` say what is not in it, `faults` why there is none."""
 
-    values: Mapping[str, str]
+    values: Values
     notes: Sequence[str]
     faults: Sequence[str]
 
@@ -66,8 +70,8 @@ def steering(variables: Sequence[Variable], rules: Rules) -> list[str]:
 
 def environment(
     variables: Sequence[Variable],
-    own: Mapping[str, str],
-    file: Mapping[str, str],
+    own: Values,
+    file: Values,
     rules: Rules,
 ) -> Environment:
     """The caller's own environment, without the token, and over it the variables.
@@ -94,7 +98,7 @@ def _chosen(variables: Sequence[Variable], rules: Rules) -> list[Variable]:
 class _Making:
     """An environment that is being made."""
 
-    def __init__(self, own: Mapping[str, str], file: Mapping[str, str], rules: Rules) -> None:
+    def __init__(self, own: Values, file: Values, rules: Rules) -> None:
         self.values = {name: value for name, value in own.items() if name != TOKEN}
         self.notes: list[str] = []
         self.faults: list[str] = []
@@ -204,7 +208,7 @@ def run(
     _become(command, values)
 
 
-def _environment(where: Where, file: str | None, rules: Rules) -> Mapping[str, str]:
+def _environment(where: Where, file: str | None, rules: Rules) -> Values:
     # Only here: what reads files takes a while to load.
     given = named("teamvars.cli.client.files:dotenv")(file) if file is not None else {}
     api = connect(where)
@@ -221,7 +225,7 @@ def _environment(where: Where, file: str | None, rules: Rules) -> Mapping[str, s
     return made.values
 
 
-def _become(command: Sequence[str], values: Mapping[str, str]) -> NoReturn:
+def _become(command: Sequence[str], values: Values) -> NoReturn:
     """Turns this process into the command. Fails as shells do where there is none."""
     whole = {name.encode(*_TEXT): value.encode(*_TEXT) for name, value in values.items()}
     words = [*map(_bytes, command)]

@@ -16,7 +16,7 @@ from teamvars.cli.operator.context import (
     warn_of_mark,
 )
 from teamvars.cli.options import command, flag, json_option
-from teamvars.cli.output import note, show
+from teamvars.cli.output import Fields, note, show
 from teamvars.security import keyring
 from teamvars.security.keyring import Keyring, KeyringError
 from teamvars.services.installation import Filled, Installation, Outstanding
@@ -176,7 +176,7 @@ def keys_status() -> None:
     counted = run(lambda services, _: services.installation.key_uses())
     keys = keyring.load(load_settings().keyring_path)
     kept = (("master", keys.master), ("audit", keys.audit))
-    rows: list[dict[str, object]] = [
+    rows: list[Fields] = [
         {"purpose": purpose, "id": id_, "active": id_ == ring.active, "wraps": counted.get(id_, 0)}
         for purpose, ring in kept
         for id_ in ring.keys

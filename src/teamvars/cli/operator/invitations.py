@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import told
 from teamvars.cli.options import argument, command, flag, json_option, option
-from teamvars.cli.output import Row, show
+from teamvars.cli.output import Fields, Row, show
 from teamvars.domain.memberships import Membership
 from teamvars.services.invitations import Asked, Issued
 
@@ -81,16 +81,16 @@ def told_issued(issued: Issued) -> str:
     return f"Invited {who}. The link is good for one use in 7 days, and shown only this once."
 
 
-def issued_fields(issued: Issued) -> dict[str, object]:
+def issued_fields(issued: Issued) -> Fields:
     """An invitation that was just made, for JSON."""
     return {**_names(issued.membership), "link": issued.link}
 
 
-def _names(one: Membership) -> dict[str, object]:
+def _names(one: Membership) -> Fields:
     return {"id": one.id, "organization": one.organization_name, "email": one.shown_email}
 
 
-def _fields(one: Membership) -> dict[str, object]:
+def _fields(one: Membership) -> Fields:
     invitation = one.invitation
     return {
         **_names(one),

@@ -8,7 +8,7 @@ from teamvars.cli import asking
 from teamvars.cli.exits import ERROR, Misuse
 from teamvars.cli.operator.context import run
 from teamvars.cli.options import argument, command, flag, json_option, lifetime, option
-from teamvars.cli.output import Row, note, show, show_token
+from teamvars.cli.output import Fields, Row, note, show, show_token
 from teamvars.domain.access import Caller
 from teamvars.domain.times import moment
 from teamvars.domain.tokens import DAY, EXPIRY_RULE, LIFETIME, IssuedToken, can_expire
@@ -88,7 +88,7 @@ def _owner(user: str | None, team: str | None, organization: str | None) -> Owne
     return OwnerName(organization=organization, team=name)
 
 
-def fields_of(issued: Sequence[IssuedToken]) -> list[dict[str, object]]:
+def fields_of(issued: Sequence[IssuedToken]) -> list[Fields]:
     """For programs: `owner` is its kind and id, `name` what the owner is called."""
     now = wiring.clock()
     return [

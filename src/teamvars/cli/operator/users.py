@@ -7,7 +7,7 @@ from teamvars.cli.exits import Misuse
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option
-from teamvars.cli.output import Row
+from teamvars.cli.output import Fields, Row
 from teamvars.domain.access import Standing
 from teamvars.domain.memberships import Membership
 from teamvars.domain.users import User
@@ -115,7 +115,7 @@ def _lines(account: Account) -> Iterator[str]:
         yield from output.aligned(cells_of(account.made))
 
 
-def _fields(user: User) -> dict[str, object]:
+def _fields(user: User) -> Fields:
     return {
         "id": user.id,
         "username": user.username,

@@ -20,6 +20,10 @@ WORKSPACE_FLAG = "--workspace"
 """What a workspace comes from that was said for this one command."""
 
 
+Said = tuple[Address, str]
+"""An address, and where it came from in words."""
+
+
 class Where(NamedTuple):
     """What the flags of a command say; None where a flag was not given."""
 
@@ -124,7 +128,7 @@ def travel_of(where: Where) -> Travel:
     return travel._replace(seconds=float(where.timeout))
 
 
-def _account(where: Where, settings: Settings) -> tuple[Address, str]:
+def _account(where: Where, settings: Settings) -> Said:
     """The address of the account that `--account` names. Fails where it is none, or elsewhere."""
     if not is_name(where.account or ""):
         raise Misuse(f"--account is {NAME_RULE}.")
@@ -151,7 +155,7 @@ def located(where: Where) -> Address | None:
     return found and found[0]
 
 
-def said_address(where: Where) -> tuple[Address, str] | None:
+def said_address(where: Where) -> Said | None:
     """The address that this command or its environment names, and which of them does."""
     for value, origin in ((where.address, "--address"), (os.environ.get(ADDRESS), ADDRESS)):
         if value:
@@ -159,9 +163,7 @@ def said_address(where: Where) -> tuple[Address, str] | None:
     return None
 
 
-def _address(
-    where: Where, link: links.Link | None, settings: Settings
-) -> tuple[Address, str] | None:
+def _address(where: Where, link: links.Link | None, settings: Settings) -> Said | None:
     if said := said_address(where):
         return said
     if link is not None and link.address is not None:
