@@ -71,7 +71,7 @@ CLIENT = (
     ("vars diff", "importing:diff", "Show what applying a file would change."),
     ("vars import", "importing:import_", "Add and update variables from a file."),
     ("vars apply", "importing:apply", "Make the variables match a file."),
-    ("vars export", "exporting:export", "Print variables as a file."),
+    ("vars export", "files:export", "Print variables as a file."),
     ("vars copy", "setting:copy", "Copy variables from another workspace."),
     (
         "vars search",
@@ -99,7 +99,7 @@ CLIENT = (
         "completion:completion",
         "Print a script that completes commands, options and names.",
     ),
-    ("manual", "completion:manual", "Print the manual page: all commands with their options."),
+    ("manual", "manual:manual", "Print the manual page: all commands with their options."),
     ("version", "login:version", "Show the versions of this command and of the service."),
 )
 """The same of `cli/client`. No noun is in both: whoever types one knows what it opens."""

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from teamvars.cli.exits import Misuse
-from teamvars.cli.output import JSON
 
 Function = Callable[..., None]
 """What a command runs; its options are named arguments."""
@@ -17,6 +16,7 @@ Decorator = Callable[[Function], Function]
 command = click.command
 """Makes a command of a function, whose docstring is its help."""
 
+_JSON = "teamvars.json"
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(\d{1,9})([dhms])", re.ASCII)
 
@@ -40,12 +40,17 @@ def json_flag(help_: str) -> Decorator:
     """The option that has `show` print JSON."""
 
     def choose(context: click.Context, _: click.Parameter, is_chosen: bool) -> None:
-        context.meta[JSON] = is_chosen
+        context.meta[_JSON] = is_chosen
 
     return option("--json", help_, is_flag=True, expose_value=False, callback=choose)
 
 
 json_option = json_flag("Print JSON.")
+
+
+def wants_json() -> bool:
+    """Whether the command that runs was given `--json`."""
+    return bool(click.get_current_context().meta[_JSON])
 
 
 def together(name: str, kind: Callable[..., Any], **options: Decorator) -> Decorator:

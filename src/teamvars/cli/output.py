@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-import click
 import msgspec
 
 from teamvars.cli.exits import CLOSED_PIPE, Failure
+from teamvars.cli.options import wants_json
 from teamvars.domain.names import escaped
 
-JSON = "teamvars.json"
-"""Where a command keeps whether it was given `--json`."""
 Fields = dict[str, object]
 """What a program is shown of something, by name."""
 Row = Sequence[str]
@@ -40,11 +38,6 @@ def show(value: object, rows: Iterable[Row], *, said: str | None = None) -> None
         say(line)
     if said is not None:
         note(said)
-
-
-def wants_json() -> bool:
-    """Whether the command that runs was given `--json`."""
-    return bool(click.get_current_context().meta[JSON])
 
 
 def show_token(token_id: str, secret: str, ends: str) -> None:

@@ -22,8 +22,8 @@ from teamvars.cli.client.contents import (
 )
 from teamvars.cli.client.options import category_option, connected, key_argument, offered, placed
 from teamvars.cli.exits import INVALID, NOT_FOUND, Failure, Misuse
-from teamvars.cli.options import argument, command, flag, json_option, option
-from teamvars.cli.output import Row, note, say_text, show, wants_json
+from teamvars.cli.options import argument, command, flag, json_option, option, wants_json
+from teamvars.cli.output import Row, note, say_text, show
 from teamvars.domain.names import escaped
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import Category

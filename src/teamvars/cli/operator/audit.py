@@ -14,8 +14,8 @@ import click
 from teamvars import wiring
 from teamvars.cli.exits import DIFFERENCES, ERROR, Failure, Misuse
 from teamvars.cli.operator.context import run
-from teamvars.cli.options import argument, command, json_flag, option
-from teamvars.cli.output import Row, aligned, note, say, wants_json
+from teamvars.cli.options import argument, command, json_flag, option, wants_json
+from teamvars.cli.output import Row, aligned, note, say
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import (
     MAX_REASON_CHARACTERS,
