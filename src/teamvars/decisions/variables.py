@@ -48,6 +48,7 @@ class Insert(Discreet, Write, frozen=True):
 
     @property
     def row_id(self) -> str:
+        """The new one."""
         return self.variable.id
 
 
@@ -61,6 +62,7 @@ class Update(Discreet, Write, frozen=True):
 
     @property
     def row_id(self) -> str:
+        """The one that changes."""
         return self.after.id
 
 
@@ -71,6 +73,7 @@ class Delete(Write, frozen=True):
 
     @property
     def row_id(self) -> str:
+        """The one that goes."""
         return self.variable_id
 
 

@@ -1,8 +1,7 @@
 """Expressions of the HashiCorp configuration language, with the verdicts of terraform 1.11."""
 
-from teamvars.hcl.definitions import Definition, definitions
 from teamvars.hcl.errors import HclError, TooMuchWork
-from teamvars.hcl.expression import Expression, evaluate, parse
+from teamvars.hcl.expression import Definition, Expression, definitions, evaluate, parse
 
 __all__ = [
     "Definition",

@@ -33,16 +33,23 @@ from teamvars.hcl.nodes import (
     Variable,
 )
 from teamvars.hcl.numbers import Number, NumberError, compute, negated
-from teamvars.hcl.types import BOOL, DYNAMIC, NUMBER, SEQUENCES, STRING, Type, list_of, unified
 from teamvars.hcl.values import (
+    BOOL,
+    DYNAMIC,
     FALSE,
+    NUMBER,
+    SEQUENCES,
+    STRING,
     TRUE,
+    Type,
     Value,
     converted,
     equal,
+    list_of,
     object_value,
     text,
     tuple_value,
+    unified,
 )
 
 MAX_STEPS = 600_000
@@ -82,6 +89,7 @@ class Evaluator:
         return value
 
     def value(self, node: Node, scope: Scope) -> Value:
+        """The value of a part, by names in its scope. Refuses: no value, too much work."""
         self._spend(1)
         return _RULES[type(node)](self, node, scope)
 
@@ -90,11 +98,11 @@ class Evaluator:
 
     def _variable(self, node: Variable, scope: Scope) -> Value:
         if node.name not in scope:
-            raise self._unknown("a variable is unknown here", node)
+            raise unknown(self._source, node)
         return scope[node.name]
 
     def _call(self, node: Call, _: Scope) -> Value:
-        raise self._unknown("functions are unknown here", node)
+        raise unknown(self._source, node)
 
     def _ambiguous_key(self, node: AmbiguousKey, _: Scope) -> Value:
         raise self._fault(node.at, "a key with steps needs parentheses, or quotation marks")
@@ -321,11 +329,15 @@ class Evaluator:
         if self._steps <= 0:
             raise TooMuchWork.at(self._source, 0, "the expression takes too much work to evaluate")
 
-    def _unknown(self, message: str, node: Variable | Call) -> HclError:
-        return HclError.at(self._source, node.at, message, name=node.name)
-
     def _fault(self, at: int, message: str) -> HclError:
         return HclError.at(self._source, at, message)
+
+
+def unknown(source: str, node: Variable | Call) -> HclError:
+    """The error of a name that only a configuration knows."""
+    is_name = isinstance(node, Variable)
+    rule = "a variable is unknown here" if is_name else "functions are unknown here"
+    return HclError.at(source, node.at, rule, name=node.name)
 
 
 def _truth(content: bool) -> Value:

@@ -1,13 +1,17 @@
-"""An expression that has been read, and the two verbs of the package."""
+"""What has been read: an expression, what it refers to without being evaluated, and the definitions
+of a file, `name = expression` each, as terraform reads its variable files.
+"""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from teamvars.hcl.errors import HclError
-from teamvars.hcl.evaluator import MAX_STEPS, Evaluator
-from teamvars.hcl.nodes import Node, Variable
+from teamvars.hcl.evaluator import MAX_STEPS, Evaluator, unknown
+from teamvars.hcl.nodes import Attribute, Call, For, Node, Splat, Traversal, Variable
 from teamvars.hcl.parser import Parser
-from teamvars.hcl.references import functions, references, repeats, unknowns
 from teamvars.hcl.values import plain
 
 MAX_SOURCE = 262_144
@@ -26,17 +30,22 @@ class Expression:
     @property
     def references(self) -> tuple[str, ...]:
         """The variables it refers to, such as `var.region` or `local.x`, in the source's order."""
-        return references(self._root)
+        names: dict[str, None] = {}
+        for suffix, node, local in _walk(self._root):
+            if isinstance(node, Variable) and node.name not in local:
+                names[node.name + suffix] = None
+        return tuple(names)
 
     @property
     def functions(self) -> tuple[str, ...]:
         """The functions it calls, such as `file` or `provider::aws::arn_parse`."""
-        return functions(self._root)
+        calls = (node for _, node, _ in _walk(self._root) if isinstance(node, Call))
+        return tuple(dict.fromkeys(call.name for call in calls))
 
     @property
     def repeats(self) -> bool:
         """Whether a part of it may be evaluated more than once: it has a `for` or a splat."""
-        return repeats(self._root)
+        return any(isinstance(node, For | Splat) for _, node, _ in _walk(self._root))
 
     @property
     def unknowns(self) -> Iterator[HclError]:
@@ -44,10 +53,9 @@ class Expression:
 
         Those in a branch that is never chosen are among them, though it evaluates without them.
         """
-        for node in unknowns(self._root):
-            is_name = isinstance(node, Variable)
-            rule = "a variable is unknown here" if is_name else "functions are unknown here"
-            yield HclError.at(self._source, node.at, rule, name=node.name)
+        for _, node, local in _walk(self._root):
+            if isinstance(node, Call) or (isinstance(node, Variable) and node.name not in local):
+                yield unknown(self._source, node)
 
     def evaluate(self, steps: int = MAX_STEPS) -> Any:
         """Its value: None, bool, int, float or exact Decimal, str, list or dict.
@@ -76,3 +84,83 @@ def parse(source: str) -> Expression:
 def evaluate(source: str) -> Any:
     """The value of `source`. Refuses: what `parse` and `Expression.evaluate` refuse."""
     return parse(source).evaluate()
+
+
+_BEGINS = re.compile(r"^(?:[^\W\d]|_)[\w-]*+[ \t]*+=(?!=)", re.MULTILINE)
+"""What looks like a definition, at the first column of a line."""
+
+
+class Definition:
+    """One definition: the offset of its name, and its expression with the text of that.
+
+    The errors of the expression have their places in the whole file. It shows nothing of the file
+    in its `repr`.
+    """
+
+    __slots__ = ("at", "expression", "name", "text")
+
+    def __init__(self, name: str, at: int, text: str, expression: Expression) -> None:
+        self.name = name
+        self.at = at
+        self.text = text
+        self.expression = expression
+
+
+def definitions(source: str) -> Iterator[Definition | HclError]:
+    """Every definition of a file, and every fault, in their order.
+
+    After a fault the next definition is looked for at the first column of a line: what is indented
+    belongs, by custom, to what is broken. No part of the source is read twice.
+    """
+    parser: Parser | None = Parser(source)
+    start = 0
+    while parser is not None:
+        try:
+            found = parser.assignment()
+        except HclError as error:
+            yield error
+            following = _BEGINS.search(source, max(parser.scanner.end, start + 1))
+            start = following.start() if following else len(source)
+            parser = Parser(source, start) if following else None
+            continue
+        if found is None:
+            return
+        text = source[found.start : found.end]
+        yield Definition(found.name, found.at, text, Expression(source, found.value))
+
+
+Locals = frozenset[str]
+"""The names that the surrounding `for`s have introduced."""
+
+Found = tuple[str, msgspec.Struct, Locals]
+
+
+def _walk(root: Node) -> Iterator[Found]:
+    """Every part in the order of the source, with the attribute read from it and the locals."""
+    waiting: list[Found] = [("", root, frozenset())]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting.extend(reversed(_inside(found[1], found[2])))
+
+
+def _inside(node: msgspec.Struct, local: Locals) -> list[Found]:
+    match node:
+        case For(names):
+            # Its collection is outside the reach of its names; the rest is within.
+            within = local | {names.key, names.value}
+            return [("", part, local if part is names else within) for part in _parts(node)]
+        case Traversal(source, steps):
+            suffix = f".{steps[0].name}" if isinstance(steps[0], Attribute) else ""
+            return [(suffix, source, local), *(("", step, local) for step in steps)]
+        case _:
+            return [("", part, local) for part in _parts(node)]
+
+
+def _parts(node: msgspec.Struct) -> Iterator[msgspec.Struct]:
+    """What a node is made of; the order of its fields is that of the source."""
+    for field in node.__struct_fields__:
+        value = getattr(node, field)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, msgspec.Struct):
+                yield part

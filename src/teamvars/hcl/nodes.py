@@ -46,6 +46,8 @@ class Join(msgspec.Struct, frozen=True):
 
 
 class Tuple(msgspec.Struct, frozen=True):
+    """`[…]`"""
+
     items: "tuple[Node, ...]"
     at: int
 
@@ -59,6 +61,8 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class Object(msgspec.Struct, frozen=True):
+    """`{…}`"""
+
     items: tuple[Item, ...]
     at: int
 
@@ -78,6 +82,8 @@ class Unary(msgspec.Struct, frozen=True):
 
 
 class Operator(msgspec.Struct, frozen=True):
+    """A binary operator, such as `+` or `&&`."""
+
     symbol: str
     at: int
 
@@ -92,6 +98,8 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Conditional(msgspec.Struct, frozen=True):
+    """`condition ? then : otherwise`, also as `%{ if }` in a template."""
+
     condition: Operand
     then: "Node"
     otherwise: "Node"

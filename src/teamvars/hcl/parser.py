@@ -35,8 +35,8 @@ from teamvars.hcl.nodes import (
 from teamvars.hcl.numbers import NumberError, read_number
 from teamvars.hcl.templates import read_template
 from teamvars.hcl.tokens import END, HEREDOC, NAME, NEWLINE, NUMBER, Scanner
-from teamvars.hcl.types import NUMBER as NUMBER_TYPE
 from teamvars.hcl.values import FALSE, NULL, TRUE, Value, text
+from teamvars.hcl.values import NUMBER as NUMBER_TYPE
 
 MAX_NESTING = 64
 """Levels of expressions inside each other."""
@@ -103,6 +103,7 @@ class Parser:
         return Assignment(name, node, at, start, scanner.passed)
 
     def expression(self) -> Node:
+        """The expression that begins with the current token. Refuses: none, nesting too deep."""
         self.enter()
         at = self.scanner.start
         node = self._operation()
@@ -129,6 +130,7 @@ class Parser:
             raise self._fault(f"the nesting is deeper than {MAX_NESTING} levels")
 
     def leave(self) -> None:
+        """Come back up one level."""
         self._depth -= 1
 
     def _conditional(self, condition: Operand) -> Node:

@@ -18,7 +18,6 @@ from teamvars.kernel.variables import (
     name_in_environment,
     text_of,
 )
-from teamvars.variable_files import shells
 from teamvars.variable_files.tfvars import quoted
 
 
@@ -156,8 +155,40 @@ def _evaluated(code: str) -> object:
         raise Unfit(f"its value has none: {error.message}") from None
 
 
+# For POSIX shells (bash, dash, ksh, zsh) and fish, which read these lines alike
+
+_PART = re.compile(r"([^'\\]+)|(['\\])")
+_DIGITS = re.compile(r"[0-9]{1,9}")
+_NUMBERS_OF_SHELLS = frozenset(
+    """
+    BASHPID BAUD COLUMNS COMP_CWORD COMP_KEY COMP_POINT COMP_TYPE CURRENT CURSOR EGID
+    EPOCHREALTIME EPOCHSECONDS ERRNO EUID FUNCNEST GID HISTCMD HISTNO HISTSIZE KEYS_QUEUED_COUNT
+    KEYTIMEOUT LINENO LINES LISTMAX LOGCHECK MAILCHECK MARK OPTIND PENDING PERIOD PPID RANDOM
+    REGION_ACTIVE SAVEHIST SECONDS SHLVL SRANDOM TMOUT TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT TTYIDLE
+    UID
+    """.split()  # noqa: SIM905 - as their manuals list them
+)
+"""Numbers of bash(1), ksh(1) and zshparam(1): what is assigned to them is evaluated as an
+expression, in which `x[$(id)]` is carried out."""
+
+
+def _shell(variable: Variable) -> str:
+    """A line that exports the variable. Refuses: what shells would evaluate."""
+    name, text = name_in_environment(variable), text_of(variable)
+    if name in _NUMBERS_OF_SHELLS and not _DIGITS.fullmatch(text):
+        raise InvalidKey("its key is that of a number in shells, which would evaluate its value")
+    return f"export {name}={_word(text)}"
+
+
+def _word(text: str) -> str:
+    """A word that is this text. Between quotation marks a backslash is an escape to fish and a
+    character to the others, so it stands outside, as the mark itself does."""
+    parts = (f"'{found[1]}'" if found[1] else f"\\{found[2]}" for found in _PART.finditer(text))
+    return "".join(parts) or "''"
+
+
 _ENTRIES: dict[Writing, Callable[[Variable], str]] = {
     Writing.TFVARS: _tfvars,
     Writing.JSON: _json,
-    Writing.SHELL: shells.line,
+    Writing.SHELL: _shell,
 }
