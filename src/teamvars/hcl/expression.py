@@ -10,7 +10,7 @@ import msgspec
 
 from teamvars.hcl.errors import HclError
 from teamvars.hcl.evaluator import MAX_STEPS, Evaluator, unknown
-from teamvars.hcl.nodes import Attribute, Call, For, Node, Splat, Traversal, Variable
+from teamvars.hcl.nodes import Attribute, Call, For, Literal, Node, Splat, Traversal, Variable
 from teamvars.hcl.parser import Parser
 from teamvars.hcl.values import plain
 
@@ -146,6 +146,8 @@ def _walk(root: Node) -> Iterator[Found]:
 
 def _inside(node: msgspec.Struct, local: Locals) -> list[Found]:
     match node:
+        case Literal() | Variable():
+            return []
         case For(names):
             # Its collection is outside the reach of its names; the rest is within.
             within = local | {names.key, names.value}
@@ -157,10 +159,13 @@ def _inside(node: msgspec.Struct, local: Locals) -> list[Found]:
             return [("", part, local) for part in _parts(node)]
 
 
-def _parts(node: msgspec.Struct) -> Iterator[msgspec.Struct]:
+def _parts(node: msgspec.Struct) -> list[msgspec.Struct]:
     """What a node is made of; the order of its fields is that of the source."""
+    parts: list[msgspec.Struct] = []
     for field in node.__struct_fields__:
         value = getattr(node, field)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, msgspec.Struct):
-                yield part
+        if isinstance(value, tuple):
+            parts.extend(value)
+        elif isinstance(value, msgspec.Struct):
+            parts.append(value)
+    return parts
