@@ -55,6 +55,7 @@ from teamvars.storage.engines import clocks, database_for
 from teamvars.storage.engines.outages import WatchedDatabase
 from teamvars.web import (
     accesses,
+    audit,
     copies,
     invitations,
     members,
@@ -69,7 +70,6 @@ from teamvars.web import (
     workspaces,
 )
 from teamvars.web.applies import ApplyRoutes
-from teamvars.web.audit import AuditRoutes
 from teamvars.web.dialects import DIALECTS, STANDARD, Dialect
 from teamvars.web.examples import IDS
 from teamvars.web.http import openapi
@@ -205,9 +205,9 @@ def routes(
         *applies.routes(),
         *copies.routes(all_services.copies, applies, dialect),
         *parsed_files.routes(all_services.parsed_files, all_services.value_checks, dialect),
-        *AuditRoutes(all_services.audit).routes(),
+        *audit.routes(all_services.audit),
         *(directory_routes(all_services, dialect) if directory_api else ()),
-        *service.HealthRoutes(Readiness(all_services.installation, keys)).routes(),
+        *service.health_routes(Readiness(all_services.installation, keys)),
         *service.deprecation_routes(),
         *service.IndexRoutes(dialect, console.PATH if has_console else None).routes(),
     ]
@@ -224,7 +224,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *users.routes(all_services.users),
         *teams.routes(all_services.teams),
         *memberships.directory_routes(all_services.memberships, all_services.invitations),
-        *invitations.InvitationRoutes(all_services.invitation_links).routes(),
+        *invitations.routes(all_services.invitation_links),
         *team_workspaces.routes(all_services.grants),
         *accesses.routes(all_services.accesses),
         *tokens.routes(all_services.tokens),

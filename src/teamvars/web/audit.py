@@ -12,7 +12,7 @@ from teamvars.domain.audit_names import ActorNames
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.pages import Page
 from teamvars.services.audit import Audit
-from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
+from teamvars.services.audit_pages import AuditPage
 from teamvars.web.http import paging
 from teamvars.web.http.paging import CursorLinks
 from teamvars.web.http.parameters import MAX_CHARACTERS, Parameter, text_of, time_of
@@ -21,9 +21,6 @@ from teamvars.web.http.resource_objects import Identifier, Time, written
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 
-_OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/audit-events"
-_OF_TEAM = "/api/v2/teams/{team_id}/audit-events"
-_OF_ORGANIZATION = "/api/v2/organizations/{organization}/audit-events"
 _KEY = Parameter(
     "filter[key]", "A key: the changes of all variables that have it or had it, exactly."
 )
@@ -118,27 +115,81 @@ class OrganizationAuditEventListDocument(msgspec.Struct):
     links: CursorLinks
 
 
-def organization_event_list(
-    found: OrganizationAuditPage, links: CursorLinks
-) -> OrganizationAuditEventListDocument:
-    """The document of one page by cursor."""
-    events = [_organization_event(entry, found.actors) for entry in found.entries]
-    return OrganizationAuditEventListDocument(events, links)
+def routes(audit: Audit) -> list[Route]:
+    """One row an operation."""
+
+    async def of_workspace(request: Request) -> Response:
+        """List the changes of a workspace, newest first."""
+        page, key = paging.requested_page(request), text_of(request, _KEY)
+        caller, id_ = request.require_caller(), request.parameters["workspace_id"]
+        return _page(await audit.of_workspace(caller, id_, page, key), page)
+
+    async def of_team(request: Request) -> Response:
+        """List the changes of a team, newest first."""
+        page = paging.requested_page(request)
+        caller, id_ = request.require_caller(), request.parameters["team_id"]
+        return _page(await audit.of_team(caller, id_, page), page)
+
+    async def of_organization(request: Request) -> Response:
+        """List the changes of an organization and of all that is or was in it, newest first."""
+        cursor, size = paging.requested_cursor(request)
+        query = OrganizationAuditQuery(
+            actor=text_of(request, _ACTOR),
+            key=text_of(request, _SAID_KEY),
+            workspace=text_of(request, _WORKSPACE),
+            since=time_of(request, _SINCE),
+            size=size,
+        )
+        caller, organization = request.require_caller(), request.parameters["organization"]
+        found = await audit.of_organization(caller, organization, query, cursor)
+        events = [_organization_event(entry, found.actors) for entry in found.entries]
+        links = paging.cursor_links(request, size, cursor, found.further)
+        return Response.document(200, OrganizationAuditEventListDocument(events, links))
+
+    page = {200: AuditEventListDocument}
+    return [
+        Route(
+            "GET",
+            "/api/v2/workspaces/{workspace_id}/audit-events",
+            of_workspace,
+            page,
+            reads=(*paging.PARAMETERS, _KEY),
+            name="listWorkspaceAuditEvents",
+        ),
+        Route(
+            "GET",
+            "/api/v2/teams/{team_id}/audit-events",
+            of_team,
+            page,
+            reads=paging.PARAMETERS,
+            may_forbid=True,
+            name="listTeamAuditEvents",
+        ),
+        Route(
+            "GET",
+            "/api/v2/organizations/{organization}/audit-events",
+            of_organization,
+            {200: OrganizationAuditEventListDocument},
+            reads=(*paging.BY_CURSOR, _ACTOR, _SAID_KEY, _WORKSPACE, _SINCE),
+            may_forbid=True,
+            name="listOrganizationAuditEvents",
+        ),
+    ]
 
 
-def event_list(found: AuditPage, page: Page) -> AuditEventListDocument:
-    """The document of one page."""
+def _page(found: AuditPage, page: Page) -> Response:
+    """The document of one numbered page."""
+    events = []
+    for entry in found.entries.items:
+        told = _told(entry, found.actors)
+        if found.seen is not None:
+            told["details"] = shown_details(told["details"], found.seen)
+        attributes = AuditEventAttributes(**told)
+        events.append(AuditEventResource(_id(entry), "audit-events", attributes))
     pagination = paging.meta(page, found.entries.total).pagination
     searched_from = UNSET if found.searched_from is None else found.searched_from
-    events = [_event(entry, found) for entry in found.entries.items]
-    return AuditEventListDocument(events, AuditEventMeta(pagination, searched_from))
-
-
-def _event(entry: AuditEntry, page: AuditPage) -> AuditEventResource:
-    told = _told(entry, page.actors)
-    if page.seen is not None:
-        told["details"] = shown_details(told["details"], page.seen)
-    return AuditEventResource(_id(entry), "audit-events", AuditEventAttributes(**told))
+    meta = AuditEventMeta(pagination, searched_from)
+    return Response.document(200, AuditEventListDocument(events, meta))
 
 
 def _organization_event(entry: AuditEntry, actors: ActorNames) -> OrganizationAuditEventResource:
@@ -179,71 +230,3 @@ def _changed(details: Mapping[str, Any]) -> list[str]:
     """Also of a row that somebody has touched: names alone."""
     said = details.get("changed")
     return [name for name in said if isinstance(name, str)] if isinstance(said, list) else []
-
-
-class AuditRoutes:
-    """The changes of a workspace, of a team and of an organization."""
-
-    def __init__(self, audit: Audit) -> None:
-        self._audit = audit
-
-    def routes(self) -> list[Route]:
-        """One row an operation."""
-        page = {200: AuditEventListDocument}
-        return [
-            Route(
-                "GET",
-                _OF_WORKSPACE,
-                self.of_workspace,
-                page,
-                reads=(*paging.PARAMETERS, _KEY),
-                name="listWorkspaceAuditEvents",
-            ),
-            Route(
-                "GET",
-                _OF_TEAM,
-                self.of_team,
-                page,
-                reads=paging.PARAMETERS,
-                may_forbid=True,
-                name="listTeamAuditEvents",
-            ),
-            Route(
-                "GET",
-                _OF_ORGANIZATION,
-                self.of_organization,
-                {200: OrganizationAuditEventListDocument},
-                reads=(*paging.BY_CURSOR, _ACTOR, _SAID_KEY, _WORKSPACE, _SINCE),
-                may_forbid=True,
-                name="listOrganizationAuditEvents",
-            ),
-        ]
-
-    async def of_workspace(self, request: Request) -> Response:
-        """List the changes of a workspace, newest first."""
-        page, key = paging.requested_page(request), text_of(request, _KEY)
-        caller, id_ = request.require_caller(), request.parameters["workspace_id"]
-        found = await self._audit.of_workspace(caller, id_, page, key)
-        return Response.document(200, event_list(found, page))
-
-    async def of_team(self, request: Request) -> Response:
-        """List the changes of a team, newest first."""
-        page = paging.requested_page(request)
-        caller, id_ = request.require_caller(), request.parameters["team_id"]
-        found = await self._audit.of_team(caller, id_, page)
-        return Response.document(200, event_list(found, page))
-
-    async def of_organization(self, request: Request) -> Response:
-        """List the changes of an organization and of all that is or was in it, newest first."""
-        cursor, size = paging.requested_cursor(request)
-        query = OrganizationAuditQuery(
-            actor=text_of(request, _ACTOR),
-            key=text_of(request, _SAID_KEY),
-            workspace=text_of(request, _WORKSPACE),
-            since=time_of(request, _SINCE),
-            size=size,
-        )
-        caller, organization = request.require_caller(), request.parameters["organization"]
-        found = await self._audit.of_organization(caller, organization, query, cursor)
-        links = paging.cursor_links(request, size, cursor, found.further)
-        return Response.document(200, organization_event_list(found, links))

@@ -90,64 +90,59 @@ _REFUSES = (400, 406, 408, 409, 413, 415, 422, 503)
 _FRESH = {"Cache-Control": "no-store"}
 
 
-class InvitationRoutes:
+def routes(links: InvitationLinks) -> list[Route]:
     """What whoever holds a link can do with it."""
 
-    def __init__(self, links: InvitationLinks) -> None:
-        self._links = links
-
-    def routes(self) -> list[Route]:
-        """One row an operation."""
-        return [
-            Route(
-                "GET",
-                "/invitations",
-                self.page,
-                {200: str},
-                sends=dict.fromkeys(_PAGE.headers, ""),
-                media_type=HTML,
-                public=True,
-                name="readInvitationPage",
-            ),
-            Route(
-                "POST",
-                f"{_ACTIONS}/show",
-                self.show,
-                {200: INVITED.one},
-                takes=_LINK,
-                refuses=_REFUSES,
-                public=True,
-                name="showInvitation",
-            ),
-            Route(
-                "POST",
-                f"{_ACTIONS}/accept",
-                self.accept,
-                {201: TOKEN.one},
-                takes=_LINK,
-                keyed=True,
-                refuses=(403, *_REFUSES),
-                public=True,
-                name="acceptInvitationByLink",
-            ),
-        ]
-
-    async def page(self, _: Request) -> Response:
+    async def page(_: Request) -> Response:
         """Read the page that links open; it is the same for all of them."""
         return Response(200, _PAGE.body, {"Content-Type": pages.TYPE, **_PAGE.headers})
 
-    async def show(self, request: Request) -> Response:
+    async def show(request: Request) -> Response:
         """Say who invites whom where; the link stays as good as it was."""
-        found = await self._links.show(INVITED.new_draft(request.document))
+        found = await links.show(INVITED.new_draft(request.document))
         return Response.document(200, INVITED.document(found), _FRESH)
 
-    async def accept(self, request: Request) -> Response:
+    async def accept(request: Request) -> Response:
         """Accept an invitation by its link: once, with a first token as the answer."""
         secret = INVITED.new_draft(request.document)
         caller = Caller(hash_token(secret), request.request_id, address=request.audited_address)
         request.caller = caller
-        work = self._links.accept(caller, secret)
+        work = links.accept(caller, secret)
         return await changed(request, work, _accepted, made=lambda made: made.token.id)
+
+    return [
+        Route(
+            "GET",
+            "/invitations",
+            page,
+            {200: str},
+            sends=dict.fromkeys(_PAGE.headers, ""),
+            media_type=HTML,
+            public=True,
+            name="readInvitationPage",
+        ),
+        Route(
+            "POST",
+            f"{_ACTIONS}/show",
+            show,
+            {200: INVITED.one},
+            takes=_LINK,
+            refuses=_REFUSES,
+            public=True,
+            name="showInvitation",
+        ),
+        Route(
+            "POST",
+            f"{_ACTIONS}/accept",
+            accept,
+            {201: TOKEN.one},
+            takes=_LINK,
+            keyed=True,
+            refuses=(403, *_REFUSES),
+            public=True,
+            name="acceptInvitationByLink",
+        ),
+    ]
 
 
 def _accepted(made: NewToken) -> Response:

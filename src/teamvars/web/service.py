@@ -6,6 +6,7 @@ whether it can do its work, and everybody what is deprecated.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -18,7 +19,7 @@ from teamvars.web.http import openapi, pages
 from teamvars.web.http.negotiation import JSON, prefers_html
 from teamvars.web.http.parameters import Parameter, invalid, only_text_of
 from teamvars.web.http.request import Request
-from teamvars.web.http.routes import Handler, Route
+from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 from teamvars.web.variables.routes import DEPRECATIONS
 
@@ -169,24 +170,14 @@ class Health(msgspec.Struct, omit_defaults=True):
     clock: str | UnsetType = UNSET
 
 
-class HealthRoutes:
-    """`/healthz` and `/readyz`."""
+def health_routes(readiness: Readiness) -> list[Route]:
+    """`/healthz` and `/readyz`. Both are public: they say yes or no and nothing else."""
 
-    def __init__(self, readiness: Readiness) -> None:
-        self._readiness = readiness
-
-    def routes(self) -> list[Route]:
-        """Both are public: they say yes or no and nothing else."""
-        return [
-            _check("/healthz", self.alive, "checkHealth"),
-            _check("/readyz", self.ready, "checkReadiness", refuses=(400, 503), reads=(WRITES,)),
-        ]
-
-    async def alive(self, _: Request) -> Response:
+    async def alive(_: Request) -> Response:
         """The process answers."""
         return Response(200, b'{"status":"ok"}', _FRESH_JSON)
 
-    async def ready(self, request: Request) -> Response:
+    async def ready(request: Request) -> Response:
         """Storage is reachable and migrated, and the keyring is its own. Refuses otherwise.
 
         The answer may be a second old. While changes cannot be committed it says so, and refuses
@@ -196,38 +187,23 @@ class HealthRoutes:
         if wanted not in (None, "required"):
             raise invalid(WRITES.name, "writes is 'required' or not there.")
         try:
-            await self._readiness.require()
+            await readiness.require()
         except NotReady:
             raise storage_unavailable() from None
         health = Health("ready")
-        if not self._readiness.takes_writes:
+        if not readiness.takes_writes:
             if wanted is not None:
                 raise storage_unavailable()
             health.writes = "unavailable"
-        if off := self._readiness.clock_is_off:
+        if off := readiness.clock_is_off:
             health.clock = f"{abs(off)} s {'ahead' if off > 0 else 'behind'}"
         return Response(200, msgspec.json.encode(health), _FRESH_JSON)
 
-
-def _check(
-    path: str,
-    handler: Handler,
-    name: str,
-    *,
-    refuses: tuple[int, ...] = (),
-    reads: tuple[Parameter, ...] = (),
-) -> Route:
-    return Route(
-        "GET",
-        path,
-        handler,
-        {200: Health},
-        refuses=refuses,
-        reads=reads,
-        media_type=JSON,
-        public=True,
-        name=name,
-    )
+    check = partial(Route, "GET", responses={200: Health}, media_type=JSON, public=True)
+    return [
+        check("/healthz", alive, name="checkHealth"),
+        check("/readyz", ready, name="checkReadiness", refuses=(400, 503), reads=(WRITES,)),
+    ]
 
 
 def deprecation_routes() -> list[Route]:
