@@ -207,9 +207,11 @@ def routes(
         *parsed_files.routes(all_services.parsed_files, all_services.value_checks, dialect),
         *audit.routes(all_services.audit),
         *(directory_routes(all_services, dialect) if directory_api else ()),
-        *service.health_routes(Readiness(all_services.installation, keys)),
-        *service.deprecation_routes(),
-        *service.IndexRoutes(dialect, console.PATH if has_console else None).routes(),
+        *service.routes(
+            Readiness(all_services.installation, keys),
+            dialect,
+            console.PATH if has_console else None,
+        ),
     ]
     return [*listed, openapi.route(listed, IDS, dialect.amend)]
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from teamvars.domain.access import Level, Principal, PrincipalKind, Way
+from teamvars.domain.access import Level, Principal, PrincipalKind
 from teamvars.services.workspaces import Accesses
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.operations import Operations
@@ -27,10 +27,6 @@ class AccessWay(msgspec.Struct):
 
 def _word(level: Level) -> AccessWord:
     return "write" if level >= Level.WRITE else "read"
-
-
-def _way(way: Way) -> AccessWay:
-    return AccessWay(way.team, _word(way.level))
 
 
 _RELATIONSHIPS = Group[Principal](
@@ -66,7 +62,11 @@ ACCESS = Resource[Principal](
         Attribute("kind", PrincipalKind, lambda one: one.kind),
         Attribute("name", str, lambda one: one.name),
         Attribute("access", AccessWord, lambda one: _word(one.level)),
-        Attribute("through", list[AccessWay], lambda one: [_way(way) for way in one.ways]),
+        Attribute(
+            "through",
+            list[AccessWay],
+            lambda one: [AccessWay(way.team, _word(way.level)) for way in one.ways],
+        ),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS),),
     texts={

@@ -53,10 +53,6 @@ def _path(one: OrganizationView) -> str:
     return f"/api/v2/organizations/{one.organization.name}"
 
 
-def _created_at(one: OrganizationView) -> str:
-    return timestamp(one.organization.created_at, one.organization.id)
-
-
 _PERMISSIONS = Group[OrganizationView](
     "OrganizationPermissions",
     "What the caller may do; clients ask before they offer it.",
@@ -82,7 +78,11 @@ ORGANIZATION = Resource[OrganizationView](
         Attribute("name", str, lambda one: one.organization.name, given=GIVEN_NAME, new=REQUIRED),
         Attribute("external-id", str, lambda one: one.organization.id),
         Attribute("email", Email | None, lambda one: one.organization.email, given=Email),
-        Attribute("created-at", Time, _created_at),
+        Attribute(
+            "created-at",
+            Time,
+            lambda one: timestamp(one.organization.created_at, one.organization.id),
+        ),
         Attribute("default-execution-mode", str, lambda _: "remote"),
         Attribute("permissions", _PERMISSIONS),
     ),

@@ -19,7 +19,7 @@ from teamvars.web.http import openapi, pages
 from teamvars.web.http.negotiation import JSON, prefers_html
 from teamvars.web.http.parameters import Parameter, invalid, only_text_of
 from teamvars.web.http.request import Request
-from teamvars.web.http.routes import Route
+from teamvars.web.http.routes import Handler, Route
 from teamvars.web.http.sending import Response
 from teamvars.web.variables.routes import DEPRECATIONS
 
@@ -71,6 +71,9 @@ The path names the workspace already. Leave `filter` out, or say the same with a
 """
 
 
+_get = partial(Route, "GET", public=True)
+
+
 class Index(msgspec.Struct):
     """What this is, and the paths a program begins with.
 
@@ -87,41 +90,6 @@ class Index(msgspec.Struct):
     readiness: str = "/readyz"
 
 
-class IndexRoutes:
-    """The index; it is public and says nothing that needs a token."""
-
-    def __init__(self, dialect: Dialect, console: str | None = None) -> None:
-        """`console` is the path of the console, where there is one."""
-        self._json = msgspec.json.encode(Index(list(dialect.categories.values())))
-        self._responses: dict[int, type | None] = {200: Index}
-        self._page = Response(200, _PAGE.body, {"Content-Type": pages.TYPE, **_HEADERS})
-        if console is not None:
-            self._responses[302] = None
-            self._page = Response(302, b"", {"Location": f"{console}/", **_HEADERS})
-
-    def routes(self) -> list[Route]:
-        """One row an operation."""
-        return [
-            Route(
-                "GET",
-                "/",
-                self.read,
-                self._responses,
-                sends=dict.fromkeys(_HEADERS, ""),
-                media_type=JSON,
-                has_page=True,
-                public=True,
-                name="readIndex",
-            )
-        ]
-
-    async def read(self, request: Request) -> Response:
-        """Say what this is; a browser is led to the console where there is one."""
-        if prefers_html(request.header("accept")):
-            return self._page
-        return Response(200, self._json, {"Content-Type": JSON, **_HEADERS})
-
-
 class ServiceDiscovery(msgspec.Struct):
     """Where each service is; every path ends in a slash, since clients join to it."""
 
@@ -129,35 +97,6 @@ class ServiceDiscovery(msgspec.Struct):
     tfe_v2_1: str = msgspec.field(name="tfe.v2.1")
     tfe_v2_2: str = msgspec.field(name="tfe.v2.2")
     modules_v1: str = msgspec.field(name="modules.v1")
-
-
-def discovery_routes() -> list[Route]:
-    """How clients find the API and learn its version."""
-    discover = Route(
-        "GET",
-        "/.well-known/terraform.json",
-        _discover,
-        {200: ServiceDiscovery},
-        media_type=JSON,
-        public=True,
-        name="discoverServices",
-    )
-    ping = "/api/v2/ping"
-    sends = dict.fromkeys(_VERSION, "")
-    return [
-        discover,
-        Route("GET", ping, _ping, {204: None}, sends=sends, public=True, name="ping"),
-    ]
-
-
-async def _discover(_: Request) -> Response:
-    """Say where the API is (Terraform's remote service discovery)."""
-    return Response.document(200, _SERVICES, media_type=JSON)
-
-
-async def _ping(_: Request) -> Response:
-    """Say which version of the API this is."""
-    return Response(204, headers=_VERSION)
 
 
 class Health(msgspec.Struct, omit_defaults=True):
@@ -170,12 +109,65 @@ class Health(msgspec.Struct, omit_defaults=True):
     clock: str | UnsetType = UNSET
 
 
-def health_routes(readiness: Readiness) -> list[Route]:
-    """`/healthz` and `/readyz`. Both are public: they say yes or no and nothing else."""
+def routes(readiness: Readiness, dialect: Dialect, console: str | None = None) -> list[Route]:
+    """One row an operation, all public; `console` is the path of the console, if there is one."""
+    deprecated = Response(200, _DEPRECATED, {"Content-Type": f"{_MARKDOWN}; charset=utf-8"})
+    return [
+        *_health(readiness),
+        _get(
+            DEPRECATIONS,
+            _always(deprecated),
+            {200: str},
+            media_type=_MARKDOWN,
+            text="Read what is deprecated.",
+            name="readDeprecations",
+        ),
+        _index(dialect, console),
+    ]
 
-    async def alive(_: Request) -> Response:
-        """The process answers."""
-        return Response(200, b'{"status":"ok"}', _FRESH_JSON)
+
+def discovery_routes() -> list[Route]:
+    """How clients find the API and learn its version."""
+    return [
+        _get(
+            "/.well-known/terraform.json",
+            _always(Response.document(200, _SERVICES, media_type=JSON)),
+            {200: ServiceDiscovery},
+            media_type=JSON,
+            text="Say where the API is (Terraform's remote service discovery).",
+            name="discoverServices",
+        ),
+        _get(
+            "/api/v2/ping",
+            _always(Response(204, headers=_VERSION)),
+            {204: None},
+            sends=dict.fromkeys(_VERSION, ""),
+            text="Say which version of the API this is.",
+            name="ping",
+        ),
+    ]
+
+
+def _index(dialect: Dialect, console: str | None) -> Route:
+    index = msgspec.json.encode(Index(list(dialect.categories.values())))
+    responses: dict[int, type | None] = {200: Index}
+    page = Response(200, _PAGE.body, {"Content-Type": pages.TYPE, **_HEADERS})
+    if console is not None:
+        responses[302] = None
+        page = Response(302, b"", {"Location": f"{console}/", **_HEADERS})
+
+    async def read(request: Request) -> Response:
+        """Say what this is; a browser is led to the console where there is one."""
+        if prefers_html(request.header("accept")):
+            return page
+        return Response(200, index, {"Content-Type": JSON, **_HEADERS})
+
+    sends = dict.fromkeys(_HEADERS, "")
+    return _get("/", read, responses, sends=sends, media_type=JSON, has_page=True, name="readIndex")
+
+
+def _health(readiness: Readiness) -> list[Route]:
+    """They say yes or no and nothing else."""
 
     async def ready(request: Request) -> Response:
         """Storage is reachable and migrated, and the keyring is its own. Refuses otherwise.
@@ -199,28 +191,16 @@ def health_routes(readiness: Readiness) -> list[Route]:
             health.clock = f"{abs(off)} s {'ahead' if off > 0 else 'behind'}"
         return Response(200, msgspec.json.encode(health), _FRESH_JSON)
 
-    check = partial(Route, "GET", responses={200: Health}, media_type=JSON, public=True)
+    check = partial(_get, responses={200: Health}, media_type=JSON)
+    alive = _always(Response(200, b'{"status":"ok"}', _FRESH_JSON))
     return [
-        check("/healthz", alive, name="checkHealth"),
+        check("/healthz", alive, text="The process answers.", name="checkHealth"),
         check("/readyz", ready, name="checkReadiness", refuses=(400, 503), reads=(WRITES,)),
     ]
 
 
-def deprecation_routes() -> list[Route]:
-    """The page; it holds no secret and takes no token."""
-    return [
-        Route(
-            "GET",
-            DEPRECATIONS,
-            _deprecated,
-            {200: str},
-            media_type=_MARKDOWN,
-            public=True,
-            name="readDeprecations",
-        )
-    ]
+def _always(response: Response) -> Handler:
+    async def respond(_: Request) -> Response:
+        return response
 
-
-async def _deprecated(_: Request) -> Response:
-    """Read what is deprecated."""
-    return Response(200, _DEPRECATED, {"Content-Type": f"{_MARKDOWN}; charset=utf-8"})
+    return respond

@@ -17,7 +17,7 @@ from teamvars.web.http.idempotency import MAX_CHARACTERS
 from teamvars.web.http.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
 from teamvars.web.http.parameters import MAX_WORDS, Parameter
 from teamvars.web.http.request import Request
-from teamvars.web.http.routes import Handler, RequestBody, Route
+from teamvars.web.http.routes import Handler, Route
 from teamvars.web.http.sending import Response
 
 PATH = "/openapi.json"
@@ -113,13 +113,12 @@ def _operation(one: Route) -> dict[str, Any]:
     if one.public:
         operation["security"] = []
     if one.takes is not None:
-        operation["requestBody"] = _request_body(one.takes)
+        content = {"schema": _reference(one.takes.type), "example": one.takes.example}
+        operation["requestBody"] = {
+            "required": not one.takes.optional,
+            "content": {MEDIA_TYPE: content},
+        }
     return operation
-
-
-def _request_body(body: RequestBody) -> dict[str, Any]:
-    content = {"schema": _reference(body.type), "example": body.example}
-    return {"required": not body.optional, "content": {MEDIA_TYPE: content}}
 
 
 def _responses(one: Route) -> dict[str, Any]:
@@ -203,7 +202,11 @@ def _function(one: Route) -> Handler:
 
 def _path_parameters(template: str, ids: Mapping[str, str]) -> list[dict[str, Any]]:
     """The parameters of a path, with an example of each."""
-    return [_of_path(name, ids) for name in _PATH_PARAMETER.findall(template)]
+    found = []
+    for name in _PATH_PARAMETER.findall(template):
+        example = {"example": ids[name]} if name in ids else {}
+        found.append({**_parameter(name, "path", _STRING), "required": True, **example})
+    return found
 
 
 def _parameters(one: Route) -> list[dict[str, Any]]:
@@ -227,11 +230,6 @@ def _headers(*names: str) -> dict[str, Any]:
 def _header_of(description: str) -> dict[str, Any]:
     """A header of a response; without a word on it where there is none."""
     return {"description": description, "schema": _STRING} if description else {"schema": _STRING}
-
-
-def _of_path(name: str, ids: Mapping[str, str]) -> dict[str, Any]:
-    said = {**_parameter(name, "path", _STRING), "required": True}
-    return {**said, "example": ids[name]} if name in ids else said
 
 
 def _query(parameter: Parameter) -> dict[str, Any]:
