@@ -13,7 +13,7 @@ import msgspec
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import BUSY, Refusal, too_many_requests
-from teamvars.time_limits import TimeLimits
+from teamvars.time_limits import TimeLimit, TimeLimits
 
 SLOTS = 32
 """How many requests a worker works on at once while several principals want more than that."""
@@ -133,7 +133,7 @@ class FairSlots:
     async def wait(self, party: Party) -> None:
         """Waits for a slot, at most `WAIT_SECONDS`, and takes it. Refuses as `queue`."""
         try:
-            with self._time_limits.of(WAIT_SECONDS):
+            with TimeLimit(self._time_limits, WAIT_SECONDS):
                 await self.queue(party)
         except TimeoutError:
             raise Refusal(BUSY) from None

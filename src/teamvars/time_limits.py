@@ -17,10 +17,6 @@ class TimeLimits:
         self._timer: asyncio.Handle | None = None
         self.wakes_at = math.inf
 
-    def of(self, seconds: float) -> "TimeLimit":
-        """A context whose task gets a TimeoutError when it has not left it by then."""
-        return TimeLimit(self, seconds)
-
     def wake_at(self, deadline: float) -> None:
         """Looks then for limits that are over, and not before."""
         if self._timer is not None:
@@ -38,7 +34,8 @@ class TimeLimits:
 
 
 class TimeLimit(msgspec.Struct, eq=False):
-    """A limit on what its context does; made for one use.
+    """A limit on what its context does, made for one use: its task gets a TimeoutError when it has
+    not left after so many seconds.
 
     `begun` and `deadline` are times of the event loop's clock, in seconds.
     """

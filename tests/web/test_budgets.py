@@ -7,7 +7,7 @@ import pytest
 
 from teamvars.domain.errors import Refusal
 from teamvars.fair_slots import Principal
-from teamvars.time_limits import TimeLimits
+from teamvars.time_limits import TimeLimit, TimeLimits
 from teamvars.web.http import request as requests
 from teamvars.web.http import sending
 from teamvars.web.http.request import Bodies
@@ -66,7 +66,7 @@ async def test_the_first_answer_of_a_caller_has_room_whatever_its_size_and_the_n
 ):
     answers, limits = Responses(), TimeLimits()
     first, second = object(), object()
-    with ExitStack() as sending, limits.of(30) as limit:
+    with ExitStack() as sending, TimeLimit(limits, 30) as limit:
         sending.enter_context(answers.sending(ALICE, first, 95 * MIB, limit))
         with pytest.raises(Refusal) as refused, answers.sending(ALICE, second, 1, limit):
             pass
@@ -75,13 +75,13 @@ async def test_the_first_answer_of_a_caller_has_room_whatever_its_size_and_the_n
             sending.enter_context(answers.sending(("user", "bob"), second, 2 * MIB, limit))
         assert code_of(refused.value) == "busy"
         sending.enter_context(answers.sending(("user", "bob"), second, MIB, limit))
-    with limits.of(30) as limit, answers.sending(ALICE, second, 95 * MIB, limit):
+    with TimeLimit(limits, 30) as limit, answers.sending(ALICE, second, 95 * MIB, limit):
         pass
 
 
 async def test_an_answer_that_is_sent_to_several_counts_once() -> None:
     answers, limits, body = Responses(), TimeLimits(), object()
-    with ExitStack() as sending, limits.of(30) as limit:
+    with ExitStack() as sending, TimeLimit(limits, 30) as limit:
         for number in range(20):
             caller = ("user", str(number))
             sending.enter_context(answers.sending(caller, body, 95 * MIB, limit))
@@ -94,13 +94,13 @@ async def test_where_room_is_short_the_answer_that_takes_longest_is_given_up(
     answers, limits = Responses(), TimeLimits()
 
     async def never_read() -> None:
-        with limits.of(30) as limit, answers.sending(ALICE, "slow", 95 * MIB, limit):
+        with TimeLimit(limits, 30) as limit, answers.sending(ALICE, "slow", 95 * MIB, limit):
             await asyncio.Event().wait()
 
     slow = asyncio.create_task(never_read())
     await asyncio.sleep(0.01)
     with (
-        limits.of(30) as limit,
+        TimeLimit(limits, 30) as limit,
         answers.sending(("user", "bob"), "new", 95 * MIB, limit),
         pytest.raises(TimeoutError),
     ):

@@ -4,7 +4,7 @@ import asyncio
 
 import uvloop
 
-from teamvars.time_limits import TimeLimits
+from teamvars.time_limits import TimeLimit, TimeLimits
 from tests.support.patience import HANGS
 
 SHORT, LONG = 0.05, HANGS
@@ -13,7 +13,7 @@ SHORT, LONG = 0.05, HANGS
 async def outlasts(limits: TimeLimits, seconds: float, lasting: float) -> bool:
     """Whether the limit ended a task that takes so long."""
     try:
-        with limits.of(seconds):
+        with TimeLimit(limits, seconds):
             await asyncio.sleep(lasting)
     except TimeoutError:
         return True
@@ -44,7 +44,7 @@ async def test_a_limit_that_begins_while_others_run_ends_later_than_they_do() ->
 async def test_limits_that_were_kept_leave_room_for_ones_that_are_not() -> None:
     limits = TimeLimits()
     for _ in range(3):
-        with limits.of(SHORT):
+        with TimeLimit(limits, SHORT):
             pass
         await asyncio.sleep(SHORT * 2)
         assert await outlasts(limits, SHORT, LONG)

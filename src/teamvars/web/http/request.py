@@ -19,7 +19,7 @@ from teamvars.domain.errors import (
 )
 from teamvars.fair_slots import Party, Principal
 from teamvars.security.tokens import has_token_form, hash_token
-from teamvars.time_limits import TimeLimits
+from teamvars.time_limits import TimeLimit, TimeLimits
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -284,7 +284,7 @@ class Request:
         most = self.max_body_bytes if self.has_body else UNAUTHENTICATED_BODY_BYTES
         chunks: list[bytes] = []
         try:
-            with self._time_limits.of(BODY_SECONDS):
+            with TimeLimit(self._time_limits, BODY_SECONDS):
                 while self.body_pending or not chunks:
                     before = self._received
                     chunks.append(await self._next_chunk())
@@ -306,9 +306,9 @@ class Request:
         """
         most = self._received + self._room_to_drain()
         try:
-            with self._time_limits.of(DRAIN_SECONDS):
+            with TimeLimit(self._time_limits, DRAIN_SECONDS):
                 while self._received < most:
-                    with self._time_limits.of(DRAIN_SILENCE_SECONDS):
+                    with TimeLimit(self._time_limits, DRAIN_SILENCE_SECONDS):
                         await self._next_chunk()
                     if not self.body_pending:
                         return True

@@ -160,10 +160,10 @@ class Sender:
             return True
         try:
             with (
-                self._time_limits.of(PIECE_SECONDS + size / BYTES_A_SECOND) as limit,
+                TimeLimit(self._time_limits, PIECE_SECONDS + size / BYTES_A_SECOND) as limit,
                 self._responses.sending(request.principal, body, size, limit),
             ):
-                with self._time_limits.of(PIECE_SECONDS):
+                with TimeLimit(self._time_limits, PIECE_SECONDS):
                     await send(start)
                 return await self._send_pieces(send, request, pieces, size)
         except TimeoutError:
@@ -184,7 +184,7 @@ class Sender:
         try:
             for content in _split(pieces):
                 size -= len(content)
-                with self._time_limits.of(PIECE_SECONDS):
+                with TimeLimit(self._time_limits, PIECE_SECONDS):
                     await send(
                         {"type": "http.response.body", "body": content, "more_body": size > 0}
                     )
