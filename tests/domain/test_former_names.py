@@ -68,3 +68,17 @@ def test_what_has_the_former_name_is_renamed_unless_the_name_is_taken(
 ) -> None:
     found = to_rename(name, origin, LIVE)
     assert (found and found.id) == renamed
+
+
+def test_who_had_a_name_that_another_has_now_is_not_in_doubt() -> None:
+    former = FormerNames([FormerName("1", "other", "Acme-New")])
+    assert objection("acme-new", Origin("other"), LIVE, former) is None
+
+
+def test_a_doubt_says_which_of_the_two_names_was_had() -> None:
+    by_name = objection("acme", PLAIN, LIVE, FORMER)
+    by_former = objection("fresh", Origin("acme"), LIVE, FORMER)
+    assert by_name is not None
+    assert by_former is not None
+    assert by_name.startswith("is called Other now")
+    assert by_former.startswith("was acme, which is called Other now")

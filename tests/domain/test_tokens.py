@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from teamvars.domain.times import LATEST, microseconds, moment
-from teamvars.domain.tokens import LIFETIME, TokenDraft, can_expire
+from teamvars.domain.tokens import (
+    LIFETIME,
+    MAX_DESCRIPTION_CHARACTERS,
+    UNUSED_AFTER,
+    IssuedToken,
+    Token,
+    TokenDraft,
+    can_expire,
+)
 from teamvars.web.http.resource_objects import timestamp
 
 
@@ -59,3 +67,43 @@ def test_what_is_no_number_is_no_time(at: object) -> None:
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_a_time_is_stored_to_the_microsecond(at: datetime) -> None:
     assert moment(microseconds(at)) == at
+
+
+@pytest.mark.parametrize(
+    ("draft", "latest", "named"),
+    [
+        (TokenDraft("d" * MAX_DESCRIPTION_CHARACTERS), None, []),
+        (TokenDraft("d" * (MAX_DESCRIPTION_CHARACTERS + 1)), None, ["description"]),
+        (TokenDraft(expired_at="1970-01-01T00:00:02Z"), None, []),
+        (TokenDraft(expired_at="1970-01-01T00:00:02Z"), 2_000_000, []),
+        (TokenDraft(expired_at="1970-01-01T00:00:02Z"), 1_999_999, ["expired-at"]),
+    ],
+)
+def test_a_token_is_described_briefly_and_outlives_none_that_it_is_made_with(
+    draft: TokenDraft, latest: int | None, named: list[str]
+) -> None:
+    found = [fault.pointer for fault in draft.all_faults(0, latest)]
+    assert found == [f"/data/attributes/{name}" for name in named]
+
+
+NOW = UNUSED_AFTER + 9
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "last_used_at", "disabled", "marks"),
+    [
+        (None, 10, False, []),
+        (NOW + 1, 10, False, []),
+        (NOW, 10, False, ["expired"]),
+        (None, 10, True, ["disabled"]),
+        (None, 9, False, ["unused"]),
+        (None, None, False, ["unused"]),
+        (2**62, 10, True, ["touched"]),
+    ],
+)
+def test_an_operator_is_told_of_tokens_that_nobody_needs_or_that_were_touched(
+    expires_at: int | None, last_used_at: int | None, disabled: bool, marks: list[str]
+) -> None:
+    token = Token("at-1", "user", "user-1", 9, expires_at, last_used_at)
+    assert IssuedToken(token, "alice", disabled).marks(NOW) == marks
+    assert token.faulty() == (["expires"] if marks == ["touched"] else [])

@@ -1,0 +1,47 @@
+"""What actions say, whom they say it to, and which of them only take rights away."""
+
+import pytest
+
+from teamvars.domain.audit import ACTIONS, shown_details, workspaces_in
+
+
+@pytest.mark.parametrize(
+    ("action", "details", "takes_away"),
+    [
+        ("grant.remove", {"workspaces": []}, True),
+        ("token.revoke", {}, True),
+        ("token.create", {}, False),
+        ("grant.put", {"changed": []}, False),
+        ("variable.update", {"changed": ["sensitive"]}, True),
+        ("variable.update", {"changed": ["sensitive", "value"]}, False),
+        ("variable.update", {"changed": []}, False),
+        ("variable.update", {}, False),
+    ],
+)
+def test_an_action_takes_rights_away_where_it_changes_nothing_else(
+    action: str, details: dict[str, object], takes_away: bool
+) -> None:
+    assert ACTIONS[action].only_takes_away(details) is takes_away
+
+
+def test_details_are_complete_and_have_nothing_beside() -> None:
+    action = ACTIONS["variable.create"]
+    whole = ["key", "category", "sensitive", "version-id"]
+    assert action.admits(whole)
+    assert action.admits([*whole, "copy-of"])
+    assert not action.admits(whole[1:])
+    assert not action.admits([*whole, "value"])
+
+
+DETAILS = {"workspace": "ws-1", "workspaces": ["ws-1", "ws-2", 7], "to": 7, "name": "ws-2"}
+
+
+def test_a_reader_is_shown_no_workspace_that_they_do_not_see() -> None:
+    assert sorted(workspaces_in(DETAILS)) == ["ws-1", "ws-1", "ws-2"]
+    shown = {"workspace": "ws-1", "workspaces": ["ws-1", None, None], "to": None, "name": "ws-2"}
+    assert shown_details(DETAILS, {"ws-1"}) == shown
+    assert shown_details(DETAILS, ()) == {
+        **shown,
+        "workspace": None,
+        "workspaces": [None, None, None],
+    }
