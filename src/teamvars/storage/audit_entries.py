@@ -1,12 +1,11 @@
 """Who acted, as the organization of entries is told, and whose an entry is, where that is open."""
 
-import json
 from collections.abc import Iterable
 
 from teamvars.domain.audit import AuditEntry, Position
 from teamvars.domain.audit_names import ActorNames
 from teamvars.domain.names import fold, is_safe
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Transaction, each
 
 _NAME, _TOKEN = 0, 1
 
@@ -110,7 +109,7 @@ async def names_in(
 
 def _ids(found: Iterable[str | None]) -> str:
     """The parameter of `{each}`. Rows that were altered by hand may hold what is no id."""
-    return json.dumps(sorted({id_ for id_ in found if isinstance(id_, str) and is_safe(id_)}))
+    return each({id_ for id_ in found if isinstance(id_, str) and is_safe(id_)})
 
 
 async def last_open(tx: Transaction, after: Position, most: int) -> Position | None:

@@ -5,8 +5,9 @@ or a failover of PostgreSQL (decision 001). It awaits nothing but the transactio
 state between runs.
 """
 
+import json
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
@@ -338,3 +339,8 @@ class Fragments:
         for marker, replacement in self._replacements:
             sql = marker.sub(replacement, sql)
         return sql
+
+
+def each(texts: Iterable[str]) -> str:
+    """The parameter `$1` of `IN {each $1}`."""
+    return json.dumps(sorted(texts))

@@ -3,7 +3,6 @@
 Only what is still there has former names.
 """
 
-import json
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -11,7 +10,7 @@ import msgspec
 
 from teamvars.domain.audit import Actor
 from teamvars.domain.names import FormerName, FormerNames
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.organizations import SEEN_BY
 
 ORGANIZATIONS, TEAMS, WORKSPACES = "organizations", "teams", "workspaces"
@@ -49,7 +48,7 @@ async def inside(
         tx,
         f"SELECT {table}.id, {table}.name, entries.details, entries.stream_id {_RENAMES[table]} "
         "AND entries.stream_id IN {each $1} ORDER BY entries.sequence",
-        json.dumps(sorted(organization_ids)),
+        each(organization_ids),
     )
     for *row, organization_id in rows:
         for one in _told([row]):

@@ -1,6 +1,5 @@
 """Grants as rows, and everybody with rights to a workspace."""
 
-import json
 from collections.abc import Collection, Iterable
 
 from teamvars.domain.access import Holder, Level, Principal, Standing, Way, WorkspaceHolders
@@ -9,7 +8,7 @@ from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import Workspace
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading
 
 _COLUMNS = (
@@ -112,7 +111,7 @@ async def of_workspace(
     where = "WHERE grants.workspace_id = $1"
     args: list[object] = [workspace_id]
     if team_ids is not None:
-        args.append(json.dumps(sorted(team_ids)))
+        args.append(each(team_ids))
         where += " AND (teams.visibility = 'organization' OR teams.id IN {each $2})"
     return await _NAMED.paged(tx, where, "grants.id", args, page)
 
@@ -127,14 +126,14 @@ async def of_team(
     where = "WHERE grants.team_id = $1"
     args: list[object] = [team_id]
     if team_ids is not None:
-        args.append(json.dumps(sorted(team_ids)))
+        args.append(each(team_ids))
         where += f" AND {_READABLE}"
     return await _NAMED.paged(tx, where, "workspaces.name_folded", args, page)
 
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:
     """All grants of teams."""
-    return await _GRANTS.every(tx, "WHERE team_id IN {each $1}", json.dumps(sorted(team_ids)))
+    return await _GRANTS.every(tx, "WHERE team_id IN {each $1}", each(team_ids))
 
 
 async def holders(tx: Transaction, workspace: Workspace, now: int) -> WorkspaceHolders:
@@ -162,7 +161,7 @@ async def principals(
     reading = Reading("kind, id, name", _PRINCIPALS, tuple)
     found = await reading.paged(tx, "", "rank, id", (*place, now), page)
     ways: dict[str, list[Way]] = {id_: [] for _, id_, _ in found.items}
-    for id_, *way in await tx.fetch(_WAYS, *place, json.dumps(sorted(ways))):
+    for id_, *way in await tx.fetch(_WAYS, *place, each(ways)):
         ways[id_].append(Way(way[0], way[1], Level(way[2])))
     listed = [Principal(row[0], row[1], row[2], ways[row[1]]) for row in found.items]
     return Paged([one for one in listed if one.level >= Level.READ], found.total)

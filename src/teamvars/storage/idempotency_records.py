@@ -1,10 +1,9 @@
 """The records of changes that were sent with an Idempotency-Key."""
 
-import json
 from collections.abc import Collection
 
 from teamvars.domain.repeats import Held, Record
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Transaction, each
 
 _BATCH = 100
 _BATCH_BYTES = 1024 * 1024
@@ -54,7 +53,7 @@ RETURNING name
 
 async def find(tx: Transaction, names: Collection[str], token_hash: bytes, now: int) -> Held:
     """The live record of one of these names, and what the token's owner has of live records."""
-    row = await tx.fetch_one(FIND, json.dumps(list(names)), token_hash, now)
+    row = await tx.fetch_one(FIND, each(names), token_hash, now)
     assert row is not None  # it counts
     records, total, name, key_id, fingerprint, answer, expires_at = row
     if name is None:

@@ -3,7 +3,6 @@
 Whoever was invited is found by the address of the invitation, and by nothing of their own.
 """
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
@@ -15,7 +14,7 @@ from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_members import LinkageType, Linked
 from teamvars.domain.users import User
-from teamvars.storage.database import Lookup, Row, Statement, Transaction
+from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = (
@@ -142,7 +141,7 @@ async def find_user_ids(
         # Whose name it is comes last, and so before whoever was invited by that name.
         "ORDER BY CASE WHEN memberships.invited_as IS NULL THEN 1 ELSE 0 END",
         organization_id,
-        json.dumps(list(folded)),
+        each(folded),
     )
     return {folded[row[0]]: row[1] for row in rows}
 
@@ -159,7 +158,7 @@ async def search(
 async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Membership]:
     """The memberships of organizations by id, without their teams."""
     rest = "WHERE memberships.organization_id IN {each $1} ORDER BY memberships.id"
-    return await _MEMBERSHIPS.every(tx, rest, json.dumps(sorted(organization_ids)))
+    return await _MEMBERSHIPS.every(tx, rest, each(organization_ids))
 
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, list[Membership]]:
@@ -169,7 +168,7 @@ async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, list[M
         f"SELECT team_members.team_id, {_COLUMNS} FROM {_TABLES} "
         "JOIN team_members ON team_members.membership_id = memberships.id "
         "WHERE team_members.team_id IN {each $1} ORDER BY memberships.id",
-        json.dumps(sorted(found)),
+        each(found),
     ):
         found[team_id].append(_membership(row))
     return found
@@ -187,7 +186,7 @@ async def ids_of_teams(
         f"SELECT team_members.team_id, {_LINKED_BY[linkage]} FROM team_members "
         "JOIN memberships ON memberships.id = team_members.membership_id "
         f"WHERE team_members.team_id IN {{each $1}} ORDER BY {_LINKED_BY[linkage]}",
-        json.dumps(sorted(found)),
+        each(found),
     ):
         found[team_id].append(id_)
     return found
@@ -197,7 +196,7 @@ async def count_of_teams(tx: Transaction, team_ids: Iterable[str]) -> dict[str, 
     """How many members each team has, invited ones included; empty teams are left out."""
     rows = await tx.fetch(
         "SELECT team_id, count(*) FROM team_members WHERE team_id IN {each $1} GROUP BY team_id",
-        json.dumps(sorted(team_ids)),
+        each(team_ids),
     )
     return {row[0]: row[1] for row in rows}
 
@@ -218,9 +217,9 @@ async def with_teams(
     Without `team_ids` all teams are seen.
     """
     seen = "" if team_ids is None else "AND (visibility = 'organization' OR teams.id IN {each $2})"
-    args = [json.dumps([membership.id for membership in found])]
+    args = [each(one.id for one in found)]
     if team_ids is not None:
-        args.append(json.dumps(sorted(team_ids)))
+        args.append(each(team_ids))
     of: dict[str, list[str]] = {membership.id: [] for membership in found}
     for membership_id, team_id in await tx.fetch(
         "SELECT team_members.membership_id, teams.id FROM team_members "
@@ -235,7 +234,7 @@ async def with_teams(
 def putting(team_id: str, membership_ids: Sequence[str], *, adds: bool) -> Statement:
     """The statement that adds memberships to a team, none of which is in it, or removes them."""
     sql = _ADD_TO_TEAM if adds else _REMOVE_FROM_TEAM
-    return Statement(sql, (team_id, json.dumps(membership_ids)))
+    return Statement(sql, (team_id, each(membership_ids)))
 
 
 def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[object]]:
@@ -256,4 +255,4 @@ def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[obj
 
 def _words(words: Sequence[str] | None, also: Sequence[str] | None = ()) -> str | None:
     """The words in the form in which names are compared; `also` as they are, as ids are."""
-    return None if words is None else json.dumps([*map(fold, words), *(also or ())])
+    return None if words is None else each([*map(fold, words), *(also or ())])

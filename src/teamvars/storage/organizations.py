@@ -1,6 +1,5 @@
 """Organizations and their data keys as rows."""
 
-import json
 from collections.abc import Iterable, Sequence
 
 from teamvars.domain.access import WrappedKey
@@ -8,7 +7,7 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = "id, name, email, created_at"
@@ -35,7 +34,7 @@ SEEN_BY = {
 
 async def find_all(tx: Transaction, names: Iterable[str]) -> dict[str, Organization]:
     """The organizations with these names, by folded name; absent ones are left out."""
-    folded = json.dumps([fold(name) for name in names])
+    folded = each(map(fold, names))
     found = await _ORGANIZATIONS.every(tx, "WHERE name_folded IN {each $1}", folded)
     return {fold(one.name): one for one in found}
 

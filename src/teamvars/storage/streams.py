@@ -1,6 +1,5 @@
 """Streams: the rows that order the changes of one subject, and their audit entries."""
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
@@ -16,7 +15,7 @@ from teamvars.domain.audit import (
 )
 from teamvars.domain.errors import not_found
 from teamvars.domain.workspaces import Usage
-from teamvars.storage.database import Lookup, Part, Row, Transaction
+from teamvars.storage.database import Lookup, Part, Row, Transaction, each
 
 # SQLite lets a column hold what is not of its type, and some of that not even be read. What it is
 # cast to is another than the head vouches for.
@@ -96,7 +95,7 @@ async def insert(tx: Transaction, *begun: HeldStream) -> None:
 
 async def delete(tx: Transaction, stream_ids: Sequence[str]) -> None:
     """Deletes the streams of deleted subjects; their entries stay."""
-    ids = json.dumps(stream_ids)
+    ids = each(stream_ids)
     await tx.execute_long("DELETE FROM streams WHERE id IN {each $1}", ids)
 
 
@@ -106,7 +105,7 @@ async def lock_existing(tx: Transaction, stream_ids: Iterable[str]) -> dict[str,
     """
     rows = await tx.fetch(
         f"SELECT {_STREAM} WHERE streams.id IN {{each $1}} ORDER BY streams.id {{lock streams}}",
-        json.dumps(sorted(set(stream_ids))),
+        each(set(stream_ids)),
     )
     return {row[0]: _stream(row) for row in rows}
 
@@ -158,7 +157,7 @@ def appending(entries: Sequence[AuditEntry], after: Iterable[CheckedStream]) -> 
 async def entries(tx: Transaction, stream_ids: Sequence[str]) -> list[AuditEntry]:
     """All entries of streams, stream by stream, oldest first."""
     rest = "WHERE stream_id IN {each $1} ORDER BY stream_id, sequence"
-    return await _fetch_entries(tx, rest, json.dumps(stream_ids))
+    return await _fetch_entries(tx, rest, each(stream_ids))
 
 
 async def entries_after(tx: Transaction, stream_id: str, sequence: int) -> list[AuditEntry]:
@@ -323,7 +322,7 @@ def _shown(raw: bytes | None) -> str | None:
 
 def _ids(ids: Collection[str] | None) -> str | None:
     """The parameter of `{each}`."""
-    return None if ids is None else json.dumps(sorted(ids))
+    return None if ids is None else each(ids)
 
 
 def _place(stream: Stream) -> tuple[object, ...]:

@@ -1,6 +1,5 @@
 """Which columns the records of each kind have, and the statements that write them."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
@@ -17,7 +16,7 @@ from teamvars.domain.teams import Team
 from teamvars.domain.tokens import HashedToken
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import WorkspaceRecord
-from teamvars.storage.database import Statement
+from teamvars.storage.database import Statement, each
 
 Record = msgspec.Struct
 
@@ -134,7 +133,7 @@ def deleting(kind: type[Record], keys: Sequence[str]) -> Statement:
     """The statement that removes records with all that belongs to them."""
     table = TABLES[kind]
     sql = f"DELETE FROM {table.name} WHERE {table.key} IN {{each $1}}"
-    return Statement(sql, (json.dumps(keys),), table.is_long)
+    return Statement(sql, (each(keys),), table.is_long)
 
 
 def _row(table: Table, record: Record) -> dict[str, object]:

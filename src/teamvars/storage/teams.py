@@ -1,12 +1,11 @@
 """Teams as rows."""
 
-import json
 from collections.abc import Collection, Iterable
 
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import Team, TeamFilter, Visibility
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading, containing
 
 _COLUMNS = (
@@ -24,7 +23,7 @@ _TEAMS = Reading(_COLUMNS, "teams", _team)
 
 async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Team]:
     """The teams of organizations by id."""
-    ids = json.dumps(sorted(organization_ids))
+    ids = each(organization_ids)
     return await _TEAMS.every(tx, "WHERE organization_id IN {each $1} ORDER BY id", ids)
 
 
@@ -41,10 +40,10 @@ async def find_visible(
     """
     conditions, args = ["organization_id = $1"], [organization_id]
     if team_ids is not None:
-        args.append(json.dumps(sorted(team_ids)))
+        args.append(each(team_ids))
         conditions.append(f"(visibility = 'organization' OR id IN {{each ${len(args)}}})")
     if wanted.names is not None:
-        args.append(json.dumps([fold(name) for name in wanted.names]))
+        args.append(each(map(fold, wanted.names)))
         conditions.append(f"name_folded IN {{each ${len(args)}}}")
     if wanted.search is not None:
         args.append(containing(wanted.search))
@@ -60,5 +59,5 @@ async def find_named(tx: Transaction, organization_id: str, name: str) -> Team |
 
 async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[Team]:
     """The teams with these ids, by name; absent ones are left out."""
-    ids = json.dumps(sorted(team_ids))
+    ids = each(team_ids)
     return await _TEAMS.every(tx, "WHERE id IN {each $1} ORDER BY name_folded, id", ids)

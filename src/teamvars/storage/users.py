@@ -1,13 +1,12 @@
 """Users as rows."""
 
-import json
 from collections.abc import Iterable
 
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import Code, Fault, Refusal, there_is_no
 from teamvars.domain.names import fold
 from teamvars.domain.users import User
-from teamvars.storage.database import Row, Transaction
+from teamvars.storage.database import Row, Transaction, each
 from teamvars.storage.pages import Reading
 
 _COLUMNS = (
@@ -39,14 +38,14 @@ _USERS = Reading(_COLUMNS, "users", _user)
 
 async def find_all(tx: Transaction, usernames: Iterable[str]) -> dict[str, User]:
     """The users with these names, by folded name; absent ones are left out."""
-    folded = json.dumps([fold(name) for name in usernames])
+    folded = each(map(fold, usernames))
     found = await _USERS.every(tx, "WHERE username_folded IN {each $1}", folded)
     return {fold(user.username): user for user in found}
 
 
 async def find_all_by_email(tx: Transaction, emails: Iterable[str]) -> dict[str, User]:
     """The users with these addresses, by folded address; absent ones are left out."""
-    folded = json.dumps([fold(email) for email in emails])
+    folded = each(map(fold, emails))
     found = await _USERS.every(tx, "WHERE email_folded IN {each $1}", folded)
     return {fold(user.email): user for user in found if user.email is not None}
 
@@ -58,7 +57,7 @@ async def find(tx: Transaction, user_id: str) -> User | None:
 
 async def lock_all(tx: Transaction, user_ids: Iterable[str]) -> dict[str, User]:
     """Users by id, their rows locked for the rest of the transaction."""
-    ids = json.dumps(sorted(user_ids))
+    ids = each(user_ids)
     found = await _USERS.every(tx, "WHERE id IN {each $1} ORDER BY id {lock users}", ids)
     return {user.id: user for user in found}
 

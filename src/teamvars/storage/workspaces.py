@@ -1,6 +1,5 @@
 """Workspaces as rows."""
 
-import json
 from collections.abc import Collection, Mapping
 
 from teamvars.domain.access import Level
@@ -14,7 +13,7 @@ from teamvars.domain.workspaces import (
     WorkspaceSearch,
     WorkspaceSettings,
 )
-from teamvars.storage.database import Transaction
+from teamvars.storage.database import Transaction, each
 from teamvars.storage.pages import Reading, containing, matching
 
 # $1: organization, $2 and $3: patterns of the name, $4: ids of teams. Owners see all.
@@ -43,7 +42,7 @@ async def of_organizations(
         "FROM workspaces JOIN streams ON streams.id = workspaces.id "
         "JOIN organizations ON organizations.id = workspaces.organization_id "
         "WHERE workspaces.organization_id IN {each $1} ORDER BY workspaces.id",
-        json.dumps(sorted(organization_ids)),
+        each(organization_ids),
     )
     return [(Workspace(*row[:4]), row[4]) for row in rows]
 
@@ -74,7 +73,7 @@ async def find_visible(
     patterns = containing(wanted.part), matching(wanted.wildcard)
     visible, args = _SEEN_BY_OWNERS, [organization.id, *patterns]
     if team_ids is not None:
-        visible, args = _SEEN_BY_TEAMS, [*args, json.dumps(sorted(team_ids))]
+        visible, args = _SEEN_BY_TEAMS, [*args, each(team_ids)]
     owner = organization.id, organization.name
     seen = Reading(
         "id, name, level",
@@ -88,7 +87,7 @@ async def find_details(
     tx: Transaction, workspace_ids: Collection[str]
 ) -> Mapping[str, WorkspaceDetails]:
     """The details of workspaces by id."""
-    ids = json.dumps(sorted(workspace_ids))
+    ids = each(workspace_ids)
     variables: dict[str, list[str]] = {id_: [] for id_ in workspace_ids}
     for workspace_id, variable_id in await tx.fetch(
         "SELECT workspace_id, id FROM variables WHERE workspace_id IN {each $1} "
