@@ -107,7 +107,7 @@ async def names_in(
     return ActorNames(names, descriptions)
 
 
-def _ids(found: Iterable[str | None]) -> str:
+def _ids(found: Iterable[str | None]) -> str | None:
     """The parameter of `{each}`. Rows that were altered by hand may hold what is no id."""
     return each({id_ for id_ in found if isinstance(id_, str) and is_safe(id_)})
 

@@ -341,6 +341,6 @@ class Fragments:
         return sql
 
 
-def each(texts: Iterable[str]) -> str:
-    """The parameter `$1` of `IN {each $1}`."""
-    return json.dumps(sorted(texts))
+def each(texts: Iterable[str] | None) -> str | None:
+    """The parameter `$1` of `IN {each $1}`; None of None."""
+    return None if texts is None else json.dumps(sorted(texts))

@@ -9,7 +9,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Transaction, each
-from teamvars.storage.pages import Reading
+from teamvars.storage.pages import Reading, where
 
 _COLUMNS = (
     "grants.id, grants.organization_id, grants.team_id, grants.workspace_id, grants.access, "
@@ -24,7 +24,7 @@ _TABLES = (
 # there are rows and teams.
 _READABLE = f"""grants.workspace_id IN (
     SELECT theirs.workspace_id FROM grants AS theirs
-    WHERE theirs.team_id IN {{each $2}} AND theirs.level >= {Level.READ.value})"""
+    WHERE theirs.team_id IN {{each $n}} AND theirs.level >= {Level.READ.value})"""
 _LEVELS = {level.value: level for level in GRANT_LEVELS}
 # $1: the organization, $2: the workspace. A team with a grant, or the owners.
 _READING_TEAMS = f"""
@@ -108,12 +108,11 @@ async def of_workspace(
 
     Those of secret teams only if they are among `team_ids`; without those everything is seen.
     """
-    where = "WHERE grants.workspace_id = $1"
-    args: list[object] = [workspace_id]
-    if team_ids is not None:
-        args.append(each(team_ids))
-        where += " AND (teams.visibility = 'organization' OR teams.id IN {each $2})"
-    return await _NAMED.paged(tx, where, "grants.id", args, page)
+    conditions, args = where(
+        ("grants.workspace_id = $n", workspace_id),
+        ("(teams.visibility = 'organization' OR teams.id IN {each $n})", each(team_ids)),
+    )
+    return await _NAMED.paged(tx, f"WHERE {conditions}", "grants.id", args, page)
 
 
 async def of_team(
@@ -123,12 +122,8 @@ async def of_team(
 
     Those alone on workspaces that one of `team_ids` may read; without those everything is seen.
     """
-    where = "WHERE grants.team_id = $1"
-    args: list[object] = [team_id]
-    if team_ids is not None:
-        args.append(each(team_ids))
-        where += f" AND {_READABLE}"
-    return await _NAMED.paged(tx, where, "workspaces.name_folded", args, page)
+    conditions, args = where(("grants.team_id = $n", team_id), (_READABLE, each(team_ids)))
+    return await _NAMED.paged(tx, f"WHERE {conditions}", "workspaces.name_folded", args, page)
 
 
 async def of_teams(tx: Transaction, team_ids: Iterable[str]) -> list[Grant]:

@@ -15,7 +15,7 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.domain.team_members import LinkageType, Linked
 from teamvars.domain.users import User
 from teamvars.storage.database import Lookup, Row, Statement, Transaction, each
-from teamvars.storage.pages import Reading, containing
+from teamvars.storage.pages import Reading, containing, where
 
 _COLUMNS = (
     "memberships.id, organizations.id, organizations.name, memberships.status, "
@@ -117,8 +117,8 @@ async def find(tx: Transaction, membership_id: str) -> Membership | None:
 
 async def find_of_user(tx: Transaction, organization_id: str, user_id: str) -> Membership | None:
     """A user's membership of an organization, without its teams."""
-    where = "WHERE memberships.organization_id = $1 AND memberships.user_id = $2"
-    return await _MEMBERSHIPS.one(tx, where, organization_id, user_id)
+    rest = "WHERE memberships.organization_id = $1 AND memberships.user_id = $2"
+    return await _MEMBERSHIPS.one(tx, rest, organization_id, user_id)
 
 
 def linked(rows: Sequence[Row]) -> list[Linked]:
@@ -150,9 +150,18 @@ async def search(
     tx: Transaction, within: Within, wanted: MembershipFilter, page: Page | None
 ) -> Paged[Membership]:
     """Memberships by id or username, without their teams; without a page all of them."""
-    where, args = _conditions(within, wanted)
+    members = "SELECT membership_id FROM team_members WHERE team_members.team_id = $n"
+    conditions, args = where(
+        ("memberships.organization_id = $n", within.organization_id),
+        ("memberships.user_id = $n", within.user_id),
+        (f"memberships.id IN ({members})", within.team_id),
+        (f"({_LIKE})", None if wanted.search is None else containing(wanted.search)),
+        (f"({_ADDRESSED})", _words(wanted.emails)),
+        (f"({_NAMED})", _words(wanted.names, also=wanted.names)),
+        ("memberships.status = $n", wanted.status),
+    )
     order = f"{_FOLDED_USERNAME}, memberships.id" if wanted.by_name else "memberships.id"
-    return await _MEMBERSHIPS.paged(tx, f"WHERE {where}", order, args, page)
+    return await _MEMBERSHIPS.paged(tx, f"WHERE {conditions}", order, args, page)
 
 
 async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Membership]:
@@ -235,22 +244,6 @@ def putting(team_id: str, membership_ids: Sequence[str], *, adds: bool) -> State
     """The statement that adds memberships to a team, none of which is in it, or removes them."""
     sql = _ADD_TO_TEAM if adds else _REMOVE_FROM_TEAM
     return Statement(sql, (team_id, each(membership_ids)))
-
-
-def _conditions(within: Within, wanted: MembershipFilter) -> tuple[str, list[object]]:
-    members = "SELECT membership_id FROM team_members WHERE team_members.team_id = $n"
-    asked = (
-        ("memberships.organization_id = $n", within.organization_id),
-        ("memberships.user_id = $n", within.user_id),
-        (f"memberships.id IN ({members})", within.team_id),
-        (f"({_LIKE})", None if wanted.search is None else containing(wanted.search)),
-        (f"({_ADDRESSED})", _words(wanted.emails)),
-        (f"({_NAMED})", _words(wanted.names, also=wanted.names)),
-        ("memberships.status = $n", wanted.status),
-    )
-    given = [(condition, value) for condition, value in asked if value is not None]
-    numbered = [text.replace("$n", f"${n}") for n, (text, _) in enumerate(given, start=1)]
-    return " AND ".join(numbered), [value for _, value in given]
 
 
 def _words(words: Sequence[str] | None, also: Sequence[str] | None = ()) -> str | None:

@@ -55,6 +55,16 @@ class Reading(msgspec.Struct, Generic[T], frozen=True):
         return Paged(found, count[0])
 
 
+def where(*asked: tuple[str, object]) -> tuple[str, list[object]]:
+    """Those of the conditions whose value is not None, as one, and their values in order.
+
+    `$n` is the value's own number.
+    """
+    given = [(condition, value) for condition, value in asked if value is not None]
+    numbered = [text.replace("$n", f"${n}") for n, (text, _) in enumerate(given, start=1)]
+    return " AND ".join(numbered), [value for _, value in given]
+
+
 def containing(text: str) -> str:
     """The LIKE pattern of every folded name that has the text in it; `!` is its escape."""
     return f"%{_escaped(text)}%"

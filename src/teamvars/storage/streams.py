@@ -16,6 +16,7 @@ from teamvars.domain.audit import (
 from teamvars.domain.errors import not_found
 from teamvars.domain.workspaces import Usage
 from teamvars.storage.database import Lookup, Part, Row, Transaction, each
+from teamvars.storage.pages import where
 
 # SQLite lets a column hold what is not of its type, and some of that not even be read. What it is
 # cast to is another than the head vouches for.
@@ -53,12 +54,12 @@ _RAW_ENTRY = ", ".join(
 Piece = tuple[str, int, int]
 """Of a stream with that id, the entries after the first number and up to the second."""
 _PAGE = 1000
-_WITHIN = "(stream_id IN {{each {0}}} OR subject_id IN {{each {0}}})"
-# {0} is a key as JSON has it: the variable's, or its former one. Details are compact JSON.
+_WITHIN = "(stream_id IN {each $n} OR subject_id IN {each $n})"
+# $n is a key as JSON has it: the variable's, or its former one. Details are compact JSON.
 # `replace` is case-sensitive on both engines; LIKE is not on SQLite.
 _ABOUT_KEY = """subject_type = 'vars' AND (
-    replace(details, '"key":' || CAST({0} AS TEXT), '') <> details
-    OR replace(details, '"from":' || CAST({0} AS TEXT), '') <> details)"""
+    replace(details, '"key":' || CAST($n AS TEXT), '') <> details
+    OR replace(details, '"from":' || CAST($n AS TEXT), '') <> details)"""
 _NEWEST_FIRST = "ORDER BY at DESC, stream_id DESC, sequence DESC"
 _NAMING = """(subject_type IN ('users', 'organizations')
     OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename',
@@ -176,16 +177,16 @@ async def entries_between(tx: Transaction, piece: Piece) -> list[AuditEntry]:
 
 async def search(tx: Transaction, wanted: AuditFilter, limit: int) -> list[AuditEntry]:
     """The newest entries of all streams that the filter lets through, newest first."""
-    where, values = _condition(wanted)
-    rest = f"{where} {_NEWEST_FIRST} LIMIT ${len(values) + 1}"
+    conditions, values = _condition(wanted)
+    rest = f"{conditions} {_NEWEST_FIRST} LIMIT ${len(values) + 1}"
     return await _fetch_entries(tx, rest, *values, limit)
 
 
 async def position_of(tx: Transaction, wanted: AuditFilter, number: int) -> Position | None:
     """Where the entry with that number, from 1, stands among those of `search`; None: too few."""
-    where, values = _condition(wanted)
+    conditions, values = _condition(wanted)
     row = await tx.fetch_one(
-        f"SELECT at, stream_id, sequence FROM audit_entries {where} {_NEWEST_FIRST} "
+        f"SELECT at, stream_id, sequence FROM audit_entries {conditions} {_NEWEST_FIRST} "
         f"LIMIT 1 OFFSET ${len(values) + 1}",
         *values,
         number - 1,
@@ -195,55 +196,53 @@ async def position_of(tx: Transaction, wanted: AuditFilter, number: int) -> Posi
 
 async def has_entry(tx: Transaction, wanted: AuditFilter) -> bool:
     """Whether the filter lets any entry through."""
-    where, values = _condition(wanted)
-    return bool(await _fetch_entries(tx, f"{where} LIMIT 1", *values))
+    conditions, values = _condition(wanted)
+    return bool(await _fetch_entries(tx, f"{conditions} LIMIT 1", *values))
 
 
 def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
     """The filter as a WHERE, and its parameters."""
-    asked: list[tuple[str, object]] = [
-        ("organization_id = {}", wanted.organization_id),
-        ("stream_id = {}", wanted.stream_id),
-        ("action = {}", wanted.action),
-        ("request_id = {}", wanted.request_id),
-        ("actor_kind = {}", wanted.actor_kind),
-        ("actor_id IN {{each {}}}", _ids(wanted.actor_ids)),
-        ("subject_id IN {{each {}}}", _ids(wanted.subject_ids)),
-        ("at >= {}", wanted.since),
-        ("at < {}", wanted.until),
-        *((_WITHIN, _ids(ids)) for ids in wanted.within),
+    conditions, values = where(
+        ("organization_id = $n", wanted.organization_id),
+        ("stream_id = $n", wanted.stream_id),
+        ("action = $n", wanted.action),
+        ("request_id = $n", wanted.request_id),
+        ("actor_kind = $n", wanted.actor_kind),
+        ("actor_id IN {each $n}", each(wanted.actor_ids)),
+        ("subject_id IN {each $n}", each(wanted.subject_ids)),
+        ("at >= $n", wanted.since),
+        ("at < $n", wanted.until),
+        *((_WITHIN, each(ids)) for ids in wanted.within),
         (_ABOUT_KEY, None if wanted.key is None else _json(wanted.key)),
-    ]
-    given = [(condition, value) for condition, value in asked if value is not None]
-    conditions = [one.format(f"${n}") for n, (one, _) in enumerate(given, start=1)]
-    values = [value for _, value in given]
+    )
+    asked = [conditions] if conditions else []
     for compared, position in (("<", wanted.before), (">=", wanted.down_to)):
         if position is not None:
             values += position
             n = len(values)
-            conditions.append(f"(at, stream_id, sequence) {compared} (${n - 2}, ${n - 1}, ${n})")
-    return ("WHERE " + " AND ".join(conditions) if conditions else ""), values
+            asked.append(f"(at, stream_id, sequence) {compared} (${n - 2}, ${n - 1}, ${n})")
+    return ("WHERE " + " AND ".join(asked) if asked else ""), values
 
 
 async def naming(tx: Transaction, piece: Piece | None = None) -> list[AuditEntry]:
     """The entries that say what users, organizations, teams and workspaces are called, those of
     each stream in order; see `AuditNames`.
     """
-    where, args = _in(piece)
-    return await _fetch_entries(tx, f"{where} {_NAMING} ORDER BY sequence", *args)
+    conditions, args = _in(piece)
+    return await _fetch_entries(tx, f"{conditions} {_NAMING} ORDER BY sequence", *args)
 
 
 async def variables_called(tx: Transaction, key: str, piece: Piece | None = None) -> set[str]:
     """The ids of all variables that have the key or had it."""
-    where, args = _in(piece)
-    about = _ABOUT_KEY.format(f"${len(args) + 1}")
-    rest = f"count(*) FROM audit_entries {where} {about} GROUP BY subject_id"
+    conditions, args = _in(piece)
+    about = _ABOUT_KEY.replace("$n", f"${len(args) + 1}")
+    rest = f"count(*) FROM audit_entries {conditions} {about} GROUP BY subject_id"
     return {row[0] for row in await _fetch_by_id(tx, "subject_id", rest, *args, _json(key))}
 
 
 async def sequences_about(tx: Transaction, piece: Piece, subject_ids: Collection[str]) -> list[int]:
     """The numbers of the entries of a piece that are about any of the subjects, newest first."""
-    rows = await tx.fetch(_SEQUENCES_ABOUT, *piece, _ids(subject_ids))
+    rows = await tx.fetch(_SEQUENCES_ABOUT, *piece, each(subject_ids))
     return [row[0] for row in rows]
 
 
@@ -252,7 +251,7 @@ async def entries_about(
 ) -> list[AuditEntry]:
     """As `entries_between`, those about any of the subjects."""
     rest = f"{_BETWEEN} AND subject_id IN {{each $4}} ORDER BY sequence"
-    return await _fetch_entries(tx, rest, *piece, _ids(subject_ids))
+    return await _fetch_entries(tx, rest, *piece, each(subject_ids))
 
 
 async def sizes(tx: Transaction) -> dict[str, int]:
@@ -318,11 +317,6 @@ def _text(raw: object) -> object:
 
 def _shown(raw: bytes | None) -> str | None:
     return None if raw is None else raw.decode(errors="backslashreplace")
-
-
-def _ids(ids: Collection[str] | None) -> str | None:
-    """The parameter of `{each}`."""
-    return None if ids is None else each(ids)
 
 
 def _place(stream: Stream) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.teams import Team, TeamFilter, Visibility
 from teamvars.storage.database import Row, Transaction, each
-from teamvars.storage.pages import Reading, containing
+from teamvars.storage.pages import Reading, containing, where
 
 _COLUMNS = (
     "id, organization_id, name, visibility, manage_membership, is_owners, members_manage_token"
@@ -38,23 +38,20 @@ async def find_visible(
 
     Secret ones are left out unless they are among `team_ids`; without those everything is seen.
     """
-    conditions, args = ["organization_id = $1"], [organization_id]
-    if team_ids is not None:
-        args.append(each(team_ids))
-        conditions.append(f"(visibility = 'organization' OR id IN {{each ${len(args)}}})")
-    if wanted.names is not None:
-        args.append(each(map(fold, wanted.names)))
-        conditions.append(f"name_folded IN {{each ${len(args)}}}")
-    if wanted.search is not None:
-        args.append(containing(wanted.search))
-        conditions.append(f"name_folded LIKE ${len(args)} ESCAPE '!'")
-    return await _TEAMS.paged(tx, f"WHERE {' AND '.join(conditions)}", "name_folded", args, page)
+    names, search = wanted.names, wanted.search
+    conditions, args = where(
+        ("organization_id = $n", organization_id),
+        ("(visibility = 'organization' OR id IN {each $n})", each(team_ids)),
+        ("name_folded IN {each $n}", None if names is None else each(map(fold, names))),
+        ("name_folded LIKE $n ESCAPE '!'", None if search is None else containing(search)),
+    )
+    return await _TEAMS.paged(tx, f"WHERE {conditions}", "name_folded", args, page)
 
 
 async def find_named(tx: Transaction, organization_id: str, name: str) -> Team | None:
     """A team by its name."""
-    where = "WHERE organization_id = $1 AND name_folded = $2"
-    return await _TEAMS.one(tx, where, organization_id, fold(name))
+    rest = "WHERE organization_id = $1 AND name_folded = $2"
+    return await _TEAMS.one(tx, rest, organization_id, fold(name))
 
 
 async def find_by_ids(tx: Transaction, team_ids: Iterable[str]) -> list[Team]:

@@ -71,9 +71,11 @@ async def find_visible(
     Without `team_ids` everything is seen.
     """
     patterns = containing(wanted.part), matching(wanted.wildcard)
-    visible, args = _SEEN_BY_OWNERS, [organization.id, *patterns]
+    args: list[object] = [organization.id, *patterns]
+    visible = _SEEN_BY_OWNERS
     if team_ids is not None:
-        visible, args = _SEEN_BY_TEAMS, [*args, each(team_ids)]
+        visible = _SEEN_BY_TEAMS
+        args.append(each(team_ids))
     owner = organization.id, organization.name
     seen = Reading(
         "id, name, level",
