@@ -1,0 +1,153 @@
+"""Jobs of others: which claims of a token about a job have to be what, for each kind of issuer.
+
+A token that an issuer signs for a job says where that job comes from. Nearly everybody on a public
+issuer can have some token for our audience, so conditions have to name one place (contract §8).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from urllib.parse import quote
+
+import msgspec
+
+from teamvars.domain.errors import Code, Fault
+
+MAX_CONDITIONS = 20
+MAX_CONDITION_CHARACTERS = 512
+
+Claims = Mapping[str, object]
+Conditions = Mapping[str, str]
+
+
+class IssuerKind(Enum):
+    """Who signs, as far as it matters for what conditions must name."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    BUILDKITE = "buildkite"
+    KUBERNETES = "kubernetes"
+    OTHER = "other"
+
+
+GITHUB = "https://token.actions.githubusercontent.com"
+GITLAB = "https://gitlab.com"
+BUILDKITE = "https://agent.buildkite.com"
+_KINDS = {
+    GITHUB: IssuerKind.GITHUB,
+    GITLAB: IssuerKind.GITLAB,
+    BUILDKITE: IssuerKind.BUILDKITE,
+}
+_OF_CLUSTER = re.compile(r"https://kubernetes\.default\.svc(\.|$)")
+
+_OF_EVERY_TOKEN = frozenset("iss aud exp nbf iat jti".split())
+"""Claims that tell no job from another."""
+
+_FOREIGN_EVENTS = frozenset("pull_request_target workflow_run issue_comment".split())
+"""Events that anybody can cause, and whose workflow has the rights of the repository."""
+
+_PLACES = "environment job_workflow_ref ref".split()
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    """What conditions must name: all of `always`, and one of `either` if there are any."""
+
+    always: tuple[str, ...]
+    either: tuple[str, ...] = ()
+
+
+_RULES = {
+    IssuerKind.GITHUB: _Rule(("repository_id", "event_name"), tuple(_PLACES)),
+    IssuerKind.GITLAB: _Rule(("project_id", "ref", "ref_protected")),
+    IssuerKind.KUBERNETES: _Rule(("sub",)),
+}
+
+
+def kind_of(issuer: str) -> IssuerKind:
+    """The kind of the issuer with that `iss`."""
+    if _OF_CLUSTER.match(issuer):
+        return IssuerKind.KUBERNETES
+    return _KINDS.get(issuer, IssuerKind.OTHER)
+
+
+def condition_faults(issuer: str, conditions: Conditions) -> Iterator[Fault]:
+    """What is wrong with the conditions of a runner: among others, all that names no one place."""
+    if len(conditions) > MAX_CONDITIONS:
+        yield _fault(f"There are at most {MAX_CONDITIONS} conditions.", code=Code.TOO_MANY_ITEMS)
+    for claim, wanted in conditions.items():
+        if claim in _OF_EVERY_TOKEN:
+            yield _fault(f"'{claim}' tells no job from another. Leave it out.", claim)
+        elif not 0 < len(wanted) <= MAX_CONDITION_CHARACTERS:
+            length = f"1 to {MAX_CONDITION_CHARACTERS} characters"
+            yield _fault(f"What a claim has to be has {length}.", claim)
+        elif "*" in wanted and not _may_have_any(claim, wanted):
+            text = "Only 'ref' takes a '*', and only as a whole segment: refs/heads/release/*."
+            yield _fault(text, claim)
+    kind = kind_of(issuer)
+    rule = _RULES.get(kind)
+    if rule is None:
+        told = conditions.keys() - _OF_EVERY_TOKEN
+        if "sub" not in told and len(told) < 2:
+            yield _fault("Name 'sub', or two claims: fewer let in every job of this issuer.")
+        return
+    for claim in rule.always:
+        if claim not in conditions:
+            yield _fault(f"Jobs of this issuer are told apart by '{claim}' as well.", claim)
+    if rule.either and not conditions.keys() & set(rule.either):
+        words = " or ".join(f"'{claim}'" for claim in rule.either)
+        yield _fault(f"Name {words} too: else every branch that anybody pushes is let in.")
+    if kind is IssuerKind.GITHUB and conditions.get("event_name") in _FOREIGN_EVENTS:
+        text = f"A job of '{conditions['event_name']}' can run code of strangers, so it gets none."
+        yield _fault(text, "event_name")
+    if kind is IssuerKind.GITLAB and conditions.get("ref_protected", "true") != "true":
+        yield _fault("This has to be 'true': anybody can push other branches.", "ref_protected")
+
+
+def matches(conditions: Conditions, claims: Claims) -> bool:
+    """Whether every condition is met, by a claim that is a text and that very one."""
+    return all(_is_met(claim, wanted, claims.get(claim)) for claim, wanted in conditions.items())
+
+
+def run_link(issuer: str, claims: Claims) -> str | None:
+    """Where people find the run of the job, if its claims say so."""
+
+    def said(*names: str) -> list[str] | None:
+        texts = [claims.get(name) for name in names]
+        found = [quote(text) for text in texts if isinstance(text, str) and text]
+        return found if len(found) == len(names) else None
+
+    match kind_of(issuer):
+        case IssuerKind.GITHUB:
+            if found := said("repository", "run_id"):
+                return f"https://github.com/{found[0]}/actions/runs/{found[1]}"
+        case IssuerKind.GITLAB:
+            if found := said("project_path", "job_id"):
+                return f"{GITLAB}/{found[0]}/-/jobs/{found[1]}"
+        case IssuerKind.BUILDKITE:
+            if found := said("organization_slug", "pipeline_slug", "build_number"):
+                return "https://buildkite.com/{}/{}/builds/{}".format(*found)
+    return None
+
+
+def _may_have_any(claim: str, wanted: str) -> bool:
+    first, *rest = wanted.split("/")
+    return claim == "ref" and "*" not in first and all("*" not in s or s == "*" for s in rest)
+
+
+def _is_met(claim: str, wanted: str, said: object) -> bool:
+    if not isinstance(said, str):
+        return False
+    if claim != "ref" or "*" not in wanted:
+        return said == wanted
+    found, segments = said.split("/"), wanted.split("/")
+    return len(found) == len(segments) and all(
+        is_ == segment or (segment == "*" and is_ != "")
+        for is_, segment in zip(found, segments, strict=True)
+    )
+
+
+def _fault(detail: str, claim: str | None = None, code: Code = Code.INVALID_VALUE) -> Fault:
+    at = "/data/attributes/conditions"
+    if claim is not None:
+        at += "/" + claim.replace("~", "~0").replace("/", "~1")
+    return Fault(code, detail, pointer=at)
