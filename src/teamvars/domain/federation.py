@@ -5,7 +5,7 @@ issuer can have some token for our audience, so conditions have to name one plac
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from urllib.parse import quote
 
@@ -40,27 +40,45 @@ _KINDS = {
 }
 _OF_CLUSTER = re.compile(r"https://kubernetes\.default\.svc(\.|$)")
 
-_OF_EVERY_TOKEN = frozenset("iss aud exp nbf iat jti".split())
+_OF_EVERY_TOKEN = frozenset({"iss", "aud", "exp", "nbf", "iat", "jti"})
 """Claims that tell no job from another."""
-
-_FOREIGN_EVENTS = frozenset("pull_request_target workflow_run issue_comment".split())
-"""Events that anybody can cause, and whose workflow has the rights of the repository."""
-
-_PLACES = "environment job_workflow_ref ref".split()
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """What conditions must name: all of `always`, and one of `either` if there are any."""
+    """What conditions must name: all of `always`, and one of `either` if there are any.
 
-    always: tuple[str, ...]
+    Claims that are `judged` may not be everything: what refuses a condition, and why.
+    """
+
+    always: tuple[str, ...] = ()
     either: tuple[str, ...] = ()
+    judged: Mapping[str, tuple[Callable[[str | None], bool], str]] = {}
 
 
+_FOREIGN_EVENTS = {"pull_request_target", "workflow_run", "issue_comment"}
 _RULES = {
-    IssuerKind.GITHUB: _Rule(("repository_id", "event_name"), tuple(_PLACES)),
-    IssuerKind.GITLAB: _Rule(("project_id", "ref", "ref_protected")),
+    IssuerKind.GITHUB: _Rule(
+        ("repository_id", "event_name"),
+        ("environment", "job_workflow_ref", "ref"),
+        {
+            "event_name": (
+                _FOREIGN_EVENTS.__contains__,
+                "Jobs of this event can run code of strangers with the rights of the repository.",
+            )
+        },
+    ),
+    IssuerKind.GITLAB: _Rule(
+        ("project_id", "ref", "ref_protected"),
+        judged={
+            "ref_protected": (
+                lambda wanted: wanted not in (None, "true"),
+                "This has to be 'true': more people push to branches that are not protected.",
+            )
+        },
+    ),
     IssuerKind.KUBERNETES: _Rule(("sub",)),
 }
+_ELSEWHERE = _Rule()
 
 
 def kind_of(issuer: str) -> IssuerKind:
@@ -75,32 +93,37 @@ def condition_faults(issuer: str, conditions: Conditions) -> Iterator[Fault]:
     if len(conditions) > MAX_CONDITIONS:
         yield _fault(f"There are at most {MAX_CONDITIONS} conditions.", code=Code.TOO_MANY_ITEMS)
     for claim, wanted in conditions.items():
-        if claim in _OF_EVERY_TOKEN:
-            yield _fault(f"'{claim}' tells no job from another. Leave it out.", claim)
-        elif not 0 < len(wanted) <= MAX_CONDITION_CHARACTERS:
-            length = f"1 to {MAX_CONDITION_CHARACTERS} characters"
-            yield _fault(f"What a claim has to be has {length}.", claim)
-        elif "*" in wanted and not _may_have_any(claim, wanted):
-            text = "Only 'ref' takes a '*', and only as a whole segment: refs/heads/release/*."
-            yield _fault(text, claim)
-    kind = kind_of(issuer)
-    rule = _RULES.get(kind)
-    if rule is None:
-        told = conditions.keys() - _OF_EVERY_TOKEN
-        if "sub" not in told and len(told) < 2:
-            yield _fault("Name 'sub', or two claims: fewer let in every job of this issuer.")
-        return
+        if (detail := _not_compared(claim, wanted)) is not None:
+            yield _fault(detail, claim)
+    rule = _RULES.get(kind_of(issuer), _ELSEWHERE)
+    yield from _left_open(rule, conditions)
+    for claim, (is_refused, detail) in rule.judged.items():
+        if is_refused(conditions.get(claim)):
+            yield _fault(detail, claim)
+
+
+def _not_compared(claim: str, wanted: str) -> str | None:
+    """Why a claim cannot be compared with that, if so."""
+    if claim in _OF_EVERY_TOKEN:
+        return f"'{claim}' tells no job from another. Leave it out."
+    if not 0 < len(wanted) <= MAX_CONDITION_CHARACTERS:
+        return f"What a claim has to be has 1 to {MAX_CONDITION_CHARACTERS} characters."
+    if "*" in wanted and not _may_have_any(claim, wanted):
+        return "Only 'ref' takes a '*', and only as a whole segment: refs/heads/release/*."
+    return None
+
+
+def _left_open(rule: _Rule, conditions: Conditions) -> Iterator[Fault]:
+    """What lets in jobs of more than one place."""
     for claim in rule.always:
         if claim not in conditions:
             yield _fault(f"Jobs of this issuer are told apart by '{claim}' as well.", claim)
     if rule.either and not conditions.keys() & set(rule.either):
         words = " or ".join(f"'{claim}'" for claim in rule.either)
         yield _fault(f"Name {words} too: else every branch that anybody pushes is let in.")
-    if kind is IssuerKind.GITHUB and conditions.get("event_name") in _FOREIGN_EVENTS:
-        text = f"A job of '{conditions['event_name']}' can run code of strangers, so it gets none."
-        yield _fault(text, "event_name")
-    if kind is IssuerKind.GITLAB and conditions.get("ref_protected", "true") != "true":
-        yield _fault("This has to be 'true': anybody can push other branches.", "ref_protected")
+    told = conditions.keys() - _OF_EVERY_TOKEN
+    if rule is _ELSEWHERE and "sub" not in told and len(told) < 2:
+        yield _fault("Name 'sub', or two claims: fewer let in every job of this issuer.")
 
 
 def matches(conditions: Conditions, claims: Claims) -> bool:
