@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from joserfc import jws
 from joserfc.errors import JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
-from joserfc.jws import JWSAlgModel, JWSRegistry
+from joserfc.jws import JWSRegistry
 
 from teamvars.kernel.discreet import Discreet
 from teamvars.protocol import Malformed, decoded, encoded
@@ -33,9 +33,9 @@ _TYPES: Mapping[str, type] = {"RS256": RSAKey, "ES256": ECKey, "EdDSA": OKPKey, 
 
 
 class _Accepted(JWSRegistry):
-    """These algorithms alone. `EdDSA` may be outdated as a name, but which curve it is, keys say."""
+    """These algorithms alone. `EdDSA` is outdated, as it names no curve; here, the key does."""
 
-    def get_alg(self, name: str) -> JWSAlgModel:
+    def get_alg(self, name: str) -> Any:
         if name not in _TYPES:
             raise UnsupportedAlgorithmError
         return self.algorithms[name]
