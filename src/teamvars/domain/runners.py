@@ -1,0 +1,254 @@
+"""Runners: who may be handed the values of which workspaces, and what an operator has approved.
+
+A change makes a new version. What is handed out is what both the approved version and the present
+one allow, so that what a change takes away stops at once, and what it adds waits for approval.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid
+from teamvars.domain.federation import Claims, condition_faults, matches
+from teamvars.domain.names import fold, is_safe, name_faults
+
+MAX_RUNNERS = 100
+"""Of one organization."""
+MAX_WORKSPACES = 500
+MAX_PATTERNS = 50
+MAX_DESCRIPTION_CHARACTERS = 512
+MAX_TTL_SECONDS = 3600
+DEFAULT_TTL_SECONDS = 900
+MIN_TTL_SECONDS = 60
+LONGEST_LIFE = 90 * 24 * 3600 * 1_000_000
+"""Microseconds ahead that a runner may end at most."""
+
+_PATTERN = re.compile(r"[A-Za-z0-9_*-]{1,90}")
+_PUBLIC_KEY = re.compile(r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]")
+"""32 bytes in base64url, whose last letter has two bits that say nothing."""
+
+
+class RunnerSpec(msgspec.Struct, frozen=True, omit_defaults=False):
+    """What a version of a runner says; times in µs UTC.
+
+    One proof: an `issuer` with `conditions` on its claims, or the `public_key` of a machine
+    (Ed25519, in base64url). It reaches the workspaces with these ids, and those whose names match
+    one of the patterns at the time of the approval.
+    """
+
+    name: str
+    expires_at: int
+    description: str = ""
+    issuer: str | None = None
+    conditions: Mapping[str, str] = {}
+    public_key: str | None = None
+    workspace_ids: tuple[str, ...] = ()
+    workspace_patterns: tuple[str, ...] = ()
+    include_sensitive: bool = True
+    allow_unbound: bool = False
+    max_ttl: int = DEFAULT_TTL_SECONDS
+
+    def encode(self) -> str:
+        """The one text for it."""
+        return msgspec.json.encode(self, order="sorted").decode()
+
+    @classmethod
+    def decode(cls, text: str) -> "RunnerSpec":
+        """What such a text says. Raises msgspec.DecodeError for any other."""
+        return msgspec.json.decode(text, type=cls)
+
+    def reach(self, workspaces: Mapping[str, str]) -> frozenset[str]:
+        """The ids that it reaches, of workspaces by id with their names."""
+        return frozenset(
+            id_
+            for id_, name in workspaces.items()
+            if id_ in self.workspace_ids or self.is_named(name)
+        )
+
+    def is_named(self, workspace: str) -> bool:
+        """Whether a pattern matches the name of a workspace."""
+        folded = fold(workspace)
+        return any(fnmatchcase(folded, fold(pattern)) for pattern in self.workspace_patterns)
+
+    def is_met(self, issuer: str, public_key: str | None, claims: Claims) -> bool:
+        """Whether a job proves to be what it means: by claims of the issuer, or by the key."""
+        if self.public_key is not None:
+            return public_key == self.public_key
+        return public_key is None and issuer == self.issuer and matches(self.conditions, claims)
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """What was approved: a version, and whatever it reached then.
+
+    `issuer` says where the keys of the issuer are from, as the operator's setting has it. `mac`,
+    under the audit key with that id, covers it all.
+    """
+
+    version: int
+    spec: RunnerSpec
+    reach: frozenset[str]
+    issuer: str
+    approved_at: int
+    approved_by: str
+    key_id: str
+    mac: bytes
+
+
+class Status(StrEnum):
+    """Where a runner stands: what it hands out follows from its approval."""
+
+    PROPOSED = "proposed"
+    APPROVED = "approved"
+    CHANGED = "changed"
+    EXPIRED = "expired"
+
+
+class Runner(msgspec.Struct, frozen=True):
+    """A runner of an organization: its present version, and what of it is approved."""
+
+    id: str
+    organization_id: str
+    version: int
+    spec: RunnerSpec
+    created_at: int
+    proposed_by: str | None = None
+    approval: Approval | None = None
+
+    def status(self, now: int) -> Status:
+        """Where it stands at that time, in µs UTC."""
+        if self.spec.expires_at <= now:
+            return Status.EXPIRED
+        if self.approval is None:
+            return Status.PROPOSED
+        return Status.APPROVED if self.approval.version == self.version else Status.CHANGED
+
+    def expires_at(self) -> int:
+        """When nothing is handed to it any more."""
+        specs = self._in_force()
+        return min((spec.expires_at for spec in specs), default=0)
+
+    def admits(self, workspace_id: str, workspace: str, now: int) -> bool:
+        """Whether both versions reach the workspace at that time, the approved one as it was."""
+        if self.approval is None or self.expires_at() <= now:
+            return False
+        is_reached = workspace_id in self.spec.workspace_ids or self.spec.is_named(workspace)
+        return is_reached and workspace_id in self.approval.reach
+
+    def is_met(self, issuer: str, public_key: str | None, claims: Claims) -> bool:
+        """Whether a job is what both versions mean."""
+        specs = self._in_force()
+        return bool(specs) and all(spec.is_met(issuer, public_key, claims) for spec in specs)
+
+    @property
+    def includes_sensitive(self) -> bool:
+        """Whether sensitive values are handed out."""
+        return all(spec.include_sensitive for spec in self._in_force())
+
+    @property
+    def allows_unbound(self) -> bool:
+        """Whether a token is good that names no key."""
+        return all(spec.allow_unbound for spec in self._in_force())
+
+    @property
+    def max_ttl(self) -> int:
+        """For how many seconds a token is good at most."""
+        return min(spec.max_ttl for spec in self._in_force())
+
+    def _in_force(self) -> tuple[RunnerSpec, ...]:
+        return () if self.approval is None else (self.approval.spec, self.spec)
+
+
+class RunnerDraft(msgspec.Struct, frozen=True):
+    """What a request says of a runner; None where it says nothing usable. `expires_at` in µs UTC,
+    or 0 where that is no time.
+    """
+
+    id: str | None = None
+    name: str | None = None
+    description: str | None = None
+    issuer: str | None = None
+    conditions: Mapping[str, str] | None = None
+    public_key: str | None = None
+    workspace_ids: tuple[str, ...] | None = None
+    workspace_patterns: tuple[str, ...] | None = None
+    include_sensitive: bool | None = None
+    allow_unbound: bool | None = None
+    max_ttl: int | None = None
+    expires_at: int | None = None
+    faults: tuple[Fault, ...] = ()
+
+    def applied_to(self, spec: RunnerSpec) -> RunnerSpec:
+        """The spec as this draft makes it, faults or none. Another proof takes the place of one."""
+        said = {
+            name: value
+            for name in RunnerSpec.__struct_fields__
+            if (value := getattr(self, name)) is not None
+        }
+        if self.public_key is not None and self.issuer is None:
+            said |= {"issuer": None, "conditions": self.conditions or {}}
+        if self.issuer is not None and self.public_key is None:
+            said["public_key"] = None
+        return replace(spec, **said)
+
+
+def conflicts(draft: RunnerDraft, runner_id: str) -> list[Fault]:
+    """A fault for another id than the path's."""
+    return [] if draft.id in (None, runner_id) else [OTHER_ID.filled(what="runner")]
+
+
+def spec_faults(spec: RunnerSpec, issuers: Collection[str], now: int) -> Iterator[Fault]:
+    """Every rule that a version breaks; `issuers` are those that the operator accepts."""
+    yield from name_faults(spec.name)
+    if len(spec.description) > MAX_DESCRIPTION_CHARACTERS or not is_safe(spec.description):
+        length = f"at most {MAX_DESCRIPTION_CHARACTERS} characters, on one line"
+        yield invalid("description", f"A description has {length}.")
+    yield from _proof_faults(spec, issuers)
+    yield from _reach_faults(spec)
+    if not MIN_TTL_SECONDS <= spec.max_ttl <= MAX_TTL_SECONDS:
+        yield invalid("max-ttl", f"This is {MIN_TTL_SECONDS} to {MAX_TTL_SECONDS} seconds.")
+    if not now < spec.expires_at <= now + LONGEST_LIFE:
+        yield invalid("expired-at", "A runner ends in the future, at most 90 days ahead.")
+
+
+def _proof_faults(spec: RunnerSpec, issuers: Collection[str]) -> Iterator[Fault]:
+    if (spec.issuer is None) == (spec.public_key is None):
+        detail = "Say how a job proves to be this runner: by an issuer, or by a public key."
+        yield invalid("issuer", detail)
+    elif spec.issuer is not None:
+        if spec.issuer not in issuers:
+            yield invalid("issuer", "The operator does not accept this issuer (TEAMVARS_ISSUERS).")
+        yield from condition_faults(spec.issuer, spec.conditions)
+    elif spec.public_key is not None:
+        if _PUBLIC_KEY.fullmatch(spec.public_key) is None:
+            detail = "A public key is 32 bytes (Ed25519) in base64url, without padding."
+            yield invalid("public-key", detail)
+        if spec.conditions:
+            yield invalid("conditions", "A machine that signs for itself has no claims to check.")
+
+
+def _reach_faults(spec: RunnerSpec) -> Iterator[Fault]:
+    if not spec.workspace_ids and not spec.workspace_patterns:
+        yield invalid("workspace-patterns", "Name a workspace, or a pattern of their names.")
+    if len(spec.workspace_ids) > MAX_WORKSPACES:
+        detail = f"A runner names at most {MAX_WORKSPACES} workspaces."
+        yield Fault(Code.TOO_MANY_ITEMS, detail, pointer="/data/relationships/workspaces/data")
+    if len(spec.workspace_patterns) > MAX_PATTERNS:
+        detail = f"A runner has at most {MAX_PATTERNS} patterns."
+        at = "/data/attributes/workspace-patterns"
+        yield Fault(Code.TOO_MANY_ITEMS, detail, pointer=at)
+    for n, pattern in enumerate(spec.workspace_patterns):
+        if _PATTERN.fullmatch(pattern) is None or not pattern.strip("*"):
+            detail = "A pattern has 1 to 90 letters, digits, '-', '_' or '*', and not '*' alone."
+            yield invalid(f"workspace-patterns/{n}", detail)
+
+
+def of_workspace(
+    runners: Iterable[Runner], workspace_id: str, workspace: str, now: int
+) -> list[Runner]:
+    """Those that may be handed the workspace's values then, by id."""
+    admitted = (one for one in runners if one.admits(workspace_id, workspace, now))
+    return sorted(admitted, key=lambda one: one.id)
