@@ -55,6 +55,7 @@ _TEAM = "name visibility manage-membership allow-member-token-management"
 _WORKSPACE = "name execution-mode terraform-version"
 _TOKEN = "owner expires-at"
 _VARIABLE = "key category sensitive version-id"
+_RUNNER = "name version digest"
 
 ACTIONS: Mapping[str, Action] = {
     ACCEPT: _about("streams", "stream sequence digest row reason"),
@@ -100,6 +101,12 @@ ACTIONS: Mapping[str, Action] = {
     ),
     "variable.delete": _about("vars", _VARIABLE),
     "variable.copy": _about("vars", f"{_VARIABLE} to"),
+    "variable.deliver": _about("workspaces", "workspace version claims bound variables"),
+    "runner.create": _about("runners", f"{_RUNNER} opens"),
+    "runner.update": _about("runners", f"{_RUNNER} changed"),
+    "runner.approve": _about("runners", f"{_RUNNER} workspaces"),
+    "runner.revoke": _about("runners", "name version", takes_away=""),
+    "runner.delete": _about("runners", "name closes"),
 }
 
 _WORKSPACES = ("to", "workspace", "workspaces")

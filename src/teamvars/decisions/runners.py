@@ -1,0 +1,256 @@
+"""What becomes of a request to make, change, approve or delete a runner, and what that records."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from teamvars.decisions import Decision, Found, Need
+from teamvars.decisions.needs import ToOrganization, WhoCalls, WorkspacesOf
+from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others
+from teamvars.domain.errors import (
+    NAME_TAKEN,
+    NO_SUCH_WORKSPACE,
+    Code,
+    Fault,
+    Refusal,
+    not_found,
+    refuse_all,
+)
+from teamvars.domain.federation import Claims
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.runners import (
+    MAX_RUNNERS,
+    Approval,
+    Runner,
+    RunnerDraft,
+    RunnerSpec,
+    Status,
+    conflicts,
+    spec_faults,
+)
+
+
+class RunnerWithId(Need[Runner], frozen=True):
+    """A runner."""
+
+    runner_id: str
+
+
+class RunnersOf(Need[Sequence[Runner]], frozen=True):
+    """All runners of an organization, by id."""
+
+    organization_id: str
+
+
+class RunnersPage(Need[Paged[Runner]], frozen=True):
+    """A page of the runners of an organization, by name."""
+
+    organization_id: str
+    page: Page
+
+
+class OrganizationOf(Need[str], frozen=True):
+    """The name of the organization with that id."""
+
+    organization_id: str
+
+
+class Trust(Protocol):
+    """What the operator and the keyring say of runners, without a look at any store."""
+
+    @property
+    def issuers(self) -> Mapping[str, str]:
+        """Each issuer that is accepted, with where its keys are from."""
+        ...
+
+    def digest(self, runner: Runner, reach: frozenset[str]) -> str:
+        """What names the runner's present version with all that it would reach, in hex."""
+        ...
+
+    def sealed(self, runner: Runner, approval: Approval) -> Approval:
+        """The approval with its MAC."""
+        ...
+
+    def holds(self, runner: Runner) -> bool:
+        """Whether its approval was made under a key of the keyring, for keys from there."""
+        ...
+
+
+class RunnerView(msgspec.Struct, frozen=True):
+    """A runner as those see it who may: with what names its version, and where it stands."""
+
+    runner: Runner
+    organization_name: str
+    digest: str
+    status: Status
+    reach: frozenset[str]
+
+
+def create(
+    found: Found, organization: str, draft: RunnerDraft, id_: str, trust: Trust
+) -> Decision[RunnerView]:
+    """Proposes a runner. Refuses: forbidden, every fault of the draft, a taken name, too many."""
+    granted = found.of(ToOrganization(organization))
+    granted.require_owner()
+    owner = granted.organization
+    blank = RunnerSpec(name="", expires_at=0)
+    spec = draft.applied_to(blank)
+    _refuse(found, owner.id, draft, spec, trust)
+    if len(found.of(RunnersOf(owner.id))) >= MAX_RUNNERS:
+        detail = f"An organization has at most {MAX_RUNNERS} runners."
+        raise Refusal(Fault(Code.TOO_MANY_ITEMS, detail))
+    by = found.caller.user_id
+    made = Runner(id_, owner.id, 1, spec, found.now, by)
+    view = seen(found, made, owner.name, trust)
+    details = {**_told(view), **opens(id_)}
+    note = found.note(owner.id, "runner.create", id_, details)
+    return Decision(view, (Insert(made),), (note,), {id_: owner.id}, taken=_TAKEN)
+
+
+def update(found: Found, runner_id: str, draft: RunnerDraft, trust: Trust) -> Decision[RunnerView]:
+    """Makes a new version of what the draft names, which waits for approval; nothing new, none.
+
+    Refuses: forbidden, every fault of the draft, another id than the path's, a taken name.
+    """
+    before, name = owned(found, runner_id)
+    spec = draft.applied_to(before.spec)
+    refuse_all(conflicts(draft, runner_id))
+    _refuse(found, before.organization_id, draft, spec, trust)
+    if spec == before.spec:
+        return Decision(seen(found, before, name, trust))
+    by = found.caller.user_id
+    after = replace(before, version=before.version + 1, spec=spec, proposed_by=by)
+    view = seen(found, after, name, trust)
+    details = others(_told(seen(found, before, name, trust)), _told(view))
+    note = found.note(after.organization_id, "runner.update", after.id, details)
+    return Decision(view, (Update(before, after),), (note,), taken=_TAKEN)
+
+
+def delete(found: Found, runner_id: str) -> Decision[None]:
+    """Removes a runner with its tokens: nothing is handed to it any more. Refuses: forbidden."""
+    runner, _ = owned(found, runner_id)
+    details = {"name": runner.spec.name, **closes(runner.id)}
+    note = found.note(runner.organization_id, "runner.delete", runner.id, details)
+    return Decision(None, (Delete(Runner, (runner.id,)),), (note,))
+
+
+def approve(found: Found, runner_id: str, digest: str, by: str, trust: Trust) -> Decision[Runner]:
+    """Approves the version that was looked at. Refuses: not found, another digest, what an operator
+    no longer accepts.
+    """
+    runner = found.of(RunnerWithId(runner_id))
+    found.require_locked([runner.organization_id])
+    reach = reached(found, runner)
+    if digest.lower() != trust.digest(runner, reach):
+        detail = (
+            f"Version {runner.version} of {runner_id} is not what was looked at: it, or the "
+            "workspaces that it reaches, have changed. Look again: teamvars approvals list"
+        )
+        raise Refusal(Fault(Code.OTHER_DIGEST, detail))
+    refuse_all(spec_faults(runner.spec, trust.issuers, found.now))
+    source = "" if runner.spec.issuer is None else trust.issuers[runner.spec.issuer]
+    place = runner.version, runner.spec, reach, source
+    approval = trust.sealed(runner, Approval(*place, found.now, by, key_id="", mac=b""))
+    after = replace(runner, approval=approval)
+    told = {"name": runner.spec.name, "version": runner.version}
+    details = {**told, "digest": trust.digest(runner, reach), "workspaces": sorted(reach)}
+    note = found.note(runner.organization_id, "runner.approve", runner.id, details)
+    return Decision(after, (Update(runner, after),), (note,))
+
+
+def revoke(found: Found, runner_id: str) -> Decision[Runner]:
+    """Takes back the approval: nothing is handed out any more, until it is approved anew."""
+    runner = found.of(RunnerWithId(runner_id))
+    found.require_locked([runner.organization_id])
+    if runner.approval is None:
+        return Decision(runner)
+    after = replace(runner, approval=None)
+    details = {"name": runner.spec.name, "version": runner.approval.version}
+    note = found.note(runner.organization_id, "runner.revoke", runner.id, details)
+    return Decision(after, (Update(runner, after),), (note,))
+
+
+def read(found: Found, runner_id: str, trust: Trust) -> RunnerView:
+    """One runner. Refuses: not found, forbidden to whoever is no owner."""
+    runner, name = owned(found, runner_id)
+    return seen(found, runner, name, trust)
+
+
+def page(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[RunnerView]:
+    """A page of an organization's runners, by name. Refuses: forbidden."""
+    granted = found.of(ToOrganization(organization))
+    granted.require_owner()
+    runners = found.of(RunnersPage(granted.organization.id, wanted))
+    name = granted.organization.name
+    return Paged([seen(found, one, name, trust) for one in runners.items], runners.total)
+
+
+def owned(found: Found, runner_id: str) -> tuple[Runner, str]:
+    """A runner of an organization that the caller owns, and the organization's name.
+
+    Refuses: not found, to members who are no owners as well.
+    """
+    found.of(WhoCalls())
+    runner = found.of(RunnerWithId(runner_id))
+    name = found.of(OrganizationOf(runner.organization_id))
+    granted = found.of(ToOrganization(name, is_said=False))
+    if not granted.is_owner:
+        raise not_found()
+    return runner, name
+
+
+def seen(found: Found, runner: Runner, organization_name: str, trust: Trust) -> RunnerView:
+    """A runner with what names its version."""
+    reach = reached(found, runner)
+    digest = trust.digest(runner, reach)
+    # An approval that was written by nobody who could is none.
+    known = runner if trust.holds(runner) else replace(runner, approval=None)
+    return RunnerView(known, organization_name, digest, known.status(found.now), reach)
+
+
+def reached(found: Found, runner: Runner) -> frozenset[str]:
+    """The ids of the workspaces that the present version would reach, if it were approved now."""
+    return runner.spec.reach(_names_of(found, runner.organization_id))
+
+
+def is_in_force(runner: Runner, trust: Trust, found: Found, workspace: tuple[str, str]) -> bool:
+    """Whether a workspace, by id and name, may be handed to the runner now."""
+    return trust.holds(runner) and runner.admits(*workspace, found.now)
+
+
+def claims_that_count(runner: Runner, issuer: str, claims: Claims) -> dict[str, str]:
+    """The claims that either version asks for, which say later on what job it was."""
+    specs = [runner.spec, *([runner.approval.spec] if runner.approval else [])]
+    names = {name for spec in specs for name in spec.conditions} | {"sub"}
+    told = {name: said for name in sorted(names) if isinstance(said := claims.get(name), str)}
+    return {"iss": issuer, **told}
+
+
+_TAKEN = NAME_TAKEN.filled(what="a runner")
+
+
+def _names_of(found: Found, organization_id: str) -> dict[str, str]:
+    workspaces = found.of(WorkspacesOf(organization_id))
+    return {workspace.id: workspace.name for workspace, _ in workspaces}
+
+
+def _refuse(
+    found: Found, organization_id: str, draft: RunnerDraft, spec: RunnerSpec, trust: Trust
+) -> None:
+    """Refuses with every fault of the document, and every rule that the version breaks."""
+    said = {fault.pointer for fault in draft.faults}
+    broken = [f for f in spec_faults(spec, trust.issuers, found.now) if f.pointer not in said]
+    known, at = _names_of(found, organization_id), "/data/relationships/workspaces/data"
+    unknown = [
+        replace(NO_SUCH_WORKSPACE, pointer=f"{at}/{n}/id")
+        for n, id_ in enumerate(draft.workspace_ids or ())
+        if id_ not in known
+    ]
+    refuse_all([*draft.faults, *broken, *unknown])
+
+
+def _told(view: RunnerView) -> dict[str, object]:
+    runner = view.runner
+    return {"name": runner.spec.name, "version": runner.version, "digest": view.digest}

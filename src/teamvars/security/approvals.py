@@ -1,0 +1,57 @@
+"""Approvals of runners: a MAC over the whole of what an operator has looked at.
+
+Whoever can write to the database can put anything into the rows of runners, and gets nothing for
+it: what was not approved under a key of the keyring hands out nothing.
+"""
+
+import hashlib
+import hmac
+
+from msgspec.structs import replace
+
+from teamvars.domain.runners import Approval, Runner, RunnerSpec
+from teamvars.security.encoding import length_prefixed
+from teamvars.security.keyring import Keyring
+
+_LABEL = b"teamvars approval of a runner 1"
+
+
+def digest(runner: Runner, spec: RunnerSpec, reach: frozenset[str], issuer: str) -> str:
+    """What names a version with all that it would reach, in hex: SHA-256."""
+    looked_at = _looked_at(runner, runner.version, spec, reach, issuer)
+    return hashlib.sha256(looked_at).hexdigest()
+
+
+class Approvals:
+    """Makes and checks approvals, under the audit keys of the keyring."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._active = keyring.audit.active
+        self._keys = {
+            key_id: hmac.digest(key, _LABEL, hashlib.sha256)
+            for key_id, key in keyring.audit.keys.items()
+        }
+
+    def sealed(self, runner: Runner, approval: Approval) -> Approval:
+        """The approval with its MAC."""
+        unsealed = replace(approval, key_id=self._active)
+        return replace(unsealed, mac=self._mac(runner, unsealed))
+
+    def holds(self, runner: Runner) -> bool:
+        """Whether the runner has an approval that was made under a key of the keyring."""
+        approval = runner.approval
+        if approval is None or approval.key_id not in self._keys:
+            return False
+        return hmac.compare_digest(self._mac(runner, approval), approval.mac)
+
+    def _mac(self, runner: Runner, approval: Approval) -> bytes:
+        what = _looked_at(runner, approval.version, approval.spec, approval.reach, approval.issuer)
+        who = length_prefixed(approval.approved_at, approval.approved_by, approval.key_id)
+        return hmac.digest(self._keys[approval.key_id], what + who, hashlib.sha256)
+
+
+def _looked_at(
+    runner: Runner, version: int, spec: RunnerSpec, reach: frozenset[str], issuer: str
+) -> bytes:
+    fields = runner.id, runner.organization_id, version, spec.encode(), issuer, len(reach)
+    return length_prefixed(*fields, *sorted(reach))

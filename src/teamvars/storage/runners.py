@@ -1,0 +1,161 @@
+"""Runners as rows, the tokens of their jobs, and what was handed out."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from teamvars.domain.deliveries import JobToken, LastDelivery
+from teamvars.domain.errors import not_found
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.runners import Approval, Runner, RunnerSpec
+from teamvars.storage.database import Row, Statement, Transaction
+from teamvars.storage.pages import Listing
+
+_COLUMNS = (
+    "runners.id, runners.organization_id, runners.version, runners.body, runners.created_at, "
+    "runners.proposed_by, runners.approved_version, runners.approved_body, runners.approved_reach, "
+    "runners.approved_issuer, runners.approved_at, runners.approved_by, runners.approval_key_id, "
+    "runners.approval_mac"
+)
+_TOKEN = (
+    "hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at"
+)
+_DELIVERY = "runner_id, workspace_id, organization_id, at, versions, run_link"
+
+DELIVERED = f"""
+INSERT INTO runner_deliveries ({_DELIVERY}) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (runner_id, workspace_id) DO UPDATE SET
+    at = excluded.at, versions = excluded.versions, run_link = excluded.run_link
+"""
+
+
+async def get(tx: Transaction, runner_id: str) -> Runner:
+    """One runner. Refuses: not found."""
+    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM runners WHERE id = $1", runner_id)
+    if row is None:
+        raise not_found()
+    return to_runner(row)
+
+
+async def of_organization(tx: Transaction, organization_id: str) -> list[Runner]:
+    """All of an organization, by id."""
+    sql = f"SELECT {_COLUMNS} FROM runners WHERE organization_id = $1 ORDER BY id"
+    return [to_runner(row) for row in await tx.fetch(sql, organization_id)]
+
+
+async def every(tx: Transaction) -> list[Runner]:
+    """All there are, by organization and id."""
+    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM runners ORDER BY organization_id, id")
+    return [to_runner(row) for row in rows]
+
+
+async def page_of_organization(tx: Transaction, organization_id: str, page: Page) -> Paged[Runner]:
+    """A page of an organization's, by name."""
+    source = "runners WHERE organization_id = $1"
+    listing = Listing(_COLUMNS, source, "name_folded, id", [organization_id])
+    return await listing.fetch(tx, page, to_runner)
+
+
+async def find_token(tx: Transaction, hash_: bytes, now: int) -> JobToken | None:
+    """The token with that hash, unless it has expired."""
+    sql = f"SELECT {_TOKEN} FROM runner_tokens WHERE hash = $1 AND expires_at > $2"
+    row = await tx.fetch_one(sql, hash_, now)
+    if row is None:
+        return None
+    return to_token(row)
+
+
+def issuing(token: JobToken) -> Statement:
+    """Stores a token of a job."""
+    claims = json.dumps(token.claims, ensure_ascii=False)
+    row = *msgspec.structs.astuple(token)[:5], int(token.is_bound), claims
+    places = ", ".join(f"${n}" for n in range(1, 10))
+    sql = f"INSERT INTO runner_tokens ({_TOKEN}) VALUES ({places})"
+    return Statement(sql, (*row, token.run_link, token.expires_at))
+
+
+def using(hash_: bytes, expires_at: int) -> Statement:
+    """Stores that an issuer's token was used. Raises Taken if it was before."""
+    sql = "INSERT INTO used_assertions (hash, expires_at) VALUES ($1, $2)"
+    return Statement(sql, (hash_, expires_at))
+
+
+def delivering(delivery: LastDelivery) -> Statement:
+    """Stores the last delivery of a workspace to a runner."""
+    fields = msgspec.structs.astuple(delivery)
+    return Statement(DELIVERED, (*fields[:4], json.dumps(delivery.versions), delivery.run_link))
+
+
+async def deliveries_of(
+    tx: Transaction, organization_id: str, workspace_id: str | None = None
+) -> Sequence[LastDelivery]:
+    """The last deliveries of an organization, or of one of its workspaces; newest first."""
+    sql = f"""
+SELECT {_DELIVERY} FROM runner_deliveries
+WHERE organization_id = $1 AND ($2 IS NULL OR workspace_id = $2)
+ORDER BY at DESC, runner_id, workspace_id
+"""
+    rows = await tx.fetch(sql, organization_id, workspace_id)
+    return [_to_delivery(row) for row in rows]
+
+
+async def forget_expired(tx: Transaction, before: int, most: int) -> int:
+    """Deletes some of what has expired before then, and returns how much."""
+    deleted = 0
+    for table in ("runner_tokens", "used_assertions"):
+        rows = await tx.fetch(
+            f"DELETE FROM {table} WHERE hash IN ("
+            f"SELECT hash FROM {table} WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) "
+            "RETURNING 1",
+            before,
+            most,
+        )
+        deleted += len(rows)
+    return deleted
+
+
+def to_token(row: Row) -> JobToken:
+    """The token of a row with the columns of `_TOKEN`."""
+    hash_, runner_id, version, workspace_id, thumbprint, is_bound, claims, link, ends = row
+    place = hash_, runner_id, version, workspace_id, thumbprint
+    return JobToken(*place, bool(is_bound), json.loads(claims), link, ends)
+
+
+def _to_delivery(row: Row) -> LastDelivery:
+    runner_id, workspace_id, organization_id, at, versions, run_link = row
+    place = runner_id, workspace_id, organization_id
+    return LastDelivery(*place, at, json.loads(versions), run_link)
+
+
+def to_runner(row: Row) -> Runner:
+    """The runner of a row with the columns of `_COLUMNS`; one that nobody can read is approved for
+    nothing.
+    """
+    id_, organization_id, version, body, created_at, proposed_by, approved_version, *approved = row
+    approval = None
+    if approved_version is not None:
+        said, reach, issuer, at, by, key_id, mac = approved
+        ids = frozenset(json.loads(reach))
+        approval = Approval(
+            approved_version, RunnerSpec.decode(said), ids, issuer, at, by, key_id, mac
+        )
+    spec = RunnerSpec.decode(body)
+    return Runner(id_, organization_id, version, spec, created_at, proposed_by, approval)
+
+
+def columns(runner: Runner) -> Mapping[str, object]:
+    """What of an approval is stored, by column."""
+    approval = runner.approval
+    if approval is None:
+        return {}
+    return {
+        "approved_version": approval.version,
+        "approved_body": approval.spec.encode(),
+        "approved_reach": json.dumps(sorted(approval.reach)),
+        "approved_issuer": approval.issuer,
+        "approved_at": approval.approved_at,
+        "approved_by": approval.approved_by,
+        "approval_key_id": approval.key_id,
+        "approval_mac": approval.mac,
+    }
