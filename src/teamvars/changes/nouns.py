@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from teamvars.changes import directory, team_members, trails, variables
+from teamvars.changes import directory, runners, team_members, trails, variables
 from teamvars.changes.looks import LookUp, LookUps
 from teamvars.changes.tools import Tools
 from teamvars.decisions import Found, Need, Write
@@ -14,11 +14,13 @@ _LOOK_UPS: LookUps = {
     **directory.LOOK_UPS,
     **variables.LOOK_UPS,
     **team_members.LOOK_UPS,
+    **runners.LOOK_UPS,
 }
 _STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     **directory.STATEMENTS,
     **variables.STATEMENTS,
     **team_members.STATEMENTS,
+    **runners.STATEMENTS,
 }
 
 

@@ -1,14 +1,17 @@
 """Runners as rows, the tokens of their jobs, and what was handed out."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 
+from teamvars.domain.access import WrappedKey
 from teamvars.domain.deliveries import JobToken, LastDelivery
 from teamvars.domain.errors import not_found
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import Approval, Runner, RunnerSpec
+from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Statement, Transaction
 from teamvars.storage.pages import Listing
 
@@ -21,7 +24,30 @@ _COLUMNS = (
 _TOKEN = (
     "hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at"
 )
+_OF_TOKEN = len(_TOKEN.split(", "))
 _DELIVERY = "runner_id, workspace_id, organization_id, at, versions, run_link"
+
+_HANDED = f"""
+SELECT {{token}}, {_COLUMNS},
+    workspaces.id, workspaces.name, organizations.id, organizations.name,
+    data_keys.version, data_keys.master_key_id, data_keys.wrapped
+FROM runner_tokens AS token
+JOIN runners ON runners.id = token.runner_id
+JOIN workspaces ON workspaces.id = token.workspace_id
+JOIN organizations ON organizations.id = workspaces.organization_id
+JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+WHERE token.hash = $1 AND token.expires_at > $2 AND workspaces.id = $3
+""".replace("{token}", ", ".join(f"token.{name}" for name in _TOKEN.split(", ")))
+
+_REACHING = f"""
+SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, {_COLUMNS}
+FROM workspaces
+JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN runners ON runners.organization_id = organizations.id
+WHERE workspaces.id = $1
+ORDER BY runners.id
+"""
 
 DELIVERED = f"""
 INSERT INTO runner_deliveries ({_DELIVERY}) VALUES ($1, $2, $3, $4, $5, $6)
@@ -57,13 +83,29 @@ async def page_of_organization(tx: Transaction, organization_id: str, page: Page
     return await listing.fetch(tx, page, to_runner)
 
 
-async def find_token(tx: Transaction, hash_: bytes, now: int) -> JobToken | None:
-    """The token with that hash, unless it has expired."""
-    sql = f"SELECT {_TOKEN} FROM runner_tokens WHERE hash = $1 AND expires_at > $2"
-    row = await tx.fetch_one(sql, hash_, now)
+async def reaching(tx: Transaction, workspace_id: str) -> tuple[Workspace, Sequence[Runner]] | None:
+    """A workspace, if there is one, and all runners of its organization by id."""
+    rows = await tx.fetch(_REACHING, workspace_id)
+    if not rows:
+        return None
+    id_, name, *owner = rows[0][:4]
+    found = [to_runner(row[4:]) for row in rows if row[4] is not None]
+    return Workspace(id_, name, *owner), found
+
+
+async def find_handed(
+    tx: Transaction, hash_: bytes, now: int, workspace_id: str
+) -> tuple[JobToken, Runner, Workspace, WrappedKey] | None:
+    """What the token with that hash is for, unless it has expired or is for another workspace; and
+    the data key of the values.
+    """
+    row = await tx.fetch_one(_HANDED, hash_, now, workspace_id)
     if row is None:
         return None
-    return to_token(row)
+    token, runner = to_token(row[:_OF_TOKEN]), to_runner(row[_OF_TOKEN:-7])
+    id_, name, owner_id, owner, version, master_key_id, wrapped = row[-7:]
+    workspace = Workspace(id_, name, owner_id, owner)
+    return token, runner, workspace, WrappedKey(owner_id, version, master_key_id, wrapped)
 
 
 def issuing(token: JobToken) -> Statement:
@@ -144,18 +186,14 @@ def to_runner(row: Row) -> Runner:
     return Runner(id_, organization_id, version, spec, created_at, proposed_by, approval)
 
 
-def columns(runner: Runner) -> Mapping[str, object]:
-    """What of an approval is stored, by column."""
-    approval = runner.approval
-    if approval is None:
-        return {}
-    return {
-        "approved_version": approval.version,
-        "approved_body": approval.spec.encode(),
-        "approved_reach": json.dumps(sorted(approval.reach)),
-        "approved_issuer": approval.issuer,
-        "approved_at": approval.approved_at,
-        "approved_by": approval.approved_by,
-        "approval_key_id": approval.key_id,
-        "approval_mac": approval.mac,
-    }
+OF_APPROVAL: Mapping[str, Callable[[Approval], object]] = {
+    "approved_version": attrgetter("version"),
+    "approved_body": lambda approval: approval.spec.encode(),
+    "approved_reach": lambda approval: json.dumps(sorted(approval.reach)),
+    "approved_issuer": attrgetter("issuer"),
+    "approved_at": attrgetter("approved_at"),
+    "approved_by": attrgetter("approved_by"),
+    "approval_key_id": attrgetter("key_id"),
+    "approval_mac": attrgetter("mac"),
+}
+"""The columns that are NULL where nothing is approved, with what they have of an approval."""

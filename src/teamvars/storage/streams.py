@@ -120,6 +120,19 @@ async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
     return found
 
 
+async def lock_of_job(tx: Transaction, token_hash: bytes, now: int) -> Stream | None:
+    """Locks the stream of the runner that a job's token is of; None where there is no such token,
+    or it has expired.
+    """
+    rows = await tx.fetch(
+        f"SELECT {_STREAM} WHERE streams.id = (SELECT runner_id FROM runner_tokens "
+        "WHERE hash = $1 AND expires_at > $2) {lock streams}",
+        token_hash,
+        now,
+    )
+    return _stream(rows[0]) if rows else None
+
+
 async def last_number(tx: Transaction, stream_id: str) -> int | None:
     """The largest number of a stream's entries; None where there are none."""
     row = await tx.look_up(LAST_NUMBER, stream_id)

@@ -1,6 +1,7 @@
 """Which columns the records of each kind have, and the statements that write them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -12,10 +13,12 @@ from teamvars.domain.invitations import Invitation
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
+from teamvars.domain.runners import Runner
 from teamvars.domain.teams import Team
 from teamvars.domain.tokens import HashedToken
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import WorkspaceRecord
+from teamvars.storage import runners
 from teamvars.storage.database import Statement, each
 
 Record = msgspec.Struct
@@ -59,6 +62,10 @@ def _owner(kind: str) -> Callable[[Any], object]:
     return lambda made: made.token.owner_id if made.token.owner_kind == kind else None
 
 
+def _approved(column: str, runner: Runner) -> object:
+    return None if runner.approval is None else runners.OF_APPROVAL[column](runner.approval)
+
+
 TABLES: Mapping[type[Record], Table] = {
     Organization: Table(
         "organizations",
@@ -99,6 +106,14 @@ TABLES: Mapping[type[Record], Table] = {
         ),
         is_dated=True,
         is_long=True,
+    ),
+    Runner: Table(
+        "runners",
+        _columns(
+            "id organization_id spec.name spec.name_folded version created_at proposed_by",
+            body=lambda runner: runner.spec.encode(),
+            **{name: partial(_approved, name) for name in runners.OF_APPROVAL},
+        ),
     ),
     HashedToken: Table(
         "tokens",

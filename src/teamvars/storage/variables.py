@@ -99,6 +99,16 @@ WHERE workspace_id = $1 AND id IN {each $3}
     AND EXISTS (SELECT 1 FROM streams WHERE id = $1 AND CAST(head AS {bytes}) = $2)
 """
 
+# One statement, so that the head is that of the values.
+_ALL_SEALED = """
+SELECT streams.head, variables.id, workspace_id, key, description, category, hcl, sensitive,
+    version_id, created_at, variables.value_bytes, sealed_value
+FROM streams
+LEFT JOIN variables ON workspace_id = streams.id
+WHERE streams.id = $1
+ORDER BY key, category
+"""
+
 _UPDATE_UNLESS_KEPT = """
 UPDATE variables
 SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
@@ -181,6 +191,16 @@ async def pages(
         if len(rows) < _PAGE_ROWS:
             return
         after = rows[-1][2], rows[-1][4]
+
+
+async def sealed_of_workspace(
+    tx: Transaction, workspace_id: str
+) -> tuple[bytes, list[StoredVariable]]:
+    """All variables of a workspace by key, then category, with their sealed values, sensitive ones
+    too; and the head of the workspace's stream when they were so.
+    """
+    rows = await tx.fetch(_ALL_SEALED, workspace_id)
+    return rows[0][0], [_stored(row[1:]) for row in rows if row[1] is not None]
 
 
 async def sealed_values(

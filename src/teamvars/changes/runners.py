@@ -1,0 +1,74 @@
+"""Runners and what jobs are handed: how decisions about them are fed and carried out."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from teamvars.changes.looks import LookUps
+from teamvars.changes.tools import Tools
+from teamvars.decisions import Found, Write
+from teamvars.decisions.deliveries import (
+    Handed,
+    Issue,
+    NoteDelivery,
+    Reaching,
+    ToDelivery,
+    Use,
+    ValuesOf,
+    job_of,
+)
+from teamvars.decisions.runners import OrganizationOf, RunnersOf, RunnersPage, RunnerWithId
+from teamvars.domain.access import Place
+from teamvars.domain.runners import Runner
+from teamvars.domain.variables import StoredVariable
+from teamvars.domain.workspaces import Workspace
+from teamvars.storage import organizations, runners, streams, variables
+from teamvars.storage.database import Statement, Transaction
+
+
+async def _reaching(
+    tx: Transaction, _: Tools, __: Found, need: Reaching
+) -> tuple[Workspace, Sequence[Runner]] | None:
+    return await runners.reaching(tx, need.workspace_id)
+
+
+async def _to_delivery(tx: Transaction, _: Tools, found: Found, need: ToDelivery) -> Handed | None:
+    caller = found.caller
+    # The runner's stream first: what is read after it is as the last delivery has left it.
+    locked = await streams.lock_of_job(tx, caller.token_hash, found.now)
+    if locked is None:
+        return None
+    row = await runners.find_handed(tx, caller.token_hash, found.now, need.workspace_id)
+    if row is None:
+        return None
+    found.streams[locked.id] = locked
+    token, runner, workspace, key = row
+    caller.actor = job_of(token)
+    caller.place = Place(
+        workspace.organization_id, workspace.organization_name, workspace.id, workspace.name
+    )
+    return Handed(token, runner, workspace, key)
+
+
+async def _values(
+    tx: Transaction, _: Tools, __: Found, need: ValuesOf
+) -> tuple[bytes, Sequence[StoredVariable]]:
+    return await variables.sealed_of_workspace(tx, need.workspace_id)
+
+
+async def _name(tx: Transaction, _: Tools, __: Found, need: OrganizationOf) -> str:
+    return (await organizations.get(tx, need.organization_id)).name
+
+
+LOOK_UPS: LookUps = {
+    RunnerWithId: lambda tx, _, __, n: runners.get(tx, n.runner_id),
+    RunnersOf: lambda tx, _, __, n: runners.of_organization(tx, n.organization_id),
+    RunnersPage: lambda tx, _, __, n: runners.page_of_organization(tx, n.organization_id, n.page),
+    OrganizationOf: _name,
+    Reaching: _reaching,
+    ToDelivery: _to_delivery,
+    ValuesOf: _values,
+}
+STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
+    Use: lambda _, __, write: runners.using(write.once, write.expires_at),
+    Issue: lambda _, __, write: runners.issuing(write.token),
+    NoteDelivery: lambda _, __, write: runners.delivering(write.delivery),
+}

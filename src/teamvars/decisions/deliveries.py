@@ -1,0 +1,240 @@
+"""What becomes of a job that asks for a token, and of one that asks for values.
+
+Whatever is not there, expired, revoked, not approved or another's is refused in the same words.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from teamvars.decisions import Decision, Found, Need, Write
+from teamvars.decisions.runners import Trust, claims_that_count
+from teamvars.domain.access import WrappedKey
+from teamvars.domain.audit import Actor
+from teamvars.domain.deliveries import DeliveryDraft, JobToken, LastDelivery
+from teamvars.domain.errors import (
+    NO_VALID_TOKEN,
+    Code,
+    Fault,
+    Refusal,
+    invalid,
+    refuse_all,
+)
+from teamvars.domain.federation import Claims, run_link
+from teamvars.domain.runners import Runner, of_workspace
+from teamvars.domain.variables import StoredVariable, Variable
+from teamvars.domain.workspaces import Workspace
+from teamvars.kernel.discreet import Discreet
+from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, thumbprint
+
+NO_TARGET = Fault(
+    Code.INVALID_TARGET, "No approved runner hands this workspace's values to this job."
+)
+USED_BEFORE = Fault(Code.INVALID_REQUEST, "This token was used before: ask the issuer for another.")
+
+
+class Proof(Discreet, frozen=True):
+    """What a job has proven: by its issuer, or by the `public_key` of its machine.
+
+    `once` names the issuer's token among all there are. `expires_at` in µs UTC.
+    """
+
+    issuer: str
+    public_key: str | None
+    claims: Claims
+    once: bytes
+    expires_at: int
+
+
+class Asked(Discreet, frozen=True):
+    """Which workspace a job asks a token for, of which runner if it says so, and the key that the
+    token is to deliver to. `is_bound`: the issuer has vouched for that key.
+    """
+
+    workspace_id: str
+    proof: Proof
+    thumbprint: str
+    is_bound: bool
+    runner_id: str | None
+    token_hash: bytes
+
+
+class Reaching(Need[tuple[Workspace, Sequence[Runner]] | None], frozen=True):
+    """A workspace, and all runners of its organization by id."""
+
+    workspace_id: str
+
+
+class Handed(msgspec.Struct, frozen=True):
+    """A token of a job that asks now, and what it is for, with the data key of the values."""
+
+    token: JobToken
+    runner: Runner
+    workspace: Workspace
+    key: WrappedKey
+
+
+class ToDelivery(Need[Handed | None], frozen=True):
+    """What the caller's token is for. The runner's stream is locked, if the token is good."""
+
+    workspace_id: str
+
+
+class ValuesOf(Need[tuple[bytes, Sequence[StoredVariable]]], frozen=True):
+    """The head of a workspace's stream, and all variables at it by key and category: sealed,
+    sensitive ones as well.
+    """
+
+    workspace_id: str
+
+
+class Use(Write, frozen=True):
+    """An issuer's token was used: nobody uses it again before it has expired."""
+
+    once: bytes
+    expires_at: int
+
+
+class Issue(Write, frozen=True):
+    """A job gets a token."""
+
+    token: JobToken
+
+
+class NoteDelivery(Write, frozen=True):
+    """A workspace was handed to a runner."""
+
+    delivery: LastDelivery
+
+
+class Issued(Discreet, frozen=True):
+    """A token of a job, and the runner it is of."""
+
+    token: JobToken
+    runner: Runner
+
+
+class Bundle(Discreet, frozen=True):
+    """What is to be handed out, once the receipt is committed: values are sealed still."""
+
+    handed: Handed
+    head: bytes
+    public_key: bytes
+    variables: tuple[StoredVariable, ...]
+
+
+def exchange(found: Found, asked: Asked, trust: Trust) -> Decision[Issued]:
+    """A token for a job that some runner means; of several, the one with the lowest id.
+
+    Refuses: no such runner, a proof that was used before.
+    """
+    reaching, proof = found.of(Reaching(asked.workspace_id)), asked.proof
+    if reaching is None:
+        raise Refusal(NO_TARGET)
+    workspace, runners = reaching
+    for runner in of_workspace(runners, workspace.id, workspace.name, found.now):
+        if asked.runner_id in (None, runner.id) and _means(runner, asked, trust):
+            break
+    else:
+        raise Refusal(NO_TARGET)
+    ends = [found.now + runner.max_ttl * 1_000_000, proof.expires_at, runner.expires_at()]
+    token = JobToken(
+        asked.token_hash,
+        runner.id,
+        runner.approval.version if runner.approval else 0,
+        workspace.id,
+        asked.thumbprint,
+        asked.is_bound,
+        claims_that_count(runner, proof.issuer, proof.claims),
+        run_link(proof.issuer, proof.claims),
+        min(ends),
+    )
+    writes = Use(proof.once, proof.expires_at), Issue(token)
+    return Decision(Issued(token, runner), writes, taken=USED_BEFORE)
+
+
+def deliver(
+    found: Found, workspace_id: str, draft: DeliveryDraft, trust: Trust, machine: str
+) -> Decision[Bundle]:
+    """What a job is handed; its receipt says which variables, in which versions, and for what job.
+
+    `machine`: how an issuer begins that is the key of a machine. Refuses: unauthenticated for
+    every token that delivers nothing here, every fault of the draft.
+    """
+    handed = found.of(ToDelivery(workspace_id))
+    if handed is None or not _is_good(found, handed, trust, machine):
+        raise Refusal(NO_VALID_TOKEN)
+    refuse_all([*draft.all_faults(), *_key_faults(draft, handed.token)])
+    head, stored = effective(found, workspace_id)
+    variables = [
+        each
+        for each in stored
+        if draft.wants(each.variable.key)
+        and (handed.runner.includes_sensitive or not each.variable.sensitive)
+    ]
+    token, runner = handed.token, handed.runner
+    told = [_told(each.variable) for each in variables]
+    details: dict[str, object] = {
+        "workspace": workspace_id,
+        "version": token.version,
+        "claims": dict(token.claims),
+        "bound": token.is_bound,
+        "variables": told,
+    }
+    note = found.note(runner.id, "variable.deliver", workspace_id, details)
+    versions = {each.variable.id: each.variable.version_id for each in variables}
+    place = runner.id, workspace_id, runner.organization_id
+    last = LastDelivery(*place, found.now, versions, token.run_link)
+    bundle = Bundle(handed, head, draft.public_key, tuple(variables))
+    return Decision(bundle, (NoteDelivery(last),), (note,))
+
+
+def effective(found: Found, workspace_id: str) -> tuple[bytes, Sequence[StoredVariable]]:
+    """What a run in the workspace gets, and the head at which it does: the only place to say so."""
+    return found.of(ValuesOf(workspace_id))
+
+
+def job_of(token: JobToken) -> Actor:
+    """Who it is that has such a token."""
+    return Actor("runner", token.runner_id, None)
+
+
+def _means(runner: Runner, asked: Asked, trust: Trust) -> bool:
+    proof = asked.proof
+    return (
+        trust.holds(runner)
+        and runner.is_met(proof.issuer, proof.public_key, proof.claims)
+        and (asked.is_bound or runner.allows_unbound)
+    )
+
+
+def _is_good(found: Found, handed: Handed, trust: Trust, machine: str) -> bool:
+    """Whether the token still is what the runner means, in both of its versions."""
+    token, runner, workspace = handed.token, handed.runner, handed.workspace
+    issuer = token.claims.get("iss", "")
+    public_key = issuer.removeprefix(machine) if issuer.startswith(machine) else None
+    return (
+        token.runner_id == runner.id
+        and token.workspace_id == workspace.id
+        and workspace.organization_id == runner.organization_id
+        and token.expires_at > found.now
+        and trust.holds(runner)
+        and runner.approval is not None
+        and runner.approval.version == token.version
+        and runner.admits(workspace.id, workspace.name, found.now)
+        and runner.is_met(issuer, public_key, token.claims)
+        and (token.is_bound or runner.allows_unbound)
+    )
+
+
+def _key_faults(draft: DeliveryDraft, token: JobToken) -> list[Fault]:
+    if len(draft.public_key) == PUBLIC_KEY_BYTES and thumbprint(draft.public_key) == (
+        token.thumbprint
+    ):
+        return []
+    return [invalid("public-key", "This is not the key that the token delivers to.")]
+
+
+def _told(variable: Variable) -> Mapping[str, str]:
+    category = variable.category.value
+    return {"key": variable.key, "category": category, "version-id": variable.version_id}
