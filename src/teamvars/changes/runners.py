@@ -15,7 +15,13 @@ from teamvars.decisions.deliveries import (
     ValuesOf,
     job_of,
 )
-from teamvars.decisions.runners import OrganizationOf, RunnersOf, RunnersPage, RunnerWithId
+from teamvars.decisions.runners import (
+    AllRunners,
+    OrganizationOf,
+    RunnersOf,
+    RunnersPage,
+    RunnerWithId,
+)
 from teamvars.domain.access import Place
 from teamvars.domain.runners import Runner
 from teamvars.domain.variables import StoredVariable
@@ -62,6 +68,7 @@ LOOK_UPS: LookUps = {
     RunnerWithId: lambda tx, _, __, n: runners.get(tx, n.runner_id),
     RunnersOf: lambda tx, _, __, n: runners.of_organization(tx, n.organization_id),
     RunnersPage: lambda tx, _, __, n: runners.page_of_organization(tx, n.organization_id, n.page),
+    AllRunners: lambda tx, _, __, ___: runners.every(tx),
     OrganizationOf: _name,
     Reaching: _reaching,
     ToDelivery: _to_delivery,

@@ -51,6 +51,10 @@ class RunnersPage(Need[Paged[Runner]], frozen=True):
     page: Page
 
 
+class AllRunners(Need[Sequence[Runner]], frozen=True):
+    """Those of all organizations."""
+
+
 class OrganizationOf(Need[str], frozen=True):
     """The name of the organization with that id."""
 
@@ -185,6 +189,14 @@ def page(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[R
     runners = found.of(RunnersPage(granted.organization.id, wanted))
     name = granted.organization.name
     return Paged([seen(found, one, name, trust) for one in runners.items], runners.total)
+
+
+def every(found: Found, trust: Trust) -> Sequence[RunnerView]:
+    """All runners there are, for an operator."""
+    return [
+        seen(found, runner, found.of(OrganizationOf(runner.organization_id)), trust)
+        for runner in found.of(AllRunners())
+    ]
 
 
 def owned(found: Found, runner_id: str) -> tuple[Runner, str]:

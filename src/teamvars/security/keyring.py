@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.ids import new_id
 from teamvars.kernel.discreet import Discreet
@@ -23,7 +24,8 @@ from teamvars.security.permissions import Purpose, by_mode
 KEY_BYTES = 32
 MASTER = "master"
 AUDIT = "audit"
-_PREFIXES = {MASTER: "mk", AUDIT: "ak"}
+SERVER = "server"
+_PREFIXES = {MASTER: "mk", AUDIT: "ak", SERVER: "sk"}
 _FORMAT = 1
 
 
@@ -39,10 +41,15 @@ class KeySet(Discreet, frozen=True):
 
 
 class Keyring(msgspec.Struct, frozen=True):
-    """Master keys wrap the data keys of organizations; audit keys authenticate the audit trail."""
+    """Master keys wrap the data keys of organizations; audit keys authenticate the audit trail.
+
+    Server keys, the seeds of Ed25519, sign what is delivered. A keyring of an older release has
+    none.
+    """
 
     master: KeySet
     audit: KeySet
+    server: KeySet | None = None
 
     def checks(self) -> dict[str, tuple[str, bytes]]:
         """For each key id its purpose and check value: proof of the key, and of no other use."""
@@ -55,17 +62,22 @@ class Keyring(msgspec.Struct, frozen=True):
 
 def generate() -> Keyring:
     """A new keyring with one key of each purpose."""
-    return Keyring(_new_key_set(MASTER), _new_key_set(AUDIT))
+    return Keyring(_new_key_set(MASTER), _new_key_set(AUDIT), _new_key_set(SERVER))
+
+
+def with_server_key(keyring: Keyring) -> Keyring:
+    """The keyring with one server key more, which is in use from now on."""
+    added = _new_key_set(SERVER)
+    former = {} if keyring.server is None else keyring.server.keys
+    return replace(keyring, server=KeySet(added.active, {**former, **added.keys}))
 
 
 def save_new(keyring: Keyring, path: Path) -> None:
     """Makes the file, whole or not at all, durably and readable by its owner alone. Refuses to
     overwrite one.
     """
-    purposes = {MASTER: _as_json(keyring.master), AUDIT: _as_json(keyring.audit)}
-    text = json.dumps({"format": _FORMAT, **purposes}, indent=2)
     try:
-        whole_files.create(path, text + "\n")
+        whole_files.create(path, _text(keyring))
     except FileExistsError:
         raise KeyringError(f"{path} exists already and is never overwritten.") from None
 
@@ -90,10 +102,21 @@ def load(path: Path) -> Keyring:
         document = json.loads(content)
         if document["format"] != _FORMAT:
             raise KeyringError(f"The keyring {path} was written by a newer teamvars.")
-        return Keyring(_from_json(document[MASTER]), _from_json(document[AUDIT]))
+        server = document.get(SERVER)
+        return Keyring(
+            _from_json(document[MASTER]),
+            _from_json(document[AUDIT]),
+            None if server is None else _from_json(server),
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         # The cause would quote the file's content.
         raise KeyringError(f"The keyring {path} is damaged. Restore it from your copy.") from None
+
+
+def _text(keyring: Keyring) -> str:
+    sets = {MASTER: keyring.master, AUDIT: keyring.audit, SERVER: keyring.server}
+    purposes = {name: _as_json(key_set) for name, key_set in sets.items() if key_set is not None}
+    return json.dumps({"format": _FORMAT, **purposes}, indent=2) + "\n"
 
 
 def _new_key_set(purpose: str) -> KeySet:

@@ -2,7 +2,7 @@
 
 `tv`, a letter for the owner's kind, `_`, 43 base62 characters (256 random bits), 6 of checksum:
 secret scanners find it with `tv[uto]_[0-9A-Za-z]{49}` and can verify it without asking us. The
-letter of an invitation is `i`: it is no token, and is refused as one.
+letter of an invitation is `i`, and that of a job `r`: neither is a token to anything else.
 """
 
 import hashlib
@@ -13,11 +13,19 @@ import zlib
 PATTERN = "tv[uto]_[0-9A-Za-z]{49}"
 INVITATION = "invitation"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_PREFIXES = {"user": "tvu_", "team": "tvt_", "organization": "tvo_", INVITATION: "tvi_"}
+RUNNER = "runner"
+_PREFIXES = {
+    "user": "tvu_",
+    "team": "tvt_",
+    "organization": "tvo_",
+    INVITATION: "tvi_",
+    RUNNER: "tvr_",
+}
 _SECRET_CHARACTERS = 43
 _CHECKSUM_CHARACTERS = 6
 _TOKEN = re.compile(PATTERN)
 _INVITATION = re.compile("tvi_[0-9A-Za-z]{49}")
+_OF_JOB = re.compile("tvr_[0-9A-Za-z]{49}")
 
 
 def new_token(owner_kind: str) -> str:
@@ -34,6 +42,11 @@ def has_token_form(text: str) -> bool:
 def has_invitation_form(text: str) -> bool:
     """Whether it may be the secret of an invitation."""
     return _INVITATION.fullmatch(text) is not None
+
+
+def has_job_form(text: str) -> bool:
+    """Whether it may be the token of a job."""
+    return _OF_JOB.fullmatch(text) is not None
 
 
 def is_token(text: str) -> bool:

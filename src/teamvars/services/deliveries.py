@@ -1,0 +1,208 @@
+"""Tokens for jobs (RFC 8693), and values sealed to them."""
+
+import re
+
+import structlog
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from teamvars.changes.waves import Change
+from teamvars.decisions import deliveries as decisions
+from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, Proof
+from teamvars.domain.access import Caller
+from teamvars.domain.deliveries import DeliveryDraft
+from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.variables import Variable, damaged_value
+from teamvars.kernel.discreet import Discreet
+from teamvars.protocol import Malformed, bundles, decoded, encoded
+from teamvars.protocol.bundles import Delivered, Delivery, Info
+from teamvars.security.assertions import MACHINE, SKEW_SECONDS, Assertion, Unproven
+from teamvars.security.keyring import Keyring
+from teamvars.security.sealing import SealBroken
+from teamvars.security.tokens import RUNNER, hash_token, new_token
+from teamvars.services.house import House, UseCases
+from teamvars.services.trust import Trust
+
+GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
+ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"
+SUBJECT_TYPES = (
+    "urn:ietf:params:oauth:token-type:jwt",
+    "urn:ietf:params:oauth:token-type:id_token",
+)
+_WORKSPACE = re.compile(r"/api/v2/workspaces/(ws-[1-9A-HJ-NP-Za-km-z]{16})")
+_SECOND = 1_000_000
+
+log = structlog.get_logger("teamvars.runners")
+
+
+class ExchangeForm(Discreet, frozen=True):
+    """What a job says when it asks for a token: the parameters of RFC 8693, and two of ours."""
+
+    grant_type: str = ""
+    subject_token: str = ""
+    subject_token_type: str = ""
+    resource: str = ""
+    thumbprint: str | None = None
+    runner: str | None = None
+
+
+class IssuedToken(Discreet, frozen=True):
+    """A token of a job, which nobody is shown again; `expires_in` seconds."""
+
+    token: str
+    runner_id: str
+    version: int
+    expires_in: int
+
+
+class Deliveries(UseCases):
+    """What jobs do: ask for a token, and with it for values."""
+
+    def __init__(self, house: House, trust: Trust, keyring: Keyring, service: str | None) -> None:
+        """`service`: what audiences and resources begin with; None: no token is given."""
+        super().__init__(house)
+        self._trust = trust
+        self._service = service
+        server = keyring.server
+        self._signer = (
+            None
+            if server is None
+            else Ed25519PrivateKey.from_private_bytes(server.keys[server.active])
+        )
+
+    async def exchange(self, caller: Caller, form: ExchangeForm) -> IssuedToken:
+        """A token for the workspace that is the resource, if a runner means the job.
+
+        Refuses: a token or form that is itself bad (invalid_request); everything else in the same
+        words (invalid_target).
+        """
+        if self._service is None or self._signer is None:
+            raise Refusal(_bad("This service exchanges no tokens."))
+        workspace_id = self._workspace(form)
+        now = self._clock()
+        try:
+            assertion, public_key = await self._trust.proven(form.subject_token, now // _SECOND)
+            thumbprint, is_bound = self._key_named(assertion, form)
+        except Unproven as unproven:
+            log.warning("a token proves nothing", reason=unproven.reason, request=caller.request_id)
+            raise Refusal(_bad("The subject token is not accepted.")) from None
+        token = new_token(RUNNER)
+        proof = Proof(
+            assertion.issuer,
+            public_key,
+            assertion.claims,
+            assertion.once,
+            (assertion.expires_at + SKEW_SECONDS) * _SECOND,
+        )
+        asked = Asked(workspace_id, proof, thumbprint, is_bound, form.runner, hash_token(token))
+        change = Change(caller, None, lambda found: decisions.exchange(found, asked, self._trust))
+        issued = await self._house.runner.make(change)
+        lives = (issued.token.expires_at - now) // _SECOND
+        return IssuedToken(token, issued.runner.id, issued.token.version, lives)
+
+    async def deliver(self, caller: Caller, workspace_id: str, draft: DeliveryDraft) -> Delivery:
+        """The workspace's variables, sealed to the job's key. The receipt is committed before any
+        value is opened.
+
+        Refuses: unauthenticated, for whatever is wrong with the token; every fault of the draft; a
+        damaged value.
+        """
+
+        change = Change(
+            caller,
+            None,
+            lambda found: decisions.deliver(found, workspace_id, draft, self._trust, MACHINE),
+        )
+        bundle = await self._house.runner.make(change)
+        assert self._signer is not None  # or there would be no token
+        variables = self._opened(bundle)
+        try:
+            return bundles.deliver(variables, _info(bundle), bundle.public_key, self._signer)
+        except Malformed:
+            raise Refusal(_no_key()) from None
+
+    def _opened(self, bundle: Bundle) -> list[Delivered]:
+        key = self._tools.sealer.data_key(bundle.handed.key)
+        found, damaged = [], []
+        for stored in bundle.variables:
+            variable = stored.variable
+            try:
+                value = key.open(stored.sealed or b"", variable)
+            except SealBroken:
+                damaged.append(damaged_value(variable))
+                continue
+            found.append(_delivered(variable, value))
+        if damaged:
+            raise Refusal(*damaged)
+        return found
+
+    def _workspace(self, form: ExchangeForm) -> str:
+        """The id of the workspace that the form names. Refuses: invalid_request, invalid_target."""
+        if form.grant_type != GRANT_TYPE:
+            raise Refusal(_bad(f"The grant_type is {GRANT_TYPE}."))
+        if form.subject_token_type not in SUBJECT_TYPES:
+            raise Refusal(_bad(f"The subject_token_type is one of {', '.join(SUBJECT_TYPES)}."))
+        if not form.subject_token or not form.resource:
+            raise Refusal(_bad("Send subject_token and resource."))
+        assert self._service is not None
+        if not form.resource.startswith(self._service):
+            raise Refusal(NO_TARGET)
+        found = _WORKSPACE.fullmatch(form.resource.removeprefix(self._service))
+        if found is None:
+            raise Refusal(NO_TARGET)
+        return found[1]
+
+    def _key_named(self, assertion: Assertion, form: ExchangeForm) -> tuple[str, bool]:
+        """The key that the token is to deliver to, and whether the issuer vouches for it.
+
+        Raises Unproven.
+        """
+        service, separator, thumbprint = assertion.audience.partition("#")
+        if service != self._service:
+            raise Unproven("another audience")
+        if not separator:
+            thumbprint = form.thumbprint or ""
+        elif form.thumbprint not in (None, thumbprint):
+            raise Unproven("two keys")
+        try:
+            is_one = len(decoded(thumbprint)) == _THUMBPRINT_BYTES
+        except Malformed:
+            is_one = False
+        if not is_one:
+            raise Unproven("no thumbprint of a key")
+        return thumbprint, bool(separator)
+
+
+_THUMBPRINT_BYTES = 32
+
+
+def token_id(token_hash: bytes) -> str:
+    """What names a job's token to both sides, which have it: it tells nobody the token."""
+    return encoded(token_hash[:16])
+
+
+def _info(bundle: Bundle) -> Info:
+    token, workspace = bundle.handed.token, bundle.handed.workspace
+    return Info(
+        workspace.organization_id,
+        workspace.id,
+        token.runner_id,
+        token.version,
+        token_id(token.hash),
+        token.thumbprint,
+        bundle.head.hex(),
+        token.expires_at // _SECOND,
+    )
+
+
+def _delivered(variable: Variable, value: str) -> Delivered:
+    flags = variable.category, variable.hcl, variable.sensitive
+    return Delivered(variable.id, variable.key, value, *flags, variable.version_id)
+
+
+def _bad(detail: str) -> Fault:
+    return Fault(Code.INVALID_REQUEST, detail)
+
+
+def _no_key() -> Fault:
+    detail = "This is no public key of the suite."
+    return Fault(Code.INVALID_VALUE, detail, pointer="/data/attributes/public-key")

@@ -1,0 +1,68 @@
+"""Runners: proposed and shown by owners, approved by whoever runs the service."""
+
+from collections.abc import Sequence
+
+from teamvars.decisions import runners as decisions
+from teamvars.decisions.runners import RunnerView
+from teamvars.domain.access import Caller
+from teamvars.domain.ids import new_id
+from teamvars.domain.pages import Page, Paged
+from teamvars.domain.runners import Runner, RunnerDraft
+from teamvars.services.house import House, UseCases, makes
+from teamvars.services.trust import Trust
+
+__all__ = ["Approvals", "RunnerView", "Runners"]
+
+
+class Runners(UseCases):
+    """What owners do with runners. All methods refuse unauthenticated and not found."""
+
+    delete = makes(decisions.delete)
+
+    def __init__(self, house: House, trust: Trust) -> None:
+        super().__init__(house)
+        self._trust = trust
+
+    async def list(self, caller: Caller, organization: str, page: Page) -> Paged[RunnerView]:
+        """A page of an organization's runners, by name. Refuses: forbidden."""
+        return await self._house.runner.look(
+            caller, lambda found: decisions.page(found, organization, page, self._trust)
+        )
+
+    async def read(self, caller: Caller, runner_id: str) -> RunnerView:
+        """One runner."""
+        return await self._house.runner.look(
+            caller, lambda found: decisions.read(found, runner_id, self._trust)
+        )
+
+    async def create(self, caller: Caller, organization: str, draft: RunnerDraft) -> RunnerView:
+        """See `decisions.runners.create`."""
+        id_ = new_id("run")
+        return await self._make(caller, decisions.create, organization, draft, id_, self._trust)
+
+    async def update(self, caller: Caller, runner_id: str, draft: RunnerDraft) -> RunnerView:
+        """See `decisions.runners.update`."""
+        return await self._make(caller, decisions.update, runner_id, draft, self._trust)
+
+
+class Approvals(UseCases):
+    """What the operator does with runners."""
+
+    revoke = makes(decisions.revoke)
+
+    def __init__(self, house: House, trust: Trust) -> None:
+        super().__init__(house)
+        self._trust = trust
+
+    async def list(self, caller: Caller) -> Sequence[RunnerView]:
+        """All runners, with what names what would be approved now."""
+        return await self._house.runner.look(
+            caller, lambda found: decisions.every(found, self._trust)
+        )
+
+    async def approve(self, caller: Caller, runner_id: str, digest: str) -> Runner:
+        """See `decisions.runners.approve`."""
+        assert caller.actor is not None
+        return await self._make(
+            caller, decisions.approve, runner_id, digest, caller.actor.id, self._trust
+        )
