@@ -27,6 +27,7 @@ from teamvars.services.applies import Applies
 from teamvars.services.audit import Audit
 from teamvars.services.code.checker import CodeChecker
 from teamvars.services.copies import Copies
+from teamvars.services.deliveries import Deliveries
 from teamvars.services.directory_files.files import DirectoryFiles
 from teamvars.services.grants import Grants
 from teamvars.services.house import House
@@ -42,9 +43,11 @@ from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
 from teamvars.services.repeats import OnceDatabase, Repeats
+from teamvars.services.runners import Approvals, Runners
 from teamvars.services.sessions import Sessions
 from teamvars.services.teams import TeamMembers, Teams
 from teamvars.services.tokens import IssuedTokens, Tokens
+from teamvars.services.trust import Issuer, Trust
 from teamvars.services.users import Accounts, Users
 from teamvars.services.variable_search import Searches
 from teamvars.services.variables import Variables
@@ -118,6 +121,9 @@ class Services(msgspec.Struct, frozen=True):
     accounts: Accounts
     directory: DirectoryFiles
     audit: Audit
+    runners: Runners
+    approvals: Approvals
+    deliveries: Deliveries
 
 
 clock = clocks.of_host
@@ -126,13 +132,16 @@ clock = clocks.of_host
 
 class Setup(msgspec.Struct, frozen=True):
     """What an operator sets besides store and keyring: the memory for lists, the mail server if
-    there is one, how many links an organization has a day, and where links lead.
+    there is one, how many links an organization has a day, where links lead, and who may say what
+    a job is; `service` is what the audiences of jobs' tokens begin with.
     """
 
     cache_mib: int = CACHE_MIB
     mail_server: Server | None = None
     invitations_a_day: int = MAX_A_DAY
     own_url: str = "http://127.0.0.1:8080"
+    issuers: tuple[Issuer, ...] = ()
+    service: str | None = None
 
 
 def services(
@@ -153,6 +162,7 @@ def services(
     inviting = Inviting(has_mail, setup.invitations_a_day, setup.own_url)
     mailer = None if setup.mail_server is None else Mailer(setup.mail_server)
     outbox = Outbox(own_house, mailer)
+    trust = Trust(keys, setup.issuers)
     return Services(
         database=database,
         changes=changes,
@@ -183,6 +193,9 @@ def services(
         accounts=Accounts(house),
         directory=DirectoryFiles(house),
         audit=Audit(house),
+        runners=Runners(house, trust),
+        approvals=Approvals(own_house, trust),
+        deliveries=Deliveries(own_house, trust, keys, setup.service),
     )
 
 

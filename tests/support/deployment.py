@@ -18,6 +18,7 @@ from teamvars.settings import Settings
 from teamvars.storage.engines import database_for
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
+from tests.support.jobs import ISSUERS, SERVICE
 
 BASE = "http://teamvars.test/api/v2"
 
@@ -37,7 +38,7 @@ class Deployment:
         return not breaks
 
 
-MANY_INVITATIONS = wiring.Setup(invitations_a_day=100_000)
+MANY_INVITATIONS = wiring.Setup(invitations_a_day=100_000, issuers=ISSUERS, service=SERVICE)
 
 
 @asynccontextmanager

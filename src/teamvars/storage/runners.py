@@ -1,19 +1,17 @@
 """Runners as rows, the tokens of their jobs, and what was handed out."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Sequence
 
 import msgspec
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.deliveries import JobToken, LastDelivery
-from teamvars.domain.errors import not_found
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import Approval, Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Statement, Transaction
-from teamvars.storage.pages import Listing
+from teamvars.storage.pages import Reading
 
 _COLUMNS = (
     "runners.id, runners.organization_id, runners.version, runners.body, runners.created_at, "
@@ -58,29 +56,23 @@ ON CONFLICT (runner_id, workspace_id) DO UPDATE SET
 
 async def get(tx: Transaction, runner_id: str) -> Runner:
     """One runner. Refuses: not found."""
-    row = await tx.fetch_one(f"SELECT {_COLUMNS} FROM runners WHERE id = $1", runner_id)
-    if row is None:
-        raise not_found()
-    return to_runner(row)
+    return await _RUNNERS.get(tx, "WHERE id = $1", runner_id)
 
 
 async def of_organization(tx: Transaction, organization_id: str) -> list[Runner]:
     """All of an organization, by id."""
-    sql = f"SELECT {_COLUMNS} FROM runners WHERE organization_id = $1 ORDER BY id"
-    return [to_runner(row) for row in await tx.fetch(sql, organization_id)]
+    return await _RUNNERS.every(tx, "WHERE organization_id = $1 ORDER BY id", organization_id)
 
 
 async def every(tx: Transaction) -> list[Runner]:
     """All there are, by organization and id."""
-    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM runners ORDER BY organization_id, id")
-    return [to_runner(row) for row in rows]
+    return await _RUNNERS.every(tx, "ORDER BY organization_id, id")
 
 
 async def page_of_organization(tx: Transaction, organization_id: str, page: Page) -> Paged[Runner]:
     """A page of an organization's, by name."""
-    source = "runners WHERE organization_id = $1"
-    listing = Listing(_COLUMNS, source, "name_folded, id", [organization_id])
-    return await listing.fetch(tx, page, to_runner)
+    rest = "WHERE organization_id = $1"
+    return await _RUNNERS.paged(tx, rest, "name_folded, id", [organization_id], page)
 
 
 async def reaching(tx: Transaction, workspace_id: str) -> tuple[Workspace, Sequence[Runner]] | None:
@@ -186,14 +178,4 @@ def to_runner(row: Row) -> Runner:
     return Runner(id_, organization_id, version, spec, created_at, proposed_by, approval)
 
 
-OF_APPROVAL: Mapping[str, Callable[[Approval], object]] = {
-    "approved_version": attrgetter("version"),
-    "approved_body": lambda approval: approval.spec.encode(),
-    "approved_reach": lambda approval: json.dumps(sorted(approval.reach)),
-    "approved_issuer": attrgetter("issuer"),
-    "approved_at": attrgetter("approved_at"),
-    "approved_by": attrgetter("approved_by"),
-    "approval_key_id": attrgetter("key_id"),
-    "approval_mac": attrgetter("mac"),
-}
-"""The columns that are NULL where nothing is approved, with what they have of an approval."""
+_RUNNERS = Reading(_COLUMNS, "runners", to_runner)

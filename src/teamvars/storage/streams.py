@@ -26,12 +26,13 @@ PLACE = """CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS {b
 # Whose a stream is follows from its subject; the system has no row of its own.
 _WITH_PLACE = f"""
     coalesce(workspaces.organization_id, teams.organization_id, organizations.id,
-        '{NO_ORGANIZATION}'),
+        runners.organization_id, '{NO_ORGANIZATION}'),
     {PLACE}
 FROM streams
 LEFT JOIN workspaces ON workspaces.id = streams.id
 LEFT JOIN teams ON teams.id = streams.id
-LEFT JOIN organizations ON organizations.id = streams.id"""
+LEFT JOIN organizations ON organizations.id = streams.id
+LEFT JOIN runners ON runners.id = streams.id"""
 _STREAM = f"streams.id, {_WITH_PLACE}"
 _ENTRY = (
     "stream_id, sequence, at, actor_kind, actor_id, token_id, request_id, action, "

@@ -13,12 +13,11 @@ from teamvars.domain.invitations import Invitation
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
-from teamvars.domain.runners import Runner
+from teamvars.domain.runners import Approval, Runner
 from teamvars.domain.teams import Team
 from teamvars.domain.tokens import HashedToken
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import WorkspaceRecord
-from teamvars.storage import runners
 from teamvars.storage.database import Statement, each
 
 Record = msgspec.Struct
@@ -62,8 +61,21 @@ def _owner(kind: str) -> Callable[[Any], object]:
     return lambda made: made.token.owner_id if made.token.owner_kind == kind else None
 
 
+_OF_APPROVAL: Mapping[str, Callable[[Approval], object]] = {
+    "approved_version": attrgetter("version"),
+    "approved_body": lambda approval: approval.spec.encode(),
+    "approved_reach": lambda approval: json.dumps(sorted(approval.reach)),
+    "approved_issuer": attrgetter("issuer"),
+    "approved_at": attrgetter("approved_at"),
+    "approved_by": attrgetter("approved_by"),
+    "approval_key_id": attrgetter("key_id"),
+    "approval_mac": attrgetter("mac"),
+}
+"""The columns that are NULL where nothing is approved, with what they have of an approval."""
+
+
 def _approved(column: str, runner: Runner) -> object:
-    return None if runner.approval is None else runners.OF_APPROVAL[column](runner.approval)
+    return None if runner.approval is None else _OF_APPROVAL[column](runner.approval)
 
 
 TABLES: Mapping[type[Record], Table] = {
@@ -112,7 +124,7 @@ TABLES: Mapping[type[Record], Table] = {
         _columns(
             "id organization_id spec.name spec.name_folded version created_at proposed_by",
             body=lambda runner: runner.spec.encode(),
-            **{name: partial(_approved, name) for name in runners.OF_APPROVAL},
+            **{name: partial(_approved, name) for name in _OF_APPROVAL},
         ),
     ),
     HashedToken: Table(
