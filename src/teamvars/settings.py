@@ -6,7 +6,7 @@ import tomllib
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -18,6 +18,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from teamvars.domain.federation import BUILDKITE, GITHUB, GITLAB
 from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.names import is_email
 from teamvars.domain.variables import MAX_WORKSPACE_VALUE_BYTES
@@ -43,6 +44,47 @@ class DialectName(StrEnum):
 
     STANDARD = "standard"
     TERRAFORM = "terraform"
+
+
+class RunnerApproval(StrEnum):
+    """Who approves what an owner proposes: the operator, a second owner, or nobody else."""
+
+    OPERATOR = "operator"
+    OWNERS = "owners"
+    OWNER = "owner"
+
+
+class NamedIssuer(NamedTuple):
+    """An issuer of tokens for jobs, by its exact `iss`, and the file that has its keys if it is not
+    to be asked for them.
+    """
+
+    url: str
+    keys: Path | None = None
+
+    @classmethod
+    def of(cls, text: str) -> "NamedIssuer":
+        """The issuer of one part of the setting. Raises ValueError."""
+        name, _, rest = text.partition(":")
+        if text in _ISSUERS:
+            return cls(_ISSUERS[text])
+        if name == "circleci" and _CIRCLECI_ID.fullmatch(rest):
+            return cls(f"https://oidc.circleci.com/org/{rest}")
+        url, separator, file = text.partition("=")
+        if _is_issuer_url(url) and bool(separator) == bool(file):
+            return cls(url, Path(file) if file else None)
+        known = ", ".join(_ISSUERS)
+        raise ValueError(
+            f"must be {known}, circleci:ORGANIZATION-ID, https://… or https://…=FILE, "
+            "separated by commas"
+        )
+
+    def __str__(self) -> str:
+        return self.url if self.keys is None else f"{self.url}={self.keys.absolute()}"
+
+
+_ISSUERS = {"github": GITHUB, "gitlab": GITLAB, "buildkite": BUILDKITE}
+_CIRCLECI_ID = re.compile(r"[0-9a-f-]{36}")
 
 
 class Settings(BaseSettings):
@@ -77,6 +119,9 @@ class Settings(BaseSettings):
     mail_from: str | None = None
     public_url: str | None = None
     invitations_a_day: int = Field(MAX_A_DAY, ge=1)
+    issuers: Annotated[tuple[NamedIssuer, ...], NoDecode] = ()
+    runner_approval: RunnerApproval = RunnerApproval.OPERATOR
+    allow_exec: bool = False
 
     @classmethod
     def settings_customise_sources(
@@ -109,6 +154,14 @@ class Settings(BaseSettings):
             return tuple(ip_network(part.strip()) for part in value.split(",") if part.strip())
         except ValueError:
             raise ValueError("must be addresses or networks, separated by commas") from None
+
+    @field_validator("issuers", mode="before")
+    @classmethod
+    def _named_issuers(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        parts = [part.strip() for part in value.split(",") if part.strip()]
+        return tuple(NamedIssuer.of(part) for part in parts)
 
     @field_validator("database_url")
     @classmethod
@@ -174,6 +227,11 @@ class Settings(BaseSettings):
         return f"sqlite:///{(self.data_dir / 'teamvars.db').absolute()}"
 
     @property
+    def service(self) -> str | None:
+        """What audiences and resources of jobs begin with; None: no token is exchanged."""
+        return None if self.public_url is None else self.public_url.lower()
+
+    @property
     def mail_host(self) -> str | None:
         """The host that mail goes to, without the rest of its URL; None where none is set up."""
         return (
@@ -233,12 +291,22 @@ def export(settings: Settings) -> None:
         "keyring": settings.keyring_path.absolute(),
         "log_format": settings.log_format.decided,
         "trusted_proxies": ",".join(map(str, settings.trusted_proxies)),
+        "issuers": ",".join(map(str, settings.issuers)),
     }
     for name in Settings.model_fields:
         value = decided.get(name, getattr(settings, name))
         if value is not None:
             text = value.get_secret_value() if isinstance(value, SecretStr) else value
             os.environ[_PREFIX + name.upper()] = str(text)
+
+
+def _is_issuer_url(url: str) -> bool:
+    """Whether it can be an issuer: https, and nothing that discovery would not find again."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "https" and bool(parts.hostname) and not parts.query + parts.fragment
+    except ValueError:
+        return False
 
 
 def _is_database_url(url: str) -> bool:

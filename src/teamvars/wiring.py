@@ -18,6 +18,7 @@ from teamvars.domain.invitations import MAX_A_DAY
 from teamvars.domain.workspaces import Quota
 from teamvars.mail.smtp import Mailer, Server
 from teamvars.security import keyring
+from teamvars.security.assertions import Unproven, keys_of
 from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
 from teamvars.security.keyring import Keyring, KeyringError
@@ -52,7 +53,7 @@ from teamvars.services.users import Accounts, Users
 from teamvars.services.variable_search import Searches
 from teamvars.services.variables import Variables
 from teamvars.services.workspaces import Accesses, Workspaces
-from teamvars.settings import CACHE_MIB, Settings
+from teamvars.settings import CACHE_MIB, NamedIssuer, Settings, SettingsError
 from teamvars.storage.database import Database
 from teamvars.storage.engines import clocks, database_for
 from teamvars.storage.engines.outages import WatchedDatabase
@@ -297,7 +298,26 @@ def setup_of(config: Settings) -> Setup:
     if config.smtp_url and config.mail_from and config.public_url:
         url = config.smtp_url.get_secret_value()
         server = Server(url, config.mail_from, config.public_url, config.smtp_insecure)
-    return Setup(config.cache_mib, server, config.invitations_a_day, config.own_url)
+    return Setup(
+        config.cache_mib,
+        server,
+        config.invitations_a_day,
+        config.own_url,
+        tuple(map(_issuer, config.issuers)),
+        config.service,
+    )
+
+
+def _issuer(named: NamedIssuer) -> Issuer:
+    """The issuer, with its keys if there is a file of them. Raises SettingsError."""
+    if named.keys is None:
+        return Issuer(named.url)
+    try:
+        content = named.keys.read_bytes()
+        keys_of(content)
+    except (OSError, Unproven):
+        raise SettingsError(f"issuers: {named.keys} cannot be read as a JWK set.") from None
+    return Issuer(named.url, content)
 
 
 def worker() -> ASGIApp:

@@ -1,5 +1,6 @@
 """Which columns the records of each kind have, and the statements that write them."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
