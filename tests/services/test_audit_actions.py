@@ -3,6 +3,8 @@
 from collections import defaultdict
 
 from teamvars import wiring
+from teamvars.decisions.invitations import Asked
+from teamvars.decisions.users import Disabling
 from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft, OnConflict
 from teamvars.domain.audit import ACTIONS, Acceptance
@@ -15,8 +17,6 @@ from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.kernel.variables import Category
 from teamvars.security.tokens import hash_token
-from teamvars.services.invitations import Asked
-from teamvars.services.users import Disabling
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import execute
 from tests.services.calls import AS_WRITTEN, Calls, caller

@@ -10,6 +10,7 @@ import pytest
 from teamvars.changes.storing import store
 from teamvars.decisions import Decision, Found
 from teamvars.decisions import grants as grant_decisions
+from teamvars.decisions.invitations import Asked
 from teamvars.decisions.rows import together
 from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft
@@ -20,7 +21,6 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import InvitationDraft, Status
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.tokens import hash_token
-from teamvars.services.invitations import Asked
 from teamvars.storage import grants, memberships, streams
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls, caller, count, draft, refusal_of

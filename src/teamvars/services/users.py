@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from teamvars.decisions import users as decisions
-from teamvars.decisions.users import Disabled, Disabling
 from teamvars.domain.access import Caller, WorkspaceHolders
 from teamvars.domain.errors import not_found
 from teamvars.domain.memberships import Membership, MembershipFilter
@@ -22,8 +21,6 @@ from teamvars.storage import (
 )
 from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within
-
-__all__ = ["Account", "Accounts", "Disabled", "Disabling", "UserView", "Users"]
 
 
 class UserView(msgspec.Struct, frozen=True):
