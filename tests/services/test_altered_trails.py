@@ -13,7 +13,7 @@ from teamvars.changes.trails import Alarm, OwnTrail
 from teamvars.decisions.users import Disabling
 from teamvars.domain.audit import SYSTEM_STREAM, Break, Event
 from teamvars.domain.directory import TeamEntry
-from teamvars.domain.grants import AccessType
+from teamvars.domain.team_access import AccessType
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
 from teamvars.services.diagnosis import Diagnosis

@@ -8,8 +8,8 @@ import pytest
 from teamvars.domain.audit import AuditQuery, Head
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.errors import Refusal
-from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Visibility
 from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variables import ANY_VERSION, VariableDraft

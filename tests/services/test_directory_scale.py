@@ -19,8 +19,8 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import InvitationDraft, Status
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.tokens import OwnerName
 from teamvars.security import keyring
 from teamvars.storage import organizations, streams, tables

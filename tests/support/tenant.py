@@ -14,8 +14,8 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Visibility
 from teamvars.domain.tokens import OwnerName
 from teamvars.services.directory_files.files import Options

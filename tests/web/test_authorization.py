@@ -16,7 +16,7 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.grants import AccessType
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.tokens import OwnerName
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
-from teamvars.domain.grants import AccessType
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.tokens import OwnerName
 from teamvars.services.directory_files.files import Options
 from tests.support.deployment import operator
