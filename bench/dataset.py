@@ -13,13 +13,13 @@ from teamvars import settings, wiring
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.directory import Directory, FileAccess, OrganizationEntry, TeamEntry, UserEntry
-from teamvars.domain.grants import AccessType
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Status
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import OWNERS
+from teamvars.domain.tokens import OwnerName
 from teamvars.security import keyring, marks
 from teamvars.services.directory_files.files import Options
-from teamvars.services.tokens import OwnerName
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import database_for
 from tests.support.commands import Host

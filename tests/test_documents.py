@@ -20,12 +20,12 @@ from teamvars.domain import (
     invitations,
     key_names,
     names,
-    repeats,
     team_members,
     tokens,
     variable_search,
     variables,
 )
+from teamvars.domain import idempotency as kept_answers
 from teamvars.domain.errors import Code
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS, MAX_VALUE_BYTES
 from teamvars.services import audit_pages, parsed_files
@@ -282,8 +282,8 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         fair_slots.ADDRESS_WAITERS,
         20,  # rate_limits.MOST_FAILURES, which the tests lift
         idempotency.MAX_CHARACTERS,
-        repeats.MAX_RECORDS,
-        repeats.MAX_BYTES,
+        kept_answers.MAX_RECORDS,
+        kept_answers.MAX_BYTES,
     ]
 
 

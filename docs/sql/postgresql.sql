@@ -181,7 +181,7 @@ WHERE id = $29;
 SELECT pg_try_advisory_xact_lock(CAST($1 AS BIGINT));
 
 
--- #6: idempotency_records.py, FIND
+-- #6: idempotency.py, FIND
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT held.records, held.bytes,
@@ -244,7 +244,7 @@ WHERE caller.hash = $1
     AND coalesce((SELECT users.disabled FROM users WHERE users.id = caller.user_id), 0) = 0;
 
 
--- #8: idempotency_records.py, INSERT
+-- #8: idempotency.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, bytes, expires_at, answer)

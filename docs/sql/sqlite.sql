@@ -151,7 +151,7 @@ SET sequence = ?2, link = ?3, head = ?4, variables = ?5, value_bytes = ?6
 WHERE id = ?1;
 
 
--- #7: idempotency_records.py, FIND
+-- #7: idempotency.py, FIND
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 -- POST /workspaces/{id}/vars, sent again with it
 SELECT held.records, held.bytes,
@@ -167,7 +167,7 @@ LEFT JOIN idempotency_records AS found
     ON found.name IN (SELECT value FROM json_each(?1)) AND found.expires_at > ?3;
 
 
--- #8: idempotency_records.py, INSERT
+-- #8: idempotency.py, INSERT
 -- POST /workspaces/{id}/vars, with an Idempotency-Key
 INSERT INTO idempotency_records
     (name, principal, key_id, fingerprint, bytes, expires_at, answer)

@@ -21,8 +21,8 @@ from teamvars.security import keyring
 from teamvars.security.assertions import Unproven, keys_of
 from teamvars.security.chain import Chain
 from teamvars.security.cursors import Cursors
+from teamvars.security.idempotency import RecordKeys
 from teamvars.security.keyring import Keyring, KeyringError
-from teamvars.security.repeats import RecordKeys
 from teamvars.security.sealing import Sealer
 from teamvars.services.applies import Applies
 from teamvars.services.audit import Audit
@@ -30,8 +30,8 @@ from teamvars.services.code.checker import CodeChecker
 from teamvars.services.copies import Copies
 from teamvars.services.deliveries import Deliveries
 from teamvars.services.directory_files.files import DirectoryFiles
-from teamvars.services.grants import Grants
 from teamvars.services.house import House
+from teamvars.services.idempotency import OnceDatabase, Repeats
 from teamvars.services.installation import Installation, Readiness
 from teamvars.services.invitations import (
     InvitationLinks,
@@ -43,9 +43,9 @@ from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
-from teamvars.services.repeats import OnceDatabase, Repeats
 from teamvars.services.runners import Approvals, Runners
 from teamvars.services.sessions import Sessions
+from teamvars.services.team_access import Grants
 from teamvars.services.teams import TeamMembers, Teams
 from teamvars.services.tokens import IssuedTokens, Tokens
 from teamvars.services.trust import Issuer, Trust
@@ -67,7 +67,7 @@ from teamvars.web import (
     organizations,
     parsed_files,
     service,
-    team_workspaces,
+    team_access,
     teams,
     tokens,
     users,
@@ -241,7 +241,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *teams.routes(all_services.teams),
         *memberships.directory_routes(all_services.memberships, all_services.invitations),
         *invitations.routes(all_services.invitation_links),
-        *team_workspaces.routes(all_services.grants),
+        *team_access.routes(all_services.grants),
         *accesses.routes(all_services.accesses),
         *tokens.routes(all_services.tokens),
     ]

@@ -3,7 +3,7 @@
 import pytest
 
 from teamvars.domain.errors import Refusal
-from teamvars.domain.repeats import MAX_BYTES, MAX_RECORDS, Held, Record
+from teamvars.domain.idempotency import MAX_BYTES, MAX_RECORDS, Held, Record
 
 ANSWER = Record("name", "mk-1", b"", b"answer", 1)
 SIZE = len(ANSWER.answer)

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import httpx
 
+from teamvars.decisions.users import Disabling
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import (
     FILE_ACCESS,
@@ -22,10 +23,9 @@ from teamvars.domain.directory import (
 )
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Status
+from teamvars.domain.tokens import OwnerName
 from teamvars.domain.workspaces import Quota
 from teamvars.services.directory_files.files import Options
-from teamvars.services.tokens import OwnerName
-from teamvars.services.users import Disabling
 from teamvars.web.http.errors import STATUS
 from tests.faults.model.model import Model
 from tests.faults.model.organization import Team

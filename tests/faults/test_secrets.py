@@ -16,7 +16,7 @@ from rich.pretty import pretty_repr
 
 from teamvars.domain.invitations import Invited, Letter
 from teamvars.domain.memberships import Membership, Status
-from teamvars.domain.tokens import Token
+from teamvars.domain.tokens import NewToken, Token
 from teamvars.domain.users import User
 from teamvars.domain.variables import SourceCode, StoredVariable, ValueDraft
 from teamvars.domain.workspaces import Workspace
@@ -26,7 +26,6 @@ from teamvars.security.tokens import hash_token
 from teamvars.services.code.examination import FileJob
 from teamvars.services.invitations import Issued
 from teamvars.services.parsed_files import FileDraft
-from teamvars.services.tokens import NewToken
 from teamvars.storage.database import Transaction
 from teamvars.variable_files import Format, parse
 from teamvars.web.dialects import STANDARD

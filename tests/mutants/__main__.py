@@ -1,15 +1,18 @@
-"""`python3 dev.py mutants [PATH…] [--since REV] [--record] [--tests N]`.
+"""`python3 dev.py mutants [PATH…] [--since REV] [--record] [--tests N] [--minutes N]`.
 
 Takes guards out of the code one at a time (conditions, comparisons, locks, calls named `require*`,
 `verify*`, `lock*`, `check*`), runs the nearest tests and lists what no test noticed.
 `survivors.toml` says why that is right where it is. Calls and locks that no test would miss, and
-that it gives no reason for, end with exit code 1; conditions are listed.
+that it gives no reason for, end with exit code 1; conditions are listed, and so is what there was
+no time for.
 """
 
 import argparse
+import math
 import os
 import subprocess
 import sys
+import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,7 +20,7 @@ from pathlib import Path
 
 from tests.mutants.mutations import Mutant, of_file
 from tests.mutants.recording import ROOMS, ROOT, TracedTest, forget, recorded
-from tests.mutants.running import Verdict, judge
+from tests.mutants.running import Means, Verdict, judge
 from tests.support.postgres import LocalPostgres
 
 _WATCHED = (
@@ -41,7 +44,8 @@ def main() -> int:
         os.environ["TEAMVARS_TEST_POSTGRES_URL"] = server.admin_url
         tests = _recorded(anew=options.record)
         print(f"{len(mutants)} mutants of {len(paths)} files", flush=True)
-        return _report(judge(mutants, tests, options.tests, options.n))
+        means = Means(options.tests, options.n, time.monotonic() + options.minutes * 60)
+        return _report(judge(mutants, tests, means))
 
 
 def _options() -> argparse.Namespace:
@@ -53,6 +57,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--tests", type=int, default=80, help="how many of the nearest tests each mutant faces"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="after how many no further one is tried"
     )
     parser.add_argument("-n", type=int, default=os.cpu_count(), help="how many at a time")
     return parser.parse_args()
@@ -95,7 +102,8 @@ def _report(judged: Iterable[tuple[Mutant, Verdict]]) -> int:
             if reason:
                 print(f"killed, so that its reason can go: {mutant}", flush=True)
             continue
-        unexplained[mutant.is_call] += reason is None
+        if verdict is not Verdict.LATE:
+            unexplained[mutant.is_call] += reason is None
         print(f"{verdict.value}: {mutant}" + (f"\n    {reason}" if reason else ""), flush=True)
     print(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()))
     without = f"{unexplained[True]} calls and locks and {unexplained[False]} conditions"

@@ -53,6 +53,7 @@ class Verdict(Enum):
     KILLED = "killed"
     SURVIVED = "survived"
     UNTRIED = "no test calls it"
+    LATE = "not tried in time"
 
 
 def nearest(mutant: Mutant, tests: Iterable[TracedTest], most: int) -> list[TracedTest]:
@@ -94,27 +95,41 @@ _Run = Callable[[Mutant | None, Sequence[str]], int]
 """Runs tests in a process of their own, with a mutant or without: 0 if they pass."""
 
 
+class Means(NamedTuple):
+    """What a judgement may take."""
+
+    most: int
+    """Tests that a condition faces. A call or a lock faces five times as many: some are missed
+    only by the few tests in which others change things meanwhile."""
+
+    processes: int
+    until: float
+    """When no further mutant is tried, by the monotonic clock."""
+
+
 def judge(
-    mutants: Iterable[Mutant], tests: Sequence[TracedTest], most: int, processes: int
+    mutants: Iterable[Mutant], tests: Sequence[TracedTest], means: Means
 ) -> Iterator[tuple[Mutant, Verdict]]:
-    """Each mutant and what became of it, in the order in which that is known.
+    """Each mutant and what became of it, in the order in which that is known; calls and locks are
+    tried first.
 
     A test that fails without a mutant as well tells nothing: it is left out, and stderr says so.
     """
     trials: list[_Trial] = []
-    for mutant in mutants:
+    for mutant in sorted(mutants, key=lambda one: not one.is_call):
+        most = means.most * (5 if mutant.is_call else 1)
         if chosen := nearest(mutant, tests, most):
             ids = _in_order(test.id for test in chosen)
             trials.append(_Trial(len(trials), mutant, ids))
         else:
             yield mutant, Verdict.UNTRIED
     anew = []
-    for number, word in _tried_in_one_process(trials, processes):
+    for number, word in _tried_in_one_process(trials, means):
         if word == _ANEW:
             anew.append(trials[number])
         else:
             yield trials[number].mutant, Verdict[word]
-    for trial, verdict in _Court(processes).judge(anew, _run_anew):
+    for trial, verdict in _Court(means).judge(anew, _run_anew):
         yield trial.mutant, verdict
 
 
@@ -127,10 +142,10 @@ _ANEW = "ANEW"
 """In place of a verdict: the modules have to be loaded anew."""
 
 
-def _tried_in_one_process(trials: Sequence[_Trial], processes: int) -> Iterator[tuple[int, str]]:
+def _tried_in_one_process(trials: Sequence[_Trial], means: Means) -> Iterator[tuple[int, str]]:
     """The number of each trial with the name of its verdict, from a process that collects."""
     reader, writer = os.pipe()
-    pid = _fork(partial(_try_all, trials, processes, writer))
+    pid = _fork(partial(_try_all, trials, means, writer))
     os.close(writer)
     with os.fdopen(reader) as lines:
         for line in lines:
@@ -141,7 +156,7 @@ def _tried_in_one_process(trials: Sequence[_Trial], processes: int) -> Iterator[
         raise RuntimeError("The tests could not be collected.")
 
 
-def _try_all(trials: Sequence[_Trial], processes: int, writer: int) -> NoReturn:
+def _try_all(trials: Sequence[_Trial], means: Means, writer: int) -> NoReturn:
     """Collects all tests, tries those mutants whose code can be put into what is loaded, and writes
     what became of each.
     """
@@ -159,7 +174,7 @@ def _try_all(trials: Sequence[_Trial], processes: int, writer: int) -> NoReturn:
                 swapped.append(trial)
             else:
                 os.write(writer, f"{trial.number} {_ANEW}\n".encode())
-        for trial, verdict in _Court(processes).judge(swapped, loaded.run):
+        for trial, verdict in _Court(means).judge(swapped, loaded.run):
             os.write(writer, f"{trial.number} {verdict.name}\n".encode())
         os._exit(0)
 
@@ -305,8 +320,8 @@ def _processor_seconds(process: psutil.Process) -> float:
 class _Court:
     """Tries mutants, so many at a time."""
 
-    def __init__(self, processes: int) -> None:
-        self._processes = processes
+    def __init__(self, means: Means) -> None:
+        self._means = means
         self._running: dict[int, _Running] = {}
         self._sound: dict[str, bool] = {}
 
@@ -315,9 +330,11 @@ class _Court:
         waiting = list(reversed(trials))
         with tempfile.TemporaryDirectory() as scratch:
             while waiting or self._running:
-                if waiting and len(self._running) < self._processes:
+                if waiting and len(self._running) < self._means.processes:
                     trial = waiting.pop()
-                    if tests := [id_ for id_ in trial.tests if self._sound.get(id_, True)]:
+                    if time.monotonic() > self._means.until:
+                        yield trial, Verdict.LATE
+                    elif tests := [id_ for id_ in trial.tests if self._sound.get(id_, True)]:
                         self._start(trial._replace(tests=tests), run, scratch)
                     else:
                         yield trial, Verdict.UNTRIED

@@ -5,10 +5,10 @@ from collections.abc import Awaitable
 
 import pytest
 
+from teamvars.decisions.users import Disabling
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import Status
-from teamvars.services.users import Disabling
 from tests.services.calls import Calls, caller, refusal_of
 from tests.support.deployment import operator
 

@@ -10,13 +10,13 @@ from structlog.testing import capture_logs
 
 from teamvars import wiring
 from teamvars.changes.trails import Alarm, OwnTrail
+from teamvars.decisions.users import Disabling
 from teamvars.domain.audit import SYSTEM_STREAM, Break, Event
 from teamvars.domain.directory import TeamEntry
-from teamvars.domain.grants import AccessType
+from teamvars.domain.team_access import AccessType
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import Sealer
 from teamvars.services.diagnosis import Diagnosis
-from teamvars.services.users import Disabling
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import Place, cut, execute, wipe

@@ -8,13 +8,13 @@ import pytest
 from teamvars.domain.audit import AuditQuery, Head
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.errors import Refusal
-from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Visibility
+from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
-from teamvars.services.tokens import OwnerName
 from teamvars.storage.database import Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller, dump, refusal_of
 from tests.support.deployment import operator

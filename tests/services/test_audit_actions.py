@@ -3,20 +3,20 @@
 from collections import defaultdict
 
 from teamvars import wiring
+from teamvars.decisions.invitations import Asked
+from teamvars.decisions.users import Disabling
 from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft, OnConflict
 from teamvars.domain.audit import ACTIONS, Acceptance
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
-from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.organizations import OrganizationDraft
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.kernel.variables import Category
 from teamvars.security.tokens import hash_token
-from teamvars.services.invitations import Asked
-from teamvars.services.users import Disabling
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import execute
 from tests.services.calls import AS_WRITTEN, Calls, caller

@@ -11,8 +11,8 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.grants import AccessType, GrantDraft
 from teamvars.domain.memberships import Status
+from teamvars.domain.team_access import AccessType, GrantDraft
 from teamvars.domain.teams import Visibility
 from teamvars.services.directory_files.files import Options
 from tests.services.calls import AS_WRITTEN, Calls, caller, dump, refusal_of

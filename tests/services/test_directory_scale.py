@@ -19,10 +19,10 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import InvitationDraft, Status
+from teamvars.domain.team_access import AccessType
+from teamvars.domain.tokens import OwnerName
 from teamvars.security import keyring
-from teamvars.services.tokens import OwnerName
 from teamvars.storage import organizations, streams, tables
 from teamvars.storage.database import Body, Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller

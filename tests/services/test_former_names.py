@@ -7,13 +7,13 @@ import pytest
 
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
 from teamvars.domain.errors import Refusal
-from teamvars.domain.grants import AccessType
 from teamvars.domain.names import Origin
 from teamvars.domain.organizations import OrganizationDraft
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import TeamDraft
+from teamvars.domain.tokens import OwnerName
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory_files.files import Options
-from teamvars.services.tokens import OwnerName
 from tests.services.calls import AS_WRITTEN, Calls, caller, dump
 from tests.support.deployment import operator
 

@@ -6,17 +6,17 @@ from uuid import uuid4
 
 import pytest
 
+from teamvars.decisions.users import Disabling
 from teamvars.domain.directory import TeamEntry
 from teamvars.domain.errors import Refusal
-from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
 from teamvars.domain.organizations import OrganizationDraft
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import Visibility
+from teamvars.domain.tokens import OwnerName
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.services.directory_files.files import Options
-from teamvars.services.tokens import OwnerName
-from teamvars.services.users import Disabling
 from tests.services.calls import Calls, caller, caller_with, refusal_of
 from tests.support.deployment import operator
 

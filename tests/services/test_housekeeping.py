@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from teamvars import wiring
 from teamvars.domain.errors import Refusal
+from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security import keyring
 from teamvars.services.installation import Installation, NotReady
-from teamvars.services.tokens import OwnerName
 from teamvars.storage import migrations
 from teamvars.storage.database import Body, Database, T, Transaction
 from teamvars.storage.deadlines import Deadline

@@ -8,6 +8,8 @@ from uuid import uuid4
 import pytest
 
 from teamvars import wiring
+from teamvars.decisions.invitations import Asked
+from teamvars.decisions.users import Disabling
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
@@ -15,11 +17,9 @@ from teamvars.domain.errors import DEAD_LINK, Refusal
 from teamvars.domain.ids import new_id
 from teamvars.domain.invitations import LIFETIME, Delivery
 from teamvars.domain.memberships import InvitationDraft, Membership, Status
+from teamvars.domain.tokens import NewToken, OwnerName
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
-from teamvars.services.invitations import Asked
-from teamvars.services.tokens import NewToken, OwnerName
-from teamvars.services.users import Disabling
 from teamvars.storage import memberships, tables
 from teamvars.storage.database import Transaction
 from tests.services.calls import AS_WRITTEN, Calls, caller, caller_with, dump, refusal_of

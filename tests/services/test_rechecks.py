@@ -9,19 +9,19 @@ import pytest
 
 from teamvars.changes.storing import store
 from teamvars.decisions import Decision, Found
-from teamvars.decisions import grants as grant_decisions
+from teamvars.decisions import team_access as grant_decisions
+from teamvars.decisions.invitations import Asked
 from teamvars.decisions.rows import together
 from teamvars.domain.access import Caller
 from teamvars.domain.applies import ApplyDraft, CopyDraft, ItemDraft
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import TeamEntry
-from teamvars.domain.grants import AccessType
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import InvitationDraft, Status
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.security.tokens import hash_token
-from teamvars.services.invitations import Asked
-from teamvars.storage import grants, memberships, streams
+from teamvars.storage import memberships, streams, team_access
 from teamvars.storage.database import Transaction
 from tests.services.calls import Calls, caller, count, draft, refusal_of
 from tests.support.deployment import operator, secret_of
@@ -242,7 +242,9 @@ async def revoking(tx: Transaction, team_id: str, ws_id: str) -> tuple[Found, De
     """A team that is locked loses its access to a workspace: what an operator decides."""
     found = Found(operator(), 1)
     found.streams |= await streams.lock(tx, [team_id])
-    given = [each for each in await grants.of_teams(tx, [team_id]) if each.workspace_id == ws_id]
+    given = [
+        each for each in await team_access.of_teams(tx, [team_id]) if each.workspace_id == ws_id
+    ]
     return found, grant_decisions.deleted(found, team_id, given)
 
 

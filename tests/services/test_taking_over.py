@@ -5,14 +5,14 @@ from uuid import uuid4
 
 import pytest
 
+from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import Directory, UserEntry
 from teamvars.domain.errors import Refusal
 from teamvars.domain.memberships import InvitationDraft, MembershipFilter, Status
+from teamvars.domain.tokens import OwnerName
 from teamvars.domain.users import User
 from teamvars.services.directory_files.files import Options
-from teamvars.services.memberships import MembershipPage
-from teamvars.services.tokens import OwnerName
 from teamvars.storage import memberships, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within

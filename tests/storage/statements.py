@@ -19,7 +19,7 @@ import asyncpg
 from teamvars.storage import (
     access_by_name,
     access_statements,
-    idempotency_records,
+    idempotency,
     migrations,
     streams,
     variable_search,
@@ -43,7 +43,7 @@ MODULES = (
     access_statements,
     variables,
     streams,
-    idempotency_records,
+    idempotency,
     access_by_name,
     variable_search,
 )

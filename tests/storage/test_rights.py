@@ -23,9 +23,9 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import HeldStream
 from teamvars.domain.errors import Refusal
-from teamvars.domain.grants import AccessType, Grant, GrantLevel
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.organizations import Organization
+from teamvars.domain.team_access import AccessType, Grant, GrantLevel
 from teamvars.domain.teams import Team, Visibility
 from teamvars.domain.tokens import HashedToken, Token
 from teamvars.domain.users import User

@@ -7,18 +7,18 @@ from uuid import uuid4
 
 import httpx
 
+from teamvars.decisions.users import Disabling
 from teamvars.domain.directory import (
     Directory,
     OrganizationEntry,
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Visibility
+from teamvars.domain.tokens import OwnerName
 from teamvars.services.directory_files.files import Options
-from teamvars.services.tokens import OwnerName
-from teamvars.services.users import Disabling
 from tests.support.deployment import Deployment, operator
 
 JSON_API = "application/vnd.api+json"

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from teamvars import fair_slots
-from teamvars.services import repeats
+from teamvars.services import idempotency
 from teamvars.services.code import checker
 from teamvars.services.code.process import Limits
 from teamvars.storage.engines import connections, postgres, servers, sqlite, sqlite_settlement
@@ -20,7 +20,7 @@ from tests.support.patience import HANGS
 LIMITS: tuple[tuple[ModuleType, str], ...] = (
     (connections, "_ACQUIRE_SECONDS"),
     (fair_slots, "WAIT_SECONDS"),
-    (repeats, "WAIT_SECONDS"),
+    (idempotency, "WAIT_SECONDS"),
     (servers, "CONNECT_SECONDS"),
     (sqlite, "LOCK_WAIT_SECONDS"),
     (sqlite_settlement, "WAIT_SECONDS"),

@@ -7,8 +7,8 @@ import pytest
 
 from teamvars.domain.audit import AuditFilter
 from teamvars.domain.directory import Directory, FileAccess, OrganizationEntry, TeamEntry, UserEntry
-from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
+from teamvars.domain.team_access import AccessType
 from teamvars.services.directory_files.files import Options
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant

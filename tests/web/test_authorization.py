@@ -16,11 +16,11 @@ from teamvars.domain.directory import (
     TeamEntry,
     UserEntry,
 )
-from teamvars.domain.grants import AccessType
+from teamvars.domain.team_access import AccessType
+from teamvars.domain.tokens import OwnerName
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
 from teamvars.services.directory_files.files import Options
-from teamvars.services.tokens import OwnerName
 from teamvars.storage.engines import database_for
 from tests.support.deployment import Deployment, operator
 from tests.support.tenant import ACTIVE, Tenant, build_tenant, linkage_document, variable_document

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry
-from teamvars.domain.grants import AccessType
+from teamvars.domain.team_access import AccessType
 from teamvars.services.directory_files.files import Options
 from tests.support.deployment import Deployment, operator
 from tests.support.tenant import Tenant, build_tenant, faults, variable_document

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from teamvars import wiring
-from teamvars.domain import repeats
-from teamvars.security.repeats import RecordKeys
-from teamvars.services import repeats as service
+from teamvars.domain import idempotency
+from teamvars.security.idempotency import RecordKeys
+from teamvars.services import idempotency as service
 from teamvars.storage.database import Transaction
 from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.patience import HANGS, until
@@ -171,7 +171,7 @@ async def test_what_is_kept_of_any_change_holds_no_value(tenant: Tenant) -> None
         columns = "name, key_id, fingerprint, answer, expires_at"
         sql = f"SELECT {columns} FROM idempotency_records WHERE principal = $1"  # noqa: S608
         rows = await tx.fetch(sql, tenant.users["owner"])
-        records = [repeats.Record(*row) for row in rows]
+        records = [idempotency.Record(*row) for row in rows]
         return [keys.open(record) for record in records]
 
     answers = await tenant.deployment.services.database.read(kept)
@@ -464,7 +464,7 @@ async def fill(tenant: Tenant, number: int, size: int = 1, expires_in: int = 10*
 
 
 async def test_a_caller_has_so_many_records_and_others_are_not_concerned(tenant: Tenant) -> None:
-    await fill(tenant, repeats.MAX_RECORDS - 1)
+    await fill(tenant, idempotency.MAX_RECORDS - 1)
     key = keyed(new_key())
     assert (await tenant.call("owner", "POST", teams_path(tenant), team("a"), key)).is_success
     full = await tenant.call("owner", "POST", teams_path(tenant), team("b"), keyed(new_key()))
@@ -480,7 +480,7 @@ async def test_a_caller_has_so_many_records_and_others_are_not_concerned(tenant:
 
 
 async def test_a_caller_has_so_many_bytes_of_records(tenant: Tenant) -> None:
-    await fill(tenant, 1, repeats.MAX_BYTES - 100)
+    await fill(tenant, 1, idempotency.MAX_BYTES - 100)
     full = await tenant.call("owner", "POST", teams_path(tenant), team("b"), keyed(new_key()))
     assert faults(full) == [("429", "too_many_requests", None)]
     teams = (await tenant.call("owner", "GET", teams_path(tenant))).json()["data"]
@@ -488,7 +488,7 @@ async def test_a_caller_has_so_many_bytes_of_records(tenant: Tenant) -> None:
 
 
 async def test_who_lacks_the_right_is_not_told_of_the_limit(tenant: Tenant) -> None:
-    await fill(tenant, repeats.MAX_RECORDS)
+    await fill(tenant, idempotency.MAX_RECORDS)
     path = f"/workspaces/{tenant.other_workspace}/vars"
     answer = await tenant.call("owner", "POST", path, variable_document(), keyed(new_key()))
     assert faults(answer) == [("404", "not_found", None)]
@@ -497,7 +497,7 @@ async def test_who_lacks_the_right_is_not_told_of_the_limit(tenant: Tenant) -> N
 async def test_a_record_that_has_expired_is_none(tenant: Tenant) -> None:
     key, path = keyed(new_key()), tokens_path(tenant)
     assert (await tenant.call("owner", "POST", path, token(), key)).status_code == 201
-    await fill(tenant, repeats.MAX_RECORDS, expires_in=-1)
+    await fill(tenant, idempotency.MAX_RECORDS, expires_in=-1)
     expire = "UPDATE idempotency_records SET expires_at = $1 WHERE principal = $2"
     await execute(tenant, expire, wiring.clock(), tenant.users["owner"])
     assert (await tenant.call("owner", "POST", path, token("two"), key)).status_code == 201
@@ -507,7 +507,7 @@ async def test_a_record_that_has_expired_is_none(tenant: Tenant) -> None:
 
 async def test_housekeeping_deletes_what_has_expired_and_nothing_else(tenant: Tenant) -> None:
     await fill(tenant, 250, expires_in=-1)
-    await fill(tenant, 3, repeats.MAX_BYTES, expires_in=-1)
+    await fill(tenant, 3, idempotency.MAX_BYTES, expires_in=-1)
     await fill(tenant, 3)
     await tenant.deployment.services.repeats.forget_expired()
     assert await held(tenant) == 3
@@ -636,7 +636,7 @@ async def somebody_waits(admin: Any) -> bool:
 
 async def test_after_a_rollback_the_repeat_is_the_first(tenant: Tenant) -> None:
     key, path = keyed(new_key()), tokens_path(tenant)
-    await fill(tenant, repeats.MAX_RECORDS)
+    await fill(tenant, idempotency.MAX_RECORDS)
     assert (await tenant.call("owner", "POST", path, token(), key)).status_code == 429
     await execute(tenant, "DELETE FROM idempotency_records")
     assert (await tenant.call("owner", "POST", path, token(), key)).status_code == 201

@@ -9,8 +9,9 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from teamvars.decisions.invitations import Asked
 from teamvars.domain.errors import DEAD_LINK
-from teamvars.services.invitations import Asked, Issued
+from teamvars.services.invitations import Issued
 from teamvars.web.http.request import STRANGER_BODY_BYTES
 from tests.support.deployment import operator, secret_of
 from tests.support.tenant import JSON_API, Tenant

@@ -12,7 +12,7 @@ import pytest
 from structlog.typing import EventDict
 
 from teamvars import wiring
-from teamvars.services.tokens import OwnerName
+from teamvars.domain.tokens import OwnerName
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.request import MAX_BODY_BYTES

@@ -14,10 +14,10 @@ import openapi_spec_validator
 import pytest
 
 from teamvars import wiring
+from teamvars.decisions.invitations import Asked
 from teamvars.domain.errors import Code
 from teamvars.domain.workspaces import Quota
 from teamvars.security import keyring
-from teamvars.services.invitations import Asked
 from teamvars.storage.engines import database_for
 from teamvars.web import examples
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from teamvars.services.tokens import OwnerName
+from teamvars.domain.tokens import OwnerName
 from teamvars.web.http.request import MAX_BODY_BYTES
 from tests.support.deployment import Deployment, operator
 from tests.support.tenant import (

@@ -12,7 +12,7 @@ import pytest
 
 from teamvars import wiring
 from teamvars.domain.audit import AuditEntry, AuditFilter
-from teamvars.services.tokens import OwnerName
+from teamvars.domain.tokens import OwnerName
 from teamvars.storage import streams
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines.sqlite import SqliteDatabase

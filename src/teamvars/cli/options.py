@@ -58,13 +58,13 @@ def together(name: str, kind: Callable[..., Any], **options: Decorator) -> Decor
 
     def decorate(function: Function) -> Function:
         @wraps(function)
-        def command(**given: Any) -> None:
-            own = {option: given.pop(option) for option in options}
+        def wrapped(**given: Any) -> None:
+            own = {word: given.pop(word) for word in options}
             function(**given, **{name: kind(**own)})
 
-        taking: Function = command
-        for option in reversed(options.values()):
-            taking = option(taking)
+        taking: Function = wrapped
+        for add in reversed(options.values()):
+            taking = add(taking)
         return taking
 
     return decorate

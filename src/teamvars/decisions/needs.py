@@ -8,11 +8,11 @@ from typing import Literal
 from teamvars.decisions import Need
 from teamvars.domain.access import OrganizationAccess, TeamAccess, WorkspaceAccess, WrappedKey
 from teamvars.domain.audit import Actor
-from teamvars.domain.grants import Grant
 from teamvars.domain.invitations import Invited
 from teamvars.domain.memberships import Membership
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team
 from teamvars.domain.tokens import IssuedToken, Token, TokenOwner
 from teamvars.domain.users import User

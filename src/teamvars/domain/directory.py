@@ -10,9 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from teamvars.domain.grants import AccessType
 from teamvars.domain.memberships import Status
 from teamvars.domain.names import Origin
+from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import Visibility
 
 FileAccess = Literal[AccessType.READ, AccessType.WRITE]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from teamvars.changes.storing import Storing
 from teamvars.changes.waves import Known
@@ -40,14 +40,18 @@ Places = Sequence[WorkspaceAccess]
 """The access to the workspace that changes, and to the one that is copied from."""
 
 
-class Request:
+Asked = TypeVar("Asked")
+
+
+class Request(Generic[Asked]):
     """One apply or copy: planned without a lock, and carried out under one."""
 
-    def __init__(self, house: House, caller: Caller, workspace_id: str) -> None:
+    def __init__(self, house: House, caller: Caller, workspace_id: str, asked: Asked) -> None:
         self._house = house
         self._tools = house.tools
         self._caller = caller
         self._workspace_id = workspace_id
+        self._asked = asked
         self._seen: tuple[Places, Plan] | None = None
 
     async def make(self, *, dry_run: bool) -> Applied:
@@ -115,27 +119,24 @@ class Applies(UseCases):
         """
 
         async def attempt(known: Known) -> Applied:
-            request = _Apply(self._house, caller, workspace_id)
-            request.asked = draft, versions, known
+            request = _Apply(self._house, caller, workspace_id, (draft, versions, known))
             return await request.make(dry_run=draft.dry_run)
 
         return await self._house.runner.with_verdicts(caller, attempt)
 
 
-class _Apply(Request):
-    """One apply, of what is asked with the verdicts that are known."""
-
-    asked: tuple[ApplyDraft, Versions, Known]
+class _Apply(Request[tuple[ApplyDraft, Versions, Known]]):
+    """One apply, with the verdicts that are known."""
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         granted = await access.workspace(tx, self._caller, now, self._workspace_id, lock=lock)
         granted.require(Permission.WRITE_VARIABLES)
-        _, versions, _ = self.asked
+        _, versions, _ = self._asked
         versions.require(self._tools.chain.version_of(granted.stream))
         return (granted,)
 
     async def _plan(self, tx: Transaction, places: Places, pace: Pace) -> Plan:
-        draft, _, known = self.asked
+        draft, _, known = self._asked
         planner = Planner(tx, self._house, places[0], known, pace)
         planner.faults.add(*draft.faults)
         await planner.read()

@@ -196,10 +196,7 @@ class Audit(UseCases):
         Refuses: another digest than that of what is there, a stream that holds or that there is
         not, and one above it that does not hold itself.
         """
-
-        async def body(tx: Transaction) -> Acceptance:
-            return await audit_acceptance.accept(
-                tx, self._tools.chain, caller, wanted, self._clock()
-            )
-
-        return await self._database.write(body)
+        chain = self._tools.chain
+        return await self._database.write(
+            lambda tx: audit_acceptance.accept(tx, chain, caller, wanted, self._clock())
+        )

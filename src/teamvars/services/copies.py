@@ -23,7 +23,7 @@ from teamvars.domain.errors import (
 from teamvars.domain.variables import StoredVariable, Variable, VariableDraft, damaged_value
 from teamvars.pace import Pace
 from teamvars.services.applies import Places, Request
-from teamvars.services.house import House, UseCases
+from teamvars.services.house import UseCases
 from teamvars.services.planning import Applied, Plan, Planner, by_name, in_batches, opened
 from teamvars.storage import access, streams
 from teamvars.storage.database import Transaction
@@ -45,12 +45,8 @@ class Copies(UseCases):
         return await _Copy(self._house, caller, workspace_id, draft).make(dry_run=draft.dry_run)
 
 
-class _Copy(Request):
+class _Copy(Request[CopyDraft]):
     """One copy, carried out under the locks of both workspaces."""
-
-    def __init__(self, house: House, caller: Caller, workspace_id: str, draft: CopyDraft) -> None:
-        super().__init__(house, caller, workspace_id)
-        self._draft = draft
 
     async def _places(self, tx: Transaction, now: int, *, lock: bool) -> Places:
         places = await self._access(tx, now)
@@ -63,25 +59,25 @@ class _Copy(Request):
         """What the caller may do in both. A source that is not seen is as one that is not there."""
         target = await access.workspace(tx, self._caller, now, self._workspace_id)
         target.require(Permission.WRITE_VARIABLES)
-        if self._draft.source_id is None:
-            refuse_all(self._draft.faults)
-        if self._draft.source_id in (None, self._workspace_id):
-            raise Refusal(*self._draft.faults, SOURCE_IS_TARGET)
+        if self._asked.source_id is None:
+            refuse_all(self._asked.faults)
+        if self._asked.source_id in (None, self._workspace_id):
+            raise Refusal(*self._asked.faults, SOURCE_IS_TARGET)
         try:
-            source = await access.workspace(tx, self._caller, now, self._draft.source_id)
+            source = await access.workspace(tx, self._caller, now, self._asked.source_id)
             source.require(Permission.READ_VARIABLES)
         except Refusal as refusal:
             if refusal.kind is not Kind.NOT_FOUND:
                 raise
-            raise Refusal(*self._draft.faults, NO_SUCH_SOURCE) from None
+            raise Refusal(*self._asked.faults, NO_SUCH_SOURCE) from None
         if source.workspace.organization_id != target.workspace.organization_id:
-            raise Refusal(*self._draft.faults, NO_SUCH_SOURCE)
+            raise Refusal(*self._asked.faults, NO_SUCH_SOURCE)
         return target, source
 
     async def _plan(self, tx: Transaction, places: Places, pace: Pace) -> Plan:
         target, source = places
         planner = Planner(tx, self._house, target, known=None, pace=pace)
-        planner.faults.add(*self._draft.faults)
+        planner.faults.add(*self._asked.faults)
         present = await planner.read()
         originals = await by_name(tx, source, pace)
         self._require_versions(originals, present)
@@ -104,7 +100,7 @@ class _Copy(Request):
     ) -> None:
         """Refuses with every variable that is not as expected, before any other fault."""
         stale = Faults()
-        for each in self._draft.originals or ():
+        for each in self._asked.originals or ():
             found = originals.get(each.name), present.get(each.name)
             there, here = (stored.variable.version_id if stored else None for stored in found)
             stale.add(*each.staleness(there, here))
@@ -121,23 +117,23 @@ class _Copy(Request):
         """The variables of the source that the caller may copy, and where the request asks for
         each, None if the target's stays as it is; adds the faults of all others.
         """
-        for each in self._asked(originals):
+        for each in self._wished(originals):
             if each.name not in originals:
                 faults.add(NOT_IN_SOURCE.at(each.at))
                 continue
             original = originals[each.name]
             if original.variable.sensitive and not is_owner:
                 faults.add(COPIED_BY_OWNERS.filled(key=each.name[0]).at(each.at))
-            elif each.name in present and self._draft.on_conflict is OnConflict.REFUSE:
+            elif each.name in present and self._asked.on_conflict is OnConflict.REFUSE:
                 faults.add(IN_TARGET.filled(key=each.name[0]).at(each.at))
             else:
-                is_skipped = each.name in present and self._draft.on_conflict is OnConflict.SKIP
+                is_skipped = each.name in present and self._asked.on_conflict is OnConflict.SKIP
                 yield original, None if is_skipped else each.at
 
-    def _asked(self, names: Iterable[Name]) -> Iterable[Original]:
+    def _wished(self, names: Iterable[Name]) -> Iterable[Original]:
         """What is asked for, of a source that has these names."""
-        if self._draft.originals is not None:
-            return self._draft.originals
+        if self._asked.originals is not None:
+            return self._asked.originals
         return (Original(name, _KEYS) for name in names)
 
 

@@ -26,15 +26,6 @@ from teamvars.storage import access_by_name, invitations, memberships, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within
 
-__all__ = [
-    "Asked",
-    "InvitationLinks",
-    "Invitations",
-    "Inviting",
-    "Issued",
-    "OperatorInvitations",
-]
-
 
 class Inviting(msgspec.Struct, frozen=True):
     """What inviting takes: whether mail is set up, how many links an organization has a day, and

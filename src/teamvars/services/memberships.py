@@ -10,8 +10,6 @@ from teamvars.storage import access, access_by_name, memberships, teams
 from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within
 
-__all__ = ["MembershipPage", "Memberships"]
-
 
 class Memberships(UseCases):
     """What callers do with memberships. All methods refuse unauthenticated and not found.

@@ -12,8 +12,6 @@ from teamvars.services.house import UseCases, makes, reads
 from teamvars.storage import access_by_name, organizations
 from teamvars.storage.database import Transaction
 
-__all__ = ["OrganizationView", "Organizations"]
-
 
 class Organizations(UseCases):
     """What callers do with organizations. All methods refuse unauthenticated."""

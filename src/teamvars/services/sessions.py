@@ -5,7 +5,6 @@ from functools import partial
 from teamvars.domain.access import Caller
 from teamvars.services.house import House, UseCases
 from teamvars.storage import access, tokens
-from teamvars.storage.database import Transaction
 
 
 class Sessions(UseCases):
@@ -22,11 +21,7 @@ class Sessions(UseCases):
 
         Refuses: unauthenticated.
         """
-
-        async def body(tx: Transaction) -> None:
-            await access.authenticate(tx, caller, self._clock())
-
-        await self._database.query(body)
+        await self._database.query(lambda tx: access.authenticate(tx, caller, self._clock()))
 
     def note_use(self, caller: Caller) -> None:
         """Notes that the caller's token was used; `store_uses` writes all of them at once."""

@@ -11,7 +11,7 @@ from teamvars.decisions import team_members
 from teamvars.decisions import teams as decisions
 from teamvars.decisions.team_members import Direction, MembersChange, ToTeam
 from teamvars.decisions.teams import TeamView
-from teamvars.domain.access import Caller, TeamAccess
+from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Membership
 from teamvars.domain.pages import Page
@@ -20,8 +20,6 @@ from teamvars.domain.teams import TeamDraft, TeamFilter
 from teamvars.services.house import House, UseCases, makes, reads
 from teamvars.storage import access, access_by_name, memberships, teams
 from teamvars.storage.database import Transaction
-
-__all__ = ["TeamMembers", "TeamPage", "TeamView", "Teams"]
 
 MAX_LISTED_USERS = 1000
 """Of all teams of a page together; where there are more, each must be asked for its own."""
@@ -81,7 +79,16 @@ class Teams(UseCases):
         """One team, on request with its members."""
         granted = await access.team(tx, caller, self._clock(), team_id)
         granted.require_visible()
-        view = await _view(tx, granted)
+        team, is_owner = granted.team, granted.is_owner
+        counts = await memberships.count_of_teams(tx, [team.id])
+        view = TeamView(
+            team,
+            granted.organization_name,
+            counts.get(team.id, 0),
+            is_owner,
+            is_owner or (granted.manages_membership and not team.is_owners),
+            granted.manages_token,
+        )
         if members:
             return await _with_members(tx, [view], 1)
         return TeamPage(await _with_users(tx, [view]), 1, {})
@@ -127,19 +134,6 @@ class TeamMembers(UseCases):
         asked = MembersChange(ToTeam(team_id), linkage, direction, draft, self._usernames)
         decide = partial(team_members.change, asked=asked)
         await self._house.runner.make(Change(caller, team_id, decide))
-
-
-async def _view(tx: Transaction, granted: TeamAccess) -> TeamView:
-    team = granted.team
-    counts = await memberships.count_of_teams(tx, [team.id])
-    return TeamView(
-        team,
-        granted.organization_name,
-        counts.get(team.id, 0),
-        granted.is_owner,
-        granted.is_owner or (granted.manages_membership and not team.is_owners),
-        granted.manages_token,
-    )
 
 
 async def _with_users(tx: Transaction, views: Sequence[TeamView]) -> list[TeamView]:

@@ -9,9 +9,6 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.tokens import (
     IssuedToken,
     NewToken,
-    OfOrganization,
-    OfTeam,
-    OfUser,
     OwnerName,
     TokenDraft,
     Whose,
@@ -19,17 +16,6 @@ from teamvars.domain.tokens import (
 from teamvars.security.tokens import hash_token, is_token, new_token
 from teamvars.services.house import UseCases, looks, makes
 from teamvars.storage import tokens
-
-__all__ = [
-    "IssuedTokens",
-    "NewToken",
-    "OfOrganization",
-    "OfTeam",
-    "OfUser",
-    "OwnerName",
-    "Tokens",
-    "Whose",
-]
 
 
 class Tokens(UseCases):

@@ -5,25 +5,15 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from teamvars.decisions import users as decisions
-from teamvars.decisions.users import Disabled, Disabling
 from teamvars.domain.access import Caller, WorkspaceHolders
 from teamvars.domain.errors import not_found
 from teamvars.domain.memberships import Membership, MembershipFilter
 from teamvars.domain.tokens import IssuedToken
 from teamvars.domain.users import User
 from teamvars.services.house import UseCases, makes, reads
-from teamvars.storage import (
-    access_by_name,
-    grants,
-    memberships,
-    teams,
-    tokens,
-    users,
-)
+from teamvars.storage import access_by_name, memberships, team_access, teams, tokens, users
 from teamvars.storage.database import Transaction
 from teamvars.storage.memberships import Within
-
-__all__ = ["Account", "Accounts", "Disabled", "Disabling", "UserView", "Users"]
 
 
 class UserView(msgspec.Struct, frozen=True):
@@ -114,4 +104,4 @@ class Accounts(UseCases):
     async def holders(self, tx: Transaction, organization: str, workspace: str) -> WorkspaceHolders:
         """Who holds rights to a workspace. Refuses: not found."""
         found = await access_by_name.workspace_meant(tx, organization, workspace)
-        return await grants.holders(tx, found, self._clock())
+        return await team_access.holders(tx, found, self._clock())

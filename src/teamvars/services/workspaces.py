@@ -8,12 +8,10 @@ from teamvars.domain.access import Caller, Permission, Principal
 from teamvars.domain.ids import new_id
 from teamvars.domain.organizations import Organization
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.workspaces import Address, ByNames, WorkspaceDraft, WorkspaceSearch
+from teamvars.domain.workspaces import WorkspaceDraft, WorkspaceSearch
 from teamvars.services.house import UseCases, glances, looks, makes, reads
-from teamvars.storage import access, access_by_name, grants, workspaces
+from teamvars.storage import access, access_by_name, team_access, workspaces
 from teamvars.storage.database import Transaction
-
-__all__ = ["Address", "ByNames", "WorkspacePage", "WorkspaceView", "Workspaces"]
 
 
 class WorkspacePage(msgspec.Struct, frozen=True):
@@ -76,4 +74,4 @@ class Accesses(UseCases):
         now = self._clock()
         granted = await access.workspace(tx, caller, now, workspace_id)
         granted.require(Permission.MANAGE_WORKSPACE)
-        return await grants.principals(tx, granted.workspace, now, page)
+        return await team_access.principals(tx, granted.workspace, now, page)

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.grants import Grant
 from teamvars.domain.invitations import Invitation
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.runners import Approval, Runner
+from teamvars.domain.team_access import Grant
 from teamvars.domain.teams import Team
 from teamvars.domain.tokens import HashedToken
 from teamvars.domain.users import User

@@ -1,6 +1,6 @@
 """Applies: what the variables of a workspace should be, `actions/apply`, read item by item."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Annotated, Any, Literal
 
@@ -157,34 +157,24 @@ def _conditions(read: ItemReader, item: object, *, versioned: bool) -> tuple[Exp
     """The version that an item expects, and whether its variable goes."""
     if not isinstance(item, dict) or "meta" not in item:
         return UNSET, False
-    if not versioned:
-        _refuse_conditions(read, item["meta"])
+    if not versioned:  # a condition must not be ignored
+        detail = f"This needs a request whose meta.{_VERSIONED} is true."
+        _refuse(read, item["meta"], _CONDITIONS, _OPTIONS, detail)
         return UNSET, False
     options = read.member(item, "meta", dict, "/data") or {}
     read.refuse_unknown(options, set(_CONDITIONS), _OPTIONS)
     goes = read.member(options, _DELETE, bool, _OPTIONS, required=False) or False
     if goes:
-        _refuse_more(read, item)
+        detail = "An item that is deleted has only a key and a category."
+        _refuse(read, item.get("attributes"), _STAYS, "/data/attributes", detail)
     return expectation(read, options, _VERSION_ID, _OPTIONS), goes
 
 
-def _refuse_conditions(read: ItemReader, options: object) -> None:
-    """Of a request that is not versioned: a condition must not be ignored."""
-    given: Mapping[str, Any] = options if isinstance(options, dict) else {}
-    for name in _CONDITIONS:
-        if name in given:
-            detail = f"This needs a request whose meta.{_VERSIONED} is true."
-            read.fault(Code.INVALID_VALUE, detail, f"{_OPTIONS}/{name}")
-
-
-def _refuse_more(read: ItemReader, item: Mapping[str, Any]) -> None:
-    """What goes has a key and a category, and nothing to become."""
-    attributes = item.get("attributes")
-    given: Mapping[str, Any] = attributes if isinstance(attributes, dict) else {}
-    for name in _STAYS:
-        if name in given:
-            detail = "An item that is deleted has only a key and a category."
-            read.fault(Code.INVALID_VALUE, detail, f"/data/attributes/{name}")
+def _refuse(read: ItemReader, given: object, names: Iterable[str], at: str, detail: str) -> None:
+    """Notes a fault of each of these members that an object has."""
+    for name in names:
+        if isinstance(given, dict) and name in given:
+            read.fault(Code.INVALID_VALUE, detail, f"{at}/{name}")
 
 
 def expectation(

@@ -1,7 +1,7 @@
 """Copies of variables from another workspace, `actions/copy`: the document, and reading it."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -149,17 +149,14 @@ def _original(read: Reader, item: object, at: str, dialect: Dialect) -> Original
         read.wrong_type(at, dict)
         return None
     read.refuse_unknown(item, {"key", "category", *_VERSIONS}, at)
-    name = _name(read, item, at, dialect)
-    expected = expectation(read, item, _VERSIONS[0], at, null=False)
-    target_expected = expectation(read, item, _VERSIONS[1], at)
-    return None if name is None else Original(name, at, expected, target_expected)
-
-
-def _name(read: Reader, item: dict[str, Any], at: str, dialect: Dialect) -> Name | None:
     key = read.member(item, "key", str, at)
     word = read.member(item, "category", str, at)
     found = category(read, word, dialect, f"{at}/category")
-    return None if key is None or found is None else (key, found)
+    expected = expectation(read, item, _VERSIONS[0], at, null=False)
+    target_expected = expectation(read, item, _VERSIONS[1], at)
+    if key is None or found is None:
+        return None
+    return Original((key, found), at, expected, target_expected)
 
 
 def routes(copies: Copies, applies: ApplyRoutes, dialect: Dialect) -> list[Route]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Fault, refuse_all
 from teamvars.domain.invitations import Invited
+from teamvars.domain.tokens import NewToken
 from teamvars.security.tokens import hash_token
 from teamvars.services.invitations import InvitationLinks
-from teamvars.services.tokens import NewToken
 from teamvars.web.examples import IDS
 from teamvars.web.http import pages
 from teamvars.web.http.attributes import REQUIRED, Attribute

@@ -1,6 +1,5 @@
 """Team membership: relationships that are changed by linkage."""
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -90,11 +89,6 @@ def draft(document: object, linkage: LinkageType) -> MembersDraft:
     return MembersDraft(ids, read.faults)
 
 
-def linkage_document(ids: Sequence[str], type_: LinkageType) -> LinkageDocument:
-    """The document of a team's members."""
-    return LinkageDocument([Identifier(id_, type_) for id_ in ids])
-
-
 def routes(members: TeamMembers) -> list[Route]:
     """The four operations on team membership (contract §5), and the reading of users' linkage.
 
@@ -105,7 +99,7 @@ def routes(members: TeamMembers) -> list[Route]:
         """List the members of a team as users."""
         caller, linkage = request.require_caller(), LinkageType.USERS
         ids = await members.list(caller, request.parameters["team_id"], linkage)
-        return Response.document(200, linkage_document(ids, linkage))
+        return Response.document(200, LinkageDocument([Identifier(id_, linkage) for id_ in ids]))
 
     by_users = f"/api/v2/teams/{{team_id}}/relationships/{LinkageType.USERS}"
     return [

@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from teamvars.decisions.memberships import MembershipPage
 from teamvars.domain.invitations import Delivery, Invitation
 from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
 from teamvars.domain.team_members import MAX_ITEMS
 from teamvars.domain.teams import Visibility
 from teamvars.services.invitations import Invitations
-from teamvars.services.memberships import MembershipPage, Memberships
+from teamvars.services.memberships import Memberships
 from teamvars.services.users import UserView
 from teamvars.web.examples import IDS, NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group

@@ -6,10 +6,11 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta
 
+from teamvars.decisions.organizations import OrganizationView
 from teamvars.domain.access import Caller
 from teamvars.domain.names import NAME
 from teamvars.domain.organizations import OrganizationDraft
-from teamvars.services.organizations import Organizations, OrganizationView
+from teamvars.services.organizations import Organizations
 from teamvars.web.dialects import Dialect
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags

@@ -6,9 +6,10 @@ import msgspec
 from msgspec import UNSET, Meta
 from msgspec.structs import replace
 
+from teamvars.decisions.teams import TeamView
 from teamvars.domain.names import MAX_TEAM_NAME_CHARACTERS, TEAM_NAME_RULE
 from teamvars.domain.teams import TeamDraft, TeamFilter, Visibility
-from teamvars.services.teams import TeamPage, Teams, TeamView
+from teamvars.services.teams import TeamPage, Teams
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
 from teamvars.web.http.operations import Operations

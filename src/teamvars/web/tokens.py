@@ -5,8 +5,18 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from teamvars.domain.tokens import EXPIRY_RULE, MAX_DESCRIPTION_CHARACTERS, Token, TokenDraft
-from teamvars.services.tokens import NewToken, OfOrganization, OfTeam, OfUser, Tokens, Whose
+from teamvars.domain.tokens import (
+    EXPIRY_RULE,
+    MAX_DESCRIPTION_CHARACTERS,
+    NewToken,
+    OfOrganization,
+    OfTeam,
+    OfUser,
+    Token,
+    TokenDraft,
+    Whose,
+)
+from teamvars.services.tokens import Tokens
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, invalid, text_of

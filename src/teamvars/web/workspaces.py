@@ -6,19 +6,22 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from teamvars.decisions.organizations import OrganizationView
+from teamvars.decisions.workspaces import WorkspaceView
 from teamvars.domain.access import Level
 from teamvars.domain.errors import Refusal, forbidden, not_found
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.workspaces import (
     TERRAFORM_VERSION,
+    Address,
+    ByNames,
     ExecutionMode,
     Workspace,
     WorkspaceDraft,
     WorkspaceSearch,
     WorkspaceSettings,
 )
-from teamvars.services.organizations import OrganizationView
-from teamvars.services.workspaces import Address, ByNames, WorkspacePage, Workspaces, WorkspaceView
+from teamvars.services.workspaces import WorkspacePage, Workspaces
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
 from teamvars.web.http.operations import Operations

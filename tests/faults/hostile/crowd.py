@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry, UserEntry
-from teamvars.domain.grants import AccessType
+from teamvars.domain.team_access import AccessType
+from teamvars.domain.tokens import OwnerName
 from teamvars.services.directory_files.files import Options
-from teamvars.services.tokens import OwnerName
 from tests.support.deployment import operator
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import ACTIVE, JSON_API

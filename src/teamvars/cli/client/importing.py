@@ -99,12 +99,11 @@ def _make(
         for each in intents
     ]
     for there, changes, _ in work if told.skips else ():
-        spared = [one for one in changes if one.wanted and one.before and one.before.sensitive]
-        for one in spared:
-            changes.remove(one)
-        if left := len(spared):
+        kept = [one for one in changes if not (one.wanted and one.before and one.before.sensitive)]
+        if left := len(changes) - len(kept):
             are = "is left as it is" if left == 1 else "are left as they are"
             note(f"{there.name}: {number(left, 'sensitive variable')} {are}.")
+        changes[:] = kept
     change(api, work, how)
 
 

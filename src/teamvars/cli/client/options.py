@@ -68,7 +68,7 @@ def placed(*names: str, account: bool = True) -> Decorator:
 
     def decorate(function: Function) -> Function:
         @wraps(function)
-        def command(**given: Any) -> None:
+        def wrapped(**given: Any) -> None:
             try:
                 function(**given)
             except (LookupError, TypeError, AttributeError) as error:
@@ -77,7 +77,7 @@ def placed(*names: str, account: bool = True) -> Decorator:
                     f"unexpected {origin(error)}. Whether the service fits: teamvars version"
                 ) from None
 
-        return together("where", _where, **shared)(command)
+        return together("where", _where, **shared)(wrapped)
 
     return decorate
 
@@ -87,10 +87,10 @@ def connected(*names: str) -> Decorator:
 
     def decorate(function: Function) -> Function:
         @wraps(function)
-        def command(where: Where, **given: Any) -> None:
+        def wrapped(where: Where, **given: Any) -> None:
             function(connect(where), **given)
 
-        return placed(*names)(command)
+        return placed(*names)(wrapped)
 
     return decorate
 

@@ -36,12 +36,11 @@ from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import InvalidKey, Unfit, name_in_environment, text_of
 from teamvars.origins import origin
 
-_TEXT = ("utf-8", "surrogateescape")
-"""How an environment is read and written, whatever the locale: byte for byte."""
-
-
 Values = Mapping[str, str]
 """An environment, or what is to be in one: values by name."""
+
+_TEXT = ("utf-8", "surrogateescape")
+"""How an environment is read and written, whatever the locale: byte for byte."""
 
 
 class Rules(NamedTuple):
@@ -53,50 +52,8 @@ class Rules(NamedTuple):
     skip_invalid_keys: bool = False
 
 
-class Environment(NamedTuple):
+class Environment:
     """The whole environment; `notes` say what is not in it, `faults` why there is none."""
-
-    values: Values
-    notes: Sequence[str]
-    faults: Sequence[str]
-
-
-def steering(variables: Sequence[Variable], rules: Rules) -> list[str]:
-    """The names that somebody has to agree to, and that the rules do not allow."""
-    made = _Making({}, {}, rules)
-    named = [made.name_of(one) for one in _chosen(variables, rules)]
-    return [name for name in named if name and is_steering(name) and name not in rules.allow_env]
-
-
-def environment(
-    variables: Sequence[Variable],
-    own: Values,
-    file: Values,
-    rules: Rules,
-) -> Environment:
-    """The caller's own environment, without the token, and over it the variables.
-
-    The value of a sensitive one comes from the file, else from the caller's own environment.
-    """
-    made = _Making(own, file, rules)
-    for pattern in rules.only:
-        if not any(fnmatchcase(one.key, pattern) for one in variables):
-            made.faults.append(f"--only {pattern}: there is no variable like this.")
-    for variable in _chosen(variables, rules):
-        made.take(variable)
-    return Environment(made.values, made.notes, made.faults)
-
-
-def _chosen(variables: Sequence[Variable], rules: Rules) -> list[Variable]:
-    return [
-        one
-        for one in variables
-        if not rules.only or any(fnmatchcase(one.key, pattern) for pattern in rules.only)
-    ]
-
-
-class _Making:
-    """An environment that is being made."""
 
     def __init__(self, own: Values, file: Values, rules: Rules) -> None:
         self.values = {name: value for name, value in own.items() if name != TOKEN}
@@ -148,6 +105,37 @@ class _Making:
                 self.notes.append(f"{told}.")
             else:
                 self.faults.append(f"{told}; --allow-missing continues without it.")
+
+
+def steering(variables: Sequence[Variable], rules: Rules) -> list[str]:
+    """The names that somebody has to agree to, and that the rules do not allow."""
+    made = Environment({}, {}, rules)
+    named = [made.name_of(one) for one in _chosen(variables, rules)]
+    return [name for name in named if name and is_steering(name) and name not in rules.allow_env]
+
+
+def environment(
+    variables: Sequence[Variable], own: Values, file: Values, rules: Rules
+) -> Environment:
+    """The caller's own environment, without the token, and over it the variables.
+
+    The value of a sensitive one comes from the file, else from the caller's own environment.
+    """
+    made = Environment(own, file, rules)
+    for pattern in rules.only:
+        if not any(fnmatchcase(one.key, pattern) for one in variables):
+            made.faults.append(f"--only {pattern}: there is no variable like this.")
+    for variable in _chosen(variables, rules):
+        made.take(variable)
+    return made
+
+
+def _chosen(variables: Sequence[Variable], rules: Rules) -> list[Variable]:
+    return [
+        one
+        for one in variables
+        if not rules.only or any(fnmatchcase(one.key, pattern) for pattern in rules.only)
+    ]
 
 
 class Starter(click.Command):

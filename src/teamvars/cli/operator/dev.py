@@ -20,13 +20,13 @@ from teamvars.cli.options import command, flag, option
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
 from teamvars.domain.memberships import InvitationDraft
+from teamvars.domain.tokens import OwnerName
 from teamvars.domain.variables import ANY_VERSION, VariableDraft, WorkspaceFilter
 from teamvars.kernel.variables import Category
 from teamvars.security import keyring
 from teamvars.security.certificates import throw_away
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
-from teamvars.services.tokens import OwnerName
 from teamvars.services.variables import Variables
 from teamvars.settings import DialectName, Settings
 from teamvars.storage.engines import database_for

@@ -210,21 +210,28 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self.faults: list[str] = []
         self._path = path
+        self._name = self._text(is_name, f"a name has {NAME_RULE}")
+        self._username = self._text(is_username, f"a user name has {USERNAME_RULE}")
+        rule = f"the name of a team has {TEAM_NAME_RULE}"
+        self._team_name = self._text(is_team_name, rule)
         self._boolean = self._one_of({"true": True, "false": False})
         status = self._one_of({one.value: one for one in Status})
         access = self._one_of({one.value: one for one in FILE_ACCESS})
         name = attrgetter("name")
-        self._file: dict[str, Read] = {
+        self._file = {
             "users": self._each(self._user, attrgetter("username"), once=True),
             "organizations": self._each(self._organization, name, once=True),
         }
-        self._of_user: dict[str, Read] = {"email": self._email, "site-admin": self._boolean}
-        self._of_organization: dict[str, Read] = {
+        self._of_user = {
+            "email": self._text(is_email, f"this must be {EMAIL_RULE}"),
+            "site-admin": self._boolean,
+        }
+        self._of_organization = {
             "members": self._pairs(self._username, status),
             "workspaces": self._each(self._workspace, name),
             "teams": self._each(self._team, name, once=True),
         }
-        self._of_team: dict[str, Read] = {
+        self._of_team = {
             "visibility": self._one_of({one.value: one for one in Visibility}),
             "manage-membership": self._boolean,
             "members-manage-token": self._boolean,
@@ -315,10 +322,9 @@ class _Reader:
 
     def _required(
         self, parent: Node, members: Mapping[str, Node], key: str, read_name: Read
-    ) -> str | None:
+    ) -> Any:
         if key in members:
-            found: str | None = read_name(members[key])
-            return found
+            return read_name(members[key])
         if isinstance(parent, MappingNode):
             self._fault(parent, f"'{key}' is missing")
         return None
@@ -373,26 +379,18 @@ class _Reader:
         return {name.value: self._at(name) for name in names if isinstance(name, ScalarNode)}
 
     def _one_of(self, words: Mapping[str, object]) -> Read:
-        rule = f"this must be {' or '.join(words)}"
-        return lambda node: words.get(self._text(node, words.__contains__, rule) or "")
+        word = self._text(words.__contains__, f"this must be {' or '.join(words)}")
+        return lambda node: words.get(word(node))
 
-    def _name(self, node: Node) -> str | None:
-        return self._text(node, is_name, f"a name has {NAME_RULE}")
+    def _text(self, holds: Callable[[str], bool], rule: str) -> Read:
+        """A text that holds what the rule says."""
 
-    def _team_name(self, node: Node) -> str | None:
-        return self._text(node, is_team_name, f"the name of a team has {TEAM_NAME_RULE}")
-
-    def _username(self, node: Node) -> str | None:
-        return self._text(node, is_username, f"a user name has {USERNAME_RULE}")
-
-    def _email(self, node: Node) -> str | None:
-        return self._text(node, is_email, f"this must be {EMAIL_RULE}")
-
-    def _text(self, node: Node, holds: Callable[[str], bool], rule: str) -> str | None:
-        if not isinstance(node, ScalarNode) or not holds(node.value):
+        def text(node: Node) -> Any:
+            if isinstance(node, ScalarNode) and holds(node.value):
+                return node.value
             self._fault(node, rule)
             return None
-        text: str = node.value
+
         return text
 
     def _fault(self, node: Node, text: str) -> None:

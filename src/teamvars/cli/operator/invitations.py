@@ -6,8 +6,9 @@ from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import told
 from teamvars.cli.options import argument, command, flag, json_option, option
 from teamvars.cli.output import Fields, Row, show
+from teamvars.decisions.invitations import Asked
 from teamvars.domain.memberships import Membership
-from teamvars.services.invitations import Asked, Issued
+from teamvars.services.invitations import Issued
 
 id_argument = argument("membership_id", "The id of the membership, ou-….", metavar="ID")
 show_link_option = flag("--show-link", "Print the link instead of sending it.")

@@ -11,8 +11,7 @@ from teamvars.cli.options import argument, command, flag, json_option, lifetime,
 from teamvars.cli.output import Fields, Row, note, show, show_token
 from teamvars.domain.access import Caller
 from teamvars.domain.times import moment
-from teamvars.domain.tokens import DAY, EXPIRY_RULE, LIFETIME, IssuedToken, can_expire
-from teamvars.services.tokens import OwnerName
+from teamvars.domain.tokens import DAY, EXPIRY_RULE, LIFETIME, IssuedToken, OwnerName, can_expire
 
 USER_TOKEN_LIFETIME = 90 * DAY
 """Of a user's token when the command does not say; in µs."""

@@ -8,10 +8,11 @@ from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option
 from teamvars.cli.output import Fields, Row
+from teamvars.decisions.users import Disabled, Disabling
 from teamvars.domain.access import Standing
 from teamvars.domain.memberships import Membership
 from teamvars.domain.users import User
-from teamvars.services.users import Account, Disabled, Disabling
+from teamvars.services.users import Account
 
 user_argument = argument("who", "A name, e-mail address or id.", metavar="USER")
 

@@ -7,10 +7,10 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.directory import Directory
-from teamvars.domain.grants import Grant
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
+from teamvars.domain.team_access import Grant
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import OWNERS, Team
 from teamvars.domain.workspaces import Workspace
@@ -18,9 +18,9 @@ from teamvars.services.directory_files.changeset import Changeset, Overtaken
 from teamvars.services.directory_files.people import People
 from teamvars.storage import (
     former_names,
-    grants,
     memberships,
     organizations,
+    team_access,
     teams,
     users,
     workspaces,
@@ -150,7 +150,7 @@ async def load(
         user = people.latest(member.user)
         loaded[member.organization_id].members[fold(user.username)] = replace(member, user=user)
     in_team = await memberships.ids_of_teams(tx, team_ids, LinkageType.ORGANIZATION_MEMBERSHIPS)
-    granted = await grants.of_teams(tx, team_ids)
+    granted = await team_access.of_teams(tx, team_ids)
     for organization in loaded.values():
         for team in organization.teams.values():
             organization.in_team[team.id] = set(in_team[team.id])

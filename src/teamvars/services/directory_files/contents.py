@@ -9,20 +9,20 @@ from msgspec.structs import replace
 from teamvars.decisions import (
     Decision,
     Found,
-    grants,
     memberships,
     organizations,
+    team_access,
     teams,
     workspaces,
 )
 from teamvars.decisions.needs import DetailsOf
 from teamvars.domain.directory import OrganizationEntry, OrganizationIds, TeamEntry
 from teamvars.domain.errors import Code
-from teamvars.domain.grants import LEVEL_OF, Grant
 from teamvars.domain.ids import new_id
 from teamvars.domain.memberships import Membership
 from teamvars.domain.names import FormerName, FormerNames, Origin, fold, objection, to_rename
 from teamvars.domain.organizations import Organization
+from teamvars.domain.team_access import LEVEL_OF, Grant
 from teamvars.domain.teams import OWNERS, Team, Visibility
 from teamvars.domain.workspaces import Workspace, WorkspaceRecord
 from teamvars.services.directory_files.actual import OrganizationState
@@ -225,14 +225,14 @@ class Contents:
             if former is None:
                 place = state.id, team.id, workspace.id
                 grant = Grant(new_id("tws"), *place, access, LEVEL_OF[access])
-                changeset.add(Step.CREATE_GRANT, told, grants.created, grant)
+                changeset.add(Step.CREATE_GRANT, told, team_access.created, grant)
             elif former.access is not access:
                 changed = replace(former, access=access, level=LEVEL_OF[access])
-                changeset.add(Step.CHANGE_GRANT, told, grants.changed, former, changed)
+                changeset.add(Step.CHANGE_GRANT, told, team_access.changed, former, changed)
         if removed := sorted(present.keys() - wanted):
             told = [f"revoke the grant of {path} on {names[id_]}" for id_ in removed]
             gone = [present[id_] for id_ in removed]
-            changeset.add(Step.DELETE_GRANTS, told, grants.deleted, team.id, gone)
+            changeset.add(Step.DELETE_GRANTS, told, team_access.deleted, team.id, gone)
 
 
 def rename_organizations(

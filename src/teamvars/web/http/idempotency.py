@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 import msgspec
 
 from teamvars.domain.errors import ALREADY_MADE, Code, Fault, Refusal
-from teamvars.domain.repeats import HEADER, Asked
+from teamvars.domain.idempotency import HEADER, Asked
 from teamvars.kernel.discreet import Discreet
-from teamvars.services.repeats import Repeated, once
+from teamvars.services.idempotency import Repeated, once
 from teamvars.web.http.request import Request
 from teamvars.web.http.sending import Response
 

@@ -11,7 +11,7 @@ import msgspec
 
 from teamvars import __version__
 from teamvars.domain.errors import Code
-from teamvars.domain.repeats import HEADER
+from teamvars.domain.idempotency import HEADER
 from teamvars.web.http.errors import STATUS, ErrorDocument
 from teamvars.web.http.idempotency import MAX_CHARACTERS
 from teamvars.web.http.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE

@@ -18,7 +18,7 @@ from teamvars.domain.errors import (
     not_found,
     refuse_all,
 )
-from teamvars.domain.grants import (
+from teamvars.domain.team_access import (
     AccessType,
     Grant,
     GrantDraft,

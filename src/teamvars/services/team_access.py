@@ -1,12 +1,12 @@
 """Grants: show, create, change and delete them."""
 
-from teamvars.decisions import grants as decisions
+from teamvars.decisions import team_access as decisions
 from teamvars.domain.access import Caller
-from teamvars.domain.grants import Grant, GrantDraft, NamedGrant
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.team_access import Grant, GrantDraft, NamedGrant
 from teamvars.services.house import UseCases, looks, makes, reads
-from teamvars.storage import access, grants
+from teamvars.storage import access, team_access
 from teamvars.storage.database import Transaction
 
 
@@ -29,7 +29,7 @@ class Grants(UseCases):
         granted = await access.workspace(tx, caller, now, workspace_id)
         granted.require_visible()
         whole = await access.organization(tx, caller, now, granted.workspace.organization_name)
-        return await grants.of_workspace(tx, workspace_id, whole.sees_secret, page)
+        return await team_access.of_workspace(tx, workspace_id, whole.sees_secret, page)
 
     @reads
     async def list_of_team(
@@ -41,7 +41,7 @@ class Grants(UseCases):
         granted.require_visible()
         whole = await access.organization(tx, caller, now, granted.organization_name)
         seen = None if whole.is_owner else whole.team_ids
-        return await grants.of_team(tx, team_id, seen, page)
+        return await team_access.of_team(tx, team_id, seen, page)
 
     async def create(self, caller: Caller, draft: GrantDraft) -> Grant:
         """See `decisions.grants.create`."""

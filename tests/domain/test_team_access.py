@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from teamvars.domain.access import Level
 from teamvars.domain.directory import FILE_ACCESS
 from teamvars.domain.errors import Code
-from teamvars.domain.grants import GRANT_LEVELS, LEVEL_OF, AccessType, Grant, GrantDraft
+from teamvars.domain.team_access import GRANT_LEVELS, LEVEL_OF, AccessType, Grant, GrantDraft
 
 grants = st.builds(
     lambda access, custom: Grant(

@@ -17,10 +17,10 @@ import msgspec
 from teamvars.changes.runner import LACKS_RIGHT
 from teamvars.decisions import Needs
 from teamvars.domain.errors import KEY_IN_USE, KEY_REUSED, Kind, Refusal, refuse_all
-from teamvars.domain.repeats import KEPT_FOR, Asked, Held, Record
-from teamvars.security.repeats import RecordKeys
+from teamvars.domain.idempotency import KEPT_FOR, Asked, Held, Record
+from teamvars.security.idempotency import RecordKeys
 from teamvars.services.house import UseCases
-from teamvars.storage import idempotency_records
+from teamvars.storage import idempotency
 from teamvars.storage.database import Body, MissingReference, Store, Taken, Transaction
 from teamvars.storage.deadlines import Deadline
 
@@ -169,13 +169,13 @@ class OnceDatabase(Store):
         held.require_room(record)
         actor = asked.caller.actor
         assert actor is not None  # every change comes after its access check
-        if not await idempotency_records.insert(tx, record, actor.id, now):
+        if not await idempotency.insert(tx, record, actor.id, now):
             raise _UnderWay  # of a transaction that had no lock, after a failover for example
         return result
 
     async def _held(self, tx: Transaction, asked: Asked) -> Held:
         names, token_hash = self._keys.names(asked).values(), asked.caller.token_hash
-        return await idempotency_records.find(tx, names, token_hash, self.now())
+        return await idempotency.find(tx, names, token_hash, self.now())
 
     def _repeated(self, record: Record, asked: Asked) -> Exception:
         """What to raise where a record is found and the caller still has the right."""
@@ -189,9 +189,7 @@ class Repeats(UseCases):
 
     async def forget_expired(self) -> None:
         """Deletes the records that have expired, some at a time."""
-        while await self._database.write(
-            lambda tx: idempotency_records.delete_expired(tx, self._clock())
-        ):
+        while await self._database.write(lambda tx: idempotency.delete_expired(tx, self._clock())):
             pass
 
 

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from teamvars.domain.access import Level
-from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, GrantDraft, NamedGrant
 from teamvars.domain.pages import Paged
-from teamvars.services.grants import Grants
+from teamvars.domain.team_access import GRANT_LEVELS, AccessType, Grant, GrantDraft, NamedGrant
+from teamvars.services.team_access import Grants
 from teamvars.web.examples import IDS
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, one_of
 from teamvars.web.http.operations import Operations

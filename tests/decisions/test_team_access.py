@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.decisions import Needs
-from teamvars.decisions.grants import create, delete, read, update
 from teamvars.decisions.needs import GrantWithId, ToTeam, ToWorkspaceAt
 from teamvars.decisions.rows import Delete, Insert
+from teamvars.decisions.team_access import create, delete, read, update
 from teamvars.domain.access import Level, WorkspaceAccess, WrappedKey
 from teamvars.domain.audit import Stream
 from teamvars.domain.errors import Refusal, forbidden, not_found
-from teamvars.domain.grants import AccessType, Grant, GrantDraft
+from teamvars.domain.team_access import AccessType, Grant, GrantDraft
 from teamvars.domain.workspaces import Workspace
 from tests.decisions.directory import ALL, OWNERS, Answers, actions, found, refused, to_team
 

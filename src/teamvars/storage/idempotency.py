@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from teamvars.domain.repeats import Held, Record
+from teamvars.domain.idempotency import Held, Record
 from teamvars.storage.database import Transaction, each
 
 _BATCH = 100

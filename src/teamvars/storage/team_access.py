@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 
 from teamvars.domain.access import Holder, Level, Principal, Standing, Way, WorkspaceHolders
-from teamvars.domain.grants import GRANT_LEVELS, AccessType, Grant, NamedGrant
 from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
+from teamvars.domain.team_access import GRANT_LEVELS, AccessType, Grant, NamedGrant
 from teamvars.domain.teams import Visibility
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Transaction, each

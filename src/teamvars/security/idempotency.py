@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from teamvars.domain.repeats import Asked, Record
+from teamvars.domain.idempotency import Asked, Record
 from teamvars.security.encoding import length_prefixed
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken

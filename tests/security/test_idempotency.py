@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from teamvars.domain.access import Caller
-from teamvars.domain.repeats import Asked, Record
+from teamvars.domain.idempotency import Asked, Record
 from teamvars.security import keyring
+from teamvars.security.idempotency import RecordKeys
 from teamvars.security.keyring import Keyring, KeySet
-from teamvars.security.repeats import RecordKeys
 from teamvars.security.sealing import SealBroken
 
 ASKED = Asked(Caller(b"t" * 32, "request"), "key", ("POST", "/path", b"", None), b"h" * 32)
