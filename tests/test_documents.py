@@ -17,9 +17,12 @@ from teamvars.cli.operator import directory as directory_file
 from teamvars.cli.operator.directory import document as file_of
 from teamvars.domain import (
     applies,
+    deliveries,
+    federation,
     invitations,
     key_names,
     names,
+    runners,
     team_members,
     tokens,
     variable_search,
@@ -28,6 +31,7 @@ from teamvars.domain import (
 from teamvars.domain import idempotency as kept_answers
 from teamvars.domain.errors import Code
 from teamvars.kernel.variables import MAX_KEY_CHARACTERS, MAX_VALUE_BYTES
+from teamvars.security import assertions
 from teamvars.services import audit_pages, parsed_files
 from teamvars.storage.variable_search import MAX_LOOKED_AT
 from teamvars.variable_files import findings
@@ -57,7 +61,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"(?:\S*/)?teamvars((?: [a-z]+)+)")
 CONTRACT = ROOT / "docs" / "contract.md"
-POINTER = re.compile(r"contract §\d(?:(?:,| and| to) §?\d)*")
+POINTER = re.compile(r"contract §\d+(?:(?:,| and| to) §?\d+)*")
 SETTING = re.compile(r"\bTEAMVARS_[A-Z_]+\b")
 TOUR = re.compile(r"<!-- tour -->\n```sh\n(.*?)```", re.DOTALL)
 
@@ -202,13 +206,13 @@ def who_may(method: str, template: str) -> str:
 
 
 def test_every_section_of_the_contract_that_is_pointed_at_is_there() -> None:
-    sections = set(re.findall(r"^## (\d)\. ", CONTRACT.read_text(), re.MULTILINE))
+    sections = set(re.findall(r"^## (\d+)\. ", CONTRACT.read_text(), re.MULTILINE))
     pointed: dict[str, Path] = {}
     for folder in ("src", "tests", "bench", "docs"):
         for path in (ROOT / folder).rglob("*.*"):
             if path.suffix in (".py", ".md", ".sql"):
                 for phrase in POINTER.findall(path.read_text()):
-                    pointed |= dict.fromkeys(re.findall(r"\d", phrase), path)
+                    pointed |= dict.fromkeys(re.findall(r"\d+", phrase), path)
     assert pointed
     assert set(pointed) <= sections, {n: str(pointed[n]) for n in set(pointed) - sections}
 
@@ -236,7 +240,7 @@ def test_the_names_that_say_a_secret_are_all_told(document: Path) -> None:
 
 
 def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
-    section = CONTRACT.read_text().partition("\n## 8. ")[2]
+    section = CONTRACT.read_text().partition("\n## 9. ")[2].partition("\n## ")[0]
     rows = dict(re.findall(r"^\| (.+?) \| ([\d,]+) \|$", section, re.MULTILINE))
     told = {what: int(number.replace(",", "")) for what, number in rows.items()}
     quota = settings.load().quota
@@ -254,6 +258,15 @@ def test_the_limits_of_the_contract_are_those_of_the_code() -> None:
         findings.MAX_DEPTH,
         team_members.MAX_ITEMS,
         tokens.MAX_LIVE_TOKENS,
+        runners.MAX_RUNNERS,
+        runners.MAX_WORKSPACES,
+        runners.MAX_PATTERNS,
+        federation.MAX_CONDITIONS,
+        runners.LONGEST_LIFE // invitations.DAY,
+        runners.MAX_TTL_SECONDS,
+        runners.DEFAULT_TTL_SECONDS,
+        deliveries.MAX_GLOBS,
+        assertions.MAX_TOKEN_BYTES,
         invitations.MAX_A_DAY,
         invitations.MAX_A_DAY_OF_ADDRESS,
         invitations.LIFETIME // invitations.DAY,
