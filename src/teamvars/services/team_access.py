@@ -44,5 +44,5 @@ class Grants(UseCases):
         return await team_access.of_team(tx, team_id, seen, page)
 
     async def create(self, caller: Caller, draft: GrantDraft) -> Grant:
-        """See `decisions.grants.create`."""
+        """See `decisions.team_access.create`."""
         return await self._make(caller, decisions.create, draft, new_id("tws"))
