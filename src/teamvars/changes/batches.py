@@ -101,14 +101,12 @@ class Batches:
         self._queue = _SubjectQueue(self._isolated)
         self._coalescer = Coalescer(self._run_batch, self._queue)
 
-    async def make(self, change: Change[T], subject: str, known: Known) -> T:
+    def make(self, change: Change[T], subject: str, known: Known) -> "asyncio.Future[T]":
         """Makes a change in a batch and returns its answer after the commit.
 
         It is made also when the caller is cancelled meanwhile. Raises Needs, of a verdict.
         """
-        job = Job(change, subject, known, self._database.deadline())
-        answer: T = await self._coalescer.submit(job)
-        return answer
+        return self._coalescer.submit(Job(change, subject, known, self._database.deadline()))
 
     async def close(self) -> None:
         """Waits until no change is queued or runs."""
@@ -146,10 +144,13 @@ class Batches:
             return waiters, set()
         except Exception:  # of a statement, and so of anybody in it
             return waiters, set()
-        pairs = list(zip(waiters, attempts, strict=True))
-        for waiter, attempt in pairs:
-            _settle(waiter, attempt)
-        open_ = [(waiter, attempt) for waiter, attempt in pairs if not attempt.has_ended]
+        open_ = [
+            (waiter, attempt)
+            for waiter, attempt in zip(waiters, attempts, strict=True)
+            if not _has_settled(waiter, attempt)
+        ]
+        if not open_:
+            return [], set()
         late = [waiter for waiter, attempt in open_ if not attempt.is_blocked]
         if not waits:
             for subject, group in groupby(late, lambda waiter: waiter.item.subject):
@@ -205,7 +206,7 @@ class Batches:
                     raise
                 waiter.set_exception(error)
             else:
-                _settle(waiter, attempt)
+                _has_settled(waiter, attempt)
 
     def _release(self, subject: str) -> None:
         """Lets batches take the subject again."""
@@ -216,13 +217,16 @@ class Batches:
 def _in_time(waiters: list[Waiting]) -> list[Waiting]:
     """The jobs that a batch can still do in time. The others are refused, with nothing begun."""
     late = [waiter for waiter in waiters if waiter.item.deadline.is_nearly_over]
+    if not late:
+        return waiters
     fail(late, storage_unavailable())
-    return [waiter for waiter in waiters if waiter not in late] if late else waiters
+    return [waiter for waiter in waiters if waiter not in late]
 
 
-def _settle(waiter: Waiting, attempt: Attempt[Any]) -> None:
+def _has_settled(waiter: Waiting, attempt: Attempt[Any]) -> bool:
     """Gives the waiter the outcome, if there is one. Call it after the commit."""
     if attempt.error is not None:
         waiter.set_exception(attempt.error)
     elif attempt.decision is not None:
         waiter.set_result(attempt.decision.answer)
+    return attempt.has_ended

@@ -1,13 +1,13 @@
 """The runner: looks up what a decision asks for, asks it again, and stores what it has decided."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from teamvars.changes import nouns
 from teamvars.changes.batches import Batches
-from teamvars.changes.known_callers import KnownCallers
 from teamvars.changes.looks import answered
+from teamvars.changes.nouns import LOOK_UPS
 from teamvars.changes.tools import Tools
 from teamvars.changes.waves import Change, Known, run_alone
 from teamvars.decisions import Found, Need, Needs, Verdict
@@ -23,6 +23,39 @@ Parse = Callable[[str, Sequence[str]], Awaitable[Sequence[Fault | None]]]
 """Answers the `Verdict` of each text of whoever has that id. Refuses: busy, too many requests."""
 
 
+_MOST_KNOWN = 4096
+
+
+class KnownCallers:
+    """Callers that need no check before what is costly: the queue of writers, a large body.
+
+    All others are checked first, so that a caller without the right never gets there, and one with
+    it pays for no further statement. A cached caller is granted nothing: every request checks the
+    right again in the transaction that acts on it.
+    """
+
+    def __init__(self) -> None:
+        self._places: OrderedDict[tuple[bytes, str], None] = OrderedDict()
+
+    def knows(self, caller: Caller, where: str) -> bool:
+        """Whether the caller passed the check for that place when last seen."""
+        place = caller.token_hash, where
+        if place not in self._places:
+            return False
+        self._places.move_to_end(place)
+        return True
+
+    def note(self, caller: Caller, where: str) -> None:
+        """Caches a caller that passed the check; evicts the least recently seen."""
+        self._places[caller.token_hash, where] = None
+        if len(self._places) > _MOST_KNOWN:
+            self._places.popitem(last=False)
+
+    def forget(self, caller: Caller, where: str) -> None:
+        """Drops a caller, who is checked first the next time."""
+        self._places.pop((caller.token_hash, where), None)
+
+
 class Runner:
     """Makes changes. Refuses as they decide; and unauthenticated, trail_altered."""
 
@@ -33,14 +66,9 @@ class Runner:
         self._writers = KnownCallers()
         self._batches = Batches(database, tools)
 
-    async def make(self, change: Change[T]) -> T:
+    def make(self, change: Change[T]) -> Coroutine[Any, Any, T]:
         """Makes the change and returns its answer, once that is committed."""
-
-        async def attempt(known: Known) -> T:
-            await self._admit(change)
-            return await self._make(change, known)
-
-        return await self.with_verdicts(change.caller, attempt)
+        return self.with_verdicts(change.caller, partial(self._make, change))
 
     async def with_verdicts(self, caller: Caller, attempt: Callable[[Known], Awaitable[T]]) -> T:
         """What the attempt comes to, once it knows the verdicts for which it raises Needs.
@@ -76,9 +104,6 @@ class Runner:
 
     async def _admit(self, change: Change[Any]) -> None:
         """Keeps callers without the right out of the queue of writers, by looks of readers."""
-        subject = change.subject
-        if subject is None or self._writers.knows(change.caller, subject):
-            return
 
         async def look(tx: Transaction) -> None:
             found = Found(change.caller, self._tools.clock())
@@ -90,28 +115,29 @@ class Runner:
                     await self._look_up(tx, found, needs.need)
 
         await self._database.query(look)
-        self._writers.note(change.caller, subject)
 
     async def _make(self, change: Change[T], known: Known) -> T:
-        if change.subject is None or not self._database.may_share:
+        caller, subject = change.caller, change.subject
+        if subject is not None and not self._writers.knows(caller, subject):
+            await self._admit(change)
+            self._writers.note(caller, subject)
+        if subject is None or not self._database.may_share:
             alone = partial(self._run_alone, change, known)
             if change.in_turns:
                 return await self._database.write_in_turns(alone)
-            return await self._database.write(alone, subject=change.subject)
+            return await self._database.write(alone, subject=subject)
         try:
-            return await self._batches.make(change, change.subject, known)
+            return await self._batches.make(change, subject, known)
         except Refusal as refusal:
             if refusal.kind in LACKS_RIGHT:
-                self._writers.forget(change.caller, change.subject)
+                self._writers.forget(caller, subject)
             raise
 
     async def _run_alone(self, change: Change[T], known: Known, tx: Transaction) -> T:
         return await run_alone(tx, self._tools, change, known)
 
     async def _look_up(self, tx: Transaction, found: Found, need: Need[Any]) -> None:
-        found.answers[need] = await answered(
-            nouns.look_up(type(need)), tx, self._tools, found, need
-        )
+        found.answers[need] = await answered(LOOK_UPS[type(need)], tx, self._tools, found, need)
 
     async def close(self) -> None:
         """Waits for the changes under way."""
