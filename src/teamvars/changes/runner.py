@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 from teamvars.changes.batches import Batches
 from teamvars.changes.looks import answered
 from teamvars.changes.nouns import LOOK_UPS
+from teamvars.changes.storing import store
 from teamvars.changes.tools import Tools
 from teamvars.changes.waves import Change, Known, run_alone
-from teamvars.decisions import Found, Need, Needs, Verdict
+from teamvars.decisions import Decision, Found, Need, Needs, Verdict
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Fault, Kind, Refusal
 from teamvars.storage.database import Store, Transaction
@@ -88,25 +89,30 @@ class Runner:
 
     async def look(self, caller: Caller, see: Callable[[Found], T]) -> T:
         """What is seen on one snapshot. Refuses as `see` does."""
-        return await self._database.read(lambda tx: self._seen(tx, caller, see))
+        return await self._database.read(lambda tx: self._seen(tx, self._found(caller), see))
 
     async def glance(self, caller: Caller, see: Callable[[Found], T]) -> T:
         """As `look`, with a snapshot for each look-up, which others that wait may share."""
-        return await self._database.query(lambda tx: self._seen(tx, caller, see))
+        return await self._database.query(lambda tx: self._seen(tx, self._found(caller), see))
 
-    async def _seen(self, tx: Transaction, caller: Caller, see: Callable[[Found], T]) -> T:
-        found = Found(caller, self._tools.clock())
+    def _found(self, caller: Caller) -> Found:
+        return Found(caller, self._tools.clock())
+
+    async def _seen(self, tx: Transaction, found: Found, see: Callable[[Found], T]) -> T:
+        """What is seen, once all that is asked for was looked up. Raises Needs, of a verdict."""
         while True:
             try:
                 return see(found)
             except Needs as needs:
+                if isinstance(needs.need, Verdict):
+                    raise
                 await self._look_up(tx, found, needs.need)
 
     async def _admit(self, change: Change[Any]) -> None:
         """Keeps callers without the right out of the queue of writers, by looks of readers."""
 
         async def look(tx: Transaction) -> None:
-            found = Found(change.caller, self._tools.clock())
+            found = self._found(change.caller)
             while not found.streams:
                 try:
                     change.decide(found)
@@ -121,10 +127,13 @@ class Runner:
         if subject is not None and not self._writers.knows(caller, subject):
             await self._admit(change)
             self._writers.note(caller, subject)
-        if subject is None or not self._database.may_share:
-            alone = partial(self._run_alone, change, known)
+        if subject is None:
+            alone = partial(self._stored, change, known)
             if change.in_turns:
                 return await self._database.write_in_turns(alone)
+            return await self._database.write(alone)
+        if not self._database.may_share:
+            alone = partial(run_alone, self._tools, change, known)
             return await self._database.write(alone, subject=subject)
         try:
             return await self._batches.make(change, subject, known)
@@ -133,8 +142,19 @@ class Runner:
                 self._writers.forget(caller, subject)
             raise
 
-    async def _run_alone(self, change: Change[T], known: Known, tx: Transaction) -> T:
-        return await run_alone(tx, self._tools, change, known)
+    async def _stored(self, change: Change[T], known: Known, tx: Transaction) -> T:
+        """The answer to a change that says itself which streams it locks."""
+
+        def decide(found: Found) -> Decision[T]:
+            decision = change.decide(found)
+            found.require_locked(decision.streams)
+            return decision
+
+        found = self._found(change.caller)
+        found.answers |= known
+        decision = await self._seen(tx, found, decide)
+        await store(tx, self._tools, found, decision)
+        return decision.answer
 
     async def _look_up(self, tx: Transaction, found: Found, need: Need[Any]) -> None:
         found.answers[need] = await answered(LOOK_UPS[type(need)], tx, self._tools, found, need)

@@ -181,9 +181,10 @@ class OwnTrail:
 
 
 async def _lock(tx: Transaction, _: Tools, found: Found, need: Locks) -> Mapping[str, Stream]:
-    # What was seen before has only said what to lock: others may have changed it during the wait.
     found.streams |= await streams.lock(tx, need.stream_ids)
-    found.forget()
+    if not tx.has_one_writer:
+        # What was seen before has only said what to lock: others may have changed it meanwhile.
+        found.forget()
     return found.streams
 
 

@@ -32,6 +32,8 @@ def _of_workspace(_: Found, __: OfWorkspace, rows: Sequence[Row]) -> StoredVaria
 
 async def _value_of(_: Transaction, tools: Tools, found: Found, need: ValueOf) -> str | None:
     stored = found.of(need.variable)
+    if stored.variable.sensitive:
+        return None
     assert stored.sealed is not None
     try:
         return _key(tools, found, stored.variable).open(stored.sealed, stored.variable)

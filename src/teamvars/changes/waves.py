@@ -11,6 +11,7 @@ once the one before has been.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -18,7 +19,6 @@ from msgspec.structs import replace
 
 from teamvars.changes.looks import Look, answered
 from teamvars.changes.nouns import LOOK_UPS, STATEMENTS
-from teamvars.changes.storing import store
 from teamvars.changes.tools import Tools
 from teamvars.changes.trails import Trail
 from teamvars.decisions import Decision, Found, Need, Needs, Verdict
@@ -40,13 +40,16 @@ class Change(msgspec.Struct, Generic[T], frozen=True):
     """What somebody asks for, and what decides it.
 
     `subject` is the stream that its access look-up locks, so that it may share a transaction; None:
-    the decision says what is to be locked. `in_turns`: it may change many rows.
+    the decision says what is to be locked. `in_turns`: it may change many rows. `foreseen` are
+    needs that it will hardly do without, each after those that it rests on: where it shares a
+    transaction, they are looked up before it is decided at all.
     """
 
     caller: Caller
     subject: str | None
     decide: Callable[[Found], Decision[T]]
     in_turns: bool = False
+    foreseen: tuple[Need[Any], ...] = ()
 
 
 Known = dict[Need[Any], Any]
@@ -85,21 +88,29 @@ class Attempt(Generic[T]):
         return self.decision.answer
 
 
+class Job(msgspec.Struct, Generic[T], frozen=True):
+    """A change to make, and what is known for it."""
+
+    change: Change[T]
+    known: Known
+
+
 async def run(
-    tx: Transaction, tools: Tools, attempts: Sequence[Attempt[Any]], *, waits: bool
-) -> None:
-    """Runs changes in their order. Those that neither end nor are blocked are for a later batch.
+    tools: Tools, jobs: Sequence[Job[Any]], waits: bool, tx: Transaction
+) -> list[Attempt[Any]]:
+    """Makes changes in their order. Those that neither end nor are blocked are for a later batch.
 
     `waits`: lookups wait for locks, so that none is blocked. Raises what a statement has raised
     that does not undo itself alone: nothing of this transaction may stay then.
     """
+    attempts = [Attempt(job.change, job.known) for job in jobs]
     if tx.has_one_writer:
         wave = _Wave(tx, tools, waits=waits)
         for attempt in attempts:
             attempt.begin(tools.clock())
             await wave.decide([attempt])
         await wave.write(is_alone=len(attempts) == 1)
-        return
+        return attempts
     waves = 0
     rest = some = attempts
     while rest and waves < _MOST_WAVES:
@@ -114,6 +125,7 @@ async def run(
             ended = Counter(each.change.subject for each in some if each.has_ended)
             some = _within({each: 2 * max(ended[each], 1) for each in wave.full}, rest)
         waves += 1
+    return attempts
 
 
 def _within(
@@ -132,13 +144,13 @@ def _within(
     return some
 
 
-async def run_alone(tx: Transaction, tools: Tools, change: Change[T], known: Known) -> T:
+async def run_alone(tools: Tools, change: Change[T], known: Known, tx: Transaction) -> T:
     """Makes a change in a transaction of its own, whose lookups wait for locks. Raises Needs, of a
     verdict.
     """
-    attempt = Attempt(change, known)
-    await run(tx, tools, [attempt], waits=True)
-    return attempt.result()
+    (attempt,) = await run(tools, [Job(change, known)], True, tx)
+    answer: T = attempt.result()
+    return answer
 
 
 _Asker = tuple[Attempt[Any], Need[Any]]
@@ -177,9 +189,16 @@ class _Wave:
 
     async def decide(self, attempts: Sequence[Attempt[Any]]) -> None:
         """Has everything decided that can be in this wave."""
-        while asking := await self._decide_some(attempts):
+        asking: dict[type[Need[Any]], list[_Asker]] = {}
+        for attempt in attempts:
+            for need in attempt.change.foreseen:
+                asking.setdefault(type(need), []).append((attempt, need))
+        while True:
             for need_type, askers in asking.items():
                 await self._answer(need_type, askers)
+            asking = await self._decide_some(attempts)
+            if not asking:
+                return
 
     async def write(self, *, is_alone: bool) -> None:
         """Writes what was decided. Raises Taken, or refuses whoever is alone."""
@@ -219,7 +238,7 @@ class _Wave:
                 await self._take(attempt, decision)
         except Needs as needs:
             if not isinstance(needs.need, Verdict):
-                return needs.needs
+                return (needs.need,)
             attempt.error = needs
         except Refusal as refusal:
             if is_its_turn:
@@ -238,10 +257,7 @@ class _Wave:
     async def _take(self, attempt: Attempt[Any], decision: Decision[Any]) -> None:
         """Keeps what was decided, to be written; leaves what does not go with the others."""
         found, subject = attempt.found, attempt.change.subject
-        if subject is None:
-            found.require_locked(decision.streams)
-            await store(self._tx, self._tools, found, decision)
-        if subject is None or not decision.notes:
+        if not decision.notes:
             attempt.decision = decision
             return
         (write,), (note,) = decision.writes, decision.notes
@@ -282,33 +298,32 @@ class _Wave:
             raise Refusal(decision.taken) from None
 
     async def _answer(self, need_type: type[Need[Any]], askers: list[_Asker]) -> None:
+        """Looks up for all who ask. What rests on something that was not found stays unanswered:
+        the decision asks for that first.
+        """
         look = LOOK_UPS[need_type]
         if not isinstance(look, Look):
             for attempt, need in askers:
-                answer = await answered(look, self._tx, self._tools, attempt.found, need)
-                attempt.found.answers[need] = answer
+                with suppress(Needs):
+                    answer = await answered(look, self._tx, self._tools, attempt.found, need)
+                    attempt.found.answers[need] = answer
             return
-        by_lookup: defaultdict[Lookup, list[_Asker]] = defaultdict(list)
+        by_lookup: dict[Lookup, list[tuple[Attempt[Any], Need[Any], _Call]]] = {}
         for attempt, need in askers:
-            by_lookup[look.lookup(need)].append((attempt, need))
+            with suppress(Needs, Refusal):
+                call = attempt, need, look.args(attempt.found, need)
+                by_lookup.setdefault(look.lookup(need), []).append(call)
         for lookup, some in by_lookup.items():
-            calls = [look.args(attempt.found, need) for attempt, need in some]
-            await (self._lock if look.locks else self._look_up)(look, lookup, calls, some)
-
-    async def _look_up(
-        self, look: Look, lookup: Lookup, calls: Sequence[_Call], askers: Sequence[_Asker]
-    ) -> None:
-        found = await self._tx.look_up_each(lookup, calls)
-        for (attempt, need), rows in zip(askers, found, strict=True):
-            attempt.found.answers[need] = look.answer(attempt.found, need, rows)
-
-    async def _lock(
-        self, look: Look, lookup: Lookup, calls: Sequence[_Call], askers: Sequence[_Asker]
-    ) -> None:
-        found = await self._tx.lock_each(lookup, calls)
-        for (attempt, need), (row, is_held) in zip(askers, found, strict=True):
-            granted = look.answer(attempt.found, need, () if row is None else (row,))
-            self._note_access(attempt, need, granted, is_held)
+            calls = [call for _, _, call in some]
+            if look.locks:
+                locked = await self._tx.lock_each(lookup, calls)
+                for (attempt, need, _), (row, is_held) in zip(some, locked, strict=True):
+                    granted = look.answer(attempt.found, need, () if row is None else (row,))
+                    self._note_access(attempt, need, granted, is_held)
+            else:
+                found = await self._tx.look_up_each(lookup, calls)
+                for (attempt, need, _), rows in zip(some, found, strict=True):
+                    attempt.found.answers[need] = look.answer(attempt.found, need, rows)
 
     def _note_access(
         self, attempt: Attempt[Any], need: Need[Any], granted: Any, is_held: bool | None

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from teamvars.storage.database import Lookup, Row
-from teamvars.storage.deadlines import Deadline, earliest
+from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines.coalescing import Coalescer, Fifo, Waiter
 
 Fetch = Callable[..., Awaitable[Sequence[Row]]]
@@ -44,7 +44,7 @@ class Lookups:
     async def _run(self, lookup: Lookup, batch: list[Waiter[_Call, Sequence[Row]]]) -> None:
         calls = [waiter.item for waiter in batch]
         # The statement may take no longer than the caller that has waited longest can.
-        fetch = partial(self._fetch, earliest(call.deadline for call in calls))
+        fetch = partial(self._fetch, min(call.deadline for call in calls))
         if len(calls) == 1:
             batch[0].set_result(await fetch(lookup.single, *calls[0].args))
             return
