@@ -11,7 +11,6 @@ once the one before has been.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -154,7 +153,7 @@ async def run_alone(tools: Tools, change: Change[T], known: Known, tx: Transacti
 
 
 _Asker = tuple[Attempt[Any], Need[Any]]
-_Call = tuple[object, ...]
+_Call = tuple[Attempt[Any], Need[Any], tuple[object, ...]]
 
 
 class _Group:
@@ -304,16 +303,13 @@ class _Wave:
         look = LOOK_UPS[need_type]
         if not isinstance(look, Look):
             for attempt, need in askers:
-                with suppress(Needs):
+                try:
                     answer = await answered(look, self._tx, self._tools, attempt.found, need)
-                    attempt.found.answers[need] = answer
+                except Needs:
+                    continue
+                attempt.found.answers[need] = answer
             return
-        by_lookup: dict[Lookup, list[tuple[Attempt[Any], Need[Any], _Call]]] = {}
-        for attempt, need in askers:
-            with suppress(Needs, Refusal):
-                call = attempt, need, look.args(attempt.found, need)
-                by_lookup.setdefault(look.lookup(need), []).append(call)
-        for lookup, some in by_lookup.items():
+        for lookup, some in _by_lookup(look, askers).items():
             calls = [call for _, _, call in some]
             if look.locks:
                 locked = await self._tx.lock_each(lookup, calls)
@@ -341,3 +337,15 @@ class _Wave:
             attempt.looks += 1
             if attempt.looks == _MOST_LOOKS:
                 attempt.error = storage_unavailable()
+
+
+def _by_lookup(look: Look, askers: Sequence[_Asker]) -> dict[Lookup, list[_Call]]:
+    """Who asks, and with which parameters, by lookup."""
+    calls: dict[Lookup, list[_Call]] = {}
+    for attempt, need in askers:
+        try:
+            args = look.args(attempt.found, need)
+        except (Needs, Refusal):
+            continue
+        calls.setdefault(look.lookup(need), []).append((attempt, need, args))
+    return calls

@@ -318,11 +318,12 @@ class SqliteDatabase(Database):
 
     async def _commit(self, connection: apsw.Connection) -> Refusal | None:
         """Commits in a thread, for the fsync. The failure, if any, is that of every function."""
-        loop = asyncio.get_running_loop()
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # The event loop goes on meanwhile, with reads on their own connection. Nothing uses the
-        # writer's: the leader of `_writes` awaits this.
+        # writer's: whoever holds `_writing` awaits this.
+        self._committer.submit(_commit_and_tell, connection, committed)
         try:
-            await loop.run_in_executor(self._committer, commit, connection)
+            await committed
         except LostCommit as lost:
             self._writer.detach()
             return await self._settlement.settle(connection, lost)
@@ -330,6 +331,25 @@ class SqliteDatabase(Database):
             self._writer.close()
             return storage_unavailable(error)
         return None
+
+
+def _commit_and_tell(connection: apsw.Connection, committed: asyncio.Future[None]) -> None:
+    """Commits in this thread and tells the event loop: at half the cost of `run_in_executor`."""
+    try:
+        commit(connection)
+        error = None
+    except Exception as raised:
+        error = raised
+    committed.get_loop().call_soon_threadsafe(_tell, committed, error)
+
+
+def _tell(committed: asyncio.Future[None], error: Exception | None) -> None:
+    if committed.done():  # whoever awaited it was cancelled
+        return
+    if error is None:
+        committed.set_result(None)
+    else:
+        committed.set_exception(error)
 
 
 def _run_to_end(body: Body[T], transaction: SqliteTransaction) -> T:
