@@ -233,7 +233,7 @@ class Store(Protocol):
         """As `write`, for the changes of many callers, with the earliest deadline of theirs.
 
         Unless it `waits`, nothing that it looks up waits for a lock, and it has a connection of its
-        own kind. A function that fails after it has written runs again.
+        own kind. To be called in a task that nobody cancels.
         """
         ...
 
