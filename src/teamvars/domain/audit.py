@@ -36,6 +36,10 @@ class Action(msgspec.Struct, frozen=True):
         names = frozenset(details)
         return self.always <= names <= self.always | self.sometimes
 
+    def only_takes_away(self, details: Mapping[str, Any]) -> bool:
+        """Whether an event with these details takes rights away, and has no other effect."""
+        return self.takes_away == frozenset(details.get("changed", ()))
+
 
 def _about(
     subject_type: str, always: str, sometimes: str = "", *, takes_away: str | None = None
@@ -202,8 +206,7 @@ class Event(msgspec.Struct, frozen=True):
     @property
     def only_takes_away(self) -> bool:
         """Whether it takes rights away and does nothing else, as its action says."""
-        changed: Iterable[str] = self.details.get("changed", ())  # type: ignore[assignment]
-        return ACTIONS[self.action].takes_away == frozenset(changed)
+        return ACTIONS[self.action].only_takes_away(self.details)
 
 
 class AuditEntry(NamedTuple):
