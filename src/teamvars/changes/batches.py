@@ -14,7 +14,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Tools
 from teamvars.changes.waves import Attempt, Change, Job, Known, run
 from teamvars.domain.errors import Kind, Refusal, storage_unavailable
 from teamvars.storage.database import Store

@@ -5,8 +5,7 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from teamvars.changes.looks import Ask, LookUps
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Ask, LookUps, Tools
 from teamvars.decisions import Found, Write, needs
 from teamvars.decisions.invitations import CountLink, Invite, Settle
 from teamvars.decisions.rows import Delete, Insert, Update

@@ -6,10 +6,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from teamvars.changes.batches import Batches
-from teamvars.changes.looks import answered
+from teamvars.changes.looks import Tools, answered
 from teamvars.changes.nouns import LOOK_UPS
 from teamvars.changes.storing import store
-from teamvars.changes.tools import Tools
 from teamvars.changes.waves import Change, Known, run_alone
 from teamvars.decisions import Decision, Found, Need, Needs, Verdict
 from teamvars.domain.access import Caller

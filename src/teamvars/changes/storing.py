@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from teamvars.changes.looks import Tools
 from teamvars.changes.nouns import STATEMENTS
-from teamvars.changes.tools import Tools
 from teamvars.changes.trails import OwnTrail
 from teamvars.decisions import Decision, Found, Note
 from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, CheckedStream, Event

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from teamvars.changes.looks import Look, LookUps
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Look, LookUps, Tools
 from teamvars.decisions import Found, Write
 from teamvars.decisions.variables import (
     Delete,

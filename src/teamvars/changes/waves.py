@@ -16,9 +16,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.changes.looks import Look, answered
+from teamvars.changes.looks import Look, Tools, answered
 from teamvars.changes.nouns import LOOK_UPS, STATEMENTS
-from teamvars.changes.tools import Tools
 from teamvars.changes.trails import Trail
 from teamvars.decisions import Decision, Found, Need, Needs, Verdict
 from teamvars.domain.access import Caller

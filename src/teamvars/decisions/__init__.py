@@ -16,7 +16,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import Event, Stream
 from teamvars.domain.errors import Fault, Refusal
 from teamvars.domain.workspaces import Usage
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 T = TypeVar("T")
 

@@ -54,7 +54,7 @@ from teamvars.domain.tokens import (
     can_expire,
     stream_of,
 )
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 
 class Fresh(Discreet, frozen=True):

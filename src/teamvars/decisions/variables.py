@@ -17,7 +17,7 @@ from teamvars.domain.variables import (
     damaged_value,
 )
 from teamvars.domain.workspaces import Quota
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.kernel.variables import MAX_VALUE_BYTES, value_size
 
 

@@ -21,7 +21,7 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.names import fold
 from teamvars.domain.workspaces import Workspace
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category, key_faults, value_faults
 
 MAX_DESCRIPTION_CHARACTERS = 512

@@ -1,6 +1,8 @@
 """The keyring: the master keys and audit keys of one installation, in a file of mode 0600.
 
 It is never in the database and never in a backup: without it, a copy of the database is useless.
+Beside it is a mark, a file of one line that says which store the keyring is for. It is no secret,
+and what is wrong with it is never a fault: a keyring may be mounted read-only.
 """
 
 import base64
@@ -8,6 +10,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import sys
 from collections.abc import Mapping
@@ -16,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from teamvars.domain.ids import new_id
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.security import whole_files
 from teamvars.security.permissions import Purpose, by_mode
 
@@ -25,6 +28,8 @@ MASTER = "master"
 AUDIT = "audit"
 _PREFIXES = {MASTER: "mk", AUDIT: "ak"}
 _FORMAT = 1
+_MARK = re.compile(r"store-[0-9A-Za-z-]{1,80}")
+_MOST_MARK_BYTES = 200
 
 
 class KeyringError(Exception):
@@ -94,6 +99,26 @@ def load(path: Path) -> Keyring:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         # The cause would quote the file's content.
         raise KeyringError(f"The keyring {path} is damaged. Restore it from your copy.") from None
+
+
+def mark_path(keyring: Path) -> Path:
+    """Where the mark of a keyring is."""
+    return keyring.with_name(f"{keyring.name}.store")
+
+
+def read_mark(keyring: Path) -> str | None:
+    """The lineage of the keyring's store; None without a mark that can be read."""
+    try:
+        with mark_path(keyring).open("rb") as file:
+            text = file.read(_MOST_MARK_BYTES).decode("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if _MARK.fullmatch(text) else None
+
+
+def write_mark(keyring: Path, lineage: str) -> None:
+    """Puts the mark in place, whole and durably, of whatever was there. Raises OSError."""
+    whole_files.replace(mark_path(keyring), f"{lineage}\n")
 
 
 def _new_key_set(purpose: str) -> KeySet:

@@ -37,7 +37,14 @@ from teamvars.storage.database import (
 )
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import outages
-from teamvars.storage.engines.combined import array_type, for_all, in_one, is_insert
+from teamvars.storage.engines.combined import (
+    Lookups,
+    array_type,
+    find_all,
+    for_all,
+    in_one,
+    is_insert,
+)
 from teamvars.storage.engines.connections import (
     DRIVER,
     RUN_AGAIN,
@@ -46,7 +53,6 @@ from teamvars.storage.engines.connections import (
     Connections,
     Lane,
 )
-from teamvars.storage.engines.lookups import Lookups, find_all
 from teamvars.storage.engines.servers import Servers, require_authority
 
 FRAGMENTS = Fragments(
