@@ -18,7 +18,7 @@ from teamvars.domain.memberships import Status
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import OWNERS
 from teamvars.domain.tokens import OwnerName
-from teamvars.security import keyring, marks
+from teamvars.security import keyring
 from teamvars.services.directory_files.files import Options
 from teamvars.storage.database import Transaction
 from teamvars.storage.engines import database_for
@@ -96,7 +96,7 @@ async def copy(host: Host, server: Postgres, database: str) -> Host:
     server.create_database(database)
     with_postgres = host.having(database_url=server.url(database))
     # Its keyring is for two stores from here on.
-    marks.path_of(host.data / "keyring.json").unlink(missing_ok=True)
+    keyring.mark_path(host.data / "keyring.json").unlink(missing_ok=True)
     with_postgres.succeed("migrate", "up")
     await transfer.copy(host.data / "teamvars.db", server.url(database))
     return with_postgres

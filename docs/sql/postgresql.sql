@@ -93,7 +93,8 @@ WHERE caller.hash = $1
 -- #2: variables.py, _LIST.single
 -- GET /workspaces/{id}/vars
 -- GET /workspaces/{id}/vars, several callers at the same time
-SELECT variables.id, key, description, category, hcl, sensitive, version_id, created_at,
+SELECT variables.id,
+    key, description, category, hcl, sensitive, version_id, created_at,
     CASE WHEN sensitive = 0 THEN sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
@@ -261,7 +262,8 @@ RETURNING name;
 -- POST /workspaces/{id}/vars, sent again with it
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
-SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at,
+SELECT id, workspace_id,
+    key, description, category, hcl, sensitive, version_id, created_at,
     value_bytes, sealed_value
 FROM variables
 WHERE id = $1 AND workspace_id = $2;
@@ -272,8 +274,9 @@ WHERE id = $1 AND workspace_id = $2;
 -- DELETE /workspaces/{id}/vars/{id}
 -- GET /workspaces/{id}/vars/{id}, several callers at the same time
 -- PATCH /workspaces/{id}/vars/{id}, the stream is locked by another
-SELECT lookup.number, variables.id, variables.workspace_id, key, description, category, hcl,
-    sensitive, version_id, created_at, value_bytes, sealed_value
+SELECT lookup.number, variables.id, variables.workspace_id,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    value_bytes, sealed_value
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
     WITH ORDINALITY AS lookup (id, workspace_id, number)
 JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id;
@@ -725,8 +728,9 @@ WHERE caller.hash = lookup.hash
 
 -- #26: variables.py, _LIST.batched
 -- GET /workspaces/{id}/vars, of several workspaces at the same time
-SELECT lookup.number, variables.id, key, description, category, hcl, sensitive, version_id,
-    created_at, CASE WHEN sensitive = 0 THEN sealed_value END
+SELECT lookup.number, variables.id,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    CASE WHEN sensitive = 0 THEN sealed_value END
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS BYTEA[]))
     WITH ORDINALITY AS lookup (id, head, number)
 JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head

@@ -86,7 +86,8 @@ WHERE caller.hash = ?1
 
 -- #2: variables.py, _LIST.single
 -- GET /workspaces/{id}/vars
-SELECT variables.id, key, description, category, hcl, sensitive, version_id, created_at,
+SELECT variables.id,
+    key, description, category, hcl, sensitive, version_id, created_at,
     CASE WHEN sensitive = 0 THEN sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
@@ -185,7 +186,8 @@ RETURNING name;
 -- GET /workspaces/{id}/vars/{id}
 -- PATCH /workspaces/{id}/vars/{id}
 -- DELETE /workspaces/{id}/vars/{id}
-SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at,
+SELECT id, workspace_id,
+    key, description, category, hcl, sensitive, version_id, created_at,
     value_bytes, sealed_value
 FROM variables
 WHERE id = ?1 AND workspace_id = ?2;

@@ -6,7 +6,7 @@ Builds run this file by itself, so it imports nothing of the package.
 import re
 from pathlib import Path
 
-RELEASE = "0.2.0.dev0"
+RELEASE = "0.3.0.dev0"
 """The release that these sources are, or with `.dev0` the one that they are to become."""
 
 COMMIT_FILE = "COMMIT"

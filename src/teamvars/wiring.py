@@ -10,8 +10,8 @@ import structlog
 from msgspec.structs import replace
 
 from teamvars import logs, settings
+from teamvars.changes.looks import Tools
 from teamvars.changes.runner import Runner
-from teamvars.changes.tools import Tools
 from teamvars.console import routes as console
 from teamvars.domain.errors import Refusal
 from teamvars.domain.invitations import MAX_A_DAY
@@ -44,10 +44,9 @@ from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
 from teamvars.services.parsed_files import ParsedFiles, ValueChecks
 from teamvars.services.runners import Approvals, Runners
-from teamvars.services.sessions import Sessions
 from teamvars.services.team_access import Grants
 from teamvars.services.teams import TeamMembers, Teams
-from teamvars.services.tokens import IssuedTokens, Tokens
+from teamvars.services.tokens import IssuedTokens, Sessions, Tokens
 from teamvars.services.trust import Issuer, Trust
 from teamvars.services.users import Accounts, Users
 from teamvars.services.variable_search import Searches

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from teamvars.decisions import Decision, Found
-from teamvars.decisions.needs import ToOrganization, ToTeam, WhoCalls
+from teamvars.decisions.needs import ToOrganization, ToOrganizationWithId, ToTeam, WhoCalls
 from teamvars.domain.access import Caller, OrganizationAccess, TeamAccess
 from teamvars.domain.audit import SYSTEM_STREAM, Actor, Stream
 from teamvars.domain.errors import Refusal
@@ -33,7 +33,7 @@ def to_acme(*, owner: bool = True, member: bool = True, teams: tuple[str, ...] =
     """What somebody may do with the organization, whether or not they have said its name."""
     stream = Stream("org-1", "org-1", 1, b"", b"")
     access = OrganizationAccess(ACME, owner, member, frozenset(teams), False, stream)
-    return {ToOrganization("acme"): access, ToOrganization("acme", is_said=False): access}
+    return {ToOrganization("acme"): access, ToOrganizationWithId("org-1"): access}
 
 
 def to_team(team: Team = CREW, *, owner: bool = True, inside: bool = True) -> Answers:

@@ -20,8 +20,8 @@ def test_what_is_asked_again_is_all_but_whether_code_parses() -> None:
     known.forget()
     assert known.of(CODE) is None
     with pytest.raises(Needs) as needs:
-        known.of(GRANT, CODE)
-    assert needs.value.needs == (GRANT, CODE)
+        known.of(GRANT)
+    assert needs.value.need == GRANT
 
 
 def test_only_streams_that_are_not_locked_are_asked_for() -> None:

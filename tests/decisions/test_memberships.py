@@ -34,6 +34,7 @@ from teamvars.decisions.needs import (
     TeamIdsOf,
     TeamsOf,
     TeamsWithIds,
+    ToOrganizationWithId,
     UserAt,
     UserCalled,
     UserWithId,
@@ -171,7 +172,9 @@ def test_who_owns_what_has_taken_the_name_of_an_organization_has_no_rights_to_it
 ) -> None:
     somebody = replace(ALICE, id="user-7")
     renamed = there(replace(INVITED, organization_id="org-2", user=somebody))
-    assert refused(decide, found(to_acme(), renamed, locked=ALL), "ou-2") == ["not_found"]
+    stranger = to_acme(owner=False, member=False)[ToOrganizationWithId("org-1")]
+    known = found(to_acme(), renamed, {ToOrganizationWithId("org-2"): stranger}, locked=ALL)
+    assert refused(decide, known, "ou-2") == ["not_found"]
 
 
 def test_whoever_is_not_known_is_made_and_invited_into_teams() -> None:

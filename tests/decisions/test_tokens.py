@@ -9,7 +9,6 @@ from teamvars.decisions import Needs
 from teamvars.decisions.needs import (
     LiveTokensOf,
     OrganizationCalled,
-    OrganizationWithId,
     OwnedAlone,
     OwnerStreams,
     TeamCalled,
@@ -124,11 +123,10 @@ def test_the_newest_of_a_teams_tokens_is_its_token_and_all_end_at_once(
 
 
 OF_ACME = replace(OLD, owner_kind="organization", owner_id="org-1")
-ACME_IS = {OrganizationWithId("org-1"): ACME}
 OTHERS = [
     (replace(OLD, id="at-3", owner_kind="user", owner_id="user-2"), {}),
     (OLD, to_team(owner=False)),
-    (OF_ACME, {**ACME_IS, **to_acme(owner=False)}),
+    (OF_ACME, to_acme(owner=False)),
 ]
 
 
@@ -138,9 +136,7 @@ def test_tokens_of_others_are_not_there(token: Token, answers: Any) -> None:
     assert refused(end, known, "at-3") == ["not_found"]
 
 
-@pytest.mark.parametrize(
-    ("token", "answers"), [(OLD, to_team()), (OF_ACME, {**ACME_IS, **to_acme()})]
-)
+@pytest.mark.parametrize(("token", "answers"), [(OLD, to_team()), (OF_ACME, to_acme())])
 def test_whoever_manages_a_token_ends_it(token: Token, answers: Any) -> None:
     decision = end(found({TokenWithId("at-2"): token}, answers), "at-2")
     assert actions(decision) == [(token.owner_id, "token.revoke")]

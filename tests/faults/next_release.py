@@ -49,9 +49,15 @@ def become() -> None:
     """From here on this process is of that release."""
     known = (*migrations.known(), *later(EXPAND, CONTRACT))
     migrations.__dict__["known"] = lambda: known
-    counting = variables._INSERT.replace("sealed_value)\n", "sealed_value, key_length)\n", 1)
-    counting = counting.replace("$11\n", "$11, length(CAST($3 AS TEXT))\n", 1)
+    counting = replaced(variables._INSERT, "sealed_value)\n", "sealed_value, key_length)\n")
+    counting = replaced(counting, "\nFROM (", ", length(CAST($3 AS TEXT))\nFROM (")
     variables.__dict__["_INSERT"] = counting
+
+
+def replaced(sql: str, old: str, new: str) -> str:
+    """The statement with one part replaced."""
+    assert sql.count(old) == 1, f"the next release finds no {old!r} to replace in:{sql}"
+    return sql.replace(old, new)
 
 
 def worker() -> ASGIApp:

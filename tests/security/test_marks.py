@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from teamvars.security import marks
+from teamvars.security.keyring import mark_path, read_mark, write_mark
 
 LINEAGE = "store-8a7f2c1e-0b"
 
 
 def test_a_mark_that_was_written_is_read(tmp_path: Path) -> None:
     keyring = tmp_path / "keyring.json"
-    assert marks.read(keyring) is None
-    marks.write(keyring, LINEAGE)
-    assert marks.read(keyring) == LINEAGE
+    assert read_mark(keyring) is None
+    write_mark(keyring, LINEAGE)
+    assert read_mark(keyring) == LINEAGE
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ def test_a_mark_that_was_written_is_read(tmp_path: Path) -> None:
 )
 def test_what_is_no_mark_says_nothing(content: str, tmp_path: Path) -> None:
     keyring = tmp_path / "keyring.json"
-    marks.path_of(keyring).write_text(content)
-    assert marks.read(keyring) is None
+    mark_path(keyring).write_text(content)
+    assert read_mark(keyring) is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Tools
 from teamvars.decisions.team_members import Direction
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Directory, OrganizationEntry, TeamEntry

@@ -128,6 +128,8 @@ async def test_every_action_is_written_with_all_its_details(own_calls: Calls) ->
         assert ACTIONS[entry.action].admits(details)
         assert ACTIONS[entry.action].subject_type == entry.subject_type
         found[entry.action] |= details.keys()
+    missing = ACTIONS.keys() - found.keys()
+    assert not missing, f"declared but never written: {', '.join(missing)}; add it to a use_*"
     declared = {name: action.always | action.sometimes for name, action in ACTIONS.items()}
     assert found == declared
 

@@ -188,10 +188,15 @@ async def test_others_go_on_while_a_command_applies_1500_entries(
                 longest[call.__name__] = max(took, longest.get(call.__name__, 0.0))
                 await asyncio.sleep(0.002)
 
+        async def all_have_called() -> bool:
+            return len(longest) == len(callers)
+
         callers = [asyncio.ensure_future(again_and_again(call)) for call in (write, read, invite)]
         await asyncio.sleep(2)
+        await until(all_have_called)
         longest = loud
         done = await asyncio.to_thread(host.run, "directory", "apply", "large.yaml")
+        await until(all_have_called)
         ended.set()
         await asyncio.gather(*callers)
         assert done.code == 0

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
+from tests.support.patience import HANGS
+
 COMMITTED = b"COMMIT\x00"
 """How the server says that it has committed, and the client that it shall."""
 _ENDED = b"C57P01\x00"
@@ -31,6 +33,12 @@ class Way:
     def freeze(self) -> None:
         """Says nothing more to anybody."""
         self._flows.clear()
+
+    async def until_frozen(self) -> None:
+        """Returns once it says nothing more."""
+        async with asyncio.timeout(HANGS):
+            while self._flows.is_set():  # noqa: ASYNC110 - there is an event for the contrary
+                await asyncio.sleep(0)
 
     def thaw(self) -> None:
         """Passes on what was said meanwhile, and goes on."""

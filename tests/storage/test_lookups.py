@@ -9,7 +9,7 @@ import pytest
 from teamvars.storage.database import Lookup, Row
 from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines.coalescing import BATCH_LIMIT
-from teamvars.storage.engines.lookups import Lookups
+from teamvars.storage.engines.combined import Lookups
 from tests.support.tenant import Tenant, variable_document
 
 LOOKUP = Lookup("one", "many")

@@ -31,7 +31,12 @@ from teamvars.domain.tokens import HashedToken, Token
 from teamvars.domain.users import User
 from teamvars.domain.workspaces import Usage, Workspace, WorkspaceRecord
 from teamvars.storage import access, access_by_name, installation, memberships, streams, tables
-from teamvars.storage.access_statements import READ_TEAM, READ_WORKSPACE, TeamRight
+from teamvars.storage.access_statements import (
+    READ_ORGANIZATION_BY_NAME,
+    READ_TEAM,
+    READ_WORKSPACE,
+    TeamRight,
+)
 from teamvars.storage.database import Database, Lookup, Row, Transaction
 from teamvars.web.http.errors import STATUS
 from tests.storage.stores import batched, bring_up, fresh_postgres, fresh_sqlite, opened
@@ -335,6 +340,8 @@ async def test_organizations_are_open_to_whom_the_table_says(database: Database)
                 assert await answer(access.organization(tx, who.asking, NOW, of)) == "401", who
                 continue
             granted = await access.organization(tx, who.asking, NOW, of)
+            named = await access.organization(tx, who.asking, NOW, of, READ_ORGANIZATION_BY_NAME)
+            assert named == granted
             wanted = one_of(who, seen=who.owns(of) or of in who.inside, may=(who.owns(of),))
             assert answers(granted.require_visible, granted.require_owner) == wanted, (who, of)
             assert granted.team_ids == its_teams(who, of), (who, of)

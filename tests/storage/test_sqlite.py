@@ -221,12 +221,13 @@ async def test_nobody_is_told_of_success_when_sqlite_has_ended_the_transaction_i
         return "success"
 
     outcomes = await asyncio.gather(
-        batched(store, adding("a")),
-        batched(store, hides_it),
+        store.write(adding("a")),
+        store.write(hides_it),
         store.write(adding("b")),
+        batched(store, hides_it),
         return_exceptions=True,
     )
-    assert words(*outcomes) == ["storage_unavailable"] * 3
+    assert words(*outcomes) == ["storage_unavailable"] * 4
     assert await store.read(ids) == []
     assert await store.write(adding("after")) == "after"
 

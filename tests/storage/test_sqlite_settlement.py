@@ -14,7 +14,7 @@ from teamvars.storage.engines import sqlite_settlement
 from teamvars.storage.engines.sqlite import SqliteDatabase
 from tests.faults.forgetful import ForgetfulDatabase
 from tests.storage.failing_disk import FailingDisk, Fault, failing_disk
-from tests.storage.stores import adding, batched, ids, make_things, words
+from tests.storage.stores import adding, ids, make_things, words
 from tests.support.patience import HANGS
 
 FIRST, ALL = range(1, 2), range(1, 1_000_000)
@@ -73,7 +73,7 @@ async def fill(store: Database) -> None:
 async def add(store: Database, *wanted: str, note: str = "") -> dict[str, str]:
     """What those who add these things at the same time are told."""
     outcomes = await asyncio.gather(
-        *(batched(store, adding(id_, note)) for id_ in wanted), return_exceptions=True
+        *(store.write(adding(id_, note)) for id_ in wanted), return_exceptions=True
     )
     return dict(zip(wanted, words(*outcomes), strict=True))
 

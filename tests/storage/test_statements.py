@@ -8,6 +8,7 @@ import apsw.ext
 import pytest
 
 from teamvars.storage import access_statements as statements
+from teamvars.storage import variable_search, variables
 from teamvars.storage.access_by_name import READ_SEARCH, READ_SEARCH_OF_WORKSPACE
 from teamvars.storage.database import Lookup
 from teamvars.storage.engines import sqlite_connection
@@ -56,12 +57,16 @@ ROWS = [
 
 
 @pytest.fixture
-async def columns(tmp_path: Path) -> Callable[[str], list[str]]:
-    """What the columns of a statement are called."""
-    url = fresh_sqlite(tmp_path)
-    async with open_deployment(url):
+async def connection(tmp_path: Path) -> apsw.Connection:
+    """To a store of SQLite."""
+    async with open_deployment(fresh_sqlite(tmp_path)):
         pass
-    connection = apsw.Connection(str(tmp_path / "teamvars.db"))
+    return apsw.Connection(str(tmp_path / "teamvars.db"))
+
+
+@pytest.fixture
+def columns(connection: apsw.Connection) -> Callable[[str], list[str]]:
+    """What the columns of a statement are called."""
 
     def columns(sql: str) -> list[str]:
         found = apsw.ext.query_info(connection, sqlite_connection.render(sql))
@@ -75,6 +80,38 @@ async def test_rows_have_the_columns_that_are_read_from_them(
 ) -> None:
     for sql, names in ROWS:
         assert columns(sql) == names.split(), sql
+
+
+LISTS = [
+    variables._LIST.single,
+    variables._PAGE,
+    variable_search._PAGE_OF_FEW,
+    variable_search._PAGE_OF_ALL,
+    variable_search._PAGE_OF_GRANTED,
+]
+
+
+def behind_the_value(connection: apsw.Connection, sql: str) -> set[str]:
+    """The columns that a statement reads and that SQLite stores behind the sealed value."""
+    names = [row[1] for row in connection.execute("PRAGMA table_info(variables)")]
+    actions = apsw.ext.query_info(connection, sql, actions=True).actions
+    read = {
+        one.column_name
+        for one in actions or ()
+        if (one.action_name, one.table_name) == ("SQLITE_READ", "variables")
+    }
+    return set(names[names.index("sealed_value") + 1 :]) & read
+
+
+def test_no_list_reads_a_column_behind_the_sealed_value(connection: apsw.Connection) -> None:
+    for sql in LISTS:
+        behind = behind_the_value(connection, sqlite_connection.render(sql))
+        assert not behind, (
+            f"A list reads {', '.join(behind)} of `variables`, which SQLite reaches only through "
+            f"all pages of the value: see Migrations in CONTRIBUTING.md.\n{sql}"
+        )
+    connection.execute("ALTER TABLE variables ADD COLUMN added TEXT")
+    assert behind_the_value(connection, "SELECT key, added FROM variables") == {"added"}
 
 
 @pytest.mark.parametrize(

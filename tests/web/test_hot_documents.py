@@ -1,6 +1,6 @@
 """Hot documents are read by their type, or by hand where that finds a fault: alike."""
 
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import example, given, settings
@@ -9,17 +9,15 @@ from hypothesis import strategies as st
 from teamvars.domain.team_members import MAX_ITEMS, LinkageType
 from teamvars.web import members
 from teamvars.web.dialects import STANDARD, TERRAFORM, Dialect
-from teamvars.web.variables.requests import create_draft, update_draft
+from teamvars.web.variables.requests import NewVariableAttributes, create_draft, update_draft
 
 TEXTS = st.sampled_from(["", "a", "a b", "a\0", "x" * 600, "é" * 200_000]) | st.text(max_size=5)
 ODD: st.SearchStrategy[Any] = st.sampled_from([None, 0, True, [], {}, "a"])
+TYPES = get_type_hints(NewVariableAttributes)
+STRINGS = sorted(name for name, type_ in TYPES.items() if type_ is str)
 ATTRIBUTES = {
-    "key": TEXTS,
-    "value": TEXTS,
-    "description": TEXTS,
+    **{name: TEXTS if type_ is str else st.booleans() for name, type_ in TYPES.items()},
     "category": st.sampled_from(["tool", "env", "terraform", "", "other"]),
-    "hcl": st.booleans(),
-    "sensitive": st.booleans(),
 }
 PLAIN = st.fixed_dictionaries({}, optional=ATTRIBUTES)
 FAULTY = st.fixed_dictionaries(
@@ -45,6 +43,25 @@ def test_a_document_means_the_same_whichever_way_it_is_read(
     assert create_draft(by_type, "ws-1", dialect) == create_draft(by_hand, "ws-1", dialect)
     ids = "ws-1", "var-1"
     assert update_draft(by_type, *ids, dialect) == update_draft(by_hand, *ids, dialect)
+
+
+@pytest.mark.parametrize("name", STRINGS)
+def test_no_string_of_a_variable_holds_a_nul(name: str) -> None:
+    attributes = {"key": "a", "category": "env", "description": "", name: "a\0"}
+    document = {"data": {"type": "vars", "id": "var-1", "attributes": attributes}}
+    changed = update_draft(document, "ws-1", "var-1", STANDARD)
+    del document["data"]["id"]
+    created, _ = create_draft(document, "ws-1", STANDARD)
+    for way, draft in {"a create": created, "an update": changed}.items():
+        pointers = {fault.pointer for fault in draft.faults}
+        assert pointers == {f"/data/attributes/{name}"}, f"{way} lets a NUL into {name}"
+
+
+@pytest.mark.parametrize("linkage", LinkageType)
+def test_no_id_of_a_member_holds_a_nul(linkage: LinkageType) -> None:
+    items = [{"type": linkage.value, "id": "a"}, {"type": linkage.value, "id": "a\0"}]
+    (fault,) = members.draft({"data": items}, linkage).faults
+    assert fault.pointer == "/data/1/id"
 
 
 @example([{"type": "users", "id": "user-1"}] * (MAX_ITEMS + 1))

@@ -14,13 +14,11 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
-import msgspec
-
-from teamvars.changes.tools import Tools
-from teamvars.changes.waves import Attempt, Change, Known, run
+from teamvars.changes.looks import Tools
+from teamvars.changes.waves import Attempt, Change, Job, Known, run
 from teamvars.domain.errors import Kind, Refusal, storage_unavailable
-from teamvars.storage.database import Store, Transaction
-from teamvars.storage.deadlines import Deadline, earliest
+from teamvars.storage.database import Store
+from teamvars.storage.deadlines import Deadline
 from teamvars.storage.engines.coalescing import (
     BATCH_LIMIT,
     Coalescer,
@@ -39,19 +37,17 @@ RETRY_SECONDS = 0.05
 """After how long a subject whose lock was taken, and that may not wait for it, is tried again."""
 
 
-class Job(msgspec.Struct, frozen=True):
-    """A change to make, the stream that it locks, what is known for it, and its deadline."""
+class Call(Job[Any], frozen=True):
+    """A job, the stream that it locks, and its deadline."""
 
-    change: Change[Any]
     subject: str
-    known: Known
     deadline: Deadline
 
 
-Waiting = Waiter[Job, Any]
+Waiting = Waiter[Call, Any]
 
 
-class _SubjectQueue(Queue[Job, Any]):
+class _SubjectQueue(Queue[Call, Any]):
     """Jobs by subject. A batch leaves out isolated subjects, lest a job overtake earlier ones."""
 
     def __init__(self, isolated: dict[str, "asyncio.Task[None]"]) -> None:
@@ -75,7 +71,7 @@ class _SubjectQueue(Queue[Job, Any]):
         """
         batch: list[Waiting] = []
         for subject in [each for each in self._waiters if each not in self._isolated]:
-            waiters = _in_time(self.pop(subject))
+            waiters = _in_time(self._waiters.pop(subject))
             room = BATCH_LIMIT - len(batch)
             batch += waiters[:room]
             if waiters[room:]:
@@ -101,14 +97,12 @@ class Batches:
         self._queue = _SubjectQueue(self._isolated)
         self._coalescer = Coalescer(self._run_batch, self._queue)
 
-    async def make(self, change: Change[T], subject: str, known: Known) -> T:
+    def make(self, change: Change[T], subject: str, known: Known) -> "asyncio.Future[T]":
         """Makes a change in a batch and returns its answer after the commit.
 
         It is made also when the caller is cancelled meanwhile. Raises Needs, of a verdict.
         """
-        job = Job(change, subject, known, self._database.deadline())
-        answer: T = await self._coalescer.submit(job)
-        return answer
+        return self._coalescer.submit(Call(change, known, subject, self._database.deadline()))
 
     async def close(self) -> None:
         """Waits until no change is queued or runs."""
@@ -120,8 +114,8 @@ class Batches:
     async def _run_batch(self, batch: list[Waiting]) -> None:
         remaining, blocked = await self._run_in_one(batch, waits=False)
         for subject, group in groupby(remaining, lambda waiter: waiter.item.subject):
-            run = self._run_locked if subject in blocked else self._run_isolated
-            task = asyncio.create_task(run(subject, list(group)))
+            go_on = self._run_locked if subject in blocked else self._run_isolated
+            task = asyncio.create_task(go_on(subject, list(group)))
             # From here on no batch takes the subject: see `_SubjectQueue`.
             self._isolated[subject] = task
 
@@ -135,10 +129,11 @@ class Batches:
         the outcome of the commit unknown: that is for all of them, since what refuses one job stays
         with that job.
         """
-        deadline = earliest(waiter.item.deadline for waiter in waiters)
+        calls = [waiter.item for waiter in waiters]
+        body = partial(run, self._tools, calls, waits)
         try:
             attempts = await self._database.batch(
-                partial(self._attempted, waiters, waits), deadline, waits=waits
+                body, min(call.deadline for call in calls), waits=waits
             )
         except Refusal as refusal:
             if refusal.kind is Kind.UNAVAILABLE:
@@ -146,10 +141,13 @@ class Batches:
             return waiters, set()
         except Exception:  # of a statement, and so of anybody in it
             return waiters, set()
-        pairs = list(zip(waiters, attempts, strict=True))
-        for waiter, attempt in pairs:
-            _settle(waiter, attempt)
-        open_ = [(waiter, attempt) for waiter, attempt in pairs if not attempt.has_ended]
+        open_ = [
+            (waiter, attempt)
+            for waiter, attempt in zip(waiters, attempts, strict=True)
+            if not _has_settled(waiter, attempt)
+        ]
+        if not open_:
+            return [], set()
         late = [waiter for waiter, attempt in open_ if not attempt.is_blocked]
         if not waits:
             for subject, group in groupby(late, lambda waiter: waiter.item.subject):
@@ -157,13 +155,6 @@ class Batches:
         blocked = [waiter for waiter, attempt in open_ if attempt.is_blocked]
         remaining = blocked if not waits else late
         return remaining, {waiter.item.subject for waiter in blocked}
-
-    async def _attempted(
-        self, waiters: Sequence[Waiting], waits: bool, tx: Transaction
-    ) -> list[Attempt[Any]]:
-        attempts = [Attempt(waiter.item.change, waiter.item.known) for waiter in waiters]
-        await run(tx, self._tools, attempts, waits=waits)
-        return attempts
 
     async def _run_locked(self, subject: str, waiters: list[Waiting]) -> None:
         """Waits for the lock isolated; with too many waiting, tries in a batch again later."""
@@ -197,7 +188,7 @@ class Batches:
         which the rest of them remains to be refused.
         """
         for waiter in waiters:
-            body = partial(self._attempted, [waiter], True)
+            body = partial(run, self._tools, [waiter.item], True)
             try:
                 (attempt,) = await self._database.batch(body, waiter.item.deadline, waits=True)
             except Exception as error:
@@ -205,7 +196,7 @@ class Batches:
                     raise
                 waiter.set_exception(error)
             else:
-                _settle(waiter, attempt)
+                _has_settled(waiter, attempt)
 
     def _release(self, subject: str) -> None:
         """Lets batches take the subject again."""
@@ -216,13 +207,16 @@ class Batches:
 def _in_time(waiters: list[Waiting]) -> list[Waiting]:
     """The jobs that a batch can still do in time. The others are refused, with nothing begun."""
     late = [waiter for waiter in waiters if waiter.item.deadline.is_nearly_over]
+    if not late:
+        return waiters
     fail(late, storage_unavailable())
-    return [waiter for waiter in waiters if waiter not in late] if late else waiters
+    return [waiter for waiter in waiters if waiter not in late]
 
 
-def _settle(waiter: Waiting, attempt: Attempt[Any]) -> None:
+def _has_settled(waiter: Waiting, attempt: Attempt[Any]) -> bool:
     """Gives the waiter the outcome, if there is one. Call it after the commit."""
     if attempt.error is not None:
         waiter.set_exception(attempt.error)
     elif attempt.decision is not None:
         waiter.set_result(attempt.decision.answer)
+    return attempt.has_ended

@@ -5,12 +5,11 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from teamvars.changes.looks import Ask, LookUps
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Ask, LookUps, Tools
 from teamvars.decisions import Found, Write, needs
 from teamvars.decisions.invitations import CountLink, Invite, Settle
 from teamvars.decisions.rows import Delete, Insert, Update
-from teamvars.domain.access import OrganizationAccess, WorkspaceAccess
+from teamvars.domain.access import WorkspaceAccess
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import not_found
 from teamvars.domain.invitations import Delivery, Link
@@ -47,13 +46,6 @@ async def _who_calls(tx: Transaction, _: Tools, found: Found, __: needs.WhoCalls
     await access.authenticate(tx, found.caller, found.now)
     assert found.caller.actor is not None
     return found.caller.actor
-
-
-async def _to_organization(
-    tx: Transaction, _: Tools, found: Found, need: needs.ToOrganization
-) -> OrganizationAccess:
-    look = access_by_name.organization if need.is_said else access.organization
-    return await look(tx, found.caller, found.now, need.name)
 
 
 async def _to_workspace(
@@ -116,7 +108,12 @@ async def _links(
 
 LOOK_UPS: LookUps = {
     needs.WhoCalls: _who_calls,
-    needs.ToOrganization: _to_organization,
+    needs.ToOrganization: lambda tx, _, f, n: access_by_name.organization(
+        tx, f.caller, f.now, n.name
+    ),
+    needs.ToOrganizationWithId: lambda tx, _, f, n: access.organization(
+        tx, f.caller, f.now, n.organization_id
+    ),
     needs.ToTeam: lambda tx, _, f, n: access.team(tx, f.caller, f.now, n.team_id),
     needs.ToWorkspaceAt: _to_workspace,
     needs.OrganizationCalled: _by_fields(access_by_name.organization_meant),

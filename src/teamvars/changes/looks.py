@@ -1,14 +1,24 @@
-"""How the needs of decisions are looked up."""
+"""How the needs of decisions are looked up, and what changes are made with."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
 
-from teamvars.changes.tools import Tools
 from teamvars.decisions import Found, Need
 from teamvars.domain.errors import Refusal
+from teamvars.domain.times import Clock
+from teamvars.security.chain import Chain
+from teamvars.security.sealing import Sealer
 from teamvars.storage.database import Lookup, Row, Transaction
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """The seals of values, the chain of the trail, and the time, whatever a change is about."""
+
+    sealer: Sealer
+    chain: Chain
+    clock: Clock
 
 
 class Look(msgspec.Struct, frozen=True):

@@ -1,16 +1,16 @@
 """The runner: looks up what a decision asks for, asks it again, and stores what it has decided."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from teamvars.changes import nouns
 from teamvars.changes.batches import Batches
-from teamvars.changes.known_callers import KnownCallers
-from teamvars.changes.looks import answered
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Tools, answered
+from teamvars.changes.nouns import LOOK_UPS
+from teamvars.changes.storing import store
 from teamvars.changes.waves import Change, Known, run_alone
-from teamvars.decisions import Found, Need, Needs, Verdict
+from teamvars.decisions import Decision, Found, Need, Needs, Verdict
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Fault, Kind, Refusal
 from teamvars.storage.database import Store, Transaction
@@ -23,6 +23,39 @@ Parse = Callable[[str, Sequence[str]], Awaitable[Sequence[Fault | None]]]
 """Answers the `Verdict` of each text of whoever has that id. Refuses: busy, too many requests."""
 
 
+_MOST_KNOWN = 4096
+
+
+class KnownCallers:
+    """Callers that need no check before what is costly: the queue of writers, a large body.
+
+    All others are checked first, so that a caller without the right never gets there, and one with
+    it pays for no further statement. A cached caller is granted nothing: every request checks the
+    right again in the transaction that acts on it.
+    """
+
+    def __init__(self) -> None:
+        self._places: OrderedDict[tuple[bytes, str], None] = OrderedDict()
+
+    def knows(self, caller: Caller, where: str) -> bool:
+        """Whether the caller passed the check for that place when last seen."""
+        place = caller.token_hash, where
+        if place not in self._places:
+            return False
+        self._places.move_to_end(place)
+        return True
+
+    def note(self, caller: Caller, where: str) -> None:
+        """Caches a caller that passed the check; evicts the least recently seen."""
+        self._places[caller.token_hash, where] = None
+        if len(self._places) > _MOST_KNOWN:
+            self._places.popitem(last=False)
+
+    def forget(self, caller: Caller, where: str) -> None:
+        """Drops a caller, who is checked first the next time."""
+        self._places.pop((caller.token_hash, where), None)
+
+
 class Runner:
     """Makes changes. Refuses as they decide; and unauthenticated, trail_altered."""
 
@@ -33,14 +66,9 @@ class Runner:
         self._writers = KnownCallers()
         self._batches = Batches(database, tools)
 
-    async def make(self, change: Change[T]) -> T:
+    def make(self, change: Change[T]) -> Coroutine[Any, Any, T]:
         """Makes the change and returns its answer, once that is committed."""
-
-        async def attempt(known: Known) -> T:
-            await self._admit(change)
-            return await self._make(change, known)
-
-        return await self.with_verdicts(change.caller, attempt)
+        return self.with_verdicts(change.caller, partial(self._make, change))
 
     async def with_verdicts(self, caller: Caller, attempt: Callable[[Known], Awaitable[T]]) -> T:
         """What the attempt comes to, once it knows the verdicts for which it raises Needs.
@@ -60,28 +88,30 @@ class Runner:
 
     async def look(self, caller: Caller, see: Callable[[Found], T]) -> T:
         """What is seen on one snapshot. Refuses as `see` does."""
-        return await self._database.read(lambda tx: self._seen(tx, caller, see))
+        return await self._database.read(lambda tx: self._seen(tx, self._found(caller), see))
 
     async def glance(self, caller: Caller, see: Callable[[Found], T]) -> T:
         """As `look`, with a snapshot for each look-up, which others that wait may share."""
-        return await self._database.query(lambda tx: self._seen(tx, caller, see))
+        return await self._database.query(lambda tx: self._seen(tx, self._found(caller), see))
 
-    async def _seen(self, tx: Transaction, caller: Caller, see: Callable[[Found], T]) -> T:
-        found = Found(caller, self._tools.clock())
+    def _found(self, caller: Caller) -> Found:
+        return Found(caller, self._tools.clock())
+
+    async def _seen(self, tx: Transaction, found: Found, see: Callable[[Found], T]) -> T:
+        """What is seen, once all that is asked for was looked up. Raises Needs, of a verdict."""
         while True:
             try:
                 return see(found)
             except Needs as needs:
+                if isinstance(needs.need, Verdict):
+                    raise
                 await self._look_up(tx, found, needs.need)
 
     async def _admit(self, change: Change[Any]) -> None:
         """Keeps callers without the right out of the queue of writers, by looks of readers."""
-        subject = change.subject
-        if subject is None or self._writers.knows(change.caller, subject):
-            return
 
         async def look(tx: Transaction) -> None:
-            found = Found(change.caller, self._tools.clock())
+            found = self._found(change.caller)
             while not found.streams:
                 try:
                     change.decide(found)
@@ -90,28 +120,43 @@ class Runner:
                     await self._look_up(tx, found, needs.need)
 
         await self._database.query(look)
-        self._writers.note(change.caller, subject)
 
     async def _make(self, change: Change[T], known: Known) -> T:
-        if change.subject is None or not self._database.may_share:
-            alone = partial(self._run_alone, change, known)
+        caller, subject = change.caller, change.subject
+        if subject is not None and not self._writers.knows(caller, subject):
+            await self._admit(change)
+            self._writers.note(caller, subject)
+        if subject is None:
+            alone = partial(self._stored, change, known)
             if change.in_turns:
                 return await self._database.write_in_turns(alone)
-            return await self._database.write(alone, subject=change.subject)
+            return await self._database.write(alone)
+        if not self._database.may_share:
+            alone = partial(run_alone, self._tools, change, known)
+            return await self._database.write(alone, subject=subject)
         try:
-            return await self._batches.make(change, change.subject, known)
+            return await self._batches.make(change, subject, known)
         except Refusal as refusal:
             if refusal.kind in LACKS_RIGHT:
-                self._writers.forget(change.caller, change.subject)
+                self._writers.forget(caller, subject)
             raise
 
-    async def _run_alone(self, change: Change[T], known: Known, tx: Transaction) -> T:
-        return await run_alone(tx, self._tools, change, known)
+    async def _stored(self, change: Change[T], known: Known, tx: Transaction) -> T:
+        """The answer to a change that says itself which streams it locks."""
+
+        def decide(found: Found) -> Decision[T]:
+            decision = change.decide(found)
+            found.require_locked(decision.streams)
+            return decision
+
+        found = self._found(change.caller)
+        found.answers |= known
+        decision = await self._seen(tx, found, decide)
+        await store(tx, self._tools, found, decision)
+        return decision.answer
 
     async def _look_up(self, tx: Transaction, found: Found, need: Need[Any]) -> None:
-        found.answers[need] = await answered(
-            nouns.look_up(type(need)), tx, self._tools, found, need
-        )
+        found.answers[need] = await answered(LOOK_UPS[type(need)], tx, self._tools, found, need)
 
     async def close(self) -> None:
         """Waits for the changes under way."""

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from teamvars.changes.looks import LookUps
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import LookUps, Tools
 from teamvars.decisions import Found, Write
 from teamvars.decisions.deliveries import (
     Handed,

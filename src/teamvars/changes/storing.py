@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from teamvars.changes import nouns
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Tools
+from teamvars.changes.nouns import STATEMENTS
 from teamvars.changes.trails import OwnTrail
 from teamvars.decisions import Decision, Found, Note
 from teamvars.domain.audit import SYSTEM_STREAM, AuditEntry, CheckedStream, Event
@@ -47,7 +47,9 @@ class Storing:
             [note for note in decision.notes if note.stream_id not in last], decision.usage
         )
         ended = [id_ for note in decision.notes for id_ in note.closes]
-        writes = [nouns.statement(self._tools, self._found, write) for write in decision.writes]
+        writes = [
+            STATEMENTS[type(write)](self._tools, self._found, write) for write in decision.writes
+        ]
         try:
             if len(writes) == len(entries) == len(decision.notes) == 1 and not (begun or ended):
                 # None depends on another's effects.

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from teamvars.changes.looks import Look, LookUps
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Look, LookUps, Tools
 from teamvars.decisions import Found, Write
 from teamvars.decisions.team_members import ActiveOwners, LinkedBy, Put, ToTeam, UserIds
 from teamvars.domain.access import TeamAccess

@@ -6,8 +6,7 @@ from typing import TypeVar
 
 import structlog
 
-from teamvars.changes.looks import Look, LookUps
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Look, LookUps, Tools
 from teamvars.decisions import Found, Locks, Need, Needs
 from teamvars.domain.audit import (
     AlteredStream,
@@ -181,9 +180,10 @@ class OwnTrail:
 
 
 async def _lock(tx: Transaction, _: Tools, found: Found, need: Locks) -> Mapping[str, Stream]:
-    # What was seen before has only said what to lock: others may have changed it during the wait.
     found.streams |= await streams.lock(tx, need.stream_ids)
-    found.forget()
+    if not tx.has_one_writer:
+        # What was seen before has only said what to lock: others may have changed it meanwhile.
+        found.forget()
     return found.streams
 
 

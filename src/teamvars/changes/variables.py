@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from teamvars.changes.looks import Look, LookUps
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Look, LookUps, Tools
 from teamvars.decisions import Found, Write
 from teamvars.decisions.variables import (
     Delete,
@@ -32,6 +31,8 @@ def _of_workspace(_: Found, __: OfWorkspace, rows: Sequence[Row]) -> StoredVaria
 
 async def _value_of(_: Transaction, tools: Tools, found: Found, need: ValueOf) -> str | None:
     stored = found.of(need.variable)
+    if stored.variable.sensitive:
+        return None
     assert stored.sealed is not None
     try:
         return _key(tools, found, stored.variable).open(stored.sealed, stored.variable)

@@ -4,6 +4,9 @@ In a wave each look-up and each write is one statement for all of them, on Postg
 one stream are decided one after another, each by what the one before has left of the stream. What
 they write is written together, and so no two in a wave write the same row, nor different things in
 one stream; whoever would comes in the next wave, and looks up anew.
+
+An engine with one writer needs one wave: each change is looked up and decided, and its row written,
+once the one before has been.
 """
 
 from collections import Counter, defaultdict
@@ -13,17 +16,15 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.changes import nouns
-from teamvars.changes.looks import Look, answered
-from teamvars.changes.storing import store
-from teamvars.changes.tools import Tools
+from teamvars.changes.looks import Look, Tools, answered
+from teamvars.changes.nouns import LOOK_UPS, STATEMENTS
 from teamvars.changes.trails import Trail
 from teamvars.decisions import Decision, Found, Need, Needs, Verdict
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditEntry, CheckedStream
 from teamvars.domain.errors import Fault, Refusal, storage_unavailable
 from teamvars.storage import streams
-from teamvars.storage.database import Lookup, Part, Taken, Transaction
+from teamvars.storage.database import Lookup, Statement, Taken, Transaction
 
 T = TypeVar("T")
 
@@ -37,13 +38,16 @@ class Change(msgspec.Struct, Generic[T], frozen=True):
     """What somebody asks for, and what decides it.
 
     `subject` is the stream that its access look-up locks, so that it may share a transaction; None:
-    the decision says what is to be locked. `in_turns`: it may change many rows.
+    the decision says what is to be locked. `in_turns`: it may change many rows. `foreseen` are
+    needs that it will hardly do without, each after those that it rests on: where it shares a
+    transaction, they are looked up before it is decided at all.
     """
 
     caller: Caller
     subject: str | None
     decide: Callable[[Found], Decision[T]]
     in_turns: bool = False
+    foreseen: tuple[Need[Any], ...] = ()
 
 
 Known = dict[Need[Any], Any]
@@ -82,29 +86,44 @@ class Attempt(Generic[T]):
         return self.decision.answer
 
 
+class Job(msgspec.Struct, Generic[T], frozen=True):
+    """A change to make, and what is known for it."""
+
+    change: Change[T]
+    known: Known
+
+
 async def run(
-    tx: Transaction, tools: Tools, attempts: Sequence[Attempt[Any]], *, waits: bool
-) -> None:
-    """Runs changes in their order. Those that neither end nor are blocked are for a later batch.
+    tools: Tools, jobs: Sequence[Job[Any]], waits: bool, tx: Transaction
+) -> list[Attempt[Any]]:
+    """Makes changes in their order. Those that neither end nor are blocked are for a later batch.
 
     `waits`: lookups wait for locks, so that none is blocked. Raises what a statement has raised
     that does not undo itself alone: nothing of this transaction may stay then.
     """
+    attempts = [Attempt(job.change, job.known) for job in jobs]
+    if tx.has_one_writer:
+        wave = _Wave(tx, tools, waits=waits)
+        for attempt in attempts:
+            attempt.begin(tools.clock())
+            await wave.decide([attempt])
+        await wave.write(is_alone=len(attempts) == 1)
+        return attempts
     waves = 0
-    rest = list(attempts)
-    windows: dict[str | None, int] = {}
-    while rest and (tx.has_one_writer or waves < _MOST_WAVES):
+    rest = some = attempts
+    while rest and waves < _MOST_WAVES:
         now = tools.clock()
-        some = _within(windows, rest)
         for attempt in some:
             attempt.begin(now)
         wave = _Wave(tx, tools, waits=waits)
         await wave.decide(some)
         await wave.write(is_alone=len(attempts) == 1)
-        ended = Counter(each.change.subject for each in some if each.has_ended)
-        windows = {subject: 2 * max(ended[subject], 1) for subject in wave.full}
         rest = [each for each in rest if not (each.has_ended or each.is_blocked)]
+        if rest:
+            ended = Counter(each.change.subject for each in some if each.has_ended)
+            some = _within({each: 2 * max(ended[each], 1) for each in wave.full}, rest)
         waves += 1
+    return attempts
 
 
 def _within(
@@ -123,21 +142,21 @@ def _within(
     return some
 
 
-async def run_alone(tx: Transaction, tools: Tools, change: Change[T], known: Known) -> T:
+async def run_alone(tools: Tools, change: Change[T], known: Known, tx: Transaction) -> T:
     """Makes a change in a transaction of its own, whose lookups wait for locks. Raises Needs, of a
     verdict.
     """
-    attempt = Attempt(change, known)
-    await run(tx, tools, [attempt], waits=True)
-    return attempt.result()
+    (attempt,) = await run(tools, [Job(change, known)], True, tx)
+    answer: T = attempt.result()
+    return answer
 
 
 _Asker = tuple[Attempt[Any], Need[Any]]
-_Call = tuple[object, ...]
+_Call = tuple[Attempt[Any], Need[Any], tuple[object, ...]]
 
 
 class _Group:
-    """What one statement writes of a wave: rows, entries, and the streams of these."""
+    """What is written together of a wave: rows, entries, and the streams of these."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[object, ...]] = []
@@ -152,12 +171,13 @@ class _Wave:
         self._tx = tx
         self._tools = tools
         self._waits = waits
-        self._groups: dict[str, _Group] = {}
-        self._of_stream: dict[str, str] = {}
+        self._groups: dict[str | None, _Group] = {}
+        """By the statement for their rows; None: those are there already."""
+        self._of_stream: dict[str, str | None] = {}
         """By stream, the statement that writes about it."""
         self._rows: defaultdict[str, set[str | None]] = defaultdict(set)
         """By stream, the ids of the rows that are written."""
-        self._streams: dict[str, CheckedStream] = {}
+        self._streams: dict[str | None, CheckedStream] = {}
         """As what was decided so far leaves them."""
         self._taken: Fault | None = None
         self.full: set[str | None] = set()
@@ -167,21 +187,23 @@ class _Wave:
 
     async def decide(self, attempts: Sequence[Attempt[Any]]) -> None:
         """Has everything decided that can be in this wave."""
-        while asking := await self._decide_some(attempts):
+        asking: dict[type[Need[Any]], list[_Asker]] = {}
+        for attempt in attempts:
+            for need in attempt.change.foreseen:
+                asking.setdefault(type(need), []).append((attempt, need))
+        while True:
             for need_type, askers in asking.items():
                 await self._answer(need_type, askers)
+            asking = await self._decide_some(attempts)
+            if not asking:
+                return
 
     async def write(self, *, is_alone: bool) -> None:
         """Writes what was decided. Raises Taken, or refuses whoever is alone."""
-        if self._tx.has_one_writer:
-            entries = [entry for group in self._groups.values() for entry in group.entries]
-            if entries:
-                await self._tx.write_each(*streams.appending(entries, self._streams.values()))
-            return
         for sql, group in self._groups.items():
-            record = streams.appending(group.entries, group.after.values())
+            parts = streams.appending(group.entries, group.after.values())
             try:
-                await self._tx.write_each((sql, group.rows), *record)
+                await self._tx.write_each(*([] if sql is None else [(sql, group.rows)]), *parts)
             except Taken:
                 if is_alone and self._taken is not None:
                     raise Refusal(self._taken) from None
@@ -214,7 +236,7 @@ class _Wave:
                 await self._take(attempt, decision)
         except Needs as needs:
             if not isinstance(needs.need, Verdict):
-                return needs.needs
+                return (needs.need,)
             attempt.error = needs
         except Refusal as refusal:
             if is_its_turn:
@@ -223,91 +245,80 @@ class _Wave:
 
     def _fold(self, attempt: Attempt[Any]) -> None:
         """Has it see its stream as those before it leave that."""
-        if attempt.access is None:
+        after = self._streams.get(attempt.change.subject)
+        if after is None or attempt.access is None:
             return
         granted = attempt.found.answers[attempt.access]
-        after = self._streams.get(attempt.change.subject or "")
-        if after is not None and not isinstance(granted, Refusal):
+        if not isinstance(granted, Refusal):
             attempt.found.answers[attempt.access] = replace(granted, stream=after)
 
     async def _take(self, attempt: Attempt[Any], decision: Decision[Any]) -> None:
         """Keeps what was decided, to be written; leaves what does not go with the others."""
-        if attempt.change.subject is None:
-            attempt.found.require_locked(decision.streams)
-            await store(self._tx, self._tools, attempt.found, decision)
-        if attempt.change.subject is None or not decision.notes:
+        found, subject = attempt.found, attempt.change.subject
+        if not decision.notes:
             attempt.decision = decision
             return
         (write,), (note,) = decision.writes, decision.notes
-        is_new = write.row_id not in self._rows[note.stream_id]
-        statement = nouns.statement(self._tools, attempt.found, write) if is_new else None
-        if statement is None or not self._is_alike(note.stream_id, statement.sql):
-            self.full.add(attempt.change.subject)
+        if write.row_id in self._rows[note.stream_id]:
+            self.full.add(subject)
             return
-        trail = Trail(self._tools.chain, attempt.found.of)
+        statement = STATEMENTS[type(write)](self._tools, found, write)
+        sql = None if self._tx.has_one_writer else statement.sql
+        if self._of_stream.setdefault(note.stream_id, sql) != sql:
+            self.full.add(subject)
+            return
+        trail = Trail(self._tools.chain, found.of)
         stream = self._streams.get(note.stream_id)
         if stream is None:
-            stream = trail.check(attempt.found.streams[note.stream_id])
+            stream = trail.check(found.streams[note.stream_id])
         entries, after = trail.extend(stream, [note.event], decision.usage)
-        group = self._groups.setdefault(statement.sql, _Group())
-        if not self._tx.has_one_writer:
+        group = self._groups.setdefault(sql, _Group())
+        if sql is None:
+            await self._write_row(statement, decision)
+        else:
             group.rows.append(statement.args)
-        elif not await self._has_written(attempt, statement.part, decision):
-            return
-        self._taken = decision.taken
-        self._rows[note.stream_id].add(write.row_id)
+            self._rows[note.stream_id].add(write.row_id)
+            if write.row_id is None:
+                # Whatever else was looked up about the subject is out of date.
+                self.full.add(subject)
         group.entries += entries
         self._streams[note.stream_id] = group.after[note.stream_id] = after
+        self._taken = decision.taken
         attempt.decision = decision
-        if write.row_id is None:
-            # Whatever else was looked up about the subject is out of date.
-            self.full.add(attempt.change.subject)
 
-    def _is_alike(self, stream_id: str, sql: str) -> bool:
-        """Whether the statement is the one that writes about the stream in this wave."""
-        return self._of_stream.setdefault(stream_id, sql) == sql
-
-    async def _has_written(
-        self, attempt: Attempt[Any], part: Part, decision: Decision[Any]
-    ) -> bool:
-        """Writes the row at once, since that undoes itself alone where its key is taken."""
+    async def _write_row(self, statement: Statement, decision: Decision[Any]) -> None:
+        """Writes it at once, since that undoes itself alone where its key is taken."""
         try:
-            await self._tx.write_each(part)
+            await self._tx.write_each(statement.part)
         except Taken:
             if decision.taken is None:
                 raise
-            attempt.error = Refusal(decision.taken)
-            return False
-        return True
+            raise Refusal(decision.taken) from None
 
     async def _answer(self, need_type: type[Need[Any]], askers: list[_Asker]) -> None:
-        look = nouns.look_up(need_type)
+        """Looks up for all who ask. What rests on something that was not found stays unanswered:
+        the decision asks for that first.
+        """
+        look = LOOK_UPS[need_type]
         if not isinstance(look, Look):
             for attempt, need in askers:
-                answer = await answered(look, self._tx, self._tools, attempt.found, need)
+                try:
+                    answer = await answered(look, self._tx, self._tools, attempt.found, need)
+                except Needs:
+                    continue
                 attempt.found.answers[need] = answer
             return
-        by_lookup: defaultdict[Lookup, list[_Asker]] = defaultdict(list)
-        for attempt, need in askers:
-            by_lookup[look.lookup(need)].append((attempt, need))
-        for lookup, some in by_lookup.items():
-            calls = [look.args(attempt.found, need) for attempt, need in some]
-            await (self._lock if look.locks else self._look_up)(look, lookup, calls, some)
-
-    async def _look_up(
-        self, look: Look, lookup: Lookup, calls: Sequence[_Call], askers: Sequence[_Asker]
-    ) -> None:
-        found = await self._tx.look_up_each(lookup, calls)
-        for (attempt, need), rows in zip(askers, found, strict=True):
-            attempt.found.answers[need] = look.answer(attempt.found, need, rows)
-
-    async def _lock(
-        self, look: Look, lookup: Lookup, calls: Sequence[_Call], askers: Sequence[_Asker]
-    ) -> None:
-        found = await self._tx.lock_each(lookup, calls)
-        for (attempt, need), (row, is_held) in zip(askers, found, strict=True):
-            granted = look.answer(attempt.found, need, () if row is None else (row,))
-            self._note_access(attempt, need, granted, is_held)
+        for lookup, some in _by_lookup(look, askers).items():
+            calls = [call for _, _, call in some]
+            if look.locks:
+                locked = await self._tx.lock_each(lookup, calls)
+                for (attempt, need, _), (row, is_held) in zip(some, locked, strict=True):
+                    granted = look.answer(attempt.found, need, () if row is None else (row,))
+                    self._note_access(attempt, need, granted, is_held)
+            else:
+                found = await self._tx.look_up_each(lookup, calls)
+                for (attempt, need, _), rows in zip(some, found, strict=True):
+                    attempt.found.answers[need] = look.answer(attempt.found, need, rows)
 
     def _note_access(
         self, attempt: Attempt[Any], need: Need[Any], granted: Any, is_held: bool | None
@@ -325,3 +336,15 @@ class _Wave:
             attempt.looks += 1
             if attempt.looks == _MOST_LOOKS:
                 attempt.error = storage_unavailable()
+
+
+def _by_lookup(look: Look, askers: Sequence[_Asker]) -> dict[Lookup, list[_Call]]:
+    """Who asks, and with which parameters, by lookup."""
+    calls: dict[Lookup, list[_Call]] = {}
+    for attempt, need in askers:
+        try:
+            args = look.args(attempt.found, need)
+        except (Needs, Refusal):
+            continue
+        calls.setdefault(look.lookup(need), []).append((attempt, need, args))
+    return calls

@@ -16,7 +16,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.audit import Event, Stream
 from teamvars.domain.errors import Fault, Refusal
 from teamvars.domain.workspaces import Usage
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 T = TypeVar("T")
 
@@ -44,16 +44,11 @@ class Verdict(Discreet, Need[Fault | None], frozen=True):
 
 
 class Needs(Exception):
-    """A decision takes what was not looked up yet; what comes after the first is of use as well."""
+    """A decision takes what was not looked up yet. `need` is the first of `needs`."""
 
     def __init__(self, *needs: Need[Any]) -> None:
-        super().__init__()
         self.needs = needs
-
-    @property
-    def need(self) -> Need[Any]:
-        """The first of them."""
-        return self.needs[0]
+        self.need = needs[0]
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -92,15 +87,12 @@ class Found:
         """An answer may be the refusal with which the look-up ended."""
         self.streams: dict[str, Stream] = {}
 
-    def of(self, need: Need[T], *likely: Need[Any]) -> T:
-        """What was found. Raises Needs before the look-up, and refuses as the look-up did.
-
-        `likely` is what the decision will most probably ask next: it saves a round.
-        """
+    def of(self, need: Need[T]) -> T:
+        """What was found. Raises Needs before the look-up, and refuses as the look-up did."""
         try:
             answer: T | Refusal = self.answers[need]
         except KeyError:
-            raise Needs(need, *likely) from None
+            raise Needs(need) from None
         if isinstance(answer, Refusal):
             raise answer
         return answer

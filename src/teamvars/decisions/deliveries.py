@@ -24,7 +24,7 @@ from teamvars.domain.federation import Claims, run_link
 from teamvars.domain.runners import Runner, of_workspace
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.domain.workspaces import Workspace
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, thumbprint
 
 NO_TARGET = Fault(

@@ -49,7 +49,7 @@ from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team
 from teamvars.domain.tokens import NewToken, Token
 from teamvars.domain.users import User, username_for
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -12,13 +12,13 @@ from teamvars.decisions.needs import (
     TeamIdsOf,
     TeamsOf,
     TeamsWithIds,
-    ToOrganization,
+    ToOrganizationWithId,
     WhoCalls,
 )
 from teamvars.decisions.rows import Delete, Insert, Update, together
 from teamvars.decisions.team_members import Direction, Put
 from teamvars.domain.access import OrganizationAccess
-from teamvars.domain.errors import ALREADY_ACCEPTED, LAST_OWNER, Refusal, not_found
+from teamvars.domain.errors import ALREADY_ACCEPTED, LAST_OWNER, Refusal
 from teamvars.domain.invitations import Invitation
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.team_members import owners_lost
@@ -97,9 +97,7 @@ def seen(found: Found, membership_id: str) -> tuple[Membership, OrganizationAcce
     """A membership the caller sees, and what they may do in its organization."""
     found.of(WhoCalls())
     membership = found.of(MembershipWithId(membership_id))
-    granted = found.of(ToOrganization(membership.organization_name, is_said=False))
-    if granted.organization.id != membership.organization_id:  # another of that name by now
-        raise not_found()
+    granted = found.of(ToOrganizationWithId(membership.organization_id))
     if found.caller.user_id != membership.user.id:
         granted.require_visible()
     return membership, granted

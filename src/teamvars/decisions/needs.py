@@ -20,18 +20,24 @@ from teamvars.domain.workspaces import Address, Workspace, WorkspaceDetails
 
 
 class WhoCalls(Need[Actor], frozen=True):
-    """Whose token the caller has."""
+    """Whose token the caller has.
+
+    Who finds something by its id asks this first: a stranger is told 401, be it there or not.
+    """
 
 
 class ToOrganization(Need[OrganizationAccess], frozen=True):
-    """What the caller may do with an organization, by its name.
-
-    `is_said`: the caller has said that name. They must see the organization then, and are told
-    what it is called now.
+    """What the caller may do with the organization they name. They must see it, and are told what
+    it is called now.
     """
 
     name: str
-    is_said: bool = True
+
+
+class ToOrganizationWithId(Need[OrganizationAccess], frozen=True):
+    """What the caller may do with the organization that something is in, be it nothing."""
+
+    organization_id: str
 
 
 class ToTeam(Need[TeamAccess], frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Need
-from teamvars.decisions.needs import ToOrganization, WhoCalls, WorkspacesOf
+from teamvars.decisions.needs import ToOrganization, ToOrganizationWithId, WhoCalls, WorkspacesOf
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others
 from teamvars.domain.errors import (
     NAME_TAKEN,
@@ -206,11 +206,10 @@ def owned(found: Found, runner_id: str) -> tuple[Runner, str]:
     """
     found.of(WhoCalls())
     runner = found.of(RunnerWithId(runner_id))
-    name = found.of(OrganizationOf(runner.organization_id))
-    granted = found.of(ToOrganization(name, is_said=False))
+    granted = found.of(ToOrganizationWithId(runner.organization_id))
     if not granted.is_owner:
         raise not_found()
-    return runner, name
+    return runner, granted.organization.name
 
 
 def seen(found: Found, runner: Runner, organization_name: str, trust: Trust) -> RunnerView:

@@ -11,13 +11,13 @@ from teamvars.decisions import Decision, Found, Note
 from teamvars.decisions.needs import (
     LiveTokensOf,
     OrganizationCalled,
-    OrganizationWithId,
     TeamCalled,
     TokensIssued,
     TokensOf,
     TokensPage,
     TokenWithId,
     ToOrganization,
+    ToOrganizationWithId,
     ToTeam,
     UserCalled,
     UserMeant,
@@ -54,7 +54,7 @@ from teamvars.domain.tokens import (
     can_expire,
     stream_of,
 )
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 
 class Fresh(Discreet, frozen=True):
@@ -196,14 +196,9 @@ def own(found: Found, token_id: str) -> Token:
     elif token.owner_kind == "team":
         if not found.of(ToTeam(token.owner_id)).manages_token:
             raise not_found()
-    elif not _owns(found, token.owner_id):
+    elif not found.of(ToOrganizationWithId(token.owner_id)).is_owner:
         raise not_found()
     return token
-
-
-def _owns(found: Found, organization_id: str) -> bool:
-    name = found.of(OrganizationWithId(organization_id)).name
-    return found.of(ToOrganization(name, is_said=False)).is_owner
 
 
 def _called(found: Found, named: OwnerName) -> TokenOwner:

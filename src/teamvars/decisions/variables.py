@@ -17,7 +17,7 @@ from teamvars.domain.variables import (
     damaged_value,
 )
 from teamvars.domain.workspaces import Quota
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.kernel.variables import MAX_VALUE_BYTES, value_size
 
 
@@ -35,7 +35,7 @@ class OfWorkspace(Need[StoredVariable], frozen=True):
 
 
 class ValueOf(Need[str | None], frozen=True):
-    """The value of a variable that was found and is readable; None: it is damaged."""
+    """The value of a variable that was found; None: it is sensitive, or damaged."""
 
     variable: OfWorkspace
 
@@ -179,7 +179,7 @@ def _writable(
     found: Found, asked: OfWorkspace, versions: Versions
 ) -> tuple[WorkspaceAccess, StoredVariable]:
     """The workspace and the variable. Not found takes precedence over forbidden."""
-    granted = found.of(ToWorkspace(asked.workspace_id), asked)
+    granted = found.of(ToWorkspace(asked.workspace_id))
     granted.require(Permission.READ_VARIABLES)
     stored = found.of(asked)
     granted.require(Permission.WRITE_VARIABLES)

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from teamvars.domain.errors import Fault
 from teamvars.domain.variables import Expected, VariableDraft, staleness
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category
 
 MAX_ITEMS = 5_000

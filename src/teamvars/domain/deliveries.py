@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from teamvars.domain.errors import Fault, invalid
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 MAX_GLOBS = 50
 _MAX_GLOB_CHARACTERS = 256

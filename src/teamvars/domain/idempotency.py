@@ -4,7 +4,7 @@ import msgspec
 
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import too_many_requests
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = 86_400_000_000

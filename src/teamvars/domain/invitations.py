@@ -6,7 +6,7 @@ import msgspec
 
 from teamvars.domain.names import fold
 from teamvars.domain.users import User
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 DAY = 86_400_000_000
 LIFETIME = 7 * DAY

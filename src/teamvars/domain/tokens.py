@@ -9,7 +9,7 @@ import msgspec
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import Fault, invalid
 from teamvars.domain.times import LATEST, microseconds, moment
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 MAX_DESCRIPTION_CHARACTERS = 512
 EXPIRY_RULE = "at the latest 9999-12-31T23:59:59Z"

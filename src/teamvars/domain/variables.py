@@ -21,7 +21,7 @@ from teamvars.domain.errors import (
 )
 from teamvars.domain.names import fold
 from teamvars.domain.workspaces import Workspace
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category, key_faults, value_faults
 
 MAX_DESCRIPTION_CHARACTERS = 512
@@ -108,6 +108,12 @@ class VariableDraft(Discreet, frozen=True, gc=False):
     faults: tuple[Fault, ...] = ()
     at: str = _ATTRIBUTES
 
+    @classmethod
+    def like(cls, variable: Variable, **others: object) -> "VariableDraft":
+        """What asks for that variable, but for the `others`."""
+        said = {name: getattr(variable, name) for name in ATTRIBUTES}
+        return cls(**{**said, **others})
+
     def build(
         self, workspace: Workspace, now: int, ids: tuple[str, str], more: Sequence[Fault] = ()
     ) -> Variable:
@@ -143,16 +149,8 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         permanent = variable.sensitive and self.sensitive is False
         last = [SENSITIVE_IS_PERMANENT.at(f"{self.at}/sensitive")] if permanent else []
         refuse_all([*self.faults, *more, *self._attribute_faults(), *last])
-        return replace(
-            variable,
-            key=variable.key if self.key is None else self.key,
-            value=variable.value if self.value is None else self.value,
-            description=variable.description if self.description is None else self.description,
-            category=variable.category if self.category is None else self.category,
-            hcl=variable.hcl if self.hcl is None else self.hcl,
-            sensitive=variable.sensitive if self.sensitive is None else self.sensitive,
-            version_id=version_id,
-        )
+        said = {name: value for name in ATTRIBUTES if (value := getattr(self, name)) is not None}
+        return replace(variable, version_id=version_id, **said)
 
     def code(self, before: Variable | None) -> SourceCode | None:
         """The value that must parse as configuration-language code, if the request makes it one.
@@ -184,7 +182,7 @@ class VariableDraft(Discreet, frozen=True, gc=False):
         hidden = {"value"} if after.sensitive and self.value is not None else set()
         return [
             name
-            for name in ("key", "value", "description", "category", "hcl", "sensitive")
+            for name in ATTRIBUTES
             if name in hidden or getattr(before, name) != getattr(after, name)
         ]
 
@@ -205,6 +203,10 @@ class VariableDraft(Discreet, frozen=True, gc=False):
             for name, found in details.items()
             for detail in found
         ]
+
+
+ATTRIBUTES = tuple(name for name in VariableDraft.__struct_fields__ if name not in ("faults", "at"))
+"""What a request may say of a variable. tests/test_variable_attributes.py has their places."""
 
 
 class ValueDraft(Discreet, frozen=True):

@@ -17,7 +17,7 @@ from aiosmtplib import (
 )
 
 from teamvars.domain.invitations import Letter
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.mail.messages import Undeliverable, compose, reachable
 
 SEND_SECONDS = 30.0

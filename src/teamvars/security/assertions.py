@@ -17,7 +17,7 @@ from joserfc.errors import JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.protocol import Malformed, decoded, encoded
 from teamvars.security.encoding import length_prefixed
 

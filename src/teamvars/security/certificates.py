@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 _NAME = "localhost"
 _LIFETIME = timedelta(days=30)

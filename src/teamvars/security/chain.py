@@ -180,12 +180,12 @@ class Chain:
     def head_holds(self, stream: Stream) -> bool:
         """Whether the stream's row was written by a holder of an audit key."""
         try:
-            return any(
-                _is(self._head(key_id, stream.id, stream.sequence, stream.link), stream.head)
-                for key_id in self._macs
-            )
+            for key_id in self._macs:
+                if _is(self._head(key_id, stream.id, stream.sequence, stream.link), stream.head):
+                    return True
         except TypeError:  # as in `holds`
-            return False
+            pass
+        return False
 
     def holds(self, entry: AuditEntry) -> bool:
         """Whether the entry was written by a holder of an audit key, and not altered since."""

@@ -29,5 +29,6 @@ def length_prefixed(*fields: str | bytes | int | None) -> bytes:
             kind, content = b"n", b""
         else:
             raise TypeError(type(value).__name__)
-        parts += (_KIND_AND_LENGTH(kind, len(content)), content)
+        parts.append(_KIND_AND_LENGTH(kind, len(content)))
+        parts.append(content)
     return b"".join(parts)

@@ -1,6 +1,8 @@
 """The keyring: the master keys and audit keys of one installation, in a file of mode 0600.
 
 It is never in the database and never in a backup: without it, a copy of the database is useless.
+Beside it is a mark, a file of one line that says which store the keyring is for. It is no secret,
+and what is wrong with it is never a fault: a keyring may be mounted read-only.
 """
 
 import base64
@@ -8,6 +10,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import sys
 from collections.abc import Mapping
@@ -17,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.ids import new_id
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.security import whole_files
 from teamvars.security.permissions import Purpose, by_mode
 
@@ -27,6 +30,8 @@ AUDIT = "audit"
 SERVER = "server"
 _PREFIXES = {MASTER: "mk", AUDIT: "ak", SERVER: "sk"}
 _FORMAT = 1
+_MARK = re.compile(r"store-[0-9A-Za-z-]{1,80}")
+_MOST_MARK_BYTES = 200
 
 
 class KeyringError(Exception):
@@ -117,6 +122,26 @@ def _text(keyring: Keyring) -> str:
     sets = {MASTER: keyring.master, AUDIT: keyring.audit, SERVER: keyring.server}
     purposes = {name: _as_json(key_set) for name, key_set in sets.items() if key_set is not None}
     return json.dumps({"format": _FORMAT, **purposes}, indent=2) + "\n"
+
+
+def mark_path(keyring: Path) -> Path:
+    """Where the mark of a keyring is."""
+    return keyring.with_name(f"{keyring.name}.store")
+
+
+def read_mark(keyring: Path) -> str | None:
+    """The lineage of the keyring's store; None without a mark that can be read."""
+    try:
+        with mark_path(keyring).open("rb") as file:
+            text = file.read(_MOST_MARK_BYTES).decode("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if _MARK.fullmatch(text) else None
+
+
+def write_mark(keyring: Path, lineage: str) -> None:
+    """Puts the mark in place, whole and durably, of whatever was there. Raises OSError."""
+    whole_files.replace(mark_path(keyring), f"{lineage}\n")
 
 
 def _new_key_set(purpose: str) -> KeySet:

@@ -146,11 +146,7 @@ def _copy_of(original: Variable, values: Mapping[str, str], at: str) -> Variable
     """What the target is to have. `at`: where the request has the name of a damaged value."""
     if original.id not in values:
         return replace(_unchanged(original), faults=(damaged_value(original, at),))
-    return VariableDraft(
-        key=original.key,
-        value=values[original.id],
-        description=original.description,
-        category=original.category,
-        hcl=original.hcl,
-        sensitive=original.sensitive or None,  # one that is sensitive there stays so
+    # One that is sensitive there stays so.
+    return VariableDraft.like(
+        original, value=values[original.id], sensitive=original.sensitive or None
     )

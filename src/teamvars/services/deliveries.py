@@ -12,7 +12,7 @@ from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.variables import Variable, damaged_value
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.protocol import Malformed, bundles, decoded, encoded
 from teamvars.protocol.bundles import Delivered, Delivery, Info
 from teamvars.security.assertions import MACHINE, SKEW_SECONDS, Assertion, Unproven

@@ -5,8 +5,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
+from teamvars.changes.looks import Tools
 from teamvars.changes.runner import Runner
-from teamvars.changes.tools import Tools
 from teamvars.changes.waves import Change
 from teamvars.decisions import Decision, Found
 from teamvars.domain.access import Caller, Permission

@@ -17,7 +17,7 @@ from teamvars.domain.invitations import LIFETIME, Delivery, Invited
 from teamvars.domain.memberships import InvitationDraft, Membership, MembershipFilter, Status
 from teamvars.domain.tokens import NewToken
 from teamvars.domain.users import other_username_for
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.mail.messages import link_of
 from teamvars.security.tokens import INVITATION, has_invitation_form, hash_token, new_token
 from teamvars.services.house import House, UseCases, looks, makes, reads

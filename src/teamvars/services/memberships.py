@@ -59,7 +59,7 @@ class Memberships(UseCases):
         granted = await access.team(tx, caller, self._clock(), team_id)
         granted.require_visible()
         found = await memberships.search(tx, Within(team_id=team_id), wanted, page)
-        whole = await access.organization(tx, caller, self._clock(), granted.organization_name)
+        whole = await access.organization(tx, caller, self._clock(), granted.team.organization_id)
         return await _page_of(tx, found, whole.sees_secret)
 
 

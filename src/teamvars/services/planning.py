@@ -25,7 +25,7 @@ from teamvars.domain.variables import (
     damaged_value,
 )
 from teamvars.domain.workspaces import Usage, Workspace
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.kernel.variables import MAX_VALUE_BYTES, Category, value_size
 from teamvars.pace import Pace
 from teamvars.pace import in_batches as batched

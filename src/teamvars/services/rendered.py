@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 from weakref import WeakValueDictionary
 
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 
 class Rendered(Discreet, frozen=True, weakref=True):

@@ -28,7 +28,7 @@ class Grants(UseCases):
         now = self._clock()
         granted = await access.workspace(tx, caller, now, workspace_id)
         granted.require_visible()
-        whole = await access.organization(tx, caller, now, granted.workspace.organization_name)
+        whole = await access.organization(tx, caller, now, granted.workspace.organization_id)
         return await team_access.of_workspace(tx, workspace_id, whole.sees_secret, page)
 
     @reads
@@ -39,10 +39,10 @@ class Grants(UseCases):
         now = self._clock()
         granted = await access.team(tx, caller, now, team_id)
         granted.require_visible()
-        whole = await access.organization(tx, caller, now, granted.organization_name)
+        whole = await access.organization(tx, caller, now, granted.team.organization_id)
         seen = None if whole.is_owner else whole.team_ids
         return await team_access.of_team(tx, team_id, seen, page)
 
     async def create(self, caller: Caller, draft: GrantDraft) -> Grant:
-        """See `decisions.grants.create`."""
+        """See `decisions.team_access.create`."""
         return await self._make(caller, decisions.create, draft, new_id("tws"))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from teamvars.changes.waves import Change
 from teamvars.decisions import team_members
 from teamvars.decisions import teams as decisions
-from teamvars.decisions.team_members import Direction, MembersChange, ToTeam
+from teamvars.decisions.team_members import Direction, LinkedBy, MembersChange, ToTeam
 from teamvars.decisions.teams import TeamView
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
@@ -133,7 +133,9 @@ class TeamMembers(UseCases):
         """
         asked = MembersChange(ToTeam(team_id), linkage, direction, draft, self._usernames)
         decide = partial(team_members.change, asked=asked)
-        await self._house.runner.make(Change(caller, team_id, decide))
+        linked = LinkedBy(asked.team, linkage, tuple(draft.wanted()))
+        change = Change(caller, team_id, decide, foreseen=(asked.team, linked))
+        await self._house.runner.make(change)
 
 
 async def _with_users(tx: Transaction, views: Sequence[TeamView]) -> list[TeamView]:

@@ -1,4 +1,6 @@
-"""Tokens: made, shown and revoked by those who manage them, and by the operator."""
+"""Tokens: what they authenticate, and how they are made, shown and revoked."""
+
+from functools import partial
 
 from teamvars.decisions import tokens as decisions
 from teamvars.decisions.needs import TokensIssued
@@ -14,8 +16,8 @@ from teamvars.domain.tokens import (
     Whose,
 )
 from teamvars.security.tokens import hash_token, is_token, new_token
-from teamvars.services.house import UseCases, looks, makes
-from teamvars.storage import tokens
+from teamvars.services.house import House, UseCases, looks, makes
+from teamvars.storage import access, tokens
 
 
 class Tokens(UseCases):
@@ -78,3 +80,36 @@ class IssuedTokens(UseCases):
         if not revoked:
             raise there_is_no(what)
         return revoked[0]
+
+
+class Sessions(UseCases):
+    """Authentication, for requests that reach no other service, and when tokens were last used."""
+
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
+        self._uses: dict[str, int] = {}
+        self.in_request = house.database.in_request
+        """All that storage is asked inside the context shares one time limit."""
+
+    async def authenticate(self, caller: Caller) -> None:
+        """Finds out who calls; those who ask at the same time share a statement.
+
+        Refuses: unauthenticated.
+        """
+        await self._database.query(lambda tx: access.authenticate(tx, caller, self._clock()))
+
+    def note_use(self, caller: Caller) -> None:
+        """Notes that the caller's token was used; `store_uses` writes all of them at once."""
+        if caller.actor is not None and caller.actor.token_id is not None:
+            self._uses[caller.actor.token_id] = self._clock()
+
+    async def store_uses(self) -> None:
+        """Stores the uses noted since the last time; keeps them when storing fails."""
+        uses, self._uses = self._uses, {}
+        if not uses:
+            return
+        try:
+            await self._database.write(partial(tokens.note_uses, uses=uses))
+        except Exception:
+            self._uses = {**uses, **self._uses}
+            raise

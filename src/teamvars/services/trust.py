@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from teamvars.domain.runners import Approval, Runner
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.security import approvals
 from teamvars.security.approvals import Approvals
 from teamvars.security.assertions import (

@@ -9,7 +9,7 @@ import msgspec
 
 from teamvars.changes.waves import Change
 from teamvars.decisions import variables as decisions
-from teamvars.decisions.variables import Creation, Edit, OfWorkspace
+from teamvars.decisions.variables import Creation, Edit, OfWorkspace, ToWorkspace, ValueOf
 from teamvars.domain.access import Caller, Permission, WorkspaceAccess
 from teamvars.domain.errors import Kind, Refusal, refuse_all
 from teamvars.domain.ids import new_id, new_version_id
@@ -128,7 +128,8 @@ class Variables(UseCases):
         ids = new_id("var"), new_version_id()
         asked = Creation(workspace_id, draft, deprecated_filter, *ids)
         decide = partial(decisions.create, asked=asked, quota=self._quota)
-        return await self._changes.make(Change(caller, workspace_id, decide))
+        foreseen = (ToWorkspace(workspace_id),)
+        return await self._changes.make(Change(caller, workspace_id, decide, foreseen=foreseen))
 
     async def update(
         self,
@@ -148,7 +149,8 @@ class Variables(UseCases):
         variable = OfWorkspace(workspace_id, variable_id)
         asked = Edit(variable, draft, versions, new_version_id())
         decide = partial(decisions.update, asked=asked, quota=self._quota)
-        return await self._changes.make(Change(caller, workspace_id, decide))
+        foreseen = ToWorkspace(workspace_id), variable, ValueOf(variable)
+        return await self._changes.make(Change(caller, workspace_id, decide, foreseen=foreseen))
 
     async def delete(
         self, caller: Caller, workspace_id: str, variable_id: str, versions: Versions
@@ -157,7 +159,8 @@ class Variables(UseCases):
 
         asked = OfWorkspace(workspace_id, variable_id)
         decide = partial(decisions.delete, asked=asked, versions=versions)
-        await self._changes.make(Change(caller, workspace_id, decide))
+        foreseen = ToWorkspace(workspace_id), asked
+        await self._changes.make(Change(caller, workspace_id, decide, foreseen=foreseen))
 
     async def _readable(
         self, tx: Transaction, caller: Caller, workspace_id: str

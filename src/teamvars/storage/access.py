@@ -16,7 +16,6 @@ from teamvars.domain.access import (
 )
 from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import NO_VALID_TOKEN, Refusal, not_found, storage_unavailable
-from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team, Visibility
 from teamvars.domain.workspaces import Usage, Workspace
@@ -72,10 +71,13 @@ async def workspace_by_name(
     return to_workspace(caller, row)
 
 
-async def organization(tx: Transaction, caller: Caller, now: int, name: str) -> OrganizationAccess:
-    """What the caller may do with an organization. Refuses: unauthenticated, not found."""
-    args = caller.token_hash, now, fold(name)
-    row = _known(caller, await tx.fetch_one(READ_ORGANIZATION, *args))
+async def organization(
+    tx: Transaction, caller: Caller, now: int, which: str, by: str = READ_ORGANIZATION
+) -> OrganizationAccess:
+    """What the caller may do with an organization, by its id, or by its folded name with
+    READ_ORGANIZATION_BY_NAME. Refuses: unauthenticated, not found.
+    """
+    row = _known(caller, await tx.fetch_one(by, caller.token_hash, now, which))
     id_, title, email, created_at, is_owner, is_member, *place = row
     stream = _stream(id_, place)
     caller.place = Place(id_, title)

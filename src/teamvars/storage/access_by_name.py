@@ -29,6 +29,7 @@ from teamvars.storage.access_statements import (
     CALLER_WITH_TEAMS,
     IS_MEMBER,
     IS_OWNER,
+    READ_ORGANIZATION_BY_NAME,
 )
 from teamvars.storage.database import Transaction
 
@@ -85,7 +86,7 @@ LEFT JOIN workspaces ON workspaces.organization_id = organizations.id
 async def organization(tx: Transaction, caller: Caller, now: int, name: str) -> OrganizationAccess:
     """As `access.organization`. Refuses as not found what the caller may not see."""
     try:
-        granted = await access.organization(tx, caller, now, name)
+        granted = await access.organization(tx, caller, now, fold(name), READ_ORGANIZATION_BY_NAME)
         granted.require_visible()
     except Refusal as refusal:
         _require_not_found(refusal)

@@ -182,13 +182,18 @@ _ORGANIZATION_COLUMNS = f"""{CALLER_COLUMNS},
     CASE WHEN {IS_MEMBER} THEN 1 ELSE 0 END AS is_member,
     {_STREAM_COLUMNS}"""
 
-# $3: the organization's folded name.
+# $3: the organization's id.
 READ_ORGANIZATION = f"""{CALLER_WITH_TEAMS}
 SELECT {_ORGANIZATION_COLUMNS}
 FROM caller
-LEFT JOIN organizations ON organizations.name_folded = $3
+LEFT JOIN organizations ON organizations.id = $3
 LEFT JOIN streams ON streams.id = organizations.id
 """
+
+# $3: the organization's folded name.
+READ_ORGANIZATION_BY_NAME = READ_ORGANIZATION.replace(
+    "organizations.id = $3", "organizations.name_folded = $3"
+)
 
 # $3: the organization's id.
 FIND_ACTING_TEAMS = f"""{CALLER_WITH_TEAMS}

@@ -92,6 +92,11 @@ class Transaction(Protocol):
         rows = await self.fetch(sql, *args)
         return rows[0] if rows else None
 
+    async def count(self, sql: str, *args: object) -> int:
+        """The number that a statement counts."""
+        ((number,),) = await self.fetch(sql, *args)
+        return int(number)
+
     async def look_up(self, lookup: Lookup, *args: object) -> Row | None:
         """The first row of a lookup, None when there is none; see `look_up_all`."""
         rows = await self.look_up_all(lookup, *args)
@@ -228,7 +233,7 @@ class Store(Protocol):
         """As `write`, for the changes of many callers, with the earliest deadline of theirs.
 
         Unless it `waits`, nothing that it looks up waits for a lock, and it has a connection of its
-        own kind. A function that fails after it has written runs again.
+        own kind. To be called in a task that nobody cancels.
         """
         ...
 

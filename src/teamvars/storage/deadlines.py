@@ -9,7 +9,7 @@ synchronous standby as success.
 import asyncio
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,8 +19,9 @@ COMMIT_SECONDS = 5.0
 """How much later than the deadline of what comes before it a COMMIT may end."""
 
 
-class Deadline(msgspec.Struct, frozen=True):
-    """A time of the monotonic clock (`math.inf`: none), and the seconds of one statement.
+class Deadline(msgspec.Struct, frozen=True, order=True):
+    """A time of the monotonic clock (`math.inf`: none), and the seconds of one statement. The one
+    that passes first is the least.
 
     It covers everything before a COMMIT: waits for connections and locks, statements, and retries.
     """
@@ -41,7 +42,7 @@ class Deadline(msgspec.Struct, frozen=True):
     @property
     def is_nearly_over(self) -> bool:
         """Whether too little remains to join a batch, which has the earliest deadline in it."""
-        return self.left < self.seconds / 10
+        return self.at - time.monotonic() < self.seconds / 10
 
     @property
     def of_commit(self) -> "Deadline":
@@ -63,8 +64,3 @@ class Deadline(msgspec.Struct, frozen=True):
 
 NONE = Deadline(math.inf, math.inf)
 """Never."""
-
-
-def earliest(deadlines: Iterable[Deadline]) -> Deadline:
-    """The first that passes."""
-    return min(deadlines, key=lambda deadline: deadline.at)

@@ -7,7 +7,7 @@ An organization without the key that it seals with has one here that opens nowhe
 from collections.abc import Mapping
 
 from teamvars.domain.access import WrappedKey
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.storage.database import MissingTable, Row, Transaction
 
 _KEY_COLUMNS = """coalesce(organizations.id, data_keys.organization_id),

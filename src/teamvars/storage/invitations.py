@@ -161,14 +161,11 @@ async def count_by_delivery(tx: Transaction, now: int) -> dict[Delivery, int]:
 
 
 async def _count(tx: Transaction, column: str, value: str, now: int) -> int:
-    row = await tx.fetch_one(
+    return await tx.count(
         f"SELECT count(*) FROM invitation_requests WHERE {column} = $1 AND at > $2",
         value,
         now - DAY,
     )
-    assert row is not None  # it counts
-    number: int = row[0]
-    return number
 
 
 def _invited(row: Row) -> Invited:

@@ -50,9 +50,8 @@ class Reading(msgspec.Struct, Generic[T], frozen=True):
             return Paged(found, len(found))
         some = f"{ordered} LIMIT ${len(args) + 1} OFFSET ${len(args) + 2}"
         found = await self.every(tx, some, *args, page.size, page.offset)
-        count = await tx.fetch_one(f"SELECT count(*) FROM {self.source} {rest}".rstrip(), *args)
-        assert count is not None
-        return Paged(found, count[0])
+        count = await tx.count(f"SELECT count(*) FROM {self.source} {rest}".rstrip(), *args)
+        return Paged(found, count)
 
 
 def where(*asked: tuple[str, object]) -> tuple[str, list[object]]:

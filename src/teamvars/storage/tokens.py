@@ -58,15 +58,12 @@ async def page_of_owner(tx: Transaction, owner: TokenOwner, page: Page) -> Paged
 
 async def count_live(tx: Transaction, owner: TokenOwner, now: int) -> int:
     """How many tokens of one owner can be used."""
-    row = await tx.fetch_one(
+    return await tx.count(
         f"SELECT count(*) FROM tokens WHERE {owner.kind}_id = $1 "
         "AND (expires_at IS NULL OR expires_at > $2)",
         owner.id,
         now,
     )
-    assert row is not None
-    count: int = row[0]
-    return count
 
 
 async def get(tx: Transaction, token_id: str) -> Token:

@@ -10,17 +10,22 @@ from teamvars.storage.database import Lookup, Row, Statement, Transaction
 
 _PAGE_ROWS = 200
 
-# $1: the id of the variable, $2: that of its workspace. Columns in the order of `_stored`.
+# In the order of `_listed` and `_stored`.
+_COLUMNS = "key, description, category, hcl, sensitive, version_id, created_at"
+
+# $1: the id of the variable, $2: that of its workspace.
 GET = Lookup(
-    single="""
-SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at,
+    single=f"""
+SELECT id, workspace_id,
+    {_COLUMNS},
     value_bytes, sealed_value
 FROM variables
 WHERE id = $1 AND workspace_id = $2
 """,
-    batched="""
-SELECT lookup.number, variables.id, variables.workspace_id, key, description, category, hcl,
-    sensitive, version_id, created_at, value_bytes, sealed_value
+    batched=f"""
+SELECT lookup.number, variables.id, variables.workspace_id,
+    {_COLUMNS},
+    value_bytes, sealed_value
 FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[]))
     WITH ORDINALITY AS lookup (id, workspace_id, number)
 JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.workspace_id
@@ -29,18 +34,20 @@ JOIN variables ON variables.id = lookup.id AND variables.workspace_id = lookup.w
 
 # A row without a variable says that the stream is at that head and the workspace empty.
 _LIST = Lookup(
-    single="""
-SELECT variables.id, key, description, category, hcl, sensitive, version_id, created_at,
+    single=f"""
+SELECT variables.id,
+    {_COLUMNS},
     CASE WHEN sensitive = 0 THEN sealed_value END
 FROM streams
 LEFT JOIN variables ON variables.workspace_id = streams.id
-WHERE streams.id = $1 AND CAST(streams.head AS {bytes}) = $2
+WHERE streams.id = $1 AND CAST(streams.head AS {{bytes}}) = $2
 ORDER BY key, category
 """,
-    batched="""
-SELECT lookup.number, variables.id, key, description, category, hcl, sensitive, version_id,
-    created_at, CASE WHEN sensitive = 0 THEN sealed_value END
-FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS {bytes}[]))
+    batched=f"""
+SELECT lookup.number, variables.id,
+    {_COLUMNS},
+    CASE WHEN sensitive = 0 THEN sealed_value END
+FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS {{bytes}}[]))
     WITH ORDINALITY AS lookup (id, head, number)
 JOIN streams ON streams.id = lookup.id AND streams.head = lookup.head
 LEFT JOIN variables ON variables.workspace_id = streams.id
@@ -64,17 +71,20 @@ FROM (SELECT CAST($2 AS TEXT) AS workspace_id) AS its
 LEFT JOIN workspaces ON workspaces.id = its.workspace_id
 """
 
-_UPDATE = """
+# In the order of `_updated`.
+_CHANGED = "description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6"
+
+_UPDATE = f"""
 UPDATE variables
-SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
+SET {_CHANGED},
     sealed_value = $7
 WHERE id = $1
 """
 
 # SQLite rewrites an index whenever a column of it is set, be it to the same value.
-_UPDATE_WITH_KEY = """
+_UPDATE_WITH_KEY = f"""
 UPDATE variables
-SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
+SET {_CHANGED},
     sealed_value = $7, key = $8, category = $9
 WHERE id = $1
 """
@@ -83,7 +93,8 @@ _DELETE = "DELETE FROM variables WHERE id = $1"
 
 # A page of `_stored` rows whose values are not fetched.
 _PAGE = f"""
-SELECT id, workspace_id, key, description, category, hcl, sensitive, version_id, created_at,
+SELECT id, workspace_id,
+    {_COLUMNS},
     value_bytes, NULL
 FROM variables
 WHERE workspace_id = $1 AND (key, category) > ($3, $4)
@@ -100,19 +111,20 @@ WHERE workspace_id = $1 AND id IN {each $3}
 """
 
 # One statement, so that the head is that of the values.
-_ALL_SEALED = """
-SELECT streams.head, variables.id, workspace_id, key, description, category, hcl, sensitive,
-    version_id, created_at, variables.value_bytes, sealed_value
+_ALL_SEALED = f"""
+SELECT streams.head, variables.id, workspace_id,
+    {_COLUMNS},
+    variables.value_bytes, sealed_value
 FROM streams
 LEFT JOIN variables ON workspace_id = streams.id
 WHERE streams.id = $1
 ORDER BY key, category
 """
 
-_UPDATE_UNLESS_KEPT = """
+_UPDATE_UNLESS_KEPT = f"""
 UPDATE variables
-SET description = $2, hcl = $3, sensitive = $4, version_id = $5, value_bytes = $6,
-    sealed_value = COALESCE(CAST($7 AS {bytes}), sealed_value)
+SET {_CHANGED},
+    sealed_value = COALESCE(CAST($7 AS {{bytes}}), sealed_value)
 WHERE id = $1
 """
 

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 
 from teamvars.hcl import HclError
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category, key_faults, value_faults
 
 MAX_NAMES = 5_000

@@ -9,7 +9,7 @@ import msgspec
 
 from teamvars.hcl import HclError, definitions, parse
 from teamvars.hcl.characters import name_length
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.kernel.variables import (
     Category,
     InvalidKey,

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from teamvars.domain.applies import MAX_ITEMS, ApplyDraft, ItemDraft, Result
 from teamvars.domain.errors import Code
-from teamvars.domain.variables import Expected
+from teamvars.domain.variables import ATTRIBUTES, Expected
 from teamvars.fair_slots import Turns
 from teamvars.kernel.variables import Category
 from teamvars.pace import Pace
@@ -25,11 +25,9 @@ from teamvars.web.http.sending import Response
 from teamvars.web.variables.documents import entity_tag
 from teamvars.web.variables.requests import (
     CATEGORY,
-    DESCRIPTION,
-    HCL,
     KEY,
-    SENSITIVE,
-    VALUE,
+    NAMES_A_VARIABLE,
+    VariableChanges,
     item_draft,
     wanted_versions,
 )
@@ -40,22 +38,18 @@ EXPECTED = Meta(description="The version it must be at; null: it must not exist.
 _VERSIONED = "versioned"
 _CONDITIONS = _VERSION_ID, _DELETE = "version-id", "delete"
 _OPTIONS = "/data/meta"
-_STAYS = ("value", "description", "hcl", "sensitive")
+_STAYS = [name for name in ATTRIBUTES if name not in NAMES_A_VARIABLE]
 _SHORT_BYTES = 64 * 1024
 """A body of so many bytes takes a worker some 30 ms, and waits for no turn."""
 
 
-class ItemAttributes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class ItemAttributes(VariableChanges, kw_only=True, forbid_unknown_fields=True):
     """A variable by key and category. What is left out stays as it is, or has the default of a
     create where the variable is new.
     """
 
     key: Annotated[str, KEY]
     category: Annotated[str, CATEGORY]
-    value: Annotated[str, VALUE] | UnsetType = UNSET
-    description: Annotated[str, DESCRIPTION] | UnsetType = UNSET
-    hcl: Annotated[bool, HCL] | UnsetType = UNSET
-    sensitive: Annotated[bool, SENSITIVE] | UnsetType = UNSET
 
 
 class ItemOptions(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ import asyncio
 import copy
 import itertools
 import json
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -78,7 +78,8 @@ class Lockstep(RuleBasedStateMachine):
             wanted = (refused.status, refused.faults, None)
         replies: list[Reply] = self.all(map(ask, self.stores))
         for reply in replies:
-            assert (reply.status, reply.faults, reply.data) == wanted, (reply, wanted)
+            shown = reply.status, reply.faults, reply.data
+            assert shown == wanted, differences(shown, wanted)
         # And all the rest of the answers, which the model does not know.
         assert len({reply.seen for reply in replies}) == 1, [reply.seen for reply in replies]
         if keyed and wanted[0] == success:
@@ -115,6 +116,19 @@ class Lockstep(RuleBasedStateMachine):
             return await asyncio.gather(*works)
 
         return asyncio.run_coroutine_threadsafe(together(), self.loop).result()
+
+
+def differences(shown: Any, wanted: Any, at: str = "") -> list[str]:
+    """Where an answer is another than the model's, a line each."""
+    if isinstance(shown, list | tuple) and isinstance(wanted, list | tuple):
+        shown, wanted = dict(enumerate(shown)), dict(enumerate(wanted))
+    if isinstance(shown, Mapping) and isinstance(wanted, Mapping):
+        return [
+            line
+            for name in sorted(shown.keys() | wanted.keys())
+            for line in differences(shown.get(name), wanted.get(name), f"{at}/{name}")
+        ]
+    return [f"{at}: {shown!r}, and the model has {wanted!r}"] if shown != wanted else []
 
 
 def vars_path(nodes: Nodes, workspace: str, id_: str | None = None) -> str:

@@ -73,7 +73,8 @@ class Changes:
                 self.faults.append(("403", "forbidden", at))
             elif name not in self.there or on_conflict == "replace":
                 # Never that it is readable: what is sensitive here stays so.
-                names = ("value", "description", "hcl", *["sensitive"] * original["sensitive"])
+                stays = {} if original["sensitive"] else {"sensitive"}
+                names = [one for one in DEFAULTS if one not in stays]
                 self.put(name, {attribute: original[attribute] for attribute in names})
             elif on_conflict == "skip":
                 self.put(name, {})

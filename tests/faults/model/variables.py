@@ -30,7 +30,7 @@ def changed(before: Attributes, given: Attributes) -> list[str]:
     hidden = before["sensitive"] or given.get("sensitive")
     return [
         name
-        for name in ("value", "description", "hcl", "sensitive")
+        for name in DEFAULTS
         if name in given and (given[name] != before[name] or (name == "value" and hidden))
     ]
 

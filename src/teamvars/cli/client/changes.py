@@ -21,7 +21,7 @@ from teamvars.domain.applies import Outcome
 from teamvars.domain.key_names import says_secret
 from teamvars.domain.names import escaped
 from teamvars.domain.variables import Variable
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.kernel.variables import Category
 
 _WIDTH = 40

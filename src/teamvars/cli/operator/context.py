@@ -28,7 +28,7 @@ from teamvars.domain.audit import Actor
 from teamvars.domain.diagnosis import Finding, Severity
 from teamvars.domain.errors import Code, Kind, Refusal
 from teamvars.domain.ids import new_id
-from teamvars.security import keyring, marks
+from teamvars.security import keyring
 from teamvars.security.keyring import KeyringError
 from teamvars.security.permissions import ExposedFiles, Exposure, Purpose, look
 from teamvars.services.installation import Installation, NotReady
@@ -184,7 +184,7 @@ class Marking(msgspec.Struct, frozen=True):
     @property
     def finding(self) -> Finding:
         """What `doctor` says of it."""
-        path = marks.path_of(self.keyring)
+        path = keyring.mark_path(self.keyring)
         if self.warning is not None:
             return Finding(Severity.ADVICE, "mark", self.warning)
         if self.marked is not None:
@@ -201,7 +201,7 @@ async def marking_of(config: Settings) -> Marking:
     """The keyring's mark and the store. Raises NotReady when the mark names a store, and the one
     of the settings is empty or not there.
     """
-    marked = marks.read(config.keyring_path)
+    marked = keyring.read_mark(config.keyring_path)
     try:
         async with database_for(config.url) as database:
             installation = Installation(database, database.now)
@@ -235,8 +235,8 @@ async def renew_mark(config: Settings, *, new_store: bool) -> str | None:
     if found.warning is not None and not new_store:
         return found.warning
     try:
-        marks.write(config.keyring_path, found.lineage)
+        keyring.write_mark(config.keyring_path, found.lineage)
     except OSError as error:
-        path = marks.path_of(config.keyring_path)
+        path = keyring.mark_path(config.keyring_path)
         return f"{path} cannot be written: {error.strerror}. 'teamvars doctor' says what to do."
     return None

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.hcl import Expression, HclError, TooMuchWork, parse
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.variable_files import Format
 
 QUICK_BYTES = 4_096

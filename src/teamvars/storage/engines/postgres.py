@@ -4,7 +4,7 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
@@ -37,7 +37,14 @@ from teamvars.storage.database import (
 )
 from teamvars.storage.deadlines import NONE, Deadline
 from teamvars.storage.engines import outages
-from teamvars.storage.engines.combined import array_type, for_all, in_one, is_insert
+from teamvars.storage.engines.combined import (
+    Lookups,
+    array_type,
+    find_all,
+    for_all,
+    in_one,
+    is_insert,
+)
 from teamvars.storage.engines.connections import (
     DRIVER,
     RUN_AGAIN,
@@ -46,7 +53,6 @@ from teamvars.storage.engines.connections import (
     Connections,
     Lane,
 )
-from teamvars.storage.engines.lookups import Lookups, find_all
 from teamvars.storage.engines.servers import Servers, require_authority
 
 FRAGMENTS = Fragments(
@@ -247,7 +253,8 @@ class PostgresDatabase(Database):
         )
         self._seconds = math.inf if statement_seconds is None else statement_seconds
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
-        self._refusing = f"; {refusing}" if refusing else ""
+        self._each = self._timeouts + (f"; {refusing}" if refusing else "")
+        """What each transaction that changes something begins with."""
         self._request: ContextVar[Deadline | None] = ContextVar("request", default=None)
         self._writes: set[asyncio.Task[Any]] = set()
         self._opening: asyncio.Task[None] | None = None
@@ -291,15 +298,17 @@ class PostgresDatabase(Database):
 
     async def write(self, body: Body[T], *, subject: str | None = None) -> T:
         if subject is None:
-            return await self._write_once(Lane.WRITES, body, self.deadline())
+            return await self._run(body, _WRITE + self._each, self.deadline())
         async with self._subjects.held(subject):
-            return await self._write_once(Lane.WRITES, body, self.deadline())
+            return await self._run(body, _WRITE + self._each, self.deadline())
 
     # Its connection is nobody else's, so that it may take what turns it likes.
     write_in_turns = write
 
-    async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
-        return await self._write_once(Lane.WRITES if waits else Lane.BATCH, body, deadline)
+    def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> Coroutine[Any, Any, T]:
+        if waits:
+            return self._attempt(Lane.WRITES, body, _WRITE + self._each, deadline)
+        return self._attempt(Lane.BATCH, body, _BATCH + self._each, deadline)
 
     async def probe(self) -> None:
         # A COMMIT that waits for its standby goes on waiting on the server, whoever has gone. One
@@ -310,7 +319,7 @@ class PostgresDatabase(Database):
         async def run(connection: Connection) -> None:
             self._probing = connection
             try:
-                begin = _WRITE + self._timeouts + self._refusing
+                begin = _WRITE + self._each
                 tx = PostgresTransaction(connection)
                 await _write(tx, outages.probe, begin, deadline, is_patient=True)
             finally:
@@ -328,7 +337,7 @@ class PostgresDatabase(Database):
         until = time.monotonic() + _MIGRATION_LOCK_SECONDS
         while True:
             try:
-                return await self._run(Lane.WRITES, alone, _WRITE + self._timeouts, self.deadline())
+                return await self._run(alone, _WRITE + self._timeouts, self.deadline())
             except Refusal as refusal:
                 is_locked = isinstance(refusal.__cause__, pg.LockNotAvailableError)
                 if not is_locked or time.monotonic() > until:
@@ -366,21 +375,21 @@ class PostgresDatabase(Database):
 
         return await self._connections.attempt(Lane.STATEMENTS, run, deadline)
 
-    async def _write_once(self, lane: Lane, body: Body[T], deadline: Deadline) -> T:
-        begin = (_BATCH if lane is Lane.BATCH else _WRITE) + self._timeouts + self._refusing
-        return await self._run(lane, body, begin, deadline)
-
-    async def _run(self, lane: Lane, body: Body[T], begin: str, deadline: Deadline) -> T:
-        attempt = self._connections.attempt(
+    def _attempt(
+        self, lane: Lane, body: Body[T], begin: str, deadline: Deadline
+    ) -> Coroutine[Any, Any, T]:
+        return self._connections.attempt(
             lane,
             lambda connection: _write(
                 PostgresTransaction(connection, is_batch=lane is Lane.BATCH), body, begin, deadline
             ),
             deadline,
         )
+
+    async def _run(self, body: Body[T], begin: str, deadline: Deadline) -> T:
         # A task of its own, shielded: cancellation of the caller, whose client has disconnected,
         # must not interrupt the transaction. A COMMIT that is cancelled has an unknown outcome.
-        task = asyncio.ensure_future(attempt)
+        task = asyncio.ensure_future(self._attempt(Lane.WRITES, body, begin, deadline))
         self._writes.add(task)
         task.add_done_callback(self._forget)
         return await asyncio.shield(task)

@@ -127,8 +127,7 @@ async def rows_ahead(tx: Transaction, migration: Migration) -> int:
     rows, position = 0, begun.position
     for step in migration.steps[len(migration.steps) - begun.remaining :]:
         if isinstance(step, Backfill):
-            row = await tx.fetch_one(step.ahead(bool(position)), *position)
-            rows += int(row[0]) if row else 0
+            rows += await tx.count(step.ahead(bool(position)), *position)
         position = ()
     return rows
 

@@ -127,39 +127,30 @@ class _Queries(Transaction):
 class _Write(Generic[T]):
     """One function of a batch, and its outcome, which holds once the batch is committed."""
 
-    __slots__ = ("_body", "_error", "_result", "has_savepoint")
+    __slots__ = ("_body", "_error", "_result")
 
-    def __init__(self, body: Body[T], *, has_savepoint: bool) -> None:
-        """With a savepoint, at the cost of two statements, a failure undoes this function alone."""
+    def __init__(self, body: Body[T]) -> None:
         self._body = body
-        self.has_savepoint = has_savepoint
         self._result: T | None = None
         self._error: BaseException | None = None
 
-    def run(self, connection: apsw.Connection) -> bool:
-        """Runs the function. False: it failed, and what it changed could not be undone alone.
+    def run(self, connection: apsw.Connection) -> None:
+        """Runs the function; a failure undoes it alone.
 
         A full disk or an I/O error makes SQLite roll the transaction back by itself; nothing runs
         after that, and the commit will fail.
         """
         if not connection.in_transaction:
-            return True
-        before = connection.total_changes()
-        if self.has_savepoint:
-            connection.execute("SAVEPOINT member")
+            return
+        connection.execute("SAVEPOINT member")
         try:
             self._result = _run_to_end(self._body, SqliteTransaction(connection))
-            self._error = None
         except BaseException as error:
             self._error = storage_unavailable(error) if isinstance(error, UNUSABLE) else error
             if connection.in_transaction:
-                if not self.has_savepoint:
-                    # SQLite's count of rows changed on this connection.
-                    return connection.total_changes() == before
                 connection.execute("ROLLBACK TO member")
-        if self.has_savepoint and connection.in_transaction:
+        if connection.in_transaction:
             connection.execute("RELEASE member")
-        return True
 
     def settle(self, waiter: "Waiter[_Write[T], T]", failure: BaseException | None) -> None:
         """Gives the caller the outcome, or the failure of the whole batch."""
@@ -240,13 +231,14 @@ class SqliteDatabase(Database):
             self._reader.roll_back()
 
     async def write(self, body: Body[T], *, subject: str | None = None) -> T:
-        return await self._write(body, has_savepoint=True)
+        result: T = await self._writes.submit(_Write(body))
+        return result
 
     async def write_in_turns(self, body: Body[T], *, subject: str | None = None) -> T:
         return await self._write_alone(body, self._begin)
 
-    async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
-        return await self._write(body, has_savepoint=False)
+    def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> Coroutine[Any, Any, T]:
+        return self._run_alone(body, self._begin)  # those that wait are in it already
 
     def now(self) -> int:
         return clocks.of_host()
@@ -272,24 +264,13 @@ class SqliteDatabase(Database):
         self._reader.close()
         self._writer.close()
 
-    async def _write(self, body: Body[T], *, has_savepoint: bool) -> T:
-        result: T = await self._writes.submit(_Write(body, has_savepoint=has_savepoint))
-        return result
-
     async def _run_batch(self, batch: list[Waiter[_Write[Any], Any]]) -> None:
         """Runs the functions in one transaction, and settles them after the commit."""
-        writes = [waiter.item for waiter in batch]
         async with self._writing:
             try:
                 connection = await _retry_while_busy(self._begin)
-                if not all(write.run(connection) for write in writes):
-                    # One has failed after it had changed something, without a savepoint to return
-                    # to.
-                    self._writer.roll_back()
-                    connection = await _retry_while_busy(self._begin)
-                    for write in writes:
-                        write.has_savepoint = True
-                        write.run(connection)
+                for waiter in batch:
+                    waiter.item.run(connection)
                 failure = await self._commit(connection)
             except Exception:
                 self._writer.roll_back()
@@ -337,11 +318,12 @@ class SqliteDatabase(Database):
 
     async def _commit(self, connection: apsw.Connection) -> Refusal | None:
         """Commits in a thread, for the fsync. The failure, if any, is that of every function."""
-        loop = asyncio.get_running_loop()
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # The event loop goes on meanwhile, with reads on their own connection. Nothing uses the
-        # writer's: the leader of `_writes` awaits this.
+        # writer's: whoever holds `_writing` awaits this.
+        self._committer.submit(_commit_and_tell, connection, committed)
         try:
-            await loop.run_in_executor(self._committer, commit, connection)
+            await committed
         except LostCommit as lost:
             self._writer.detach()
             return await self._settlement.settle(connection, lost)
@@ -349,6 +331,25 @@ class SqliteDatabase(Database):
             self._writer.close()
             return storage_unavailable(error)
         return None
+
+
+def _commit_and_tell(connection: apsw.Connection, committed: asyncio.Future[None]) -> None:
+    """Commits in this thread and tells the event loop: at half the cost of `run_in_executor`."""
+    try:
+        commit(connection)
+        error = None
+    except Exception as raised:
+        error = raised
+    committed.get_loop().call_soon_threadsafe(_tell, committed, error)
+
+
+def _tell(committed: asyncio.Future[None], error: Exception | None) -> None:
+    if committed.done():  # whoever awaited it was cancelled
+        return
+    if error is None:
+        committed.set_result(None)
+    else:
+        committed.set_exception(error)
 
 
 def _run_to_end(body: Body[T], transaction: SqliteTransaction) -> T:

@@ -14,8 +14,10 @@ from teamvars.domain.errors import TRAIL_ALTERED, Refusal, storage_unavailable
 from teamvars.storage.database import (
     AlreadyThere,
     Fragments,
+    Lookup,
     MissingReference,
     MissingTable,
+    Part,
     Row,
     StorageMisconfigured,
     Taken,
@@ -134,9 +136,18 @@ class SqliteTransaction(Transaction):
     def has_one_writer(self) -> bool:
         return True
 
+    async def look_up_each(
+        self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
+    ) -> Sequence[Sequence[Row]]:
+        return [self.run(lookup.single, args) for args in calls]
+
+    async def write_each(self, *parts: Part) -> None:
+        for sql, rows in parts:
+            for row in rows:
+                self.run(sql, tuple(row))
+
     async def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        for row in rows:
-            self.run(sql, tuple(row))
+        await self.write_each((sql, rows))
 
     async def script(self, sql: str) -> None:
         try:

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import RATE_LIMITED, Kind, Refusal, too_many_requests
 from teamvars.fair_slots import FairSlots, Group, Party, Principal
-from teamvars.services.sessions import Sessions
+from teamvars.services.tokens import Sessions
 from teamvars.time_limits import TimeLimits
 from teamvars.web.http.addresses import counted_address
 from teamvars.web.http.rate_limits import Failures, RateLimits

@@ -12,7 +12,7 @@ from teamvars.domain.errors import Code, Fault, Refusal, not_found
 from teamvars.logs import REQUESTS, RequestLine
 from teamvars.origins import origin
 from teamvars.security.sealing import SealBroken
-from teamvars.services.sessions import Sessions
+from teamvars.services.tokens import Sessions
 from teamvars.time_limits import TimeLimits
 from teamvars.web.http import errors
 from teamvars.web.http.addresses import ClientAddresses

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from functools import partial
 
 from teamvars.domain.errors import BUSY, Code, Fault, Kind, Refusal
-from teamvars.services.sessions import Sessions
+from teamvars.services.tokens import Sessions
 from teamvars.web.http.admission import Admission
 from teamvars.web.http.idempotency import key_of
 from teamvars.web.http.json_body import SHORT_BYTES, Parser, parse, parse_items

@@ -8,7 +8,7 @@ import msgspec
 
 from teamvars.domain.errors import ALREADY_MADE, Code, Fault, Refusal
 from teamvars.domain.idempotency import HEADER, Asked
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 from teamvars.services.idempotency import Repeated, once
 from teamvars.web.http.request import Request
 from teamvars.web.http.sending import Response

@@ -139,7 +139,7 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _ATTRIBUTES: Mapping[str, type] = get_type_hints(NewVariableAttributes)
-_NAMES_A_VARIABLE = frozenset({"key", "category"})
+NAMES_A_VARIABLE = frozenset({"key", "category"})
 _KNOWN = _ATTRIBUTES.keys() | {"version-id", "created-at"}  # those two the service assigns
 
 
@@ -204,7 +204,7 @@ def item_draft(read: ItemReader, workspace_id: str, dialect: Dialect) -> Variabl
     """What an item of an apply asks for: what it does not say stays or takes its default."""
     data, attributes = read.new_resource("vars")
     _require_workspace(read, data, workspace_id)
-    return _draft(read, attributes, dialect, required=_NAMES_A_VARIABLE)
+    return _draft(read, attributes, dialect, required=NAMES_A_VARIABLE)
 
 
 def wanted_versions(request: Request) -> Versions:
@@ -229,7 +229,7 @@ def _faultless(
     said = msgspec.to_builtins(data.attributes)  # without what is left out
     if data.id != id_ or not required <= said.keys():
         return None
-    if "\0" in said.get("value", "") or "\0" in said.get("description", ""):
+    if any("\0" in text for text in said.values() if isinstance(text, str)):
         return None
     category = dialect.words.get(said.pop("category", None))
     if category is None and data.attributes.category is not UNSET:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from teamvars.cli.exits import Failure, Misuse
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 _BRACKETS = re.compile(r"[^\[\]]*|([A-Za-z]+://)?\[[0-9A-Fa-f:.]+\](:[0-9]*)?/?")

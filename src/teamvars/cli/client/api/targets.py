@@ -14,7 +14,7 @@ from teamvars.cli.client.api.transport import Travel
 from teamvars.cli.commands import ADDRESS, ORGANIZATION, PROXY, TOKEN, WORKSPACE
 from teamvars.cli.exits import UNAUTHENTICATED, Failure, Misuse
 from teamvars.domain.names import NAME_RULE, is_name
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 WORKSPACE_FLAG = "--workspace"
 """What a workspace comes from that was said for this one command."""
