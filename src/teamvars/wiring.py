@@ -65,6 +65,7 @@ from teamvars.web import (
     memberships,
     organizations,
     parsed_files,
+    runners,
     service,
     team_access,
     teams,
@@ -243,6 +244,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *team_access.routes(all_services.grants),
         *accesses.routes(all_services.accesses),
         *tokens.routes(all_services.tokens),
+        *runners.routes(all_services.runners),
     ]
 
 

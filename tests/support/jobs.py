@@ -4,6 +4,8 @@ import json
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 from joserfc import jws
@@ -15,6 +17,27 @@ SERVICE = "https://vars.example.org"
 ISSUER = "https://ci.example.org"
 _KEY = ECKey.generate_key("P-256", {"kid": "ci"})
 ISSUERS = (Issuer(ISSUER, json.dumps({"keys": [_KEY.as_dict(private=False)]}).encode()),)
+
+
+def runner_document(*workspace_ids: str, **attributes: object) -> dict[str, Any]:
+    """A runner of the issuer's jobs in those workspaces, for a day; None: without that attribute.
+
+    The names of attributes are those on the wire, with `_` for `-`.
+    """
+    ends = datetime.now(UTC) + timedelta(days=1)
+    said = {
+        "name": uuid4().hex,
+        "issuer": ISSUER,
+        "conditions": {"sub": "job"},
+        "expired_at": ends.isoformat(),
+        **attributes,
+    }
+    wire = {name.replace("_", "-"): value for name, value in said.items() if value is not None}
+    data: dict[str, Any] = {"type": "runners", "attributes": wire}
+    if workspace_ids:
+        named = [{"type": "workspaces", "id": id_} for id_ in workspace_ids]
+        data["relationships"] = {"workspaces": {"data": named}}
+    return {"data": data}
 
 
 def job_token(

@@ -23,6 +23,7 @@ from teamvars.security import keyring
 from teamvars.services.directory_files.files import Options
 from teamvars.storage.engines import database_for
 from tests.support.deployment import Deployment, operator
+from tests.support.jobs import runner_document
 from tests.support.tenant import ACTIVE, Tenant, build_tenant, linkage_document, variable_document
 
 TOKENLESS = ("nobody", "a bad token")
@@ -81,6 +82,7 @@ OWN_INVITATION = table(
 # Whoever holds a link needs no token; here nobody does.
 NO_LINK = table([(EVERYONE, 422)])
 OWN_TOKENS = table([(EVERYONE, 404), (NOBODY, 401), (["plain"], 200)])
+OWNERS_ALONE = table([(EVERYONE, 404), (NOBODY, 401), (OWNERS, 200)])
 TOKENS_OF_TEAMS = table([(EVERYONE, 404), (NOBODY, 401), (OWNERS, 200)])
 SITE_ADMINS = table([(EVERYONE, 403), (NOBODY, 401), (["admin"], 200)])
 
@@ -103,6 +105,8 @@ INVITATIONS = "/api/v2/invitations"
 USER = "/api/v2/users/{user_id}"
 TOKEN_OF = "/authentication-token"
 TOKEN = "/api/v2/authentication-tokens/{token_id}"
+RUNNERS = ORGANIZATION + "/runners"
+RUNNER = "/api/v2/runners/{runner_id}"
 MATRIX: dict[tuple[str, str], Statuses] = {
     ("GET", VARS): READ_VARIABLES,
     ("POST", VARS): CHANGE_VARIABLES,
@@ -187,6 +191,16 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("POST", USER + "/authentication-tokens"): OWN_TOKENS,
     ("GET", TOKEN): TOKENS_OF_TEAMS,
     ("DELETE", TOKEN): TOKENS_OF_TEAMS,
+    ("GET", RUNNERS): OWN_ORGANIZATION,
+    ("POST", RUNNERS): OWN_ORGANIZATION,
+    ("GET", WORKSPACE + "/runners"): READ_VARIABLES,
+    ("GET", RUNNER): OWNERS_ALONE,
+    ("PATCH", RUNNER): OWNERS_ALONE,
+    ("DELETE", RUNNER): OWNERS_ALONE,
+    ("GET", RUNNER + "/relationships/workspaces"): OWNERS_ALONE,
+    ("POST", RUNNER + "/relationships/workspaces"): OWNERS_ALONE,
+    ("PATCH", RUNNER + "/relationships/workspaces"): OWNERS_ALONE,
+    ("DELETE", RUNNER + "/relationships/workspaces"): OWNERS_ALONE,
 }
 # What is done to an invitation, of which `own` makes a new one each time.
 RENEWAL = re.compile("/actions/(resend|revoke)$")
@@ -199,6 +213,7 @@ DESTRUCTIVE = {
     ("POST", ORGANIZATION + TOKEN_OF),
     ("DELETE", ORGANIZATION + TOKEN_OF),
     ("DELETE", TOKEN),
+    ("DELETE", RUNNER),
 } | {
     (method, template)
     for method, template in MATRIX
@@ -241,6 +256,7 @@ class Target:
     team_workspace_id: str = "tws-1111111111111111"
     token_id: str = "at-1111111111111111"
     source_id: str = "ws-1111111111111111"
+    runner_id: str = "run-1111111111111111"
 
 
 MISSING = Target(
@@ -268,7 +284,20 @@ async def own(tenant: Tenant, template: str = "") -> Target:
         (await tenant.call("owner", "GET", path)).json()["data"][0]["id"],
         await token_of(tenant, "owner", crew) if needs_token(template) else "none",
         source_id,
+        await runner_of(tenant, "owner", network) if "{runner_id}" in template else "none",
     )
+
+
+async def runner_of(tenant: Tenant, owner: str, workspace_id: str) -> str:
+    """A runner of the workspace's organization, which may only have so many."""
+    organization = tenant.organization if owner == "owner" else tenant.other_organization
+    path = f"/organizations/{organization}/runners"
+    there = (await tenant.call(owner, "GET", path)).json()["data"]
+    if not there:
+        made = await tenant.call(owner, "POST", path, runner_document(workspace_id))
+        there = [made.json()["data"]]
+    id_: str = there[0]["id"]
+    return id_
 
 
 async def pending_of(tenant: Tenant) -> str:
@@ -305,11 +334,19 @@ async def elsewhere(tenant: Tenant, template: str = "") -> Target:
     document = variable_document(key=uuid4().hex)
     made = (await tenant.call("outsider", "POST", path, document)).json()["data"]["id"]
     organization, workspace_id = tenant.other_organization, tenant.other_workspace
-    source_id = "none"
+    source_id = runner_id = "none"
     if "copy" in template:
         source_id = await another_workspace(tenant, "outsider", organization)
+    if "{runner_id}" in template:
+        runner_id = await runner_of(tenant, "outsider", workspace_id)
     return Target(
-        organization, "elsewhere", workspace_id, made, tenant.other_team, source_id=source_id
+        organization,
+        "elsewhere",
+        workspace_id,
+        made,
+        tenant.other_team,
+        source_id=source_id,
+        runner_id=runner_id,
     )
 
 
@@ -371,6 +408,18 @@ def directory_document(method: str, template: str, target: Target) -> object:
         return access_document(target.team_id, target.workspace_id)
     if method == "PATCH" and template == ACCESS:
         return {"data": {"type": "team-workspaces"}}
+    return document_of_runner(method, template, target)
+
+
+def document_of_runner(method: str, template: str, target: Target) -> object:
+    """As `document`, for runners."""
+    if method == "POST" and template == RUNNERS:
+        return runner_document(target.workspace_id)
+    if method == "PATCH" and template == RUNNER:
+        return {"data": {"type": "runners"}}
+    if method != "GET" and template.startswith(RUNNER + "/relationships"):
+        ids = [] if method == "DELETE" else [{"type": "workspaces", "id": target.workspace_id}]
+        return {"data": ids}
     return None
 
 

@@ -26,6 +26,7 @@ from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
 from teamvars.web.http.request import MAX_BODY_BYTES, STRANGER_BODY_BYTES
 from tests.support.deployment import operator, secret_of
+from tests.support.jobs import runner_document
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant
 
@@ -485,6 +486,7 @@ async def ids_for(tenant: Tenant) -> dict[str, str]:
         "membership_id": tenant.memberships["plain"],
         "team_workspace_id": accesses[0]["id"],
         "token_id": token["id"],
+        "runner_id": await runner_of(tenant),
         "workspace_id": tenant.workspaces["network"],
         "source_id": tenant.workspaces["payments"],
         "variable_id": variable["id"],
@@ -495,6 +497,17 @@ async def ids_for(tenant: Tenant) -> dict[str, str]:
         "new_name": f"new-{uuid4()}",
         "link_secret": await link_of_new(tenant),
     }
+
+
+async def runner_of(tenant: Tenant) -> str:
+    """A runner of the organization, which may only have so many."""
+    path = f"/organizations/{tenant.organization}/runners"
+    there = (await tenant.call("owner", "GET", path)).json()["data"]
+    if not there:
+        document = runner_document(tenant.workspaces["network"])
+        there = [(await tenant.call("owner", "POST", path, document)).json()["data"]]
+    id_: str = there[0]["id"]
+    return id_
 
 
 async def link_of_new(tenant: Tenant) -> str:

@@ -1,14 +1,21 @@
 """What becomes of a request to make, change, approve or delete a runner, and what that records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Need
-from teamvars.decisions.needs import ToOrganization, ToOrganizationWithId, WhoCalls, WorkspacesOf
+from teamvars.decisions.needs import (
+    ToOrganization,
+    ToOrganizationWithId,
+    ToWorkspaceAt,
+    WhoCalls,
+    WorkspacesOf,
+)
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others
+from teamvars.domain.access import Level, Permission
 from teamvars.domain.errors import (
     NAME_TAKEN,
     NO_SUCH_WORKSPACE,
@@ -19,15 +26,19 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.federation import Claims
+from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import (
     MAX_RUNNERS,
     Approval,
+    Change,
     Runner,
     RunnerDraft,
     RunnerSpec,
     Status,
+    WorkspacesDraft,
     conflicts,
+    reach_faults,
     spec_faults,
 )
 
@@ -90,6 +101,13 @@ class RunnerView(msgspec.Struct, frozen=True):
     digest: str
     status: Status
     reach: frozenset[str]
+    seen_in: str | None = None
+    """The workspace from which it is seen by whoever is no owner."""
+
+    def reaches(self, workspace_id: str) -> bool:
+        """Whether it names the workspace, or was approved when it did."""
+        approval = self.runner.approval
+        return workspace_id in self.reach or bool(approval and workspace_id in approval.reach)
 
 
 def create(
@@ -120,8 +138,31 @@ def update(found: Found, runner_id: str, draft: RunnerDraft, trust: Trust) -> De
     """
     before, name = owned(found, runner_id)
     spec = draft.applied_to(before.spec)
-    refuse_all(conflicts(draft, runner_id))
+    draft = replace(draft, faults=(*draft.faults, *conflicts(draft, runner_id)))
     _refuse(found, before.organization_id, draft, spec, trust)
+    return _renewed(found, before, name, spec, trust)
+
+
+def name_workspaces(
+    found: Found, runner_id: str, change: Change, draft: WorkspacesDraft, trust: Trust
+) -> Decision[RunnerView]:
+    """Makes a new version that names other workspaces, all that the draft says or none.
+
+    Refuses: forbidden, every fault of the draft, a workspace that the organization does not have
+    and the runner does not name, too many of them, none where no pattern is there either.
+    """
+    before, name = owned(found, runner_id)
+    spec = draft.applied_to(before.spec, change)
+    known = {*_names_of(found, before.organization_id), *before.spec.workspace_ids}
+    unknown = _unknown(draft.ids, known, draft.faults, "/data")
+    broken = [replace(fault, pointer="/data") for fault in reach_faults(spec)]
+    refuse_all([*draft.faults, *unknown, *([] if draft.faults or unknown else broken)])
+    return _renewed(found, before, name, spec, trust)
+
+
+def _renewed(
+    found: Found, before: Runner, name: str, spec: RunnerSpec, trust: Trust
+) -> Decision[RunnerView]:
     if spec == before.spec:
         return Decision(seen(found, before, name, trust))
     by = found.caller.user_id
@@ -191,6 +232,25 @@ def page(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[R
     return Paged([seen(found, one, name, trust) for one in runners.items], runners.total)
 
 
+def of_workspace(found: Found, workspace_id: str, wanted: Page, trust: Trust) -> Paged[RunnerView]:
+    """A page of the runners that may be handed a workspace's values, or might once approved, by
+    name, for whoever reads its variables. Refuses: unauthenticated, not found.
+    """
+    granted = found.of(ToWorkspaceAt(workspace_id))
+    granted.require(Permission.READ_VARIABLES)
+    place = granted.workspace
+    views = [
+        seen(found, runner, place.organization_name, trust)
+        for runner in found.of(RunnersOf(place.organization_id))
+    ]
+    reaching = [view for view in views if view.reaches(workspace_id)]
+    reaching.sort(key=lambda view: (fold(view.runner.spec.name), view.runner.id))
+    some = reaching[wanted.offset : wanted.offset + wanted.size]
+    if granted.level is not Level.OWNER:
+        some = [replace(view, seen_in=workspace_id) for view in some]
+    return Paged(some, len(reaching))
+
+
 def every(found: Found, trust: Trust) -> Sequence[RunnerView]:
     """All runners there are, for an operator."""
     return [
@@ -248,18 +308,37 @@ def _names_of(found: Found, organization_id: str) -> dict[str, str]:
 
 
 def _refuse(
-    found: Found, organization_id: str, draft: RunnerDraft, spec: RunnerSpec, trust: Trust
+    found: Found,
+    organization_id: str,
+    draft: RunnerDraft,
+    spec: RunnerSpec,
+    trust: Trust,
 ) -> None:
     """Refuses with every fault of the document, and every rule that the version breaks."""
-    said = {fault.pointer for fault in draft.faults}
-    broken = [f for f in spec_faults(spec, trust.issuers, found.now) if f.pointer not in said]
-    known, at = _names_of(found, organization_id), "/data/relationships/workspaces/data"
-    unknown = [
-        replace(NO_SUCH_WORKSPACE, pointer=f"{at}/{n}/id")
-        for n, id_ in enumerate(draft.workspace_ids or ())
-        if id_ not in known
+    broken = [
+        fault
+        for fault in spec_faults(spec, trust.issuers, found.now)
+        if not _is_said(fault.pointer or "", draft.faults)
     ]
+    known, at = _names_of(found, organization_id), "/data/relationships/workspaces/data"
+    unknown = _unknown(draft.workspace_ids or (), known, draft.faults, at)
     refuse_all([*draft.faults, *broken, *unknown])
+
+
+def _is_said(pointer: str, faults: Sequence[Fault]) -> bool:
+    """Whether something is said already of what is there, or of what is in it."""
+    return any(f"{fault.pointer}/".startswith(f"{pointer}/") for fault in faults)
+
+
+def _unknown(
+    ids: Sequence[str], known: Collection[str], faults: Sequence[Fault], at: str
+) -> list[Fault]:
+    """A fault for each workspace that is not known, unless its identifier is at fault itself."""
+    return [
+        replace(NO_SUCH_WORKSPACE, pointer=f"{at}/{n}/id")
+        for n, id_ in enumerate(ids)
+        if id_ not in known and not _is_said(f"{at}/{n}", faults)
+    ]
 
 
 def _told(view: RunnerView) -> dict[str, object]:

@@ -188,6 +188,8 @@ class RunnerDraft(msgspec.Struct, frozen=True):
             for name in RunnerSpec.__struct_fields__
             if (value := getattr(self, name)) is not None
         }
+        if self.workspace_ids is not None:
+            said["workspace_ids"] = tuple(dict.fromkeys(self.workspace_ids))
         if self.public_key is not None and self.issuer is None:
             said |= {"issuer": None, "conditions": self.conditions or {}}
         if self.issuer is not None and self.public_key is None:
@@ -200,6 +202,28 @@ def conflicts(draft: RunnerDraft, runner_id: str) -> list[Fault]:
     return [] if draft.id in (None, runner_id) else [OTHER_ID.filled(what="runner")]
 
 
+class Change(StrEnum):
+    """What becomes of the workspaces that a runner names, when others are named."""
+
+    ADD = "add"
+    REPLACE = "replace"
+    REMOVE = "remove"
+
+
+class WorkspacesDraft(msgspec.Struct, frozen=True):
+    """The workspaces that a request adds, removes or puts in the place of those there are."""
+
+    ids: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def applied_to(self, spec: RunnerSpec, change: Change) -> RunnerSpec:
+        """The spec as the change makes it."""
+        before = () if change is Change.REPLACE else spec.workspace_ids
+        if change is Change.REMOVE:
+            return replace(spec, workspace_ids=tuple(i for i in before if i not in self.ids))
+        return replace(spec, workspace_ids=tuple(dict.fromkeys((*before, *self.ids))))
+
+
 def spec_faults(spec: RunnerSpec, issuers: Collection[str], now: int) -> Iterator[Fault]:
     """Every rule that a version breaks; `issuers` are those that the operator accepts."""
     yield from name_faults(spec.name)
@@ -207,7 +231,7 @@ def spec_faults(spec: RunnerSpec, issuers: Collection[str], now: int) -> Iterato
         length = f"at most {MAX_DESCRIPTION_CHARACTERS} characters, on one line"
         yield invalid("description", f"A description has {length}.")
     yield from _proof_faults(spec, issuers)
-    yield from _reach_faults(spec)
+    yield from reach_faults(spec)
     if not MIN_TTL_SECONDS <= spec.max_ttl <= MAX_TTL_SECONDS:
         yield invalid("max-ttl", f"This is {MIN_TTL_SECONDS} to {MAX_TTL_SECONDS} seconds.")
     if not now < spec.expires_at <= now + LONGEST_LIFE:
@@ -230,7 +254,8 @@ def _proof_faults(spec: RunnerSpec, issuers: Collection[str]) -> Iterator[Fault]
             yield invalid("conditions", "A machine that signs for itself has no claims to check.")
 
 
-def _reach_faults(spec: RunnerSpec) -> Iterator[Fault]:
+def reach_faults(spec: RunnerSpec) -> Iterator[Fault]:
+    """Every rule that a version breaks by the workspaces it names, or does not."""
     if not spec.workspace_ids and not spec.workspace_patterns:
         yield invalid("workspace-patterns", "Name a workspace, or a pattern of their names.")
     if len(spec.workspace_ids) > MAX_WORKSPACES:

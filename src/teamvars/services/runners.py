@@ -7,7 +7,7 @@ from teamvars.decisions.runners import RunnerView
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.runners import Runner, RunnerDraft
+from teamvars.domain.runners import Change, Runner, RunnerDraft, WorkspacesDraft
 from teamvars.services.house import House, UseCases, makes
 from teamvars.services.trust import Trust
 
@@ -43,6 +43,22 @@ class Runners(UseCases):
     async def update(self, caller: Caller, runner_id: str, draft: RunnerDraft) -> RunnerView:
         """See `decisions.runners.update`."""
         return await self._make(caller, decisions.update, runner_id, draft, self._trust)
+
+    async def name_workspaces(
+        self, caller: Caller, runner_id: str, change: Change, draft: WorkspacesDraft
+    ) -> RunnerView:
+        """See `decisions.runners.name_workspaces`."""
+        return await self._make(
+            caller, decisions.name_workspaces, runner_id, change, draft, self._trust
+        )
+
+    async def of_workspace(
+        self, caller: Caller, workspace_id: str, page: Page
+    ) -> Paged[RunnerView]:
+        """See `decisions.runners.of_workspace`."""
+        return await self._house.runner.look(
+            caller, lambda found: decisions.of_workspace(found, workspace_id, page, self._trust)
+        )
 
 
 class Approvals(UseCases):

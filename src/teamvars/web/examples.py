@@ -12,6 +12,7 @@ IDS = {
     "user_id": "user-9CgUe2JwNh7QsXfK",
     "membership_id": "ou-4TmZb6PdLr8VyGcA",
     "team_workspace_id": "tws-5NqXj3SkFu1WzHeD",
+    "runner_id": "run-2WcVx6NmQe9TzKsB",
     "token_id": "at-8EhYa7RbMv2KxJtC",
     "link_secret": "tvi_7Kd2mQx9RtVbNp4LsGz8WfHc3TjEqY5UaXk6BvMrDn1ZtPwSe",
 }

@@ -113,6 +113,8 @@ class Group(Generic[T]):
             if not (one.is_nullable and parent and parent.get(one.name) is None):
                 required = is_new and one.is_required
                 found = read.member(parent, one.name, one.type, at, required=required)
+            if one.of_texts:
+                found = read.texts(found, f"{at}/{one.name}")
             if one.group is None:
                 yield one.to, found
             else:
@@ -120,7 +122,9 @@ class Group(Generic[T]):
 
 
 class _Reading(msgspec.Struct):
-    """How an attribute is read: its JSON type, and what a draft calls it."""
+    """How an attribute is read: its JSON type, and what a draft calls it. `of_texts`: an array or
+    object, all of whose members are texts.
+    """
 
     name: str
     to: str
@@ -128,18 +132,23 @@ class _Reading(msgspec.Struct):
     group: Group[Any] | None
     is_nullable: bool
     is_required: bool
+    of_texts: bool
 
     @classmethod
     def of(cls, one: Attribute[Any]) -> "_Reading":
         """How that one is read."""
         given = one.given
+        is_nullable = NoneType in get_args(given)
+        if is_nullable:
+            given = next(type_ for type_ in get_args(given) if type_ is not NoneType)
         if get_origin(given) is Annotated:
             given = get_args(given)[0]
         group = given if isinstance(given, Group) else None
-        kind = bool if given is bool else str if group is None else dict
-        is_nullable = NoneType in get_args(given)
+        whole = get_origin(given) if get_origin(given) in (dict, list) else None
+        kind = whole or (given if given in (bool, int) else str if group is None else dict)
         to = one.to or one.field
-        return cls(one.name, to, kind, group, is_nullable, one.new is REQUIRED)
+        is_required = one.new is REQUIRED
+        return cls(one.name, to, kind, group, is_nullable, is_required, whole is not None)
 
 
 def fixed(members: Mapping[str, bool | int | str]) -> list[Attribute[Any]]:

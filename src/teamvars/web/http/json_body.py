@@ -41,6 +41,7 @@ _TOKEN = re.compile(
 )
 _OPENING, _CLOSING = b"[{", b"]}"
 
+_MOST_DIGITS = 18
 _PIECE_BYTES = SHORT_BYTES
 
 Place = tuple["Place", str | int] | None
@@ -179,10 +180,22 @@ def _refuse_constant(_: str) -> None:
     raise ValueError  # NaN and Infinity are not JSON
 
 
-# Made once: `json.loads` makes one for each document. No number means anything here; reading one
-# as its length costs the same whatever its digits are.
+def _integer(text: str) -> int:
+    """The integer, or one beyond all that mean anything: long ones cost no more than others."""
+    return int(text) if len(text) <= _MOST_DIGITS else 10**_MOST_DIGITS
+
+
+def _fraction(_: str) -> float:
+    """Some number that is no integer: none other is told from it."""
+    return 0.5
+
+
+# Made once: `json.loads` makes one for each document.
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_constant=_refuse_constant, parse_int=len, parse_float=len
+    object_pairs_hook=_object,
+    parse_constant=_refuse_constant,
+    parse_int=_integer,
+    parse_float=_fraction,
 )
 
 

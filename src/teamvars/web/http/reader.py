@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from teamvars.domain.errors import Code, Fault, Faults
 from teamvars.web.http.json_body import nul_places, pointer, pointer_token
 
-_TYPE_NAMES = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
+_TYPE_NAMES = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    bool: "true or false",
+    int: "an integer",
+}
 
 T = TypeVar("T")
 
@@ -60,10 +66,20 @@ class Reader:
                 self.fault(Code.MISSING_MEMBER, detail, f"{at}/{name}")
             return None
         value = parent[name]
-        if not isinstance(value, type_):
+        if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
             self.wrong_type(f"{at}/{name}", type_)
             return None
         return value
+
+    def texts(self, members: T | None, at: str) -> T | None:
+        """An array or object that stands there, if all of its members are texts."""
+        if members is None:
+            return None
+        found = members.items() if isinstance(members, dict) else enumerate(cast(Any, members))
+        wrong = [str(name) for name, text in found if not isinstance(text, str)]
+        for name in wrong:
+            self.wrong_type(f"{at}/{pointer_token(name)}", str)
+        return None if wrong else members
 
     def new_resource(self, type_: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """The `data` of a create, and its attributes."""
@@ -143,6 +159,24 @@ class Reader:
         relation = self.member(relationships, name, dict, "/data/relationships")
         item = self.member(relation, "data", dict, at)
         return None if item is None else self.identifier(item, type_, f"{at}/data")
+
+    def related_ids(
+        self, relationships: Mapping[str, Any] | None, name: str, type_: str, most: int
+    ) -> tuple[str, ...] | None:
+        """The ids of a relationship to at most so many resources of that type, in order, with an
+        empty one for each that is at fault. None: the request says nothing usable of it.
+        """
+        at = f"/data/relationships/{name}"
+        relation = self.member(relationships, name, dict, "/data/relationships", required=False)
+        items = self.member(relation, "data", list, at)
+        return None if items is None else self.identifiers(items, type_, most, f"{at}/data")
+
+    def identifiers(
+        self, items: list[Any], type_: str, most: int, at: str = "/data"
+    ) -> tuple[str, ...]:
+        """The ids of at most so many resource identifiers, as `related_ids`."""
+        listed = enumerate(self.at_most(most, items, at))
+        return tuple(self.identifier(item, type_, f"{at}/{n}") or "" for n, item in listed)
 
     def identifier(self, item: object, type_: str, at: str) -> str | None:
         """The id of a resource identifier of that type; None when it is at fault."""

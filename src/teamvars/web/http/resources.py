@@ -30,12 +30,13 @@ class Found(Paged[T], Generic[T], frozen=True):
 
 class Relations(msgspec.Struct, frozen=True):
     """The relationships that a create names: their type, and how they are read, by the names that
-    a draft has for them.
+    a draft has for them. An update may name them as well where they are `changeable`.
     """
 
     type: Any
     read: Callable[[Reader, Json | None], dict[str, Any]]
     required: bool = True
+    changeable: bool = False
 
 
 class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True):
@@ -50,7 +51,8 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
 
     A `draft` is made of what a request says. With `aliases` a create may use other types, or leave
     out attributes and document; types call it `new_name` where it is not a new one of them. There
-    may be a list that is `whole`, in no pages.
+    may be a list that is `whole`, in no pages. One that is `strict` takes no attribute that it does
+    not know.
     """
 
     type: str
@@ -70,6 +72,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
     aliases: tuple[str, ...] = ()
     new_name: str = ""
     whole: bool = False
+    strict: bool = False
     texts: Mapping[str, str] = {}
 
     @cached_property
@@ -136,7 +139,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
             read.require_type(data, self.type)
         read.refuse_client_id(data)
         attributes = read.member(data, "attributes", dict, "/data", required=not self.aliases)
-        said = dict(self.said.read(read, attributes, "/data/attributes", is_new=True))
+        said = self._read(read, attributes, is_new=True)
         if self.relations is not None:
             required = self.relations.required
             named = read.member(data, "relationships", dict, "/data", required=required)
@@ -148,12 +151,18 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
         assert self.draft is not None
         read = Reader(document)
         id_, attributes = read.changed_resource(self.type)
-        said = dict(self.said.read(read, attributes, "/data/attributes", is_new=False))
+        said = self._read(read, attributes, is_new=False)
+        if self.relations is not None and self.relations.changeable:
+            data = document.get("data") if isinstance(document, dict) else None
+            parent = data if isinstance(data, dict) else None
+            named = read.member(parent, "relationships", dict, "/data", required=False)
+            said |= self.relations.read(read, named)
         return self.draft(**said, id=id_, faults=read.faults)
 
     def new_body(self, **example: Any) -> RequestBody:
         """What a create sends, with an example of its `data`."""
-        text = "What a create says about {a}; attributes that are not here are ignored."
+        text = "What a create says about {a}"
+        text += "." if self.strict else "; attributes that are not here are ignored."
         said = structure(*self._called("{new}Attributes", text), self.said.new_fields())
         types = cast(Any, Literal)[(self.type, *self.aliases)]
         attributes = (said | UnsetType, UNSET) if self.aliases else (said,)
@@ -175,10 +184,18 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, dict=True, kw_only=True)
             ("id", str | UnsetType, UNSET),
             ("attributes", said | UnsetType, UNSET),
         ]
+        if self.relations is not None and self.relations.changeable:
+            members.append(("relationships", self.relations.type | UnsetType, UNSET))
         text = "{A} to update; an `id`, when there is one, is the path's."
         data = structure(*self._called("Changed{}Resource", text), members)
         body = structure(*self._called("Changed{}Document", "Updates {a}."), [("data", data)])
         return RequestBody(body, self._example(example))
+
+    def _read(self, read: Reader, attributes: Json | None, *, is_new: bool) -> dict[str, Any]:
+        if self.strict:
+            known = {one.name for one in self.attributes}
+            read.refuse_unknown(attributes, known)
+        return dict(self.said.read(read, attributes, "/data/attributes", is_new=is_new))
 
     def _called(self, name: str, text: str) -> tuple[str, str]:
         """The name and the text of one of its types."""

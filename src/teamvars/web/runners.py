@@ -1,0 +1,312 @@
+"""Runners: who may be handed values, as owners propose it and as readers of a workspace see it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from teamvars.decisions.runners import RunnerView
+from teamvars.domain.runners import (
+    DEFAULT_TTL_SECONDS,
+    MAX_DESCRIPTION_CHARACTERS,
+    MAX_PATTERNS,
+    MAX_TTL_SECONDS,
+    MAX_WORKSPACES,
+    MIN_TTL_SECONDS,
+    Change,
+    RunnerDraft,
+    Status,
+    WorkspacesDraft,
+)
+from teamvars.domain.times import timestamp as time_said
+from teamvars.services.runners import Runners
+from teamvars.web.examples import IDS, NEW_NAME
+from teamvars.web.http.attributes import REQUIRED, Attribute, Group
+from teamvars.web.http.idempotency import changed
+from teamvars.web.http.operations import Operations
+from teamvars.web.http.reader import Reader
+from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Identifier, SelfLink, Time, timestamp, to_many
+from teamvars.web.http.resources import Relations, Resource
+from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
+from teamvars.web.organizations import owner
+
+_ALL, _ONE = "/api/v2/organizations/{organization}/runners", "/api/v2/runners/{runner_id}"
+_OF_WORKSPACE = "/api/v2/workspaces/{workspace_id}/runners"
+_LINKAGE = f"{_ONE}/relationships/workspaces"
+_WORKSPACES = "workspaces"
+_DESCRIPTION = Meta(max_length=MAX_DESCRIPTION_CHARACTERS)
+_ISSUER = Meta(description="The exact `iss`, one that the operator accepts; with `conditions`.")
+_CONDITIONS = Meta(description="What claims have to be, by name, as exact texts.")
+_PUBLIC_KEY = Meta(description="Of a machine: Ed25519, 32 bytes in base64url; no `issuer` then.")
+_PATTERNS = Meta(max_length=MAX_PATTERNS, description="Of names of workspaces, with `*`.")
+_TTL = Meta(ge=MIN_TTL_SECONDS, le=MAX_TTL_SECONDS, description="Of a job's token, in seconds.")
+_EXPIRY = Meta(description="When it ends (RFC 3339), at most 90 days ahead.")
+
+
+class WorkspaceIdentifier(msgspec.Struct):
+    """A workspace by id."""
+
+    type: Literal["workspaces"]
+    id: str
+
+
+class RunnerWorkspacesDocument(msgspec.Struct):
+    """Workspaces that a runner is to name, or no more, all or none."""
+
+    data: Annotated[list[WorkspaceIdentifier], Meta(max_length=MAX_WORKSPACES)]
+
+
+class GivenWorkspaces(msgspec.Struct):
+    """The workspaces that a runner is to name."""
+
+    workspaces: RunnerWorkspacesDocument | UnsetType = UNSET
+
+
+class RunnerLinkageDocument(msgspec.Struct):
+    """The workspaces that a runner names, besides those that its patterns match."""
+
+    data: list[Identifier]
+
+
+def _draft(
+    expires_at: str | None,
+    conditions: Mapping[str, str] | None,
+    workspace_patterns: list[str] | None,
+    workspace_ids: tuple[str, ...] | None,
+    **said: Any,
+) -> RunnerDraft:
+    return RunnerDraft(
+        expires_at=None if expires_at is None else time_said(expires_at) or 0,
+        conditions=conditions,
+        workspace_patterns=None if workspace_patterns is None else tuple(workspace_patterns),
+        workspace_ids=workspace_ids,
+        **said,
+    )
+
+
+def _named(read: Reader, relationships: Mapping[str, Any] | None) -> dict[str, Any]:
+    ids = read.related_ids(relationships, _WORKSPACES, _WORKSPACES, MAX_WORKSPACES)
+    return {"workspace_ids": ids}
+
+
+def _path(one: RunnerView) -> str:
+    return f"/api/v2/runners/{one.runner.id}"
+
+
+def _is_owner(one: RunnerView) -> bool:
+    return one.seen_in is None
+
+
+def _approved_version(one: RunnerView) -> int | None:
+    return None if one.runner.approval is None else one.runner.approval.version
+
+
+def _workspace_ids(one: RunnerView) -> tuple[str, ...]:
+    """Those that it names; of others than the one that they look from readers learn nothing."""
+    ids = one.runner.spec.workspace_ids
+    return ids if one.seen_in is None else tuple(id_ for id_ in ids if id_ == one.seen_in)
+
+
+_RELATIONSHIPS = Group[RunnerView](
+    "RunnerRelationships",
+    "Whose a runner is, and which workspaces it names.",
+    owner(lambda one: one.organization_name),
+    to_many(
+        _WORKSPACES,
+        "WorkspacesOfRunner",
+        "The workspaces that a runner names; its patterns may match more.",
+        _WORKSPACES,
+        _workspace_ids,
+    ),
+)
+RUNNER = Resource[RunnerView](
+    type="runners",
+    name="Runner",
+    noun="a runner",
+    tag="Runners",
+    id=lambda one: one.runner.id,
+    path=_path,
+    draft=_draft,
+    relations=Relations(GivenWorkspaces, _named, required=False, changeable=True),
+    strict=True,
+    attributes=(
+        Attribute("name", str, lambda one: one.runner.spec.name, given=str, new=REQUIRED),
+        Attribute(
+            "description",
+            str,
+            lambda one: one.runner.spec.description,
+            given=Annotated[str, _DESCRIPTION],
+            new="",
+        ),
+        Attribute(
+            "issuer",
+            str | None,
+            lambda one: one.runner.spec.issuer,
+            given=Annotated[str, _ISSUER] | None,
+        ),
+        Attribute(
+            "conditions",
+            dict[str, str],
+            lambda one: one.runner.spec.conditions,
+            given=Annotated[dict[str, str], _CONDITIONS],
+        ),
+        Attribute(
+            "public-key",
+            str | None,
+            lambda one: one.runner.spec.public_key,
+            given=Annotated[str, _PUBLIC_KEY] | None,
+        ),
+        Attribute(
+            "workspace-patterns",
+            list[str],
+            lambda one: one.runner.spec.workspace_patterns,
+            given=Annotated[list[str], _PATTERNS],
+            when=_is_owner,
+        ),
+        Attribute(
+            "include-sensitive",
+            bool,
+            lambda one: one.runner.spec.include_sensitive,
+            given=bool,
+            new=True,
+        ),
+        Attribute(
+            "allow-unbound",
+            bool,
+            lambda one: one.runner.spec.allow_unbound,
+            given=bool,
+            new=False,
+        ),
+        Attribute(
+            "max-ttl",
+            int,
+            lambda one: one.runner.spec.max_ttl,
+            given=Annotated[int, _TTL],
+            new=DEFAULT_TTL_SECONDS,
+        ),
+        Attribute(
+            "expired-at",
+            Time,
+            lambda one: timestamp(one.runner.spec.expires_at, one.runner.id),
+            given=Annotated[Time, _EXPIRY],
+            new=REQUIRED,
+            to="expires_at",
+        ),
+        Attribute("version", int, lambda one: one.runner.version),
+        Attribute("digest", str, lambda one: one.digest, when=_is_owner),
+        Attribute("approved-version", int | None, _approved_version),
+        Attribute("status", Status, lambda one: one.status),
+    ),
+    members=(
+        Attribute("relationships", _RELATIONSHIPS),
+        Attribute("links", SelfLink, lambda one: SelfLink(_path(one)), when=_is_owner),
+    ),
+    texts={
+        "RunnerAttributes": (
+            "Who may be handed values. `version` is what was proposed last, `digest` names it for "
+            "an approval, and `approved-version` is the one that was approved; nothing is handed "
+            "out but what both versions allow.\n\n"
+            "Readers of a workspace are not told `digest` and `workspace-patterns`."
+        ),
+        "RunnerListDocument": "One page of the runners of an organization, or of a workspace.",
+    },
+)
+_PROOF = {
+    "issuer": "https://token.actions.githubusercontent.com",
+    "conditions": {
+        "repository_id": "1296269",
+        "event_name": "push",
+        "ref": "refs/heads/main",
+    },
+}
+_LINKED = {"data": [{"type": "workspaces", "id": IDS["workspace_id"]}]}
+_NEW = RUNNER.new_body(
+    attributes={"name": NEW_NAME, **_PROOF, "expired-at": "2027-01-31T00:00:00Z"},
+    relationships={"workspaces": _LINKED},
+)
+_CHANGED = RUNNER.changed_body(attributes={"include-sensitive": False})
+_CHANGES = {
+    "POST": (Change.ADD, "addRunnerWorkspaces", "Have a runner name more workspaces, all or none."),
+    "PATCH": (
+        Change.REPLACE,
+        "replaceRunnerWorkspaces",
+        "Have a runner name these workspaces and no others.",
+    ),
+    "DELETE": (
+        Change.REMOVE,
+        "removeRunnerWorkspaces",
+        "Have a runner name some workspaces no more, all or none.",
+    ),
+}
+
+
+def routes(runners: Runners) -> list[Route]:
+    """One row an operation."""
+    do = Operations(RUNNER)
+    return [
+        do.lists(
+            _ALL,
+            "List the runners of an organization, by name.",
+            runners.list,
+            may_forbid=True,
+        ),
+        do.lists(
+            _OF_WORKSPACE,
+            "List the runners that may be handed a workspace's values, or might once approved.",
+            runners.of_workspace,
+            name="listWorkspaceRunners",
+        ),
+        do.creates(
+            _ALL, "Propose a runner; it works once its version is approved.", runners.create, _NEW
+        ),
+        do.reads(_ONE, "Read a runner.", runners.read),
+        do.updates(
+            _ONE,
+            "Propose a new version; what it takes away stops at once, the rest needs approval.",
+            runners.update,
+            _CHANGED,
+            may_forbid=False,
+        ),
+        do.deletes(
+            _ONE, "Delete a runner with the tokens of its jobs.", runners.delete, may_forbid=False
+        ),
+        _linkage(runners),
+        *(_change(runners, method) for method in _CHANGES),
+    ]
+
+
+def _linkage(runners: Runners) -> Route:
+    async def read(request: Request) -> Response:
+        """List the workspaces that a runner names."""
+        view = await runners.read(request.require_caller(), request.parameters["runner_id"])
+        ids = [Identifier(id_, _WORKSPACES) for id_ in view.runner.spec.workspace_ids]
+        return Response.document(200, RunnerLinkageDocument(ids))
+
+    responses: dict[int, type | None] = {200: RunnerLinkageDocument}
+    return Route("GET", _LINKAGE, read, responses, name="listRunnerWorkspaces")
+
+
+def _change(runners: Runners, method: str) -> Route:
+    change, name, text = _CHANGES[method]
+
+    async def handle(request: Request) -> Response:
+        caller, runner_id = request.require_caller(), request.parameters["runner_id"]
+        said = _workspaces(request.document)
+        work = runners.name_workspaces(caller, runner_id, change, said)
+        return await changed(request, work, lambda _: Response(204))
+
+    takes = RequestBody(RunnerWorkspacesDocument, _LINKED)
+    keyed = method != "DELETE"
+    return Route(
+        method, _LINKAGE, handle, {204: None}, takes=takes, keyed=keyed, name=name, text=text
+    )
+
+
+def _workspaces(document: object) -> WorkspacesDraft:
+    """The workspaces of a request."""
+    read = Reader(document)
+    ids = read.identifiers(read.data(list) or [], _WORKSPACES, MAX_WORKSPACES)
+    return WorkspacesDraft(ids, read.faults)

@@ -1,0 +1,200 @@
+"""Runners over HTTP: what owners propose, every fault at once, and what readers see of them."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.deployment import operator
+from tests.support.jobs import ISSUER, runner_document
+from tests.support.tenant import Tenant
+
+
+def path_of(tenant: Tenant) -> str:
+    return f"/organizations/{tenant.organization}/runners"
+
+
+async def propose(tenant: Tenant, *workspace_ids: str, **attributes: object) -> dict[str, Any]:
+    """A runner that the owner proposes, by default in `network`."""
+    ids = workspace_ids or (tenant.workspaces["network"],)
+    answer = await tenant.call(
+        "owner", "POST", path_of(tenant), runner_document(*ids, **attributes)
+    )
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()["data"]
+    assert answer.headers["location"] == made["links"]["self"] == f"/api/v2/runners/{made['id']}"
+    return made
+
+
+async def approve(tenant: Tenant, runner: dict[str, Any]) -> None:
+    approvals = tenant.deployment.services.approvals
+    await approvals.approve(operator(), runner["id"], runner["attributes"]["digest"])
+
+
+async def faults(tenant: Tenant, document: object) -> list[tuple[str, str]]:
+    """Where a proposal is at fault, and how."""
+    answer = await tenant.call("owner", "POST", path_of(tenant), document)
+    assert answer.status_code == 422
+    return [(one["source"]["pointer"], one["code"]) for one in answer.json()["errors"]]
+
+
+def linkage(*ids: str) -> object:
+    return {"data": [{"type": "workspaces", "id": id_} for id_ in ids]}
+
+
+async def test_a_runner_shows_what_was_proposed_and_that_nobody_has_approved_it(
+    tenant: Tenant,
+) -> None:
+    made = await propose(tenant, name="ci", workspace_patterns=["prod-*"], max_ttl=600)
+    said = made["attributes"]
+    assert {name: said[name] for name in said if name not in ("digest", "expired-at")} == {
+        "name": "ci",
+        "description": "",
+        "issuer": ISSUER,
+        "conditions": {"sub": "job"},
+        "public-key": None,
+        "workspace-patterns": ["prod-*"],
+        "include-sensitive": True,
+        "allow-unbound": False,
+        "max-ttl": 600,
+        "version": 1,
+        "approved-version": None,
+        "status": "proposed",
+    }
+    network = {"type": "workspaces", "id": tenant.workspaces["network"]}
+    assert made["relationships"]["workspaces"] == {"data": [network]}
+    listed = (await tenant.call("owner", "GET", path_of(tenant))).json()
+    assert listed["data"] == [made]
+    assert (await tenant.call("owner", "GET", f"/runners/{made['id']}")).json()["data"] == made
+
+
+async def test_an_update_makes_a_version_that_waits_for_approval(tenant: Tenant) -> None:
+    made = await propose(tenant)
+    await approve(tenant, made)
+    change = {"data": {"type": "runners", "attributes": {"include-sensitive": False}}}
+    answer = await tenant.call("owner", "PATCH", f"/runners/{made['id']}", change)
+    said = answer.json()["data"]["attributes"]
+    assert (said["version"], said["approved-version"], said["status"]) == (2, 1, "changed")
+    assert said["digest"] != made["attributes"]["digest"]
+    again = await tenant.call("owner", "PATCH", f"/runners/{made['id']}", change)
+    assert again.json()["data"]["attributes"]["version"] == 2
+
+
+async def test_an_update_may_name_other_workspaces(tenant: Tenant) -> None:
+    made, payments = await propose(tenant), tenant.workspaces["payments"]
+    named = {"workspaces": linkage(payments)}
+    change = {"data": {"type": "runners", "id": made["id"], "relationships": named}}
+    answer = await tenant.call("owner", "PATCH", f"/runners/{made['id']}", change)
+    found = answer.json()["data"]["relationships"]["workspaces"]["data"]
+    assert [one["id"] for one in found] == [payments]
+
+
+async def test_every_fault_of_a_proposal_is_told_at_once(tenant: Tenant) -> None:
+    document = runner_document(
+        name=3,
+        conditions={"sub": 1, "a/b": None},
+        include_sensitive="no",
+        include_sensitve=False,
+        max_ttl=True,
+        workspace_patterns=["ok", 7],
+        expired_at="tomorrow",
+    )
+    at = "/data/attributes/"
+    document["data"]["relationships"] = {
+        "workspaces": {"data": [{"type": "teams", "id": "x"}, {"type": "workspaces", "id": "ws-x"}]}
+    }
+    assert sorted(await faults(tenant, document)) == sorted(
+        [
+            (at + "name", "wrong_type"),
+            (at + "conditions/sub", "wrong_type"),
+            (at + "conditions/a~1b", "wrong_type"),
+            (at + "include-sensitive", "wrong_type"),
+            (at + "include-sensitve", "unknown_attribute"),
+            (at + "max-ttl", "wrong_type"),
+            (at + "workspace-patterns/1", "wrong_type"),
+            (at + "expired-at", "invalid_value"),
+            ("/data/relationships/workspaces/data/0/type", "type_conflict"),
+            ("/data/relationships/workspaces/data/1/id", "not_found"),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "at"),
+    [
+        ({"max_ttl": 59}, ["max-ttl"]),
+        ({"issuer": "https://elsewhere.example"}, ["issuer"]),
+        ({"issuer": None, "conditions": None}, ["issuer"]),
+        ({"conditions": {}}, ["conditions"]),
+        ({"public_key": "A" * 42}, ["issuer"]),
+        ({"issuer": None, "conditions": None, "public_key": "A" * 42}, ["public-key"]),
+        ({"max_ttl": 3601}, ["max-ttl"]),
+        ({"max_ttl": 10**400}, ["max-ttl"]),
+        ({"max_ttl": 900.5}, ["max-ttl"]),
+        ({"expired_at": "2020-01-01T00:00:00Z"}, ["expired-at"]),
+        ({"expired_at": "2999-01-01T00:00:00Z"}, ["expired-at"]),
+        ({"workspace_patterns": ["*"]}, ["workspace-patterns/0"]),
+        ({"name": "no good"}, ["name"]),
+        ({"name": None}, ["name"]),
+    ],
+)
+async def test_a_broken_rule_is_told_where_it_is_broken(
+    tenant: Tenant, attributes: dict[str, Any], at: list[str]
+) -> None:
+    document = runner_document(tenant.workspaces["network"], **attributes)
+    found = await faults(tenant, document)
+    assert [pointer.removeprefix("/data/attributes/") for pointer, _ in found] == at
+
+
+async def test_a_workspace_of_another_organization_is_no_workspace(tenant: Tenant) -> None:
+    document = runner_document(tenant.other_workspace)
+    answer = await tenant.call("owner", "POST", path_of(tenant), document)
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["code"]) == (404, "not_found")
+    made = await propose(tenant)
+    path = f"/runners/{made['id']}/relationships/workspaces"
+    for method in ("POST", "PATCH", "DELETE"):
+        answer = await tenant.call("owner", method, path, linkage(tenant.other_workspace))
+        assert answer.json()["errors"][0]["source"] == {"pointer": "/data/0/id"}
+
+
+async def test_workspaces_are_added_replaced_and_removed_all_or_none(tenant: Tenant) -> None:
+    made = await propose(tenant)
+    path = f"/runners/{made['id']}/relationships/workspaces"
+    network, payments = tenant.workspaces["network"], tenant.workspaces["payments"]
+
+    async def after(method: str, *ids: str) -> tuple[int, list[str]]:
+        answer = await tenant.call("owner", method, path, linkage(*ids))
+        found = (await tenant.call("owner", "GET", path)).json()["data"]
+        return answer.status_code, [one["id"] for one in found]
+
+    assert await after("POST", payments, network, payments) == (204, [network, payments])
+    assert await after("DELETE", network) == (204, [payments])
+    assert await after("DELETE", network) == (204, [payments])
+    assert await after("POST", network, "ws-1111111111111111") == (404, [payments])
+    assert await after("PATCH", network) == (204, [network])
+    assert await after("DELETE", network) == (422, [network])
+    read = (await tenant.call("owner", "GET", f"/runners/{made['id']}")).json()["data"]
+    assert read["attributes"]["version"] == 4
+
+
+async def test_readers_see_the_runners_that_reach_their_workspace_and_no_other_workspaces(
+    tenant: Tenant,
+) -> None:
+    network, payments = tenant.workspaces["network"], tenant.workspaces["payments"]
+    made = await propose(tenant, network, payments, name="a", workspace_patterns=["pay*"])
+    await propose(tenant, payments, name="b")
+    path = f"/workspaces/{network}/runners"
+    (seen,) = (await tenant.call("reader", "GET", path)).json()["data"]
+    assert seen["id"] == made["id"]
+    assert payments not in str(seen)
+    assert {"digest", "workspace-patterns"}.isdisjoint(seen["attributes"])
+    assert seen["attributes"]["conditions"] == {"sub": "job"}
+    (whole,) = (await tenant.call("owner", "GET", path)).json()["data"]
+    assert whole == made
+
+
+async def test_a_deleted_runner_is_gone(tenant: Tenant) -> None:
+    made = await propose(tenant)
+    assert (await tenant.call("owner", "DELETE", f"/runners/{made['id']}")).status_code == 204
+    assert (await tenant.call("owner", "GET", f"/runners/{made['id']}")).status_code == 404
+    assert await tenant.deployment.audit_holds()
