@@ -214,17 +214,13 @@ RUNNER = Resource[RunnerView](
         "RunnerListDocument": "One page of the runners of an organization, or of a workspace.",
     },
 )
-_PROOF = {
-    "issuer": "https://token.actions.githubusercontent.com",
-    "conditions": {
-        "repository_id": "1296269",
-        "event_name": "push",
-        "ref": "refs/heads/main",
-    },
-}
 _LINKED = {"data": [{"type": "workspaces", "id": IDS["workspace_id"]}]}
 _NEW = RUNNER.new_body(
-    attributes={"name": NEW_NAME, **_PROOF, "expired-at": "2027-01-31T00:00:00Z"},
+    attributes={
+        "name": NEW_NAME,
+        "public-key": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+        "expired-at": IDS["expired_at"],
+    },
     relationships={"workspaces": _LINKED},
 )
 _CHANGED = RUNNER.changed_body(attributes={"include-sensitive": False})
