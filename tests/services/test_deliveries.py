@@ -1,89 +1,14 @@
 """Values reach the job that an approved runner means, and nobody else."""
 
-import time
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from teamvars.domain.access import Caller
 from teamvars.domain.audit import AuditFilter
-from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.domain.errors import Refusal
-from teamvars.domain.ids import new_id
-from teamvars.domain.runners import RunnerDraft
-from teamvars.protocol.bundles import Delivered, Info, received
 from teamvars.protocol.job_keys import JobKey
-from teamvars.security.tokens import hash_token
-from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES, ExchangeForm, IssuedToken
+from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import operator
-from tests.support.jobs import ISSUER, SERVICE, job_token
+from tests.support.jobs import job_token
 from tests.support.tenant import Tenant
-
-DAY = 24 * 3600 * 1_000_000
-
-
-@dataclass
-class Job:
-    """A job that has a key of its own, and asks for the variables of `network`."""
-
-    tenant: Tenant
-    key: JobKey
-    workspace: str = "network"
-
-    async def exchange(self, token: str | None = None, **more: Any) -> IssuedToken:
-        """A token for the workspace."""
-        workspace_id = self.tenant.workspaces[self.workspace]
-        form = ExchangeForm(
-            **{
-                "grant_type": GRANT_TYPE,
-                "subject_token": token or job_token(self.key.thumbprint),
-                "subject_token_type": SUBJECT_TYPES[0],
-                "resource": f"{SERVICE}/api/v2/workspaces/{workspace_id}",
-                **more,
-            }
-        )
-        caller = Caller(b"", new_id("req"))
-        return await self.tenant.deployment.services.deliveries.exchange(caller, form)
-
-    async def deliver(
-        self, issued: IssuedToken, *only: str, workspace: str = "network"
-    ) -> tuple[Info, list[Delivered]]:
-        """What the job gets with it."""
-        deployment = self.tenant.deployment
-        caller = Caller(hash_token(issued.token), new_id("req"))
-        draft = DeliveryDraft(self.key.public, only)
-        workspace_id = self.tenant.workspaces[workspace]
-        delivery = await deployment.services.deliveries.deliver(caller, workspace_id, draft)
-        server = deployment.keys.server
-        assert server is not None
-        seed = server.keys[server.active]
-        signer = Ed25519PrivateKey.from_private_bytes(seed).public_key()
-        return received(delivery, self.key, [signer])
-
-
-def draft(**more: Any) -> RunnerDraft:
-    """A runner of the issuer's jobs, in `network`."""
-    at = time.time_ns() // 1000 + DAY
-    return RunnerDraft(
-        **{"name": "ci", "issuer": ISSUER, "conditions": {"sub": "job"}, "expires_at": at, **more}
-    )
-
-
-async def propose(tenant: Tenant, **more: Any) -> str:
-    """A runner that the owner proposes."""
-    more.setdefault("workspace_ids", (tenant.workspaces["network"],))
-    owner = Caller(hash_token(tenant.tokens["owner"]), new_id("req"))
-    runners = tenant.deployment.services.runners
-    return (await runners.create(owner, tenant.organization, draft(**more))).runner.id
-
-
-async def approve(tenant: Tenant, runner_id: str) -> None:
-    """The operator approves what is there."""
-    approvals = tenant.deployment.services.approvals
-    (digest,) = [v.digest for v in await approvals.list(operator()) if v.runner.id == runner_id]
-    await approvals.approve(operator(), runner_id, digest)
 
 
 @pytest.fixture

@@ -149,6 +149,7 @@ def exchange(found: Found, asked: Asked, trust: Trust) -> Decision[Issued]:
         run_link(proof.issuer, proof.claims),
         min(ends),
     )
+    token = trust.issued(token)
     writes = Use(proof.once, proof.expires_at), Issue(token)
     return Decision(Issued(token, runner), writes, taken=USED_BEFORE)
 
@@ -202,9 +203,9 @@ def job_of(token: JobToken) -> Actor:
 def _means(runner: Runner, asked: Asked, trust: Trust) -> bool:
     proof = asked.proof
     return (
-        trust.holds(runner)
-        and runner.is_met(proof.issuer, proof.public_key, proof.claims)
+        runner.is_met(proof.issuer, proof.public_key, proof.claims)
         and (asked.is_bound or runner.allows_unbound)
+        and trust.holds(runner)
     )
 
 
@@ -218,6 +219,7 @@ def _is_good(found: Found, handed: Handed, trust: Trust, machine: str) -> bool:
         and token.workspace_id == workspace.id
         and workspace.organization_id == runner.organization_id
         and token.expires_at > found.now
+        and trust.has_issued(token)
         and trust.holds(runner)
         and runner.approval is not None
         and runner.approval.version == token.version

@@ -16,6 +16,7 @@ from teamvars.decisions.needs import (
 )
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others
 from teamvars.domain.access import Level, Permission
+from teamvars.domain.deliveries import JobToken
 from teamvars.domain.errors import (
     NAME_TAKEN,
     NO_SUCH_WORKSPACE,
@@ -90,6 +91,14 @@ class Trust(Protocol):
 
     def holds(self, runner: Runner) -> bool:
         """Whether its approval was made under a key of the keyring, for keys from there."""
+        ...
+
+    def issued(self, token: JobToken) -> JobToken:
+        """The token with its MAC."""
+        ...
+
+    def has_issued(self, token: JobToken) -> bool:
+        """Whether the token was issued under a key of the keyring, just as it is."""
         ...
 
 

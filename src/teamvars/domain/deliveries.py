@@ -15,7 +15,9 @@ _MAX_GLOB_CHARACTERS = 256
 class JobToken(Discreet, frozen=True):
     """A token of a job, which delivers one workspace to one key. `expires_at` in µs UTC.
 
-    `claims` are those of the job that its runner asks for.
+    `claims` are those of the job that its runner asks for. `mac`, under the audit key with that id,
+    covers all the rest: a token that was written into the database by somebody else delivers
+    nothing.
     """
 
     hash: bytes
@@ -27,6 +29,8 @@ class JobToken(Discreet, frozen=True):
     claims: Mapping[str, str]
     run_link: str | None
     expires_at: int
+    key_id: str = ""
+    mac: bytes = b""
 
 
 class LastDelivery(msgspec.Struct, frozen=True):

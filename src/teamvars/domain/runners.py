@@ -81,6 +81,10 @@ class RunnerSpec(msgspec.Struct, frozen=True, omit_defaults=False):
         return public_key is None and issuer == self.issuer and matches(self.conditions, claims)
 
 
+UNREADABLE = RunnerSpec("?", 0, "What the database holds of this runner cannot be read.")
+"""Of a row that somebody has damaged: it means no job, reaches nothing and has ended long ago."""
+
+
 class Approval(msgspec.Struct, frozen=True):
     """What was approved: a version, and whatever it reached then.
 

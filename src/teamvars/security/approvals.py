@@ -1,7 +1,7 @@
-"""Approvals of runners: a MAC over the whole of what an operator has looked at.
+"""Approvals of runners, and tokens of their jobs: each has a MAC over the whole of it.
 
-Whoever can write to the database can put anything into the rows of runners, and gets nothing for
-it: what was not approved under a key of the keyring hands out nothing.
+Whoever can write to the database can put anything into the rows of runners and tokens, and gets
+nothing for it: what was not approved, or not issued, under a key of the keyring hands out nothing.
 """
 
 import hashlib
@@ -9,11 +9,13 @@ import hmac
 
 from msgspec.structs import replace
 
+from teamvars.domain.deliveries import JobToken
 from teamvars.domain.runners import Approval, Runner, RunnerSpec
 from teamvars.security.encoding import length_prefixed
 from teamvars.security.keyring import Keyring
 
 _LABEL = b"teamvars approval of a runner 1"
+_TOKEN_LABEL = b"teamvars token of a job 1"
 
 
 def digest(runner: Runner, spec: RunnerSpec, reach: frozenset[str], issuer: str) -> str:
@@ -23,14 +25,12 @@ def digest(runner: Runner, spec: RunnerSpec, reach: frozenset[str], issuer: str)
 
 
 class Approvals:
-    """Makes and checks approvals, under the audit keys of the keyring."""
+    """Makes and checks approvals, and tokens of jobs, under the audit keys of the keyring."""
 
     def __init__(self, keyring: Keyring) -> None:
         self._active = keyring.audit.active
-        self._keys = {
-            key_id: hmac.digest(key, _LABEL, hashlib.sha256)
-            for key_id, key in keyring.audit.keys.items()
-        }
+        self._keys = _derived(keyring, _LABEL)
+        self._token_keys = _derived(keyring, _TOKEN_LABEL)
 
     def sealed(self, runner: Runner, approval: Approval) -> Approval:
         """The approval with its MAC."""
@@ -44,10 +44,35 @@ class Approvals:
             return False
         return hmac.compare_digest(self._mac(runner, approval), approval.mac)
 
+    def issued(self, token: JobToken) -> JobToken:
+        """The token with its MAC."""
+        unsealed = replace(token, key_id=self._active)
+        return replace(unsealed, mac=self._token_mac(unsealed))
+
+    def has_issued(self, token: JobToken) -> bool:
+        """Whether the token was issued under a key of the keyring, just as it is."""
+        if token.key_id not in self._token_keys:
+            return False
+        return hmac.compare_digest(self._token_mac(token), token.mac)
+
+    def _token_mac(self, token: JobToken) -> bytes:
+        key = token.hash, token.thumbprint, token.is_bound, token.expires_at, token.key_id
+        place = token.runner_id, token.version, token.workspace_id, token.run_link
+        claims = [text for claim in sorted(token.claims.items()) for text in claim]
+        what = length_prefixed(*key, *place, *claims)
+        return hmac.digest(self._token_keys[token.key_id], what, hashlib.sha256)
+
     def _mac(self, runner: Runner, approval: Approval) -> bytes:
         what = _looked_at(runner, approval.version, approval.spec, approval.reach, approval.issuer)
         who = length_prefixed(approval.approved_at, approval.approved_by, approval.key_id)
         return hmac.digest(self._keys[approval.key_id], what + who, hashlib.sha256)
+
+
+def _derived(keyring: Keyring, label: bytes) -> dict[str, bytes]:
+    return {
+        key_id: hmac.digest(key, label, hashlib.sha256)
+        for key_id, key in keyring.audit.keys.items()
+    }
 
 
 def _looked_at(

@@ -43,6 +43,8 @@ class _Accepted(JWSRegistry):
 
 _ACCEPTED = _Accepted()
 _SHORTEST_RSA_BITS = 2048
+_LAST_SECOND = 2**40
+"""In µs it is a BIGINT still."""
 _REFUSED_MEMBERS = frozenset({"crit", "b64", "jku", "jwk", "x5u", "x5c", "zip", "enc"})
 
 
@@ -170,6 +172,7 @@ def _object(part: str) -> Mapping[str, Any]:
     try:
         content = base64.b64decode(part + "=" * (-len(part) % 4), b"-_", validate=True)
         found = json.loads(content, object_pairs_hook=_each_once, parse_constant=_no_number)
+        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (binascii.Error, ValueError, RecursionError):
         raise Unproven("a part that cannot be read") from None
     if not isinstance(found, dict):
@@ -193,7 +196,7 @@ def _seconds(claims: Mapping[str, Any], name: str) -> int | None:
     said = claims.get(name)
     if said is None:
         return None
-    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said < 2**53:
+    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said < _LAST_SECOND:
         raise Unproven(f"{name} is no time")
     return int(said)
 

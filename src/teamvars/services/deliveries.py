@@ -10,7 +10,7 @@ from teamvars.decisions import deliveries as decisions
 from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, Proof
 from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft
-from teamvars.domain.errors import Code, Fault, Refusal
+from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.kernel import Discreet
 from teamvars.protocol import Malformed, bundles, decoded, encoded
@@ -21,6 +21,7 @@ from teamvars.security.sealing import SealBroken
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.house import House, UseCases
 from teamvars.services.trust import Trust
+from teamvars.storage.database import MissingReference
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"
@@ -95,7 +96,10 @@ class Deliveries(UseCases):
         )
         asked = Asked(workspace_id, proof, thumbprint, is_bound, form.runner, hash_token(token))
         change = Change(caller, None, lambda found: decisions.exchange(found, asked, self._trust))
-        issued = await self._house.runner.make(change)
+        try:
+            issued = await self._house.runner.make(change)
+        except MissingReference:  # the runner or the workspace was deleted meanwhile
+            raise Refusal(NO_TARGET) from None
         lives = (issued.token.expires_at - now) // _SECOND
         return IssuedToken(token, issued.runner.id, issued.token.version, lives)
 
@@ -107,13 +111,14 @@ class Deliveries(UseCases):
         damaged value.
         """
 
+        if self._signer is None:  # any more: there was when the token was given
+            raise Refusal(NO_VALID_TOKEN)
         change = Change(
             caller,
             None,
             lambda found: decisions.deliver(found, workspace_id, draft, self._trust, MACHINE),
         )
         bundle = await self._house.runner.make(change)
-        assert self._signer is not None  # or there would be no token
         variables = self._opened(bundle)
         try:
             return bundles.deliver(variables, _info(bundle), bundle.public_key, self._signer)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
+from teamvars.domain.deliveries import JobToken
 from teamvars.domain.runners import Approval, Runner
 from teamvars.kernel import Discreet
 from teamvars.security import approvals
@@ -102,6 +103,14 @@ class Trust:
         issuer = runner.approval.spec.issuer
         source = "" if issuer is None else self._sources.get(issuer)
         return runner.approval.issuer == source and self._approvals.holds(runner)
+
+    def issued(self, token: JobToken) -> JobToken:
+        """The token with its MAC."""
+        return self._approvals.issued(token)
+
+    def has_issued(self, token: JobToken) -> bool:
+        """Whether the token was issued under a key of the keyring, just as it is."""
+        return self._approvals.has_issued(token)
 
     async def proven(self, token: str, now: int) -> tuple[Assertion, str | None]:
         """What a token says of a job now (seconds since 1970), and the key of its machine if that

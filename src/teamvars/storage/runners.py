@@ -2,26 +2,28 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.deliveries import JobToken, LastDelivery
 from teamvars.domain.pages import Page, Paged
-from teamvars.domain.runners import Approval, Runner, RunnerSpec
+from teamvars.domain.runners import UNREADABLE, Approval, Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Statement, Transaction
 from teamvars.storage.pages import Reading
 
-_COLUMNS = (
-    "runners.id, runners.organization_id, runners.version, runners.body, runners.created_at, "
-    "runners.proposed_by, runners.approved_version, runners.approved_body, runners.approved_reach, "
-    "runners.approved_issuer, runners.approved_at, runners.approved_by, runners.approval_key_id, "
-    "runners.approval_mac"
-)
+# SQLite lets a column hold what is not of its type.
+_COLUMNS = """runners.id, runners.organization_id, CAST(runners.version AS BIGINT), runners.body,
+    CAST(runners.created_at AS BIGINT), runners.proposed_by, runners.approved_version,
+    runners.approved_body, runners.approved_reach, runners.approved_issuer, runners.approved_at,
+    runners.approved_by, runners.approval_key_id, runners.approval_mac"""
 _TOKEN = (
-    "hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at"
+    "hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, "
+    "key_id, mac"
 )
+_APPROVED = Approval.__struct_fields__
 _OF_TOKEN = len(_TOKEN.split(", "))
 _DELIVERY = "runner_id, workspace_id, organization_id, at, versions, run_link"
 
@@ -95,6 +97,8 @@ async def find_handed(
     if row is None:
         return None
     token, runner = to_token(row[:_OF_TOKEN]), to_runner(row[_OF_TOKEN:-7])
+    if token is None:
+        return None
     id_, name, owner_id, owner, version, master_key_id, wrapped = row[-7:]
     workspace = Workspace(id_, name, owner_id, owner)
     return token, runner, workspace, WrappedKey(owner_id, version, master_key_id, wrapped)
@@ -104,9 +108,9 @@ def issuing(token: JobToken) -> Statement:
     """Stores a token of a job."""
     claims = json.dumps(token.claims, ensure_ascii=False)
     row = *msgspec.structs.astuple(token)[:5], int(token.is_bound), claims
-    places = ", ".join(f"${n}" for n in range(1, 10))
+    places = ", ".join(f"${n}" for n in range(1, _OF_TOKEN + 1))
     sql = f"INSERT INTO runner_tokens ({_TOKEN}) VALUES ({places})"
-    return Statement(sql, (*row, token.run_link, token.expires_at))
+    return Statement(sql, (*row, token.run_link, token.expires_at, token.key_id, token.mac))
 
 
 def using(hash_: bytes, expires_at: int) -> Statement:
@@ -149,11 +153,14 @@ async def forget_expired(tx: Transaction, before: int, most: int) -> int:
     return deleted
 
 
-def to_token(row: Row) -> JobToken:
-    """The token of a row with the columns of `_TOKEN`."""
-    hash_, runner_id, version, workspace_id, thumbprint, is_bound, claims, link, ends = row
-    place = hash_, runner_id, version, workspace_id, thumbprint
-    return JobToken(*place, bool(is_bound), json.loads(claims), link, ends)
+def to_token(row: Row) -> JobToken | None:
+    """The token of a row with the columns of `_TOKEN`; None: nobody can read it."""
+    said = dict(zip(_TOKEN.split(", "), row, strict=True))
+    try:
+        said |= {"is_bound": bool(said["is_bound"]), "claims": json.loads(said["claims"])}
+        return msgspec.convert(said, JobToken)
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def _to_delivery(row: Row) -> LastDelivery:
@@ -166,16 +173,28 @@ def to_runner(row: Row) -> Runner:
     """The runner of a row with the columns of `_COLUMNS`; one that nobody can read is approved for
     nothing.
     """
-    id_, organization_id, version, body, created_at, proposed_by, approved_version, *approved = row
-    approval = None
-    if approved_version is not None:
-        said, reach, issuer, at, by, key_id, mac = approved
-        ids = frozenset(json.loads(reach))
-        approval = Approval(
-            approved_version, RunnerSpec.decode(said), ids, issuer, at, by, key_id, mac
-        )
-    spec = RunnerSpec.decode(body)
+    id_, organization_id, version, body, created_at, proposed_by, *approved = row
+    spec, approval = _spec(body) or UNREADABLE, _approval(approved)
     return Runner(id_, organization_id, version, spec, created_at, proposed_by, approval)
+
+
+def _spec(body: object) -> RunnerSpec | None:
+    try:
+        return RunnerSpec.decode(body)  # type: ignore[arg-type]
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _approval(row: Sequence[Any]) -> Approval | None:
+    """The approval of the columns from `approved_version`; None: none that anybody can read."""
+    version, body, reach, *rest = row
+    if version is None:
+        return None
+    said = dict(zip(_APPROVED, (version, _spec(body), reach, *rest), strict=True))
+    try:
+        return msgspec.convert(said | {"reach": json.loads(said["reach"])}, Approval)
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 _RUNNERS = Reading(_COLUMNS, "runners", to_runner)

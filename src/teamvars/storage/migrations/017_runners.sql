@@ -25,7 +25,8 @@ CREATE TABLE runners (
     CHECK ((approved_version IS NULL) = (approval_mac IS NULL))
 );
 
--- Tokens of jobs, as hashes. One delivers to one key, which `thumbprint` names.
+-- Tokens of jobs, as hashes. One delivers to one key, which `thumbprint` names. `mac` covers all of
+-- a row, so that one which was written behind the service's back delivers nothing.
 CREATE TABLE runner_tokens (
     hash {bytes} PRIMARY KEY,
     runner_id {text} NOT NULL REFERENCES runners (id) ON DELETE CASCADE,
@@ -35,7 +36,9 @@ CREATE TABLE runner_tokens (
     is_bound BIGINT NOT NULL CHECK (is_bound IN (0, 1)),
     claims {text} NOT NULL,
     run_link {text},
-    expires_at BIGINT NOT NULL
+    expires_at BIGINT NOT NULL,
+    key_id {text} NOT NULL,
+    mac {bytes} NOT NULL
 );
 CREATE INDEX runner_tokens_runner_id ON runner_tokens (runner_id);
 CREATE INDEX runner_tokens_workspace_id ON runner_tokens (workspace_id);
