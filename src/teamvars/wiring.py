@@ -39,6 +39,7 @@ from teamvars.services.invitations import (
     Inviting,
     OperatorInvitations,
 )
+from teamvars.services.issuers import Issuer
 from teamvars.services.memberships import Memberships
 from teamvars.services.organizations import Organizations
 from teamvars.services.outbox import Outbox
@@ -47,7 +48,7 @@ from teamvars.services.runners import Approvals, Runners
 from teamvars.services.team_access import Grants
 from teamvars.services.teams import TeamMembers, Teams
 from teamvars.services.tokens import IssuedTokens, Sessions, Tokens
-from teamvars.services.trust import Issuer, Trust
+from teamvars.services.trust import Trust
 from teamvars.services.users import Accounts, Users
 from teamvars.services.variable_search import Searches
 from teamvars.services.variables import Variables

@@ -11,7 +11,7 @@ from uuid import uuid4
 from joserfc import jws
 from joserfc.jwk import ECKey
 
-from teamvars.services.trust import Issuer
+from teamvars.services.issuers import Issuer
 
 SERVICE = "https://vars.example.org"
 ISSUER = "https://ci.example.org"

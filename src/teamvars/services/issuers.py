@@ -1,0 +1,159 @@
+"""The keys of issuers: asked for over https, kept for an hour, and nobody else waits for them."""
+
+import asyncio
+import json
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from http.client import HTTPException, HTTPResponse
+from io import BytesIO
+from urllib.parse import SplitResult, urlsplit
+
+import structlog
+
+from teamvars.kernel import Discreet
+from teamvars.security.assertions import Claimed, Key, Unproven, chosen, keys_of
+
+FRESH_SECONDS = 3600.0
+"""How long the keys of an issuer are used at most."""
+RENEW_SECONDS = 1800.0
+"""After how long they are asked for anew, while those there are still serve."""
+ASK_SECONDS = 60.0
+"""How often an issuer is asked at most, whatever keys tokens name."""
+TIMEOUT_SECONDS = 5.0
+"""For both documents together."""
+_MAX_BYTES = 256 * 1024
+_PORT = 443
+
+log = structlog.get_logger("teamvars.issuers")
+
+
+class Issuer(Discreet, frozen=True):
+    """An issuer that the operator accepts: its keys if the operator gave them, else None."""
+
+    url: str
+    keys: bytes | None = None
+
+
+class IssuerKeys:
+    """The keys of one issuer. Whoever means a known one never waits; the others share one look."""
+
+    def __init__(
+        self,
+        issuer: Issuer,
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`tls`: who vouches for its servers; None: whom this machine trusts. `clock`: seconds
+        since whenever.
+        """
+        self._fetch = partial(_fetched, issuer.url, tls)
+        self._clock = clock
+        self._are_given = issuer.keys is not None
+        self._keys: Sequence[Key] = () if issuer.keys is None else keys_of(issuer.keys)
+        self._asked_at = self._known_at = float("-inf")
+        self._looking: asyncio.Task[None] | None = None
+
+    async def key_for(self, said: Claimed) -> Key:
+        """The key that a token means. Raises Unproven: there is none, or nobody can say."""
+        found = self._known(said)
+        if not self._are_given and (found is None or self._age() >= RENEW_SECONDS):
+            looking = self._look()
+            if found is None and looking is not None:
+                await asyncio.shield(looking)
+                found = self._known(said)
+        if found is None:
+            raise Unproven("a key that the issuer does not have")
+        return found
+
+    def _known(self, said: Claimed) -> Key | None:
+        return chosen(said, self._keys) if self._are_given or self._age() < FRESH_SECONDS else None
+
+    def _age(self) -> float:
+        return self._clock() - self._known_at
+
+    def _look(self) -> asyncio.Task[None] | None:
+        """The look that is under way, which may have begun now; None: the last was a moment ago."""
+        if self._looking is None and self._clock() - self._asked_at >= ASK_SECONDS:
+            self._asked_at = self._clock()
+            self._looking = asyncio.create_task(self._renew())
+        return self._looking
+
+    async def _renew(self) -> None:
+        try:
+            self._keys = await self._fetch()
+            self._known_at = self._clock()
+        except Unproven:
+            pass  # it is in the log, and what was known goes on
+        finally:
+            self._looking = None
+
+
+_tls_of_machine = cache(ssl.create_default_context)
+"""Made when it is needed: reading what this machine trusts takes longer than most commands."""
+
+
+async def _fetched(issuer: str, tls: ssl.SSLContext | None) -> Sequence[Key]:
+    """The keys of an issuer (OpenID Connect Discovery 1.0). Raises Unproven."""
+    tls = tls or _tls_of_machine()
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            about = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+            found = json.loads(await _read(about, tls))
+            if found["issuer"] != issuer:
+                raise Unproven("an issuer that calls itself otherwise")
+            return keys_of(await _read(found["jwks_uri"], tls))
+    except (
+        *(OSError, HTTPException, Unproven),
+        *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
+    ) as error:
+        reason = error.reason if isinstance(error, Unproven) else type(error).__name__
+        log.warning("the keys of an issuer cannot be had", issuer=issuer, reason=reason)
+        raise Unproven("an issuer whose keys cannot be had") from None
+
+
+async def _read(url: str, tls: ssl.SSLContext) -> bytes:
+    """What is there: by https, and nowhere else. Raises OSError, HTTPException, ValueError."""
+    place = urlsplit(url)
+    if place.scheme != "https" or not place.hostname:
+        raise ValueError
+    reader, writer = await asyncio.open_connection(place.hostname, place.port or _PORT, ssl=tls)
+    try:
+        writer.write(_request(place))
+        received = await _at_most(reader, _MAX_BYTES)
+    finally:
+        writer.transport.abort()
+    answer = HTTPResponse(_Received(received))  # type: ignore[arg-type]  # a socket, to be read
+    answer.begin()
+    if answer.status != 200:  # redirects too: nobody is sent elsewhere
+        raise ValueError
+    return answer.read()
+
+
+def _request(place: SplitResult) -> bytes:
+    target = (place.path or "/") + (f"?{place.query}" if place.query else "")
+    host = place.netloc.rpartition("@")[2]
+    head = f"GET {target} HTTP/1.1\r\nHost: {host}\r\nAccept: application/json\r\n"
+    return f"{head}User-Agent: teamvars\r\nConnection: close\r\n\r\n".encode("ascii")
+
+
+async def _at_most(reader: asyncio.StreamReader, most: int) -> bytes:
+    """All that comes. Raises ValueError where that is more."""
+    received = bytearray()
+    while piece := await reader.read(most):
+        received += piece
+        if len(received) > most:
+            raise ValueError
+    return bytes(received)
+
+
+class _Received:
+    """What a socket has received, as the parser of answers asks for it."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def makefile(self, _: str) -> BytesIO:
+        """It, to be read."""
+        return BytesIO(self._content)

@@ -1,0 +1,265 @@
+"""Keys are asked of their issuer rarely, over TLS, and nobody waits who means a known one."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from joserfc.jwk import ECKey
+
+from teamvars.security.assertions import Claimed, Unproven, claimed
+from teamvars.services import issuers
+from teamvars.services.issuers import ASK_SECONDS, FRESH_SECONDS, RENEW_SECONDS, Issuer, IssuerKeys
+from tests.support.issuer_servers import IssuerServer, document, issuer_server, raw
+from tests.support.jobs import job_token
+
+
+class Watch:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def new_key(name: str) -> ECKey:
+    return ECKey.generate_key("P-256", {"kid": name})
+
+
+ONE, OTHER = new_key("one"), new_key("other")
+
+
+def said(key: ECKey) -> Claimed:
+    """A token that means that key."""
+    return claimed(job_token(None, key=key))
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[IssuerServer]:
+    """An issuer that has one key."""
+    async with issuer_server(tmp_path) as running:
+        running.keys = [ONE]
+        yield running
+
+
+@pytest.fixture
+def watch() -> Watch:
+    """The clock of `keys`."""
+    return Watch()
+
+
+@pytest.fixture
+def keys(server: IssuerServer, watch: Watch) -> IssuerKeys:
+    """What a service knows of the issuer: nothing yet."""
+    return IssuerKeys(Issuer(server.url), server.client, watch)
+
+
+async def settled() -> None:
+    """Once what runs in the background has ended."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    looks = [task for task in others if "_renew" in repr(task.get_coro())]
+    await asyncio.gather(*looks, return_exceptions=True)
+
+
+async def test_a_hundred_tokens_at_once_are_one_look(
+    server: IssuerServer, keys: IssuerKeys
+) -> None:
+    found = await asyncio.gather(*(keys.key_for(said(ONE)) for _ in range(100)))
+    assert {key.kid for key in found} == {"one"}
+    await keys.key_for(said(ONE))
+    assert server.asked == ["/.well-known/openid-configuration", "/keys"]
+
+
+async def test_whatever_keys_tokens_name_the_issuer_is_asked_once_a_minute(
+    server: IssuerServer, keys: IssuerKeys, watch: Watch
+) -> None:
+    for n in range(20):
+        with pytest.raises(Unproven):
+            await keys.key_for(said(new_key(f"unknown-{n}")))
+    assert server.looks == 1
+    server.keys = [ONE, OTHER]
+    watch.now += ASK_SECONDS
+    assert (await keys.key_for(said(OTHER))).kid == "other"
+    assert server.looks == 2
+
+
+async def test_a_key_that_is_known_is_good_for_an_hour_without_the_issuer_and_no_longer(
+    server: IssuerServer, keys: IssuerKeys, watch: Watch
+) -> None:
+    await keys.key_for(said(ONE))
+    server.says(raw(b"", "503 Service Unavailable"))
+    watch.now += FRESH_SECONDS - 1
+    await keys.key_for(said(ONE))
+    await settled()
+    watch.now += 1
+    with pytest.raises(Unproven):
+        await keys.key_for(said(ONE))
+
+
+async def test_keys_are_renewed_while_the_old_ones_serve(
+    server: IssuerServer, keys: IssuerKeys, watch: Watch
+) -> None:
+    await keys.key_for(said(ONE))
+    server.keys = [OTHER]
+    watch.now += RENEW_SECONDS
+    assert (await keys.key_for(said(ONE))).kid == "one"
+    await settled()
+    assert (await keys.key_for(said(OTHER))).kid == "other"
+    with pytest.raises(Unproven):
+        await keys.key_for(said(ONE))
+
+
+async def test_an_issuer_that_hangs_keeps_no_token_waiting_whose_key_is_known(
+    server: IssuerServer, keys: IssuerKeys, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await keys.key_for(said(ONE))
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def hang(_: asyncio.StreamWriter) -> None:
+        asked.set()
+        await answered.wait()
+
+    server.says(hang)
+    watch.now += ASK_SECONDS
+    stranger = asyncio.create_task(keys.key_for(said(OTHER)))
+    await asked.wait()
+    for _ in range(100):
+        await keys.key_for(said(ONE))
+    assert not stranger.done()
+    answered.set()
+    with pytest.raises(Unproven):
+        await stranger
+
+
+async def test_who_gives_up_waiting_takes_the_look_from_nobody(
+    server: IssuerServer, keys: IssuerKeys
+) -> None:
+    impatient = asyncio.create_task(keys.key_for(said(ONE)))
+    patient = asyncio.create_task(keys.key_for(said(ONE)))
+    await asyncio.sleep(0)
+    impatient.cancel()
+    assert (await patient).kid == "one"
+
+
+async def _drip(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    while True:
+        writer.write(b" ")
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def _hang(_: asyncio.StreamWriter) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("answer", [_hang, _drip], ids=["hangs", "drips"])
+async def test_an_issuer_has_a_time_to_answer_in_however_it_spends_it(
+    server: IssuerServer, keys: IssuerKeys, answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuers, "TIMEOUT_SECONDS", 0.2)
+    server.says(answer)
+    with pytest.raises(Unproven):
+        await keys.key_for(said(ONE))
+
+
+def about(server: IssuerServer, **more: object) -> dict[str, object]:
+    return {"issuer": server.url, "jwks_uri": f"{server.url}/keys", **more}
+
+
+@pytest.mark.parametrize("named", ["https://evil.example", "", None, 7, ["x"]])
+async def test_an_issuer_that_calls_itself_otherwise_is_not_believed(
+    server: IssuerServer, keys: IssuerKeys, named: object
+) -> None:
+    server.says(document(about(server, issuer=named)))
+    with pytest.raises(Unproven):
+        await keys.key_for(said(ONE))
+    assert "/keys" not in server.asked
+
+
+@pytest.mark.parametrize("place", ["http", "file", "ftp"])
+async def test_keys_come_by_https_alone(server: IssuerServer, keys: IssuerKeys, place: str) -> None:
+    uri = server.url.replace("https", place) + "/keys"
+    server.says(document(about(server, jwks_uri=uri)))
+    with pytest.raises(Unproven):
+        await keys.key_for(said(ONE))
+    assert "/keys" not in server.asked
+
+
+@pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/keys"])
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"])
+async def test_a_redirect_is_followed_nowhere(
+    server: IssuerServer, keys: IssuerKeys, path: str, status: str
+) -> None:
+    server.says(raw(b"", status, {"Location": f"{server.url}/elsewhere"}), path)
+    with pytest.raises(Unproven):
+        await keys.key_for(said(ONE))
+    assert "/elsewhere" not in server.asked
+
+
+BROKEN = [b"", b"{", b"null", b"7", b"[]", b'"x"', b"{}", b"\xff", b"[" * 100_000]
+
+
+@pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/keys"])
+@pytest.mark.parametrize("body", [*BROKEN, b" " * 300_000 + b"{}"], ids=range(len(BROKEN) + 1))
+async def test_documents_that_are_none_or_are_huge_are_no_keys(
+    server: IssuerServer, keys: IssuerKeys, path: str, body: bytes
+) -> None:
+    server.says(raw(body), path)
+    with pytest.raises(Unproven):
+        await keys.key_for(said(ONE))
+
+
+@pytest.mark.parametrize("uri", [7, None, [], {}, "", "https://", "https://[", "https://x:99999/"])
+async def test_a_place_of_keys_that_is_none_is_no_fault_of_the_service(
+    server: IssuerServer, keys: IssuerKeys, uri: object
+) -> None:
+    server.says(document(about(server, jwks_uri=uri)))
+    with pytest.raises(Unproven):
+        await keys.key_for(said(ONE))
+
+
+async def test_keys_in_pieces_are_whole_again(server: IssuerServer, keys: IssuerKeys) -> None:
+    content = json.dumps({"keys": [ONE.as_dict(private=False)]}).encode()
+
+    async def in_pieces(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for n in range(0, len(content), 50):
+            piece = content[n : n + 50]
+            writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+    server.says(in_pieces, "/keys")
+    assert (await keys.key_for(said(ONE))).kid == "one"
+
+
+async def test_half_an_answer_is_none(server: IssuerServer, keys: IssuerKeys) -> None:
+    async def half(writer: asyncio.StreamWriter) -> None:
+        writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{"keys":[]}')
+        await writer.drain()
+
+    server.says(half, "/keys")
+    with pytest.raises(Unproven):
+        await keys.key_for(said(ONE))
+
+
+async def test_a_server_that_nobody_vouches_for_gives_no_keys(server: IssuerServer) -> None:
+    strict = IssuerKeys(Issuer(server.url), ssl.create_default_context())
+    with pytest.raises(Unproven):
+        await strict.key_for(said(ONE))
+    assert server.asked == []
+
+
+async def test_keys_that_the_operator_gave_are_asked_of_nobody(server: IssuerServer) -> None:
+    given = json.dumps({"keys": [ONE.as_dict(private=False)]}).encode()
+    keys = IssuerKeys(Issuer(server.url, given), server.client)
+    assert (await keys.key_for(said(ONE))).kid == "one"
+    with pytest.raises(Unproven):
+        await keys.key_for(said(OTHER))
+    assert server.asked == []

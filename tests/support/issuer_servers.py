@@ -1,0 +1,88 @@
+"""An issuer behind TLS on this machine, with the two documents of OpenID Connect Discovery."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from joserfc.jwk import ECKey
+
+from teamvars.security.certificates import throw_away
+
+Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+"""What a path is answered with."""
+
+_ABOUT = "/.well-known/openid-configuration"
+
+
+class IssuerServer:
+    """An issuer: `keys` are those it has, `answers` what it says instead, `asked` the paths that it
+    was asked for.
+    """
+
+    def __init__(self, url: str, client: ssl.SSLContext) -> None:
+        self.url = url
+        self.client = client
+        self.keys: list[ECKey] = []
+        self.answers: dict[str, Answer] = {}
+        self.asked: list[str] = []
+
+    @property
+    def looks(self) -> int:
+        """How often its keys were looked for."""
+        return self.asked.count(_ABOUT)
+
+    def says(self, answer: Answer, path: str = _ABOUT) -> None:
+        """Answers so from here on."""
+        self.answers[path] = answer
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers one request."""
+        with suppress(OSError, asyncio.IncompleteReadError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            path = head.split()[1].decode()
+            self.asked.append(path)
+            await self.answers.get(path, self._answer(path))(writer)
+        writer.transport.abort() if writer.is_closing() else writer.close()
+
+    def _answer(self, path: str) -> Answer:
+        if path == _ABOUT:
+            return document({"issuer": self.url, "jwks_uri": f"{self.url}/keys"})
+        return document({"keys": [key.as_dict(private=False) for key in self.keys]})
+
+
+def document(content: object, status: str = "200 OK", **headers: str) -> Answer:
+    """Answers with a document."""
+    return raw(json.dumps(content).encode(), status, headers)
+
+
+def raw(body: bytes, status: str = "200 OK", headers: Mapping[str, str] | None = None) -> Answer:
+    """Answers with these bytes."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        said = {"Content-Length": str(len(body)), **(headers or {})}
+        head = "".join(f"{name}: {value}\r\n" for name, value in said.items())
+        writer.write(f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body)
+        await writer.drain()
+
+    return answer
+
+
+@asynccontextmanager
+async def issuer_server(folder: Path) -> AsyncIterator[IssuerServer]:
+    """A running issuer, which only its own authority vouches for."""
+    made = throw_away()
+    authority, chain, key = folder / "ca.pem", folder / "chain.pem", folder / "key.pem"
+    for path, content in (authority, made.authority), (chain, made.certificate), (key, made.key):
+        path.write_bytes(content)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, key)
+    issuer = IssuerServer("", ssl.create_default_context(cafile=str(authority)))
+    server = await asyncio.start_server(issuer.serve, "127.0.0.1", 0, ssl=context)
+    issuer.url = f"https://localhost:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield issuer
+    finally:
+        server.close()
