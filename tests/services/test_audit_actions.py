@@ -11,16 +11,19 @@ from teamvars.domain.audit import ACTIONS, Acceptance
 from teamvars.domain.directory import Directory, TeamEntry, UserEntry
 from teamvars.domain.memberships import InvitationDraft
 from teamvars.domain.organizations import OrganizationDraft
+from teamvars.domain.runners import RunnerDraft
 from teamvars.domain.team_access import AccessType
 from teamvars.domain.teams import TeamDraft
 from teamvars.domain.variables import ANY_VERSION, VariableDraft
 from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.kernel.variables import Category
+from teamvars.protocol.job_keys import JobKey
 from teamvars.security.tokens import hash_token
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import execute
 from tests.services.calls import AS_WRITTEN, Calls, caller
 from tests.services.test_audit import all_kinds_of_changes
+from tests.services.test_deliveries import Job, approve, propose
 from tests.support.deployment import open_deployment, operator, secret_of
 from tests.support.mailbox import open_mailbox
 
@@ -104,6 +107,18 @@ async def use_organizations(calls: Calls) -> None:
     await calls.services.organizations.delete(admin, f"new-{name}", force=True)
 
 
+async def use_runners(calls: Calls) -> None:
+    """One proposed, changed, approved, used, revoked and deleted."""
+    services, owner = calls.services, caller(calls.tenant, "owner")
+    runner_id = await propose(calls.tenant)
+    await services.runners.update(owner, runner_id, RunnerDraft(description="of the pipeline"))
+    await approve(calls.tenant, runner_id)
+    job = Job(calls.tenant, JobKey.generate())
+    await job.deliver(await job.exchange())
+    await services.approvals.revoke(operator(), runner_id)
+    await services.runners.delete(caller(calls.tenant, "owner"), runner_id)
+
+
 async def use_trails(calls: Calls) -> None:
     """One altered, and accepted."""
     stream = calls.tenant.workspaces["network"]
@@ -120,6 +135,7 @@ async def test_every_action_is_written_with_all_its_details(own_calls: Calls) ->
     await use_invitations(own_calls)
     await use_contents(own_calls)
     await use_organizations(own_calls)
+    await use_runners(own_calls)
     await use_trails(own_calls)
     found: dict[str, set[str]] = defaultdict(set)
     for entry in await own_calls.services.audit.newest(10_000):

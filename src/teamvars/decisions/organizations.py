@@ -5,6 +5,7 @@ import msgspec
 from teamvars.decisions import Decision, Found, memberships, teams
 from teamvars.decisions.needs import TeamsOf, ToOrganization, UserWithId, WhoCalls, WorkspacesOf
 from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
+from teamvars.decisions.runners import RunnersOf
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.errors import NAME_TAKEN, STILL_USED, Refusal, forbidden, refuse_all
@@ -68,13 +69,14 @@ def update(found: Found, name: str, draft: OrganizationDraft) -> Decision[Organi
 
 
 def delete(found: Found, name: str, *, force: bool) -> Decision[None]:
-    """Removes an organization with its workspaces, teams, memberships, tokens and data keys.
+    """Removes an organization with its workspaces, teams, runners, memberships, tokens and data
+    keys.
 
     Users stay. Refuses: not found, forbidden to whoever is no owner, and unless forced one that
     still has variables.
 
-    The streams of teams and workspaces end in that of the organization, where they were opened, and
-    that ends in the system's. Both entries say how many variables went.
+    The streams of teams, workspaces and runners end in that of the organization, where they were
+    opened, and that ends in the system's. Both entries say how many variables went.
     """
     granted = found.of(ToOrganization(name))
     granted.require_owner()
@@ -85,6 +87,7 @@ def delete(found: Found, name: str, *, force: bool) -> Decision[None]:
         raise Refusal(STILL_USED.filled({"variables": sum(counts), "workspaces": len(counts)}))
     children = [team.id for team in found.of(TeamsOf(organization.id))]
     children += [workspace.id for workspace, _ in of_workspaces]
+    children += [runner.id for runner in found.of(RunnersOf(organization.id))]
     id_, details = organization.id, {"name": organization.name, "variables": sum(counts)}
     notes = (
         found.note(id_, "organization.empty", id_, {**details, **closes(*children)}),

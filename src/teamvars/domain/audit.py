@@ -141,7 +141,7 @@ NO_ORGANIZATION = ""
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """The history of one subject: the system, an organization, a team or a workspace.
+    """The history of one subject: the system, an organization, a team, a workspace or a runner.
 
     `organization_id` is whose history it is; that of the system is `NO_ORGANIZATION`'s.
     `sequence` counts its changes and `link` is that of the last one. `head` authenticates both and
@@ -177,8 +177,8 @@ CheckedStream = HeldStream | AlteredStream
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Who acts: a `user`, `team` or `organization` by its token, an `operator` on the host, or the
-    `service` itself, by the name of what it does."""
+    """Who acts: a `user`, `team` or `organization` by its token, a `runner` by that of a job, an
+    `operator` on the host, or the `service` itself, by the name of what it does."""
 
     kind: str
     id: str

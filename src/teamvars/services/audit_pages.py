@@ -35,8 +35,8 @@ _PIECE = 500
 """How many of them one statement looks at: SQLite's run on the event loop."""
 
 
-_ACTORS = ("users", "teams", "organizations")
-_OWN_ACTORS = ("teams", "organizations")
+_ACTORS = ("users", "teams", "organizations", "runners")
+_OWN_ACTORS = ("teams", "organizations", "runners")
 _NAMED = (*_ACTORS, "workspaces")
 
 
@@ -205,8 +205,8 @@ async def resolved_within(
 ) -> AuditFilter:
     """The filter of an organization's entries, with ids where the query has names.
 
-    Names are those of today, users' as the organization is told them, and of teams, workspaces and
-    the organization also those that the newest changes in its own stream tell of.
+    Names are those of today, users' as the organization is told them, and of teams, runners,
+    workspaces and the organization also those that the newest changes in its own stream tell of.
     """
     organization, actors, within = granted.organization, None, []
     if query.actor is not None:

@@ -24,6 +24,9 @@ UNION ALL
 SELECT {_NAME}, workspaces.id, workspaces.name
 FROM workspaces WHERE workspaces.id IN {{{{each $2}}}} AND workspaces.organization_id = $1
 UNION ALL
+SELECT {_NAME}, runners.id, runners.name
+FROM runners WHERE runners.id IN {{{{each $2}}}} AND runners.organization_id = $1
+UNION ALL
 SELECT {_TOKEN}, tokens.id, tokens.description
 FROM tokens
 LEFT JOIN memberships ON memberships.organization_id = $1
@@ -42,6 +45,8 @@ JOIN memberships ON memberships.organization_id = $1 AND memberships.user_id = u
 WHERE users.username_folded = $2 AND memberships.invited_as IS NULL
 UNION ALL
 SELECT teams.id FROM teams WHERE teams.organization_id = $1 AND teams.name_folded = $2
+UNION ALL
+SELECT runners.id FROM runners WHERE runners.organization_id = $1 AND runners.name_folded = $2
 UNION ALL
 SELECT organizations.id FROM organizations
 WHERE organizations.id = $1 AND organizations.name_folded = $2
@@ -80,15 +85,17 @@ WHERE {_OPEN} AND {_AFTER} AND {_UP_TO}
 
 
 async def called(tx: Transaction, organization_id: str, name: str) -> set[str]:
-    """The ids of all members and teams of an organization, and of itself, that have the name."""
+    """The ids of all members, teams and runners of an organization, and of itself, that have the
+    name.
+    """
     return {row[0] for row in await tx.fetch(_CALLED, organization_id, fold(name))}
 
 
 async def names_in(
     tx: Transaction, organization_id: str, entries: Iterable[AuditEntry], *, sees_secret: bool
 ) -> ActorNames:
-    """What is told of all actors of entries of an organization, and what it calls the teams and
-    workspaces in whose streams they are, in one statement.
+    """What is told of all actors of entries of an organization, and what it calls the teams,
+    workspaces and runners in whose streams they are, in one statement.
 
     Teams that are secret are named to whoever `sees_secret` alone.
     """

@@ -53,6 +53,7 @@ FULL JOIN (
     UNION ALL SELECT id FROM organizations
     UNION ALL SELECT id FROM teams
     UNION ALL SELECT id FROM workspaces
+    UNION ALL SELECT id FROM runners
 ) AS subjects ON subjects.id = streams.id
 WHERE subjects.id IS NULL OR streams.id IS NULL
 ORDER BY 2 LIMIT $1

@@ -64,7 +64,7 @@ _ABOUT_KEY = """subject_type = 'vars' AND (
 _NEWEST_FIRST = "ORDER BY at DESC, stream_id DESC, sequence DESC"
 _NAMING = """(subject_type IN ('users', 'organizations')
     OR action IN ('team.create', 'team.rename', 'workspace.create', 'workspace.rename',
-        'invitation.create', 'invitation.resend'))"""
+        'runner.create', 'runner.update', 'invitation.create', 'invitation.resend'))"""
 _BETWEEN = "WHERE stream_id = $1 AND sequence > $2 AND sequence <= $3"
 _SEQUENCES_ABOUT = f"""SELECT sequence FROM audit_entries {_BETWEEN}
     AND subject_id IN {{each $4}} ORDER BY sequence DESC"""
@@ -239,8 +239,8 @@ def _condition(wanted: AuditFilter) -> tuple[str, list[object]]:
 
 
 async def naming(tx: Transaction, piece: Piece | None = None) -> list[AuditEntry]:
-    """The entries that say what users, organizations, teams and workspaces are called, those of
-    each stream in order; see `AuditNames`.
+    """The entries that say what users, organizations, teams, workspaces and runners are called,
+    those of each stream in order; see `AuditNames`.
     """
     conditions, args = _in(piece)
     return await _fetch_entries(tx, f"{conditions} {_NAMING} ORDER BY sequence", *args)

@@ -38,7 +38,7 @@ _SINCE = Parameter(
     {"type": "string", "format": "date-time", "maxLength": MAX_CHARACTERS},
 )
 _OWN = "organizations"
-_STREAMS = {"ws": "workspaces", "team": "teams"}
+_STREAMS = {"ws": "workspaces", "team": "teams", "run": "runners"}
 """The types of the subjects of streams, by how their ids begin."""
 
 log = structlog.get_logger("teamvars")
@@ -74,7 +74,8 @@ class AuditEventResource(msgspec.Struct):
 
 
 class OrganizationAuditEventAttributes(AuditEventAttributes, rename="kebab", kw_only=True):
-    """What happened, and in which `stream`: that of a workspace, a team or the organization.
+    """What happened, and in which `stream`: that of a workspace, a team, a runner or the
+    organization.
 
     `stream-name` is what that is called now, and null once it is gone.
     """

@@ -4,19 +4,22 @@ import { count, h, name, time } from "./dom.js";
 
 /** So many of those whom a change was about are named. */
 export const MOST_NAMED = 5;
-const KINDS = { user: "", team: "the team ", organization: "the organization " };
+const KINDS = { user: "", team: "the team ", organization: "the organization ", runner: "the runner " };
 const VARIABLE = {
   "variable.create": "added", "variable.update": "changed", "variable.delete": "deleted",
   "variable.copy": "copied to another workspace",
 };
 const VERBS = {
-  accept: "accepted", add: "added", claim: "claimed", create: "made", delete: "deleted", empty: "emptied",
+  accept: "accepted", add: "added", approve: "approved", claim: "claimed", create: "made", delete: "deleted",
+  empty: "emptied",
   expire: "let expire", fail: "could not send", lock: "locked", put: "set", remove: "removed",
   rename: "renamed", resend: "sent again", revoke: "revoked", send: "sent", unlock: "unlocked", update: "changed",
 };
 /** What reads better as a whole than as a verb and a noun. */
 const PHRASES = {
   "grant.put": "gave access to a workspace", "grant.remove": "took away access to a workspace",
+  "runner.create": "proposed the runner", "runner.revoke": "revoked the approval of the runner",
+  "variable.deliver": "was handed the values of a workspace",
 };
 const ABOUT_SOMEBODY = {
   "invitation.create": ["invited ", ""], "invitation.resend": ["renewed the invitation of ", ""],
@@ -26,7 +29,7 @@ const ABOUT_SOMEBODY = {
 const PLACES = { "grant.put": " for ", "grant.remove": " from ", "member.add": " to ", "member.remove": " from " };
 const NOUNS = {
   grant: "a grant", invitation: "an invitation", membership: "a membership",
-  organization: "the organization", team: "the team", token: "a token", trail: "the trail as it was found",
+  organization: "the organization", runner: "the runner", team: "the team", token: "a token", trail: "the trail as it was found",
   workspace: "the workspace",
 };
 
