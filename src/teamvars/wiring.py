@@ -30,6 +30,7 @@ from teamvars.services.code.checker import CodeChecker
 from teamvars.services.copies import Copies
 from teamvars.services.deliveries import Deliveries
 from teamvars.services.directory_files.files import DirectoryFiles
+from teamvars.services.host_deliveries import HostDeliveries
 from teamvars.services.house import House
 from teamvars.services.idempotency import OnceDatabase, Repeats
 from teamvars.services.installation import Installation, Readiness
@@ -126,6 +127,7 @@ class Services(msgspec.Struct, frozen=True):
     runners: Runners
     approvals: Approvals
     deliveries: Deliveries
+    host_deliveries: HostDeliveries
 
 
 clock = clocks.of_host
@@ -198,6 +200,7 @@ def services(
         runners=Runners(house, trust),
         approvals=Approvals(own_house, trust),
         deliveries=Deliveries(own_house, trust, keys, setup.service),
+        host_deliveries=HostDeliveries(own_house),
     )
 
 

@@ -14,6 +14,7 @@ from teamvars.decisions.deliveries import (
     ValuesOf,
     job_of,
 )
+from teamvars.decisions.host_deliveries import WorkspaceCalled
 from teamvars.decisions.runners import (
     AllRunners,
     OrganizationOf,
@@ -22,10 +23,11 @@ from teamvars.decisions.runners import (
     RunnerWithId,
 )
 from teamvars.domain.access import Place
+from teamvars.domain.errors import not_found
 from teamvars.domain.runners import Runner
 from teamvars.domain.variables import StoredVariable
 from teamvars.domain.workspaces import Workspace
-from teamvars.storage import organizations, runners, streams, variables
+from teamvars.storage import organizations, runners, streams, variables, workspaces
 from teamvars.storage.database import Statement, Transaction
 
 
@@ -59,6 +61,13 @@ async def _values(
     return await variables.sealed_of_workspace(tx, need.workspace_id)
 
 
+async def _called(tx: Transaction, _: Tools, __: Found, need: WorkspaceCalled) -> Workspace:
+    found = await workspaces.find_named(tx, need.organization, need.name)
+    if found is None:
+        raise not_found(f"There is no workspace {need.organization}/{need.name}.")
+    return found
+
+
 async def _name(tx: Transaction, _: Tools, __: Found, need: OrganizationOf) -> str:
     return (await organizations.get(tx, need.organization_id)).name
 
@@ -72,6 +81,7 @@ LOOK_UPS: LookUps = {
     Reaching: _reaching,
     ToDelivery: _to_delivery,
     ValuesOf: _values,
+    WorkspaceCalled: _called,
 }
 STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Use: lambda _, __, write: runners.using(write.once, write.expires_at),

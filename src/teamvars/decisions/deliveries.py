@@ -174,7 +174,7 @@ def deliver(
         and (handed.runner.includes_sensitive or not each.variable.sensitive)
     ]
     token, runner = handed.token, handed.runner
-    told = [_told(each.variable) for each in variables]
+    told = [told(each.variable) for each in variables]
     details: dict[str, object] = {
         "workspace": workspace_id,
         "version": token.version,
@@ -237,6 +237,7 @@ def _key_faults(draft: DeliveryDraft, token: JobToken) -> list[Fault]:
     return [invalid("public-key", "This is not the key that the token delivers to.")]
 
 
-def _told(variable: Variable) -> Mapping[str, str]:
+def told(variable: Variable) -> Mapping[str, str]:
+    """What a receipt says of a variable that is handed out."""
     category = variable.category.value
     return {"key": variable.key, "category": category, "version-id": variable.version_id}

@@ -21,6 +21,8 @@ class Action(msgspec.Struct, frozen=True):
     it is another than before; `from` is its former name or key. A variable is `copy-of` the one
     that it was copied from, and is copied `to` a workspace.
 
+    What a job is handed has its `claims`, and what a command on the host is, a `reason`.
+
     `takes_away` is what of the subject may be another, and nothing else, for the action to do no
     more than take rights away; where it is empty it never does more. None: it gives or moves
     something.
@@ -101,7 +103,7 @@ ACTIONS: Mapping[str, Action] = {
     ),
     "variable.delete": _about("vars", _VARIABLE),
     "variable.copy": _about("vars", f"{_VARIABLE} to"),
-    "variable.deliver": _about("workspaces", "workspace version claims bound variables"),
+    "variable.deliver": _about("workspaces", "workspace variables", "version claims bound reason"),
     "runner.create": _about("runners", f"{_RUNNER} opens"),
     "runner.update": _about("runners", f"{_RUNNER} changed"),
     "runner.approve": _about("runners", f"{_RUNNER} workspaces"),

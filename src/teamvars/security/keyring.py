@@ -13,7 +13,8 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,9 @@ from teamvars.domain.ids import new_id
 from teamvars.kernel import Discreet
 from teamvars.security import whole_files
 from teamvars.security.permissions import Purpose, by_mode
+
+if sys.platform != "win32":
+    import fcntl
 
 KEY_BYTES = 32
 MASTER = "master"
@@ -56,6 +60,12 @@ class Keyring(msgspec.Struct, frozen=True):
     audit: KeySet
     server: KeySet | None = None
 
+    @property
+    def key_sets(self) -> dict[str, KeySet]:
+        """The keys of each purpose that it has any for."""
+        sets = {MASTER: self.master, AUDIT: self.audit}
+        return sets if self.server is None else {**sets, SERVER: self.server}
+
     def checks(self) -> dict[str, tuple[str, bytes]]:
         """For each key id its purpose and check value: proof of the key, and of no other use."""
         return {
@@ -85,6 +95,29 @@ def save_new(keyring: Keyring, path: Path) -> None:
         whole_files.create(path, _text(keyring))
     except FileExistsError:
         raise KeyringError(f"{path} exists already and is never overwritten.") from None
+
+
+def add_server_key(path: Path) -> Keyring:
+    """Puts one server key more into the file, which is in use from the next start on; the others
+    stay. Of several at once each adds its own.
+    """
+    whole = path.resolve()  # a link to it stays a link
+    with _alone(whole.parent):
+        keyring = with_server_key(load(whole))
+        whole_files.replace(whole, _text(keyring))
+    return keyring
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Waits for others that change a file of the folder, and has others wait."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def load(path: Path) -> Keyring:
@@ -119,8 +152,7 @@ def load(path: Path) -> Keyring:
 
 
 def _text(keyring: Keyring) -> str:
-    sets = {MASTER: keyring.master, AUDIT: keyring.audit, SERVER: keyring.server}
-    purposes = {name: _as_json(key_set) for name, key_set in sets.items() if key_set is not None}
+    purposes = {name: _as_json(key_set) for name, key_set in keyring.key_sets.items()}
     return json.dumps({"format": _FORMAT, **purposes}, indent=2) + "\n"
 
 

@@ -7,7 +7,7 @@ of the same mode. Nothing reads it.
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -22,10 +22,19 @@ def create(path: Path, text: str) -> None:
 
 
 def replace(path: Path, text: str) -> None:
-    """Puts the file in the place of whatever was there; else as `create`."""
+    """Puts the file in the place of whatever was there, of the same account; else as `create`."""
     with _written(path, text) as new:
+        with suppress(FileNotFoundError):
+            _own_as(path, new)
         new.replace(path)
     _settle(path.parent)
+
+
+def _own_as(path: Path, new: Path) -> None:
+    """Else what root has written nobody else could read."""
+    there, made = path.stat(), new.stat()
+    if (there.st_uid, there.st_gid) != (made.st_uid, made.st_gid) and os.geteuid() == 0:
+        os.chown(new, there.st_uid, there.st_gid)
 
 
 @contextmanager

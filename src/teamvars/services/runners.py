@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from teamvars.decisions import approvals
 from teamvars.decisions import runners as decisions
+from teamvars.decisions.approvals import Proposal
 from teamvars.decisions.runners import RunnerView
 from teamvars.domain.access import Caller
 from teamvars.domain.ids import new_id
@@ -11,7 +13,7 @@ from teamvars.domain.runners import Change, Runner, RunnerDraft, WorkspacesDraft
 from teamvars.services.house import House, UseCases, makes
 from teamvars.services.trust import Trust
 
-__all__ = ["Approvals", "RunnerView", "Runners"]
+__all__ = ["Approvals", "Proposal", "RunnerView", "Runners"]
 
 
 class Runners(UseCases):
@@ -74,6 +76,12 @@ class Approvals(UseCases):
         """All runners, with what names what would be approved now."""
         return await self._house.runner.look(
             caller, lambda found: decisions.every(found, self._trust)
+        )
+
+    async def proposals(self, caller: Caller) -> Sequence[Proposal]:
+        """All runners, with what an operator looks at before an approval."""
+        return await self._house.runner.look(
+            caller, lambda found: approvals.proposals(found, self._trust)
         )
 
     async def approve(self, caller: Caller, runner_id: str, digest: str) -> Runner:

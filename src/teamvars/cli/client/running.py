@@ -1,16 +1,8 @@
-"""`run`: a command with the variables of a workspace in its environment.
+"""`run`: a command with the variables of a workspace in its environment."""
 
-This process becomes the command. So signals reach it, a terminal stops and resumes it, and its
-exit code is its own, all without anything of ours between; and nothing of ours stays in memory.
-"""
-
-import errno
-import os
-import signal
-import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
 import click
 
@@ -28,19 +20,14 @@ from teamvars.cli.client.options import (
     skip_invalid_keys_option,
 )
 from teamvars.cli.commands import TOKEN
-from teamvars.cli.exits import NO_COMMAND, NOT_EXECUTABLE, NOT_STARTED, Failure
+from teamvars.cli.exits import NOT_STARTED, Failure
 from teamvars.cli.options import argument, option
 from teamvars.cli.output import note
+from teamvars.cli.starting import Starter, Values, become, own_environment
 from teamvars.domain.key_names import is_steering
 from teamvars.domain.variables import Variable
 from teamvars.kernel.variables import InvalidKey, Unfit, name_in_environment, text_of
 from teamvars.origins import origin
-
-Values = Mapping[str, str]
-"""An environment, or what is to be in one: values by name."""
-
-_TEXT = ("utf-8", "surrogateescape")
-"""How an environment is read and written, whatever the locale: byte for byte."""
 
 
 class Rules(NamedTuple):
@@ -138,23 +125,6 @@ def _chosen(variables: Sequence[Variable], rules: Rules) -> list[Variable]:
     ]
 
 
-class Starter(click.Command):
-    """A command that starts another: options end where that one begins, with `--` or without."""
-
-    allow_interspersed_args = False
-
-    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
-        """The context; wrong usage is a fault of this command's own, too."""
-        try:
-            return super().make_context(info_name, args, *rest, **more)
-        except click.ClickException as error:
-            raise Failure(
-                f"{error}\nPut the command after --, with its own options: teamvars run -- "
-                "terraform plan -out plan",
-                NOT_STARTED,
-            ) from None
-
-
 @click.command(cls=Starter)
 @argument(
     "command",
@@ -193,7 +163,7 @@ def run(
         raise Failure(str(failure), NOT_STARTED) from None
     except Exception as error:
         raise Failure(f"unexpected {origin(error)}", NOT_STARTED) from None
-    _become(command, values)
+    become(command, values)
 
 
 def _environment(where: Where, file: str | None, rules: Rules) -> Values:
@@ -204,46 +174,12 @@ def _environment(where: Where, file: str | None, rules: Rules) -> Values:
     asked = steering(found.variables, rules)
     taken = agreed(api.target.address, Workspace(found.id, found.name), asked)
     rules = rules._replace(allow_env=[*rules.allow_env, *taken])
-    own = {name.decode(*_TEXT): value.decode(*_TEXT) for name, value in os.environb.items()}
-    made = environment(found.variables, own, given, rules)
+    made = environment(found.variables, own_environment(), given, rules)
     if made.faults:
         raise Failure("\n".join(made.faults))
     for text in made.notes:
         note(text)
     return made.values
-
-
-def _become(command: Sequence[str], values: Values) -> NoReturn:
-    """Turns this process into the command. Fails as shells do where there is none."""
-    whole = {name.encode(*_TEXT): value.encode(*_TEXT) for name, value in values.items()}
-    words = [*map(_bytes, command)]
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # Python ignores these, and what is ignored stays so in what a process becomes.
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
-    try:
-        os.execvpe(words[0], words, whole)  # noqa: S606 - becoming another is its purpose
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last one: of an empty word
-        raise Failure(f"There is no command '{command[0]}'.", NO_COMMAND) from None
-    except OSError as error:
-        if error.errno == errno.E2BIG:
-            largest = max(values, key=lambda name: len(values[name]))
-            raise Failure(
-                f"This is more than an environment can hold; the largest is {largest}. --only "
-                "leaves some out.",
-                NOT_STARTED,
-            ) from None
-        text = f"{command[0]} cannot be run: {error.strerror}."
-        raise Failure(text, NOT_EXECUTABLE) from None
-
-
-def _bytes(word: str) -> bytes:
-    """An argument as it was given: in the locale's letters, or in UTF-8 where it has none."""
-    try:
-        return os.fsencode(word)
-    except UnicodeEncodeError:
-        return word.encode()
 
 
 def agreed(address: Address, workspace: Workspace, names: Sequence[str]) -> list[str]:

@@ -175,10 +175,9 @@ def keys_status() -> None:
 
     counted = run(lambda services, _: services.installation.key_uses())
     keys = keyring.load(load_settings().keyring_path)
-    kept = (("master", keys.master), ("audit", keys.audit))
     rows: list[Fields] = [
         {"purpose": purpose, "id": id_, "active": id_ == ring.active, "wraps": counted.get(id_, 0)}
-        for purpose, ring in kept
+        for purpose, ring in keys.key_sets.items()
         for id_ in ring.keys
     ]
     lines = []

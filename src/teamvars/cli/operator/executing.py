@@ -1,0 +1,91 @@
+"""`exec`: on the service's own host, a command with all values of a workspace."""
+
+from collections.abc import Collection, Sequence
+
+import click
+
+from teamvars.cli.exits import NOT_STARTED, Failure
+from teamvars.cli.operator.context import load_settings, run
+from teamvars.cli.options import argument, option
+from teamvars.cli.starting import Starter, Values, become, own_environment
+from teamvars.domain.audit import MAX_REASON_CHARACTERS
+from teamvars.domain.key_names import is_steering
+from teamvars.domain.names import is_safe
+from teamvars.domain.variables import Variable
+from teamvars.kernel.variables import Unfit, name_in_environment, text_of
+from teamvars.origins import origin
+from teamvars.services.host_deliveries import HostDraft
+
+_OWN = "TEAMVARS_"
+"""How the names begin that no command gets: among them the password of the store."""
+
+
+@click.command(cls=Starter)
+@argument("place", "The workspace.", metavar="ORG/WORKSPACE")
+@argument("command", "The command.", nargs=-1, required=True, metavar="-- CMD…")
+@option("--reason", "Why; the trail records it.", required=True, metavar="TEXT")
+@option("--only", "Only variables like this.", multiple=True, metavar="GLOB")
+@option("--allow-env", "Accept this name from the workspace.", multiple=True, metavar="NAME")
+def exec_(
+    place: str,
+    command: Sequence[str],
+    reason: str,
+    only: tuple[str, ...],
+    allow_env: Sequence[str],
+) -> None:
+    """Run a command with all values in its environment, sensitive ones too, after a receipt.
+
+    Off unless TEAMVARS_ALLOW_EXEC is true. The exit code is the command's; 125 means that it was
+    not started.
+    """
+    try:
+        found = _handed(_draft(place, reason, only))
+        values = {**_without_ours(own_environment()), **_named(found, allow_env)}
+    except Failure as failure:
+        raise Failure(str(failure), NOT_STARTED) from None
+    except Exception as error:
+        raise Failure(f"unexpected {origin(error)}", NOT_STARTED) from None
+    become(command, values)
+
+
+def _draft(place: str, reason: str, only: tuple[str, ...]) -> HostDraft:
+    organization, slash, name = place.partition("/")
+    if not (organization and slash and name):
+        raise Failure("Give the workspace as ORG/WORKSPACE.")
+    if not (len(reason.strip()) > 0 and len(reason) <= MAX_REASON_CHARACTERS and is_safe(reason)):
+        raise Failure(f"--reason is a line of at most {MAX_REASON_CHARACTERS} characters.")
+    return HostDraft(organization, name, reason, only)
+
+
+def _handed(draft: HostDraft) -> Sequence[Variable]:
+    if not load_settings().allow_exec:
+        raise Failure(
+            "Values leave this host by no command, unless its operator says so: "
+            "TEAMVARS_ALLOW_EXEC=true"
+        )
+    return run(lambda services, caller: services.host_deliveries.hand_out(caller, draft))
+
+
+def _without_ours(own: Values) -> Values:
+    return {name: value for name, value in own.items() if not name.startswith(_OWN)}
+
+
+def _named(variables: Sequence[Variable], allowed: Collection[str]) -> Values:
+    """The values by their names in an environment. Fails with all that has none there."""
+    values: dict[str, str] = {}
+    faults = []
+    for variable in variables:
+        try:
+            name = name_in_environment(variable)
+            if name in values:
+                faults.append(f"{name}: two variables have this name there (--only chooses one).")
+            elif is_steering(name) and name not in allowed:
+                faults.append(
+                    f"{name} could make programs run or trust something else: --allow-env {name}"
+                )
+            values[name] = text_of(variable)
+        except Unfit as why:
+            faults.append(f"{variable.key}: {why}.")
+    if faults:
+        raise Failure("\n".join(faults))
+    return values

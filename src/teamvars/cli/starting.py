@@ -1,0 +1,77 @@
+"""Commands that start another one, with more in its environment.
+
+This process becomes the command. So signals reach it, a terminal stops and resumes it, and its
+exit code is its own, all without anything of ours between; and nothing of ours stays in memory.
+"""
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import click
+
+from teamvars.cli.exits import NO_COMMAND, NOT_EXECUTABLE, NOT_STARTED, Failure
+
+Values = Mapping[str, str]
+"""An environment, or what is to be in one: values by name."""
+
+_TEXT = ("utf-8", "surrogateescape")
+"""How an environment is read and written, whatever the locale: byte for byte."""
+
+
+class Starter(click.Command):
+    """A command that starts another: options end where that one begins, with `--` or without."""
+
+    allow_interspersed_args = False
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
+        """The context; wrong usage is a fault of this command's own, too."""
+        try:
+            return super().make_context(info_name, args, *rest, **more)
+        except click.ClickException as error:
+            raise Failure(
+                f"{error}\nPut the command after --, with its own options: teamvars "
+                f"{self.name} … -- terraform plan -out plan",
+                NOT_STARTED,
+            ) from None
+
+
+def own_environment() -> Values:
+    """That of this process."""
+    return {name.decode(*_TEXT): value.decode(*_TEXT) for name, value in os.environb.items()}
+
+
+def become(command: Sequence[str], values: Values) -> NoReturn:
+    """Turns this process into the command. Fails as shells do where there is none."""
+    whole = {name.encode(*_TEXT): value.encode(*_TEXT) for name, value in values.items()}
+    words = [*map(_bytes, command)]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Python ignores these, and what is ignored stays so in what a process becomes.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvpe(words[0], words, whole)  # noqa: S606 - becoming another is its purpose
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last one: of an empty word
+        raise Failure(f"There is no command '{command[0]}'.", NO_COMMAND) from None
+    except OSError as error:
+        if error.errno == errno.E2BIG:
+            largest = max(values, key=lambda name: len(values[name]))
+            raise Failure(
+                f"This is more than an environment can hold; the largest is {largest}. --only "
+                "leaves some out.",
+                NOT_STARTED,
+            ) from None
+        text = f"{command[0]} cannot be run: {error.strerror}."
+        raise Failure(text, NOT_EXECUTABLE) from None
+
+
+def _bytes(word: str) -> bytes:
+    """An argument as it was given: in the locale's letters, or in UTF-8 where it has none."""
+    try:
+        return os.fsencode(word)
+    except UnicodeEncodeError:
+        return word.encode()

@@ -1,0 +1,18 @@
+"""The keys that sign what jobs are handed: their public parts, as clients are given them."""
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from teamvars.protocol import server_keys
+from teamvars.security.keyring import KeySet
+
+
+def text(key_set: KeySet, *, former: str | None = None) -> str:
+    """What clients are told to accept: the key that is in use, and the `former` one with that id
+    where nodes sign by that still.
+    """
+    ids = [key_set.active] if former is None else [key_set.active, former]
+    return server_keys.shown([_public(key_set.keys[id_]) for id_ in ids])
+
+
+def _public(seed: bytes) -> Ed25519PublicKey:
+    return Ed25519PrivateKey.from_private_bytes(seed).public_key()
