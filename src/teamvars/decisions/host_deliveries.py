@@ -10,7 +10,7 @@ from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.domain.errors import Code, Fault, Refusal
 from teamvars.domain.variables import StoredVariable
 from teamvars.domain.workspaces import Workspace
-from teamvars.kernel.discreet import Discreet
+from teamvars.kernel import Discreet
 
 
 class WorkspaceCalled(Need[Workspace], frozen=True):
