@@ -60,7 +60,7 @@ from tests.web.test_openapi import document_in
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-COMMAND = re.compile(r"(?:\S*/)?teamvars((?: [a-z]+)+)")
+COMMAND = re.compile(r"(?:\S*/)?teamvars((?: [a-z]+(?:-[a-z]+)*)+)")
 CONTRACT = ROOT / "docs" / "contract.md"
 POINTER = re.compile(r"contract §\d+(?:(?:,| and| to) §?\d+)*")
 SETTING = re.compile(r"\bTEAMVARS_[A-Z_]+\b")
