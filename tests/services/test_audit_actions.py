@@ -19,6 +19,7 @@ from teamvars.domain.workspaces import WorkspaceDraft
 from teamvars.kernel.variables import Category
 from teamvars.protocol.job_keys import JobKey
 from teamvars.security.tokens import hash_token
+from teamvars.services.host_deliveries import HostDraft
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import execute
 from tests.services.calls import AS_WRITTEN, Calls, caller
@@ -115,6 +116,9 @@ async def use_runners(calls: Calls) -> None:
     await approve(calls.tenant, runner_id)
     job = Job(calls.tenant, JobKey.generate())
     await job.deliver(await job.exchange())
+    await services.host_deliveries.hand_out(
+        operator(), HostDraft(calls.tenant.organization, "payments", "a test")
+    )
     await services.approvals.revoke(operator(), runner_id)
     await services.runners.delete(caller(calls.tenant, "owner"), runner_id)
 

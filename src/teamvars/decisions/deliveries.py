@@ -174,13 +174,12 @@ def deliver(
         and (handed.runner.includes_sensitive or not each.variable.sensitive)
     ]
     token, runner = handed.token, handed.runner
-    told = [told(each.variable) for each in variables]
     details: dict[str, object] = {
         "workspace": workspace_id,
         "version": token.version,
         "claims": dict(token.claims),
         "bound": token.is_bound,
-        "variables": told,
+        "variables": [told(each.variable) for each in variables],
     }
     note = found.note(runner.id, "variable.deliver", workspace_id, details)
     versions = {each.variable.id: each.variable.version_id for each in variables}
