@@ -23,8 +23,8 @@ from teamvars.services.host_deliveries import HostDraft
 from teamvars.storage.database import Transaction
 from tests.services.altered_trails import execute
 from tests.services.calls import AS_WRITTEN, Calls, caller
+from tests.services.jobs import Job, approve, propose
 from tests.services.test_audit import all_kinds_of_changes
-from tests.services.test_deliveries import Job, approve, propose
 from tests.support.deployment import open_deployment, operator, secret_of
 from tests.support.mailbox import open_mailbox
 

@@ -11,7 +11,7 @@ from teamvars.security.sealing import Sealer
 from teamvars.services.diagnosis import Diagnosis
 from tests.services.altered_trails import execute
 from tests.services.calls import Calls, caller, dump
-from tests.services.test_deliveries import Job, approve, propose
+from tests.services.jobs import Job, approve, propose
 
 
 @pytest.fixture
