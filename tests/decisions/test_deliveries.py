@@ -1,0 +1,337 @@
+"""What becomes of jobs that ask for a token, and of those that ask for values."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions import Found
+from teamvars.decisions.deliveries import (
+    Asked,
+    Handed,
+    Issue,
+    NoteDelivery,
+    Proof,
+    Reaching,
+    ToDelivery,
+    Use,
+    ValuesOf,
+    deliver,
+    exchange,
+)
+from teamvars.domain.access import WrappedKey
+from teamvars.domain.deliveries import DeliveryDraft, JobToken
+from teamvars.domain.runners import Approval, Runner, RunnerSpec
+from teamvars.domain.variables import StoredVariable, Variable
+from teamvars.domain.workspaces import Workspace
+from teamvars.kernel.variables import Category
+from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, thumbprint
+from tests.decisions.directory import NOW, actions, found, refused
+
+SECOND = 1_000_000
+MACHINE = "urn:machine:"
+KEY = "K" * 43
+PUBLIC = b"k" * PUBLIC_KEY_BYTES
+ISSUER = "https://ci.example.org"
+CLAIMS = {"sub": "job", "ref": "main", "extra": "1", "number": 7}
+LATER = NOW + 600 * SECOND
+NETWORK = Workspace("ws-1", "network", "org-1", "acme")
+SPEC = RunnerSpec(
+    "ci", LATER, issuer=ISSUER, conditions={"sub": "job"}, workspace_ids=("ws-1",), max_ttl=60
+)
+FEDERATED = Runner(
+    "run-1",
+    "org-1",
+    2,
+    SPEC,
+    1,
+    approval=Approval(2, SPEC, frozenset({"ws-1"}), ISSUER, 1, "root", "ak-1", b"mac"),
+)
+TOKEN = JobToken(
+    b"hash",
+    "run-1",
+    2,
+    "ws-1",
+    thumbprint(PUBLIC),
+    is_bound=True,
+    claims={"iss": ISSUER, "sub": "job"},
+    run_link=None,
+    expires_at=NOW + 1,
+    key_id="ak-1",
+    mac=b"mac",
+)
+PROOF = Proof(ISSUER, None, CLAIMS, b"once", LATER)
+ASKED = Asked("ws-1", PROOF, "thumb", is_bound=True, runner_id=None, token_hash=b"new")
+
+
+class Trusting:
+    """Trusts whatever has the right MAC, which is `mac`."""
+
+    issuers: Mapping[str, str] = {ISSUER: ISSUER}
+
+    def digest(self, runner: Runner, reach: frozenset[str]) -> str:
+        """Of the version."""
+        return hashlib.sha256(f"{runner.version} {sorted(reach)}".encode()).hexdigest()
+
+    def sealed(self, _: Runner, approval: Approval) -> Approval:
+        """With the MAC."""
+        return replace(approval, mac=b"mac")
+
+    def holds(self, runner: Runner) -> bool:
+        """Whether it has the MAC."""
+        return runner.approval is not None and runner.approval.mac == b"mac"
+
+    def issued(self, token: JobToken) -> JobToken:
+        """With the MAC."""
+        return replace(token, mac=b"mac")
+
+    def has_issued(self, token: JobToken) -> bool:
+        """Whether it has the MAC."""
+        return token.mac == b"mac"
+
+
+TRUST = Trusting()
+
+
+def spec_of(runner: Runner, **more: Any) -> Runner:
+    """The runner, of which a later version says something else."""
+    return replace(runner, version=3, spec=replace(runner.spec, **more))
+
+
+def approved_as(runner: Runner, **more: Any) -> Runner:
+    """The runner, of which another version is approved."""
+    assert runner.approval is not None
+    return replace(runner, approval=replace(runner.approval, **more))
+
+
+def approved_spec(runner: Runner, **more: Any) -> Runner:
+    """The runner, of whose version something else was approved."""
+    assert runner.approval is not None
+    return approved_as(runner, spec=replace(runner.approval.spec, **more))
+
+
+def variable(key: str, *, sensitive: bool = False) -> StoredVariable:
+    made = Variable(
+        id=f"var-{key}",
+        workspace_id="ws-1",
+        key=key,
+        value=None,
+        description="",
+        category=Category.ENV,
+        hcl=False,
+        sensitive=sensitive,
+        version_id=f"v-{key}",
+        created_at=1,
+    )
+    return StoredVariable(made, b"sealed", 1)
+
+
+STORED = [variable("password", sensitive=True), variable("region")]
+
+
+def asking(handed: Handed | None) -> Found:
+    """A job that asks for values with that."""
+    answers = {ToDelivery("ws-1"): handed, ValuesOf("ws-1"): (b"head", STORED)}
+    return found(answers, locked=("run-1",))
+
+
+def handed(runner: Runner = FEDERATED, **token: Any) -> Handed:
+    """A token and its runner."""
+    key = WrappedKey("org-1", 1, "mk-1", b"wrapped")
+    return Handed(replace(TOKEN, **token), runner, NETWORK, key)
+
+
+def reaching(*runners: Runner) -> Found:
+    """What there is to be found of a workspace."""
+    return found({Reaching("ws-1"): (NETWORK, runners)})
+
+
+def keys(decided: Any) -> set[str]:
+    return {each.variable.key for each in decided.answer.variables}
+
+
+DRAFT = DeliveryDraft(PUBLIC)
+
+
+def test_a_delivery_is_noted_before_anything_is_opened() -> None:
+    decided = deliver(asking(handed()), "ws-1", DRAFT, TRUST, MACHINE)
+    assert keys(decided) == {"password", "region"}
+    assert actions(decided) == [("run-1", "variable.deliver")]
+    assert decided.streams == {"run-1"}
+    (write,) = decided.writes
+    assert isinstance(write, NoteDelivery)
+    assert write.delivery.versions == {"var-password": "v-password", "var-region": "v-region"}
+    assert {each.sealed for each in decided.answer.variables} == {b"sealed"}
+
+
+NOT_HANDED: dict[str, Handed | None] = {
+    "no such token": None,
+    "another runner": handed(runner_id="run-2"),
+    "another workspace": handed(workspace_id="ws-2"),
+    "another organization": handed(replace(FEDERATED, organization_id="org-2")),
+    "an expired token": handed(expires_at=NOW),
+    "a token of somebody's own": handed(mac=b""),
+    "an approval of somebody's own": handed(approved_as(FEDERATED, mac=b"")),
+    "no approval": handed(replace(FEDERATED, approval=None)),
+    "a version approved since": handed(approved_as(FEDERATED, version=3)),
+    "an earlier version": handed(version=1),
+    "an expired runner": handed(spec_of(FEDERATED, expires_at=NOW)),
+    "a runner that was approved until now": handed(approved_spec(FEDERATED, expires_at=NOW)),
+    "a workspace taken away": handed(spec_of(FEDERATED, workspace_ids=("ws-2",))),
+    "a workspace not approved": handed(approved_as(FEDERATED, reach=frozenset({"ws-2"}))),
+    "a condition added": handed(spec_of(FEDERATED, conditions={"sub": "job", "ref": "main"})),
+    "a condition not met": handed(claims={"iss": ISSUER, "sub": "another"}),
+    "another issuer": handed(claims={"iss": "https://evil.example", "sub": "job"}),
+    "no issuer": handed(claims={"sub": "job"}),
+    "a key where an issuer is meant": handed(claims={"iss": MACHINE + KEY, "sub": "job"}),
+    "an issuer where a key is meant": handed(spec_of(FEDERATED, issuer=None, public_key=KEY)),
+    "an unbound token": handed(is_bound=False),
+    "an unbound token that the approval forbids": handed(
+        spec_of(FEDERATED, allow_unbound=True), is_bound=False
+    ),
+}
+
+
+@pytest.mark.parametrize("guard", NOT_HANDED)
+def test_every_other_token_is_no_token(guard: str) -> None:
+    asked = asking(NOT_HANDED[guard])
+    assert refused(deliver, asked, "ws-1", DRAFT, TRUST, MACHINE) == ["unauthenticated"]
+
+
+OF_KEY = approved_spec(
+    replace(FEDERATED, spec=replace(SPEC, issuer=None, conditions={}, public_key=KEY)),
+    issuer=None,
+    conditions={},
+    public_key=KEY,
+)
+
+
+@pytest.mark.parametrize(
+    ("claims", "is_handed"),
+    [
+        ({"iss": MACHINE + KEY, "sub": "m"}, True),
+        ({"iss": MACHINE + "L" * 43, "sub": "m"}, False),
+        ({"iss": KEY, "sub": "m"}, False),
+        ({"iss": ISSUER, "sub": "m"}, False),
+    ],
+)
+def test_a_machine_is_its_key(claims: dict[str, str], is_handed: bool) -> None:
+    asked = asking(handed(OF_KEY, claims=claims))
+    if is_handed:
+        assert keys(deliver(asked, "ws-1", DRAFT, TRUST, MACHINE))
+    else:
+        assert refused(deliver, asked, "ws-1", DRAFT, TRUST, MACHINE) == ["unauthenticated"]
+
+
+@pytest.mark.parametrize(
+    "runner",
+    [
+        spec_of(FEDERATED, include_sensitive=False),
+        approved_spec(FEDERATED, include_sensitive=False),
+    ],
+)
+def test_sensitive_values_are_handed_out_where_both_versions_say_so(runner: Runner) -> None:
+    assert keys(deliver(asking(handed(runner)), "ws-1", DRAFT, TRUST, MACHINE)) == {"region"}
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        ((), {"password", "region"}),
+        (("pass*",), {"password"}),
+        (("PASS*",), set()),
+        (("x", "reg?on"), {"region"}),
+    ],
+)
+def test_a_job_gets_what_it_asks_for(only: tuple[str, ...], expected: set[str]) -> None:
+    draft = DeliveryDraft(PUBLIC, only)
+    assert keys(deliver(asking(handed()), "ws-1", draft, TRUST, MACHINE)) == expected
+
+
+@pytest.mark.parametrize("public", [b"", b"x" * PUBLIC_KEY_BYTES, PUBLIC[:-1], PUBLIC + b"k"])
+def test_a_token_delivers_to_its_own_key(public: bytes) -> None:
+    draft = DeliveryDraft(public)
+    assert refused(deliver, asking(handed()), "ws-1", draft, TRUST, MACHINE) == ["invalid_value"]
+
+
+def test_a_token_that_is_none_is_told_of_no_fault_of_its_document() -> None:
+    draft = DeliveryDraft(b"", ("x" * 1000,) * 1000)
+    assert refused(deliver, asking(None), "ws-1", draft, TRUST, MACHINE) == ["unauthenticated"]
+    two = ["invalid_value", "invalid_value"]
+    assert refused(deliver, asking(handed()), "ws-1", draft, TRUST, MACHINE) == two
+
+
+def test_a_job_that_an_approved_runner_means_gets_a_token_once() -> None:
+    decided = exchange(reaching(FEDERATED), ASKED, TRUST)
+    token = decided.answer.token
+    assert decided.writes == (Use(b"once", LATER), Issue(token))
+    assert (decided.notes, decided.opens) == ((), {})
+    assert token.claims == {"iss": ISSUER, "sub": "job"}
+    assert (token.version, token.thumbprint, token.mac) == (2, "thumb", b"mac")
+    assert token.expires_at == NOW + 60 * SECOND
+    assert decided.taken is not None
+
+
+def _expiry(runner: Runner, proof: Proof = PROOF) -> int:
+    asked = replace(ASKED, proof=proof)
+    return exchange(reaching(runner), asked, TRUST).answer.token.expires_at - NOW
+
+
+def test_a_token_ends_with_whatever_ends_first() -> None:
+    assert _expiry(FEDERATED, replace(PROOF, expires_at=NOW + 5)) == 5
+    assert _expiry(spec_of(FEDERATED, expires_at=NOW + 6)) == 6
+    assert _expiry(approved_spec(FEDERATED, expires_at=NOW + 7)) == 7
+    assert _expiry(spec_of(FEDERATED, max_ttl=1)) == SECOND
+    assert _expiry(approved_spec(FEDERATED, max_ttl=2)) == 2 * SECOND
+
+
+OTHER_CLAIMS: Mapping[str, object] = {"sub": 7}
+REFUSED: dict[str, tuple[Runner | None, Asked]] = {
+    "no runner": (None, ASKED),
+    "not approved": (replace(FEDERATED, approval=None), ASKED),
+    "an approval of somebody's own": (approved_as(FEDERATED, mac=b""), ASKED),
+    "expired": (spec_of(FEDERATED, expires_at=NOW), ASKED),
+    "another workspace": (spec_of(FEDERATED, workspace_ids=("ws-2",)), ASKED),
+    "a workspace not approved": (approved_as(FEDERATED, reach=frozenset()), ASKED),
+    "another runner is asked for": (FEDERATED, replace(ASKED, runner_id="run-2")),
+    "another issuer": (
+        FEDERATED,
+        replace(ASKED, proof=replace(PROOF, issuer="https://evil.example")),
+    ),
+    "a machine": (FEDERATED, replace(ASKED, proof=replace(PROOF, public_key=KEY))),
+    "a claim that is no text": (FEDERATED, replace(ASKED, proof=replace(PROOF, claims={"sub": 7}))),
+    "no claim": (FEDERATED, replace(ASKED, proof=replace(PROOF, claims={}))),
+    "a condition added": (spec_of(FEDERATED, conditions={"sub": "job", "x": "y"}), ASKED),
+    "a condition not approved away": (
+        approved_spec(FEDERATED, conditions={"sub": "job", "x": "y"}),
+        ASKED,
+    ),
+    "an unbound token": (FEDERATED, replace(ASKED, is_bound=False)),
+    "unbound is not approved": (
+        spec_of(FEDERATED, allow_unbound=True),
+        replace(ASKED, is_bound=False),
+    ),
+    "unbound is taken away": (
+        approved_spec(FEDERATED, allow_unbound=True),
+        replace(ASKED, is_bound=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("guard", REFUSED)
+def test_every_other_job_is_refused_in_the_same_words(guard: str) -> None:
+    runner, asked = REFUSED[guard]
+    known = reaching(*([] if runner is None else [runner]))
+    assert refused(exchange, known, asked, TRUST) == ["invalid_target"]
+    assert refused(exchange, found({Reaching("ws-1"): None}), asked, TRUST) == ["invalid_target"]
+
+
+def test_of_several_runners_it_is_the_lowest_id_or_the_one_that_was_asked_for() -> None:
+    two, stranger = replace(FEDERATED, id="run-2"), spec_of(FEDERATED, conditions={"sub": "x"})
+    three = replace(stranger, id="run-0")
+    known = reaching(two, FEDERATED, three)
+    assert exchange(known, ASKED, TRUST).answer.runner.id == "run-1"
+    asked = replace(ASKED, runner_id="run-2")
+    assert exchange(known, asked, TRUST).answer.runner.id == "run-2"

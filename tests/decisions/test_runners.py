@@ -1,0 +1,179 @@
+"""What becomes of runners that are proposed, changed, approved and revoked."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from teamvars.decisions import Found, Needs
+from teamvars.decisions.needs import ToOrganizationWithId, WorkspacesOf
+from teamvars.decisions.rows import Delete, Insert, Update
+from teamvars.decisions.runners import (
+    RunnersOf,
+    RunnerWithId,
+    approve,
+    create,
+    delete,
+    revoke,
+    seen,
+    update,
+)
+from teamvars.domain.errors import invalid
+from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, Status
+from teamvars.domain.workspaces import Workspace
+from tests.decisions.directory import NOW, OPERATOR, Answers, actions, found, refused, to_acme
+from tests.decisions.test_deliveries import FEDERATED, ISSUER, LATER, SPEC, TRUST, spec_of
+
+DRAFT = RunnerDraft(
+    name="ci",
+    issuer=ISSUER,
+    conditions={"sub": "job"},
+    workspace_ids=("ws-1",),
+    expires_at=LATER,
+    max_ttl=60,
+)
+WORKSPACES: Answers = {
+    WorkspacesOf("org-1"): [
+        (Workspace("ws-1", "network", "org-1", "acme"), None),
+        (Workspace("ws-2", "payments", "org-1", "acme"), None),
+    ]
+}
+NO_RUNNERS: Answers = {RunnersOf("org-1"): []}
+
+
+def knowing(runner: Runner = FEDERATED, *, owner: bool = True) -> list[Answers]:
+    """What there is to be found of a runner."""
+    granted = next(iter(to_acme(owner=owner).values()))
+    return [{RunnerWithId("run-1"): runner, ToOrganizationWithId("org-1"): granted}, WORKSPACES]
+
+
+def proposing(*more: Answers, owner: bool = True, member: bool = True) -> Found:
+    return found(to_acme(owner=owner, member=member), WORKSPACES, NO_RUNNERS, *more)
+
+
+def test_a_new_runner_is_approved_for_nothing() -> None:
+    decided = create(proposing(), "acme", DRAFT, "run-1", TRUST)
+    runner = decided.answer.runner
+    assert decided.writes == (Insert(runner),)
+    assert (runner.version, runner.approval, runner.spec) == (1, None, SPEC)
+    assert decided.answer.status is Status.PROPOSED
+    assert actions(decided) == [("org-1", "runner.create")]
+    assert decided.opens == {"run-1": "org-1"}
+
+
+@pytest.mark.parametrize(
+    ("rights", "more", "codes"),
+    [
+        ({"owner": False}, {}, ["forbidden"]),
+        ({"owner": False, "member": False}, {}, ["not_found"]),
+        ({"owner": False}, {"name": ""}, ["forbidden"]),
+        ({}, {"name": ""}, ["invalid_value"]),
+        ({}, {"workspace_ids": ("ws-9",)}, ["not_found"]),
+        ({}, {"conditions": {}, "max_ttl": 1}, ["invalid_value", "invalid_value"]),
+        ({}, {"faults": (invalid("name", "No."),), "name": ""}, ["invalid_value"]),
+    ],
+)
+def test_who_may_not_propose_is_told_of_no_fault_and_who_may_of_all(
+    rights: dict[str, bool], more: dict[str, Any], codes: list[str]
+) -> None:
+    draft = replace(DRAFT, **more)
+    assert refused(create, proposing(**rights), "acme", draft, "run-1", TRUST) == codes
+
+
+def test_an_organization_has_so_many_runners() -> None:
+    full = proposing({RunnersOf("org-1"): [FEDERATED] * MAX_RUNNERS})
+    assert refused(create, full, "acme", DRAFT, "run-1", TRUST) == ["too_many_items"]
+
+
+def test_a_change_is_a_version_that_waits_and_leaves_the_approval_as_it_is() -> None:
+    decided = update(found(*knowing()), "run-1", RunnerDraft(max_ttl=70), TRUST)
+    after = decided.answer.runner
+    assert (after.version, after.spec.max_ttl, after.max_ttl) == (3, 70, 60)
+    assert after.approval == FEDERATED.approval
+    assert decided.answer.status is Status.CHANGED
+    assert decided.writes == (Update(FEDERATED, after),)
+    assert actions(decided) == [("org-1", "runner.update")]
+
+
+def test_what_changes_nothing_writes_nothing() -> None:
+    decided = update(found(*knowing()), "run-1", RunnerDraft(max_ttl=60), TRUST)
+    assert (decided.writes, decided.notes, decided.answer.runner) == ((), (), FEDERATED)
+
+
+@pytest.mark.parametrize("decide", [update, delete])
+def test_who_is_no_owner_changes_no_runner_and_does_not_learn_of_it(decide: Any) -> None:
+    asked = [RunnerDraft(max_ttl=70), TRUST] if decide is update else []
+    assert refused(decide, found(*knowing(owner=False)), "run-1", *asked) == ["not_found"]
+
+
+def test_a_deleted_runner_closes_its_stream() -> None:
+    decided = delete(found(*knowing()), "run-1")
+    assert decided.writes == (Delete(Runner, ("run-1",)),)
+    assert decided.streams == {"org-1", "run-1"}
+
+
+def approving(runner: Runner, *, locked: bool = True) -> Found:
+    return found(*knowing(runner), actor=OPERATOR, locked=("org-1",) if locked else ())
+
+
+PROPOSED = replace(FEDERATED, approval=None)
+DIGEST = TRUST.digest(PROPOSED, frozenset({"ws-1"}))
+
+
+def test_an_approval_has_what_the_version_reaches_now() -> None:
+    decided = approve(approving(PROPOSED), "run-1", DIGEST, "root", TRUST)
+    approval = decided.answer.approval
+    assert approval is not None
+    assert (approval.version, approval.spec, approval.reach) == (2, SPEC, frozenset({"ws-1"}))
+    assert (approval.issuer, approval.approved_at, approval.mac) == (ISSUER, NOW, b"mac")
+    assert actions(decided) == [("org-1", "runner.approve")]
+
+
+def test_a_pattern_is_approved_for_what_it_matches_now() -> None:
+    runner = spec_of(PROPOSED, workspace_ids=(), workspace_patterns=("p*",))
+    digest = TRUST.digest(runner, frozenset({"ws-2"}))
+    decided = approve(approving(runner), "run-1", digest, "root", TRUST)
+    assert decided.answer.approval is not None
+    assert decided.answer.approval.reach == {"ws-2"}
+
+
+@pytest.mark.parametrize("digest", ["", DIGEST[:11], "0" * 64, DIGEST + "0"])
+def test_nothing_is_approved_but_what_was_looked_at(digest: str) -> None:
+    assert refused(approve, approving(PROPOSED), "run-1", digest, "root", TRUST) != []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"expires_at": NOW},
+        {"issuer": "https://evil.example"},
+        {"conditions": {}},
+        {"workspace_patterns": ("*",)},
+        {"max_ttl": 10**6},
+    ],
+)
+def test_what_breaks_a_rule_is_not_approved_although_it_stands_in_the_store(
+    more: dict[str, Any],
+) -> None:
+    runner = replace(PROPOSED, spec=replace(SPEC, **more))
+    view = seen(approving(runner), runner, "acme", TRUST)
+    told = refused(approve, approving(runner), "run-1", view.digest, "root", TRUST)
+    assert "invalid_value" in told
+
+
+def test_an_approval_is_decided_under_the_lock_of_its_organization() -> None:
+    with pytest.raises(Needs):
+        approve(approving(PROPOSED, locked=False), "run-1", DIGEST, "root", TRUST)
+
+
+def test_a_revoked_approval_is_gone_and_what_has_none_is_left_alone() -> None:
+    decided = revoke(approving(FEDERATED), "run-1")
+    assert decided.answer.approval is None
+    assert actions(decided) == [("org-1", "runner.revoke")]
+    assert revoke(approving(PROPOSED), "run-1").notes == ()
+
+
+def test_an_approval_of_somebodys_own_is_shown_as_none() -> None:
+    assert FEDERATED.approval is not None
+    forged = replace(FEDERATED, approval=replace(FEDERATED.approval, mac=b""))
+    assert seen(approving(forged), forged, "acme", TRUST).status is Status.PROPOSED
