@@ -7,6 +7,7 @@ import apsw
 import asyncpg
 
 from teamvars import wiring
+from teamvars.decisions import Found
 from teamvars.domain.access import Caller, WrappedKey
 from teamvars.domain.audit import HeldStream
 from teamvars.domain.ids import new_id, new_version_id
@@ -53,7 +54,7 @@ class Bulk:
             hashed = HashedToken(token, hash_token(new_token(token.owner_kind)))
             await self._tx.write_each(tables.inserting(hashed, self._now).part)
             details = {"owner": f"organization {organization_id}", "expires-at": None}
-            event = self._caller.event("token.create", token.id, details, self._now)
+            event = Found(self._caller, self._now).event("token.create", token.id, details)
             entry, stream = self._chain.extend(stream, event)
             await streams.append(self._tx, entry, stream)
 
@@ -64,6 +65,7 @@ class Bulk:
 
     async def _fill(self, workspace_id: str, count: int, data_key: DataKey) -> str:
         stream = await self._locked(workspace_id)
+        found = Found(self._caller, self._now)
         first = ""
         for n in range(count):
             variable = _variable(workspace_id, n, self._now)
@@ -79,7 +81,7 @@ class Bulk:
                 "sensitive": variable.sensitive,
                 "version-id": variable.version_id,
             }
-            event = self._caller.event("variable.create", variable.id, details, self._now)
+            event = found.event("variable.create", variable.id, details)
             entry, stream = self._chain.extend(stream, event, stream.usage.plus(1, size))
             await streams.append(self._tx, entry, stream)
             first = first or variable.id

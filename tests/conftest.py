@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, settings
 
-from teamvars.domain.access import Caller
+from teamvars.decisions import Found
 from teamvars.domain.audit import ACTIONS, Event
 from teamvars.web.http import rate_limits
 from tests.support.commands import Host
@@ -58,16 +58,14 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def declared_details() -> Iterator[None]:
     """Whatever a test has recorded: its details have the names that its action declares."""
-    make = Caller.event
+    make = Found.event
 
-    def event(
-        self: Caller, action: str, subject_id: str, details: Mapping[str, object], at: int
-    ) -> Event:
+    def event(self: Found, action: str, subject_id: str, details: Mapping[str, object]) -> Event:
         assert ACTIONS[action].admits(details), f"{action}: {sorted(details)}"
-        return make(self, action, subject_id, details, at)
+        return make(self, action, subject_id, details)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Caller, "event", event)
+        patch.setattr(Found, "event", event)
         yield
 
 

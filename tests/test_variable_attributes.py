@@ -125,4 +125,5 @@ async def test_an_item_that_is_deleted_says_nothing_of_it(tenant: Tenant, name: 
     path = f"/workspaces/{tenant.workspaces['network']}/actions/apply"
     document = {"data": [goes], "meta": {"versioned": True}}
     answer = await tenant.call("owner", "POST", path, document)
+    assert answer.status_code == 422, f"an item that is deleted may say {name}, which is ignored"
     assert faults(answer) == [("422", "invalid_value", f"/data/0/attributes/{name}")]

@@ -29,7 +29,9 @@ def ready(host: Host) -> Host:
 
 
 def findings(host: Host, code: int) -> list[tuple[str, str, str]]:
-    """What it finds that is not well, in JSON and in words alike; it exits with that code."""
+    """What it finds that is not well, in JSON and in words alike; it exits with that code. What it
+    could not look at for that is left out.
+    """
     done = host.run("doctor", "--json")
     assert done.code == code, done.err
     told: list[dict[str, Any]] = done.json
@@ -38,7 +40,11 @@ def findings(host: Host, code: int) -> list[tuple[str, str, str]]:
     assert len(in_words.out.splitlines()) == len(told)
     for line, one in zip(in_words.out.splitlines(), told, strict=True):
         assert line.split(maxsplit=1) == [one["severity"], f"{one['subject']}: {one['text']}"]
-    return [(one["severity"], one["subject"], one["text"]) for one in told if one["severity"] != OK]
+    return [
+        (one["severity"], one["subject"], one["text"])
+        for one in told
+        if one["severity"] != OK and one["subject"] != "unseen"
+    ]
 
 
 def test_a_sound_installation_has_no_findings_and_exits_with_0(ready: Host) -> None:
@@ -84,6 +90,29 @@ def test_a_keyring_that_is_gone_is_told_with_what_to_do(ready: Host) -> None:
     assert severity == PROBLEM
     assert "There is no keyring at" in text
     assert "Restore it" in text
+
+
+def test_what_was_found_before_a_damaged_keyring_is_kept_and_what_is_behind_it_named(
+    ready: Host,
+) -> None:
+    (ready.data / "keyring.json").write_text("{}")
+    done = ready.run("doctor", "--json")
+    told = {one["subject"]: (one["severity"], one["text"]) for one in done.json}
+    assert (done.code, told["engine"][0], told["disk"][0]) == (1, OK, OK)
+    severity, text = told["installation"]
+    assert severity == PROBLEM
+    assert "is damaged. Restore it from your copy." in text
+    severity, text = told["unseen"]
+    assert severity == ADVICE
+    assert text == (
+        "Not looked at for that: the keyring and the schema, lost rows, the audit trail, values, "
+        "the directory, mail, addresses."
+    )
+
+
+def test_a_store_that_is_not_there_leaves_all_of_it_unseen(host: Host) -> None:
+    told = {one["subject"]: one["text"] for one in host.run("doctor", "--json").json}
+    assert told["unseen"].startswith("Not looked at for that: the engine, the keyring")
 
 
 def test_a_keyring_of_another_installation_is_found_out(ready: Host, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from teamvars.security import keyring
-from tests.cli.conftest import ServedHost
+from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.cli.store import execute
 from tests.support.commands import Done, Host
 from tests.support.postgres import LocalPostgres, Postgres
@@ -269,11 +269,14 @@ def test_a_port_in_use_is_refused_before_anything_starts(served_host: ServedHost
     )
 
 
-def test_keys_status_names_the_keys_and_what_they_wrap(served_host: ServedHost) -> None:
-    lines = served_host.host.succeed("keys", "status").out.splitlines()
+def test_keys_status_names_the_keys_and_what_they_wrap(empty_host: Host) -> None:
+    empty_host.succeed("init")
+    (empty_host.folder / "directory.yaml").write_text(DIRECTORY)
+    empty_host.succeed("directory", "apply", "directory.yaml")
+    lines = empty_host.succeed("keys", "status").out.splitlines()
     assert [line.split()[0] for line in lines] == ["master", "audit"]
     assert lines[0].endswith("active  data keys: 1")
-    held = (served_host.host.data / "keyring.json").read_text()
+    held = (empty_host.data / "keyring.json").read_text()
     assert all(line.split()[1] in held for line in lines)
 
 

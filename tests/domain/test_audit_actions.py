@@ -2,7 +2,7 @@
 
 import pytest
 
-from teamvars.domain.audit import ACTIONS, shown_details, workspaces_in
+from teamvars.domain.audit import ACTIONS, Actor, Event, shown_details, workspaces_in
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,8 @@ from teamvars.domain.audit import ACTIONS, shown_details, workspaces_in
 def test_an_action_takes_rights_away_where_it_changes_nothing_else(
     action: str, details: dict[str, object], takes_away: bool
 ) -> None:
-    assert ACTIONS[action].only_takes_away(details) is takes_away
+    event = Event(Actor("user", "user-1", None), "r", action, "vars", "var-1", details, 0)
+    assert event.only_takes_away is takes_away
 
 
 def test_details_are_complete_and_have_nothing_beside() -> None:

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from teamvars import wiring
 from teamvars.changes.trails import Alarm, OwnTrail
+from teamvars.decisions import Found
 from teamvars.decisions.users import Disabling
 from teamvars.domain.audit import SYSTEM_STREAM, Break, Event
 from teamvars.domain.directory import TeamEntry
@@ -451,8 +452,8 @@ async def test_where_a_row_was_put_back_only_a_request_goes_on_that_does_nothing
     place = await Place.of(database, stream)
     await calls.create(key="later")
     await place.put_back(database, stream)
-    gives = by.event("member.add", team, {"organization-memberships": []}, 1)
-    takes = by.event("grant.remove", stream, {"workspaces": []}, 1)
+    gives = Found(by, 1).event("member.add", team, {"organization-memberships": []})
+    takes = Found(by, 1).event("grant.remove", stream, {"workspaces": []})
 
     async def recorded(*events: Event) -> None:
         async def body(tx: Transaction) -> None:

@@ -60,7 +60,7 @@ async def test_everybody_who_waits_shares_the_next_statement() -> None:
     await asyncio.sleep(0)
     store.go.set()
     assert await first == found(7)
-    assert await asyncio.gather(*others) == [(), *map(found, range(1, 20))]
+    assert await asyncio.gather(*others) == [[], *map(found, range(1, 20))]
     assert store.statements == ["one", "many"]
 
 

@@ -11,6 +11,7 @@ class ObservedTransaction(Transaction):
     def __init__(self, tx: Transaction, note: Callable[[str, tuple[object, ...]], None]) -> None:
         self._tx = tx
         self._note = note
+        self.has_one_writer = tx.has_one_writer
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         self._note(sql, args)
@@ -26,10 +27,6 @@ class ObservedTransaction(Transaction):
         locking = None if self.has_one_writer else lookup.locking
         self._note((locking or lookup).single, calls[0])
         return await self._tx.lock_each(lookup, calls)
-
-    @property
-    def has_one_writer(self) -> bool:
-        return self._tx.has_one_writer
 
     async def script(self, sql: str) -> None:
         await self._tx.script(sql)

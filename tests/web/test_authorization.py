@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -23,6 +22,7 @@ from teamvars.security import keyring
 from teamvars.services.directory_files.files import Options
 from teamvars.storage.engines import database_for
 from tests.support.deployment import Deployment, operator
+from tests.support.ids import MISSING, Ids, filled, ids_at_hand, ids_of
 from tests.support.jobs import runner_document
 from tests.support.tenant import ACTIVE, Tenant, build_tenant, linkage_document, variable_document
 
@@ -242,50 +242,20 @@ async def shared(deployment: Deployment) -> Tenant:
     return await build_tenant(deployment)
 
 
-@dataclass(frozen=True)
-class Target:
-    """What the parameters of a path stand for."""
-
-    organization: str
-    workspace: str
-    workspace_id: str
-    variable_id: str
-    team_id: str
-    user_id: str = "user-1111111111111111"
-    membership_id: str = "ou-1111111111111111"
-    team_workspace_id: str = "tws-1111111111111111"
-    token_id: str = "at-1111111111111111"
-    source_id: str = "ws-1111111111111111"
-    runner_id: str = "run-1111111111111111"
-
-
-MISSING = Target(
-    organization="no-organization",
-    workspace="no-workspace",
-    workspace_id="ws-1111111111111111",
-    variable_id="var-1111111111111111",
-    team_id="team-1111111111111111",
-)
-
-
-async def own(tenant: Tenant, template: str = "") -> Target:
-    made = await tenant.make_variable(uuid4().hex)
-    network, crew = tenant.workspaces["network"], tenant.teams["crew"]
-    source_id = await source_of_writers(tenant) if "copy" in template else "none"
-    path = f"{ACCESSES}?filter[workspace][id]={network}".removeprefix("/api/v2")
-    return Target(
-        tenant.organization,
-        "network",
-        network,
-        made["id"],
-        crew,
-        tenant.users["plain"],
-        await pending_of(tenant) if RENEWAL.search(template) else tenant.memberships["plain"],
-        (await tenant.call("owner", "GET", path)).json()["data"][0]["id"],
-        await token_of(tenant, "owner", crew) if needs_token(template) else "none",
-        source_id,
-        await runner_of(tenant, "owner", network) if "{runner_id}" in template else "none",
-    )
+async def own(tenant: Tenant, template: str = "") -> Ids:
+    """What a path stands for in the tenant's own organization."""
+    ids = await ids_of(tenant)
+    if "copy" in template:
+        ids["source_id"] = await source_of_writers(tenant)
+    if RENEWAL.search(template):
+        ids["membership_id"] = await pending_of(tenant)
+    if needs_token(template):
+        ids["token_id"] = await token_of(tenant, "owner", ids["team_id"])
+    if "{runner_id}" in template:
+        ids["runner_id"] = await runner_of(tenant, "owner", ids["workspace_id"])
+    lacking = [name for name in re.findall(r"{(\w+)}", template) if ids[name] == MISSING[name]]
+    assert not lacking, f"ids_of in tests/support/ids.py has no {', '.join(lacking)} of the tenant"
+    return ids
 
 
 async def runner_of(tenant: Tenant, owner: str, workspace_id: str) -> str:
@@ -326,28 +296,31 @@ async def token_of(tenant: Tenant, owner: str, team_id: str) -> str:
     return id_
 
 
-async def elsewhere(tenant: Tenant, template: str = "") -> Target:
+async def elsewhere(tenant: Tenant, template: str = "") -> Ids:
     """The same in the other organization."""
     if "vars" not in template and template.startswith((TEAM, MEMBERSHIP, ACCESS, TOKEN, USER)):
         return await elsewhere_in_the_directory(tenant, template)
     path = f"/workspaces/{tenant.other_workspace}/vars"
     document = variable_document(key=uuid4().hex)
     made = (await tenant.call("outsider", "POST", path, document)).json()["data"]["id"]
-    organization, workspace_id = tenant.other_organization, tenant.other_workspace
-    source_id = runner_id = "none"
+    ids = {**ids_elsewhere(tenant), "variable_id": made}
     if "copy" in template:
-        source_id = await another_workspace(tenant, "outsider", organization)
+        ids["source_id"] = await another_workspace(tenant, "outsider", ids["organization"])
     if "{runner_id}" in template:
-        runner_id = await runner_of(tenant, "outsider", workspace_id)
-    return Target(
-        organization,
-        "elsewhere",
-        workspace_id,
-        made,
-        tenant.other_team,
-        source_id=source_id,
-        runner_id=runner_id,
-    )
+        ids["runner_id"] = await runner_of(tenant, "outsider", ids["workspace_id"])
+    return ids
+
+
+def ids_elsewhere(tenant: Tenant) -> dict[str, str]:
+    """Those of what the other organization has at first."""
+    return {
+        **MISSING,
+        "organization": tenant.other_organization,
+        "workspace": "elsewhere",
+        "workspace_id": tenant.other_workspace,
+        "team_id": tenant.other_team,
+        "user_id": tenant.users["outsider"],
+    }
 
 
 async def another_workspace(tenant: Tenant, owner: str, organization: str) -> str:
@@ -358,7 +331,7 @@ async def another_workspace(tenant: Tenant, owner: str, organization: str) -> st
     return id_
 
 
-async def elsewhere_in_the_directory(tenant: Tenant, template: str) -> Target:
+async def elsewhere_in_the_directory(tenant: Tenant, template: str) -> Ids:
     async def make(path: str, document: object) -> str:
         made = await tenant.call("outsider", "POST", path, document)
         id_: str = made.json()["data"]["id"]
@@ -368,17 +341,16 @@ async def elsewhere_in_the_directory(tenant: Tenant, template: str) -> Target:
     attributes = {"name": uuid4().hex, "visibility": "organization"}
     new_team = {"data": {"type": "teams", "attributes": attributes}}
     team_id = await make(f"{organization}/teams", new_team)
-    return Target(
-        tenant.other_organization,
-        "elsewhere",
-        tenant.other_workspace,
-        "none",
-        team_id,
-        tenant.users["outsider"],
-        await make(f"{organization}/organization-memberships", invitation()),
-        await make("/team-workspaces", access_document(team_id, tenant.other_workspace)),
-        await token_of(tenant, "outsider", team_id) if needs_token(template) else "none",
-    )
+    access = access_document(team_id, tenant.other_workspace)
+    ids = {
+        **ids_elsewhere(tenant),
+        "team_id": team_id,
+        "membership_id": await make(f"{organization}/organization-memberships", invitation()),
+        "team_workspace_id": await make("/team-workspaces", access),
+    }
+    if needs_token(template):
+        ids["token_id"] = await token_of(tenant, "outsider", team_id)
+    return ids
 
 
 def invitation() -> object:
@@ -396,7 +368,7 @@ def access_document(team_id: str, workspace_id: str) -> object:
     return {"data": data}
 
 
-def directory_document(method: str, template: str, target: Target) -> object:
+def directory_document(method: str, template: str, target: Ids) -> object:
     """As `document`, for what the directory API takes."""
     if method == "POST" and template == TEAMS:
         return {"data": {"type": "teams", "attributes": {"name": uuid4().hex}}}
@@ -405,30 +377,30 @@ def directory_document(method: str, template: str, target: Target) -> object:
     if method == "POST" and template == MEMBERSHIPS:
         return invitation()
     if method == "POST" and template == ACCESSES:
-        return access_document(target.team_id, target.workspace_id)
+        return access_document(target["team_id"], target["workspace_id"])
     if method == "PATCH" and template == ACCESS:
         return {"data": {"type": "team-workspaces"}}
     return document_of_runner(method, template, target)
 
 
-def document_of_runner(method: str, template: str, target: Target) -> object:
+def document_of_runner(method: str, template: str, target: Ids) -> object:
     """As `document`, for runners."""
     if method == "POST" and template == RUNNERS:
-        return runner_document(target.workspace_id)
+        return runner_document(target["workspace_id"])
     if method == "PATCH" and template == RUNNER:
         return {"data": {"type": "runners"}}
     if method != "GET" and template.startswith(RUNNER + "/relationships"):
-        ids = [] if method == "DELETE" else [{"type": "workspaces", "id": target.workspace_id}]
+        ids = [] if method == "DELETE" else [{"type": "workspaces", "id": target["workspace_id"]}]
         return {"data": ids}
     return None
 
 
-def document(method: str, template: str, target: Target, member: str) -> object:
+def document(method: str, template: str, target: Ids, member: str) -> object:
     """A body that is good wherever the caller may send it."""
     if template == VARS and method == "POST":
         return variable_document(key=uuid4().hex)
     if template == VARIABLE and method == "PATCH":
-        return {"data": {"type": "vars", "id": target.variable_id, "attributes": {}}}
+        return {"data": {"type": "vars", "id": target["variable_id"], "attributes": {}}}
     if template.startswith(MEMBERS) and method != "GET":
         return linkage_document(*([member] if member else []), type_=template.rpartition("/")[2])
     if method in ("POST", "PATCH") and template in (WORKSPACES, WORKSPACE_BY_NAME, WORKSPACE):
@@ -443,9 +415,9 @@ def document(method: str, template: str, target: Target, member: str) -> object:
     return directory_document(method, template, target)
 
 
-def document_of_action(action: str, target: Target) -> object:
+def document_of_action(action: str, target: Ids) -> object:
     """As `document`, for the actions of a workspace, and those of whoever holds a link."""
-    source = {"type": "workspaces", "id": target.source_id}
+    source = {"type": "workspaces", "id": target["source_id"]}
     attributes, file = {"value": "1", "hcl": True}, {"format": "json", "content": "{}"}
     link = {"secret": "tvi_" + "0" * 49}
     return {
@@ -459,12 +431,12 @@ def document_of_action(action: str, target: Target) -> object:
 
 
 async def ask(
-    tenant: Tenant, who: str, route: tuple[str, str], target: Target, member: str = ""
+    tenant: Tenant, who: str, route: tuple[str, str], target: Ids, member: str = ""
 ) -> httpx.Response:
     method, template = route
-    path = template.format(**asdict(target))
+    path = filled(template, target)
     if route == ("GET", ACCESSES):
-        path += f"?filter[workspace][id]={target.workspace_id}"
+        path += f"?filter[workspace][id]={target['workspace_id']}"
     if route == ("DELETE", ORGANIZATION):
         path += "?force=true"
     body = document(method, template, target, member)
@@ -552,6 +524,8 @@ async def test_what_a_caller_may_not_see_looks_like_what_is_not_there(
     looks = [look(answer) for answer in (*hidden, *missing)]
     assert all(one == looks[0] for one in looks)
     assert hidden[0].status_code == 404
+    stranger = await ask(shared, "a bad token", route, MISSING)
+    assert stranger.status_code == MATRIX[route]["a bad token"]
 
 
 def look(answer: httpx.Response) -> object:
@@ -565,23 +539,23 @@ async def test_a_variable_that_is_not_there_looks_the_same_to_reader_and_writer(
     shared: Tenant,
 ) -> None:
     target = await own(shared)
-    foreign = (await elsewhere(shared)).variable_id
+    foreign = (await elsewhere(shared))["variable_id"]
     answers = [
         await shared.call(who, method, f"{shared.vars_path()}/{id_}", body)
         for who in ("reader", "writer")
-        for id_ in (MISSING.variable_id, foreign)
+        for id_ in (MISSING["variable_id"], foreign)
         for method, body in (
             ("GET", None),
             ("DELETE", None),
-            ("PATCH", {"data": {"type": "vars", "id": target.variable_id, "attributes": {}}}),
+            ("PATCH", {"data": {"type": "vars", "id": target["variable_id"], "attributes": {}}}),
         )
     ]
     looks = [look(answer) for answer in answers]
     assert all(one == looks[0] for one in looks)
 
 
-def team(tenant: Tenant, name: str) -> Target:
-    return Target("", "", "", "", tenant.teams[name])
+def team(tenant: Tenant, name: str) -> Ids:
+    return {**ids_at_hand(tenant), "team_id": tenant.teams[name]}
 
 
 @pytest.mark.parametrize("by", ["users", "organization-memberships"])

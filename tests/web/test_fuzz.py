@@ -23,6 +23,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.support.ids import ids_of
 from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import Tenant
@@ -90,21 +91,20 @@ async def fuzzer(served: ServedDeployment, served_tenant: Tenant) -> Fuzzer:
     tenant = served_tenant
     made = [await tenant.make_variable(f"key-{number}") for number in range(5)]
     hidden = await tenant.make_variable("secret", sensitive=True)
-    path = f"/team-workspaces?filter[workspace][id]={tenant.workspaces['network']}"
-    accesses = (await tenant.call("owner", "GET", path)).json()["data"]
+    ids = await ids_of(tenant)
     own = f"/users/{tenant.users['owner']}/authentication-tokens"
     tokens = (await tenant.call("owner", "GET", own)).json()["data"]
     return Fuzzer(
         url=served.server.url,
         tokens=[tenant.tokens[role] for role in ROLES],
         ids={
+            **{name: [id_] for name, id_ in ids.items()},
             "workspace_id": [*tenant.workspaces.values(), tenant.other_workspace],
             "variable_id": [variable["id"] for variable in (*made, hidden)],
             "team_id": [*tenant.teams.values(), tenant.other_team],
             "organization": [tenant.organization, tenant.other_organization],
             "workspace": ["network", "payments", "elsewhere"],
             "membership_id": [*tenant.memberships.values(), tenant.other_membership],
-            "team_workspace_id": [access["id"] for access in accesses],
             "token_id": [token["id"] for token in tokens],
         },
         session=requests.Session(),

@@ -27,6 +27,7 @@ from teamvars.web.http.errors import STATUS
 from teamvars.web.http.parameters import MAX_CHARACTERS
 from teamvars.web.http.request import MAX_BODY_BYTES, STRANGER_BODY_BYTES
 from tests.support.deployment import operator, secret_of
+from tests.support.ids import filled, ids_of
 from tests.support.jobs import runner_document
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, build_tenant
@@ -427,7 +428,7 @@ async def send(
     """The operation with its example, or with something in its place."""
     if content is None and operation.body is not None:
         example = operation.example if document is None else document
-        content = filled(json.dumps(example), ids).encode()
+        content = of_tenant(json.dumps(example), ids).encode()
     sent = {name.replace("_", "-"): text for name, text in headers.items()}
     if content is not None:
         sent.setdefault("content-type", JSON_API)
@@ -454,13 +455,12 @@ def needed(operation: Operation, ids: Mapping[str, str]) -> str:
     return f"?{name}={ids['workspace_id']}" if operation.has(name) else ""
 
 
-def filled(text: str, ids: Mapping[str, str]) -> str:
-    """The text with ids in the place of `{…}` and of the examples' own."""
+def of_tenant(text: str, ids: Mapping[str, str]) -> str:
+    """The document with ids in the place of the examples' own."""
     for name, example in examples.IDS.items():
         if "-" in example or "_" in example:  # the others are names, and in no document
             text = text.replace(example, ids[name])
-    text = text.replace(examples.NEW_NAME, ids["new_name"])
-    return re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], text)
+    return text.replace(examples.NEW_NAME, ids["new_name"])
 
 
 def with_another_type(example: Any) -> Any:
@@ -470,7 +470,7 @@ def with_another_type(example: Any) -> Any:
 
 async def ids_for(tenant: Tenant) -> dict[str, str]:
     """What every name in the document can stand for; the variable is a new one."""
-    variable = await tenant.make_variable(f"key-{uuid4()}")
+    ids = await ids_of(tenant)
     for taken in await tenant.variables():  # the examples' own keys stay free
         if taken["attributes"]["key"] in ("some_key", "OTHER_KEY"):
             await tenant.call("owner", "DELETE", taken["links"]["self"].removeprefix("/api/v2"))
@@ -478,24 +478,14 @@ async def ids_for(tenant: Tenant) -> dict[str, str]:
     await tenant.call("owner", "POST", crew)
     own = f"/users/{tenant.users['owner']}/authentication-tokens"
     token = (await tenant.call("owner", "POST", own)).json()["data"]
-    path = f"/team-workspaces?filter[workspace][id]={tenant.workspaces['network']}"
-    accesses = (await tenant.call("owner", "GET", path)).json()["data"]
     region = {"type": "vars", "attributes": {"key": "region", "category": "env"}}
     path = f"/workspaces/{tenant.workspaces['payments']}/actions/apply"
     await tenant.call("owner", "POST", path, {"data": [region]})
     return {
-        "membership_id": tenant.memberships["plain"],
-        "team_workspace_id": accesses[0]["id"],
+        **ids,
         "token_id": token["id"],
         "runner_id": await runner_of(tenant),
         "expired_at": (datetime.now(UTC) + timedelta(days=1)).isoformat(),
-        "workspace_id": tenant.workspaces["network"],
-        "source_id": tenant.workspaces["payments"],
-        "variable_id": variable["id"],
-        "team_id": tenant.teams["crew"],
-        "user_id": tenant.users["plain"],
-        "organization": tenant.organization,
-        "workspace": "network",
         "new_name": f"new-{uuid4()}",
         "link_secret": await link_of_new(tenant),
     }

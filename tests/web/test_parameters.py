@@ -17,6 +17,7 @@ from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
 from teamvars.web.http.routes import Route
 from tests.support.deployment import BASE, Deployment
+from tests.support.ids import filled, ids_at_hand
 from tests.support.tenant import Tenant, build_tenant
 
 LONG = "a" * 50_010  # more than SQLite takes for a pattern
@@ -65,17 +66,8 @@ def path_to(tenant: Tenant, template: str) -> str:
     """A path of the template at which something is, or its address if it is not below the API's."""
     if not template.startswith("/api/v2"):
         return BASE.removesuffix("/api/v2") + template
-    return template.removeprefix("/api/v2").format(
-        organization=tenant.organization,
-        workspace="network",
-        workspace_id=tenant.workspaces["network"],
-        variable_id="var-1111111111111111",
-        team_id=tenant.teams["crew"],
-        user_id=tenant.users["owner"],
-        membership_id=tenant.memberships["plain"],
-        team_workspace_id="tws-1111111111111111",
-        token_id="at-1111111111111111",
-    )
+    ids = {**ids_at_hand(tenant), "user_id": tenant.users["owner"]}
+    return filled(template.removeprefix("/api/v2"), ids)
 
 
 def search(tenant: Tenant, template: str, *pairs: tuple[str, str]) -> str:

@@ -70,7 +70,9 @@ class _SubjectQueue(Queue[Call, Any]):
         goes to the end of the queue.
         """
         batch: list[Waiting] = []
-        for subject in [each for each in self._waiters if each not in self._isolated]:
+        for subject in tuple(self._waiters):
+            if subject in self._isolated:
+                continue
             waiters = _in_time(self._waiters.pop(subject))
             room = BATCH_LIMIT - len(batch)
             batch += waiters[:room]

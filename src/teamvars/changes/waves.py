@@ -152,7 +152,7 @@ async def run_alone(tools: Tools, change: Change[T], known: Known, tx: Transacti
 
 
 _Asker = tuple[Attempt[Any], Need[Any]]
-_Call = tuple[Attempt[Any], Need[Any], tuple[object, ...]]
+_Args = tuple[object, ...]
 
 
 class _Group:
@@ -308,16 +308,15 @@ class _Wave:
                     continue
                 attempt.found.answers[need] = answer
             return
-        for lookup, some in _by_lookup(look, askers).items():
-            calls = [call for _, _, call in some]
+        for lookup, (some, calls) in _by_lookup(look, askers).items():
             if look.locks:
                 locked = await self._tx.lock_each(lookup, calls)
-                for (attempt, need, _), (row, is_held) in zip(some, locked, strict=True):
+                for (attempt, need), (row, is_held) in zip(some, locked, strict=True):
                     granted = look.answer(attempt.found, need, () if row is None else (row,))
                     self._note_access(attempt, need, granted, is_held)
             else:
                 found = await self._tx.look_up_each(lookup, calls)
-                for (attempt, need, _), rows in zip(some, found, strict=True):
+                for (attempt, need), rows in zip(some, found, strict=True):
                     attempt.found.answers[need] = look.answer(attempt.found, need, rows)
 
     def _note_access(
@@ -338,13 +337,17 @@ class _Wave:
                 attempt.error = storage_unavailable()
 
 
-def _by_lookup(look: Look, askers: Sequence[_Asker]) -> dict[Lookup, list[_Call]]:
-    """Who asks, and with which parameters, by lookup."""
-    calls: dict[Lookup, list[_Call]] = {}
+def _by_lookup(
+    look: Look, askers: Sequence[_Asker]
+) -> dict[Lookup, tuple[list[_Asker], list[_Args]]]:
+    """Who asks, and the parameters of each, by lookup."""
+    found: dict[Lookup, tuple[list[_Asker], list[_Args]]] = {}
     for attempt, need in askers:
         try:
             args = look.args(attempt.found, need)
         except (Needs, Refusal):
             continue
-        calls.setdefault(look.lookup(need), []).append((attempt, need, args))
-    return calls
+        some, calls = found.setdefault(look.lookup(need), ([], []))
+        some.append((attempt, need))
+        calls.append(args)
+    return found

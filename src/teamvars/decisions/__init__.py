@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from teamvars.domain.access import Caller
-from teamvars.domain.audit import Event, Stream
+from teamvars.domain.audit import ACTIONS, Event, Stream
 from teamvars.domain.errors import Fault, Refusal
 from teamvars.domain.workspaces import Usage
 from teamvars.kernel import Discreet
@@ -111,7 +111,11 @@ class Found:
 
     def event(self, action: str, subject_id: str, details: Mapping[str, object]) -> Event:
         """What the caller does, at the time of the look-up; an action of `ACTIONS`."""
-        return self.caller.event(action, subject_id, details, self.now)
+        caller = self.caller
+        assert caller.actor is not None  # every change comes after its access check
+        subject = ACTIONS[action].subject_type, subject_id
+        said = caller.actor, caller.request_id, action, *subject, details
+        return Event(*said, self.now, caller.address)
 
     def note(
         self, stream_id: str, action: str, subject_id: str, details: Mapping[str, object]

@@ -2,14 +2,14 @@
 has access to a workspace, for its reviewers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum, IntEnum, StrEnum
 from typing import Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from teamvars.domain.audit import ACTIONS, Actor, Event, Stream
+from teamvars.domain.audit import Actor, Stream
 from teamvars.domain.errors import forbidden, not_found
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team
@@ -80,12 +80,6 @@ class Caller(msgspec.Struct):
     def user_id(self) -> str | None:
         """The user whose token was used; None where it is a team's or an organization's."""
         return None if self.actor is None or self.actor.kind != "user" else self.actor.id
-
-    def event(self, action: str, subject_id: str, details: Mapping[str, object], at: int) -> Event:
-        """The audit event of a change this caller makes, an action of `ACTIONS`. `at` in µs UTC."""
-        assert self.actor is not None  # every change comes after its access check
-        subject = ACTIONS[action].subject_type, subject_id
-        return Event(self.actor, self.request_id, action, *subject, details, at, self.address)
 
 
 class WrappedKey(msgspec.Struct, frozen=True):

@@ -38,10 +38,6 @@ class Action(msgspec.Struct, frozen=True):
         names = frozenset(details)
         return self.always <= names <= self.always | self.sometimes
 
-    def only_takes_away(self, details: Mapping[str, Any]) -> bool:
-        """Whether an event with these details takes rights away, and has no other effect."""
-        return self.takes_away == frozenset(details.get("changed", ()))
-
 
 def _about(
     subject_type: str, always: str, sometimes: str = "", *, takes_away: str | None = None
@@ -215,7 +211,8 @@ class Event(msgspec.Struct, frozen=True):
     @property
     def only_takes_away(self) -> bool:
         """Whether it takes rights away and does nothing else, as its action says."""
-        return ACTIONS[self.action].only_takes_away(self.details)
+        changed: Any = self.details.get("changed", ())
+        return ACTIONS[self.action].takes_away == frozenset(changed)
 
 
 class AuditEntry(NamedTuple):

@@ -49,7 +49,7 @@ class Chain:
 
     def open(self, stream_id: str, organization_id: str) -> HeldStream:
         """A new stream of an organization, or of none, without a change."""
-        head = self._head(self._active, stream_id, 0, GENESIS)
+        head = self._mac(self._active, "stream head", stream_id, 0, GENESIS)
         return HeldStream(stream_id, organization_id, 0, GENESIS, head)
 
     def check(self, stream: Stream) -> CheckedStream:
@@ -125,11 +125,12 @@ class Chain:
             VERSION,
             event.address,
         )
-        return AuditEntry(*fields, self._link(self._active, fields), stream.organization_id)
+        link = self._mac(self._active, "audit entry", *fields)
+        return AuditEntry(*fields, link, stream.organization_id)
 
     def _after(self, stream: Stream, entry: AuditEntry, usage: Usage | None) -> HeldStream:
         """The stream once that entry is its last."""
-        head = self._head(self._active, stream.id, entry.sequence, entry.link)
+        head = self._mac(self._active, "stream head", stream.id, entry.sequence, entry.link)
         place = entry.sequence, entry.link, head
         return HeldStream(stream.id, stream.organization_id, *place, usage or stream.usage)
 
@@ -181,7 +182,8 @@ class Chain:
         """Whether the stream's row was written by a holder of an audit key."""
         try:
             for key_id in self._macs:
-                if _is(self._head(key_id, stream.id, stream.sequence, stream.link), stream.head):
+                head = self._mac(key_id, "stream head", stream.id, stream.sequence, stream.link)
+                if _is(head, stream.head):
                     return True
         except TypeError:  # as in `holds`
             pass
@@ -194,19 +196,16 @@ class Chain:
         fields: tuple[str | bytes | int | None, ...]
         fields = entry[: _FIELDS_OF_1 if entry.version == 1 else _FIELDS_OF_2]
         try:
-            return entry.key_id in self._macs and _is(self._link(entry.key_id, fields), entry.link)
+            if entry.key_id not in self._macs:
+                return False
+            return _is(self._mac(entry.key_id, "audit entry", *fields), entry.link)
         except TypeError:  # SQLite lets a column hold what we never wrote, a fraction for instance
             return False
 
-    def _link(self, key_id: str, fields: Iterable[str | bytes | int | None]) -> bytes:
-        return self._mac(key_id, length_prefixed("audit entry", *fields))
-
-    def _head(self, key_id: str, stream_id: str, sequence: int, link: bytes) -> bytes:
-        return self._mac(key_id, length_prefixed("stream head", stream_id, sequence, link))
-
-    def _mac(self, key_id: str, authenticated: bytes) -> bytes:
+    def _mac(self, key_id: str, *fields: str | bytes | int | None) -> bytes:
+        """What authenticates these fields, of which the first says what they are."""
         mac = self._macs[key_id].copy()
-        mac.update(authenticated)
+        mac.update(length_prefixed(*fields))
         return mac.finalize()
 
 

@@ -46,7 +46,9 @@ class DataKey:
     def seal(self, value: str, variable: Variable) -> bytes:
         """The value, sealed to the variable's row and to its sensitive flag."""
         nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._cipher.encrypt(nonce, value.encode(), self._place(variable))
+        workspace = self._workspace_places(variable.workspace_id, variable.sensitive)
+        place = workspace + text_field(variable.id)
+        return nonce + self._cipher.encrypt(nonce, value.encode(), place)
 
     def open(self, sealed: bytes, variable: Variable) -> str:
         """The value. Raises SealBroken unless it was sealed to exactly this row and flag."""
@@ -91,10 +93,6 @@ class DataKey:
         return length_prefixed(
             purpose, self._organization_id, self.version, membership_id, link_hash
         )
-
-    def _place(self, variable: Variable) -> bytes:
-        workspace = self._workspace_places(variable.workspace_id, variable.sensitive)
-        return workspace + text_field(variable.id)
 
     def _workspace_place(self, workspace_id: str, sensitive: bool) -> bytes:
         """All but the variable's id, which is the same for most of a list."""

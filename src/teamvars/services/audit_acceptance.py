@@ -6,6 +6,7 @@ from typing import Self
 import msgspec
 from msgspec.structs import replace
 
+from teamvars.decisions import Found
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import ACCEPT, SYSTEM_STREAM, Acceptance, AuditFilter, HeldStream
 from teamvars.domain.errors import (
@@ -35,7 +36,7 @@ async def accept(
     remains = place.remains
     number = await place.next_number(tx)
     made = replace(wanted, sequence=number, row=row_digest(remains.row).hex())
-    event = caller.event(ACCEPT, stream_id, made.details(), now)
+    event = Found(caller, now).event(ACCEPT, stream_id, made.details())
     if remains.row is not None:
         found = bytes.fromhex(made.digest)
         await streams.append(tx, *chain.accept(remains.row, number, event, found))

@@ -7,7 +7,6 @@ way, and the `OnceDatabase` they write to does the rest.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
@@ -22,7 +21,6 @@ from teamvars.security.idempotency import RecordKeys
 from teamvars.services.house import UseCases
 from teamvars.storage import idempotency
 from teamvars.storage.database import Body, MissingReference, Store, Taken, Transaction
-from teamvars.storage.deadlines import Deadline
 
 T = TypeVar("T")
 
@@ -68,15 +66,16 @@ async def once(asked: Asked, work: Awaitable[T], keep: Callable[[T], bytes]) -> 
         _KEYED.reset(token)
 
 
-class OnceDatabase(Store):
+class OnceDatabase:
     """A decorator of a store that makes a change of `once` together with its record."""
 
     def __init__(self, database: Store, keys: RecordKeys) -> None:
         self._database = database
         self._keys = keys
-
-    def in_request(self) -> AbstractContextManager[None]:
-        return self._database.in_request()
+        self.in_request = database.in_request
+        self.batch = database.batch  # whose changes have no record: see `may_share`
+        self.deadline = database.deadline
+        self.now = database.now
 
     # No coroutine of their own: each would cost every request a frame.
 
@@ -106,19 +105,10 @@ class OnceDatabase(Store):
             return self._database.write_in_turns(body, subject=subject)
         return self._make(keyed, partial(self._database.write_in_turns, subject=subject), body)
 
-    def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> Coroutine[Any, Any, T]:
-        return self._database.batch(body, deadline, waits=waits)
-
-    def deadline(self) -> Deadline:
-        return self._database.deadline()
-
     @property
     def may_share(self) -> bool:
         # The record of a change is written with it, after it.
         return _KEYED.get() is None
-
-    def now(self) -> int:
-        return self._database.now()
 
     async def _look(
         self, keyed: _Keyed, read: Callable[[Body[T]], Awaitable[T]], body: Body[T]

@@ -36,10 +36,7 @@ _MAX_ATTEMPTS = 8
 
 async def authenticate(tx: Transaction, caller: Caller, now: int) -> None:
     """Finds out who calls. Refuses: unauthenticated."""
-    row = await tx.look_up(AUTHENTICATE, caller.token_hash, now)
-    if row is None:
-        raise Refusal(NO_VALID_TOKEN)
-    identify(caller, row)
+    identify(caller, await tx.look_up(AUTHENTICATE, caller.token_hash, now))
 
 
 async def workspace(
@@ -77,7 +74,7 @@ async def organization(
     """What the caller may do with an organization, by its id, or by its folded name with
     READ_ORGANIZATION_BY_NAME. Refuses: unauthenticated, not found.
     """
-    row = _known(caller, await tx.fetch_one(by, caller.token_hash, now, which))
+    row = identify(caller, await tx.fetch_one(by, caller.token_hash, now, which))
     id_, title, email, created_at, is_owner, is_member, *place = row
     stream = _stream(id_, place)
     caller.place = Place(id_, title)
@@ -103,7 +100,7 @@ async def team(tx: Transaction, caller: Caller, now: int, team_id: str) -> TeamA
 
 def to_team(caller: Caller, found: Row | None) -> TeamAccess:
     """What a row of READ_TEAM says. Refuses: unauthenticated, not found."""
-    id_, name, organization_id, organization, *its, rights = _known(caller, found)
+    id_, name, organization_id, organization, *its, rights = identify(caller, found)
     visibility, is_owners, manages, members_manage_token, *place = its
     stream = _stream(organization_id, place)
     caller.place = Place(organization_id, organization, team_id=id_, team=name)
@@ -134,8 +131,12 @@ def to_team(caller: Caller, found: Row | None) -> TeamAccess:
     )
 
 
-def identify(caller: Caller, row: Row) -> None:
-    """Notes whose token the caller has, by a row that begins with the columns of a caller."""
+def identify(caller: Caller, row: Row | None) -> Row:
+    """Notes whose token the caller has, by a row that begins with the columns of a caller, and
+    returns the others. Refuses: unauthenticated, where there is no row.
+    """
+    if row is None:
+        raise Refusal(NO_VALID_TOKEN)
     token_id, user_id, team_id, organization_id = row[:4]
     if user_id is not None:
         caller.actor = Actor("user", user_id, token_id)
@@ -144,19 +145,12 @@ def identify(caller: Caller, row: Row) -> None:
     else:
         assert organization_id is not None  # CHECK of the table
         caller.actor = Actor("organization", organization_id, token_id)
-
-
-def _known(caller: Caller, row: Row | None) -> Row:
-    """What a row says beside who calls, which is noted. Refuses: unauthenticated."""
-    if row is None:
-        raise Refusal(NO_VALID_TOKEN)
-    identify(caller, row)
     return row[4:]
 
 
 def to_workspace(caller: Caller, found: Row | None) -> WorkspaceAccess:
     """What a row of READ_WORKSPACE says. Refuses: unauthenticated, not found."""
-    id_, name, organization_id, organization, *its, level = _known(caller, found)
+    id_, name, organization_id, organization, *its, level = identify(caller, found)
     version, master_key_id, wrapped, *place = its
     stream = _stream(organization_id, place)
     caller.place = Place(organization_id, organization, id_, name)

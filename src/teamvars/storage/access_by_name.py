@@ -16,7 +16,7 @@ from teamvars.domain.access import (
     WorkspaceAccess,
     WrappedKey,
 )
-from teamvars.domain.errors import NO_VALID_TOKEN, Code, Refusal, not_found, there_is_no
+from teamvars.domain.errors import Code, Refusal, not_found, there_is_no
 from teamvars.domain.names import fold
 from teamvars.domain.organizations import Organization
 from teamvars.domain.teams import Team
@@ -175,10 +175,8 @@ async def _search(
         if workspace is None
         else await tx.fetch_one(READ_SEARCH_OF_WORKSPACE, *args, fold(workspace))
     )
-    if found is None:
-        raise Refusal(NO_VALID_TOKEN)
-    identify(caller, found)
-    id_, name, is_owner, is_member, *key, team_ids, workspace_ids = found[4:]
+    its = identify(caller, found)
+    id_, name, is_owner, is_member, *key, team_ids, workspace_ids = its
     if id_ is None:
         raise not_found()
     caller.place = Place(id_, name)

@@ -130,10 +130,8 @@ class Transaction(Protocol):
             (rows[0] if rows else None, True) for rows in await self.look_up_each(lookup, calls)
         ]
 
-    @property
-    def has_one_writer(self) -> bool:
-        """Whether a statement that fails undoes itself alone, and nobody waits for the others."""
-        return False
+    has_one_writer: bool = False
+    """Whether a statement that fails undoes itself alone, and nobody waits for the others."""
 
     async def prefetch(self, sql: str, *args: object) -> None:
         """May run a statement to have in memory what the next one needs; never fails."""

@@ -166,7 +166,11 @@ async def append_all(
 
 def appending(entries: Sequence[AuditEntry], after: Iterable[CheckedStream]) -> tuple[Part, Part]:
     """The statements of `append_all`, to be run with the changes that the entries record."""
-    return (_INSERT_ENTRY, entries), (_MOVE, [_place(stream) for stream in after])
+    moves = [
+        (one.id, one.sequence, one.link, one.head, one.usage.variables, one.usage.value_bytes)
+        for one in after
+    ]
+    return (_INSERT_ENTRY, entries), (_MOVE, moves)
 
 
 async def entries(tx: Transaction, stream_ids: Sequence[str]) -> list[AuditEntry]:
@@ -331,13 +335,6 @@ def _text(raw: object) -> object:
 
 def _shown(raw: bytes | None) -> str | None:
     return None if raw is None else raw.decode(errors="backslashreplace")
-
-
-def _place(stream: Stream) -> tuple[object, ...]:
-    """The parameters of `_MOVE`."""
-    usage = stream.usage
-    place = stream.sequence, stream.link, stream.head, usage.variables, usage.value_bytes
-    return stream.id, *place
 
 
 def _stream(row: Row) -> Stream:

@@ -174,7 +174,21 @@ def stored(row: Row | None) -> StoredVariable:
 
 def inserting(stored: StoredVariable) -> Statement:
     """The statement that adds a variable to a locked workspace. Raises Taken: its key is."""
-    return Statement(_INSERT, _inserted(stored))
+    variable = stored.variable
+    args = (
+        variable.id,
+        variable.workspace_id,
+        variable.key,
+        variable.description,
+        variable.category,
+        int(variable.hcl),
+        int(variable.sensitive),
+        variable.version_id,
+        variable.created_at,
+        stored.value_bytes,
+        stored.sealed,
+    )
+    return Statement(_INSERT, args)
 
 
 def updating(before: Variable, stored: StoredVariable) -> Statement:
@@ -241,24 +255,6 @@ def putting(verb: str, stored: StoredVariable) -> Statement:
 async def place_some(tx: Transaction) -> int:
     """Has some variables found by searches that an older release has added; how many."""
     return len(await tx.fetch(_PLACE_SOME))
-
-
-def _inserted(stored: StoredVariable) -> tuple[object, ...]:
-    """The parameters of `_INSERT`."""
-    variable = stored.variable
-    return (
-        variable.id,
-        variable.workspace_id,
-        variable.key,
-        variable.description,
-        variable.category,
-        int(variable.hcl),
-        int(variable.sensitive),
-        variable.version_id,
-        variable.created_at,
-        stored.value_bytes,
-        stored.sealed,
-    )
 
 
 def _updated(stored: StoredVariable) -> tuple[object, ...]:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 from teamvars import settings, wiring
 from teamvars.cli.commands import CLIENT_VARIABLES
@@ -30,6 +30,17 @@ from teamvars.settings import Settings
 from teamvars.storage.engines import database_for, described, is_sqlite, says_no_tls
 
 _OK, _PROBLEM = Severity.OK, Severity.PROBLEM
+_PARTS = (
+    "the engine",
+    "the keyring and the schema",
+    "lost rows",
+    "the audit trail",
+    "values",
+    "the directory",
+    "mail",
+    "addresses",
+)
+"""Of the store, in the order in which they are looked at."""
 
 
 @command
@@ -46,43 +57,49 @@ def doctor(every_value: bool) -> None:
 
 
 async def _collect(config: Settings, every_value: bool) -> list[Finding]:
-    findings = [*_before_the_store(config)]
+    findings, unseen = [*_before_the_store(config)], list(_PARTS)
     try:
-        findings += await _store(config, every_value)
+        async for some in _store(config, every_value):
+            findings += some
+            del unseen[0]
     except Refusal as refusal:
         text = " ".join(explanation(refusal).splitlines()).removesuffix(".")
         findings.append(Finding(_PROBLEM, "database", f"{text}. Check TEAMVARS_DATABASE_URL."))
     except PROBLEMS as problem:
         if all(finding.text != str(problem) for finding in findings):  # the keyring's mode is known
             findings.append(Finding(_PROBLEM, "installation", str(problem)))
+    if unseen:
+        text = f"Not looked at for that: {', '.join(unseen)}."
+        findings.append(Finding(Severity.ADVICE, "unseen", text))
     return findings
 
 
-async def _store(config: Settings, every_value: bool) -> list[Finding]:
-    """Raises at the first thing without which the rest cannot be looked at."""
+async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Finding]]:
+    """What is found of each of `_PARTS`. Raises at the first thing without which the rest cannot be
+    looked at.
+    """
     found = await marking_of(config)
     async with database_for(config.url) as database:
         diagnosis = Diagnosis(database, wiring.clock)
         installation = Installation(database, database.now)
-        findings = [*await diagnosis.of_engine()]
+        engine = await diagnosis.of_engine()
         if is_sqlite(config.url):  # a database that is a file may have no room to grow
-            findings.append(disk_finding(shutil.disk_usage(database_file(config).parent).free))
+            engine.append(disk_finding(shutil.disk_usage(database_file(config).parent).free))
+        yield engine
         keys = keyring.load(config.keyring_path)
         await installation.require_ready(keys)
         sealer = Sealer(keys)
-        findings += [
+        yield [
             Finding(_OK, "keyring", f"{config.keyring_path} is whole"),
             _schema(await installation.outstanding()),
             found.finding,
-            *await diagnosis.of_losses(sealer),
-            *await diagnosis.of_trail(Chain(keys)),
-            *await diagnosis.of_values(sealer, every=every_value),
-            *await diagnosis.of_data(),
-            *await diagnosis.of_mail(config.mail_host),
         ]
-        if not config.trusted_proxies:
-            findings += await diagnosis.of_addresses()
-    return findings
+        yield await diagnosis.of_losses(sealer)
+        yield await diagnosis.of_trail(Chain(keys))
+        yield await diagnosis.of_values(sealer, every=every_value)
+        yield await diagnosis.of_data()
+        yield await diagnosis.of_mail(config.mail_host)
+        yield [] if config.trusted_proxies else await diagnosis.of_addresses()
 
 
 def _schema(left: Outstanding) -> Finding:

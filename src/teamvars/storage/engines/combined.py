@@ -1,8 +1,7 @@
 """Several statements as one, and for many calls at once, as PostgreSQL is asked to run them."""
 
 import re
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -53,20 +52,18 @@ class Lookups:
         if len(calls) == 1:
             batch[0].set_result(await fetch(lookup.single, *calls[0].args))
             return
-        rows = await find_all(fetch, lookup, [call.args for call in calls])
-        for number, waiter in enumerate(batch, start=1):
-            waiter.set_result(rows.get(number, ()))
+        found = await find_all(fetch, lookup, [call.args for call in calls])
+        for waiter, rows in zip(batch, found, strict=True):
+            waiter.set_result(rows)
 
 
 async def find_all(
     fetch: Fetch, lookup: Lookup, calls: Sequence[tuple[object, ...]]
-) -> Mapping[int, Sequence[Row]]:
-    """The rows of many calls in one statement, by the number of the call, from 1; a call without a
-    row is left out.
-    """
-    found: defaultdict[int, list[Row]] = defaultdict(list)
+) -> Sequence[Sequence[Row]]:
+    """The rows of each of many calls, in one statement."""
+    found: list[list[Row]] = [[] for _ in calls]
     for row in await fetch(lookup.batched, *map(list, zip(*calls, strict=True))):
-        found[row[0]].append(row[1:])
+        found[row[0] - 1].append(row[1:])  # whose number is from 1
     return found
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
+from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -110,8 +111,7 @@ class PostgresTransaction(Transaction):
     ) -> Sequence[Sequence[Row]]:
         if not self._is_batch:
             return await super().look_up_each(lookup, calls)
-        rows = await find_all(self.fetch, lookup, calls)
-        return [rows.get(number, ()) for number in range(1, len(calls) + 1)]
+        return await find_all(self.fetch, lookup, calls)
 
     async def lock_each(
         self, lookup: Lookup, calls: Sequence[tuple[object, ...]]
@@ -133,9 +133,10 @@ class PostgresTransaction(Transaction):
         return row is not None and bool(row[0])
 
     async def write_each(self, *parts: Part) -> None:
-        if all(len(rows) == 1 for _, rows in parts):
-            sql = in_one(tuple(sql for sql, _ in parts))
-            await self.fetch(sql, *(arg for _, (row,) in parts for arg in row))
+        sqls, rows_of = zip(*parts, strict=True)
+        if set(map(len, rows_of)) == {1}:
+            rows = chain.from_iterable(rows_of)
+            await self.fetch(in_one(sqls), *chain.from_iterable(rows))
             return
         for start in range(0, max(len(rows) for _, rows in parts), _ROWS_AT_ONCE):
             some = [

@@ -124,6 +124,7 @@ class SqliteTransaction(Transaction):
     """A `Transaction` whose statements never suspend."""
 
     __slots__ = ("_connection", "_cursor")
+    has_one_writer = True
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -131,10 +132,6 @@ class SqliteTransaction(Transaction):
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         return self.run(sql, args)
-
-    @property
-    def has_one_writer(self) -> bool:
-        return True
 
     async def look_up_each(
         self, lookup: Lookup, calls: Sequence[tuple[object, ...]]

@@ -1,0 +1,49 @@
+"""What the parameters of paths stand for: in a tenant, or nothing at all.
+
+A new resource has its example in `IDS` of web/examples.py, and its id in `ids_of`.
+"""
+
+import re
+from collections.abc import Mapping
+from uuid import uuid4
+
+from teamvars.web.examples import IDS
+from tests.support.tenant import Tenant
+
+Ids = Mapping[str, str]
+
+MISSING: Ids = {
+    name: f"{example.partition('-')[0]}-1111111111111111" if "-" in example else f"no-{name}"
+    for name, example in IDS.items()
+}
+"""Of each kind one that is well formed, and that nothing has."""
+
+
+def ids_at_hand(tenant: Tenant) -> dict[str, str]:
+    """Those of what every tenant has; nothing has the others."""
+    return {
+        **MISSING,
+        "organization": tenant.organization,
+        "workspace": "network",
+        "workspace_id": tenant.workspaces["network"],
+        "source_id": tenant.workspaces["payments"],
+        "team_id": tenant.teams["crew"],
+        "user_id": tenant.users["plain"],
+        "membership_id": tenant.memberships["plain"],
+    }
+
+
+async def ids_of(tenant: Tenant) -> dict[str, str]:
+    """Of each kind one that the tenant has, but for tokens. The variable is a new one."""
+    ids = ids_at_hand(tenant)
+    path = f"/team-workspaces?filter[workspace][id]={ids['workspace_id']}"
+    accesses = (await tenant.call("owner", "GET", path)).json()["data"]
+    variable = await tenant.make_variable(f"key-{uuid4()}")
+    return {**ids, "variable_id": variable["id"], "team_workspace_id": accesses[0]["id"]}
+
+
+def filled(template: str, ids: Ids) -> str:
+    """The path of a template."""
+    lacking = set(re.findall(r"\{(\w+)\}", template)) - ids.keys()
+    assert not lacking, f"{', '.join(lacking)}: there is none in IDS of web/examples.py"
+    return template.format(**ids)
