@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from joserfc import jws
 from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 
-from teamvars.protocol import encoded
+from teamvars.protocol import MACHINE, encoded
 from teamvars.security.assertions import (
-    MACHINE,
     MAX_TOKEN_BYTES,
     SKEW_SECONDS,
     Unproven,

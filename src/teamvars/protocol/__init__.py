@@ -6,6 +6,9 @@ Both sides need it, so nothing here knows a store, a request or a command.
 import base64
 import binascii
 
+MACHINE = "urn:teamvars:key:"
+"""The issuer of a machine that signs for itself: then its Ed25519 public key, as `encoded`."""
+
 
 class Malformed(Exception):
     """It is not of the form that was agreed on."""
@@ -25,3 +28,8 @@ def decoded(text: str) -> bytes:
     if encoded(content) != text:
         raise Malformed  # it says the same in another way
     return content
+
+
+def token_id(token_hash: bytes) -> str:
+    """What names a job's token, by the SHA-256 of it, to both sides: it tells nobody the token."""
+    return encoded(token_hash[:16])

@@ -18,13 +18,11 @@ from joserfc.jwk import ECKey, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
 from teamvars.kernel import Discreet
-from teamvars.protocol import Malformed, decoded, encoded
+from teamvars.protocol import MACHINE, Malformed, decoded, encoded
 from teamvars.security.encoding import length_prefixed
 
 MAX_TOKEN_BYTES = 16 * 1024
 SKEW_SECONDS = 60
-MACHINE = "urn:teamvars:key:"
-"""The issuer of a machine that signs for itself: then its Ed25519 public key, as `encoded`."""
 
 Key = RSAKey | ECKey | OKPKey
 

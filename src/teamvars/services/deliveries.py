@@ -13,9 +13,9 @@ from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.kernel import Discreet
-from teamvars.protocol import Malformed, bundles, decoded, encoded
+from teamvars.protocol import MACHINE, Malformed, bundles, decoded, token_id
 from teamvars.protocol.bundles import Delivered, Delivery, Info
-from teamvars.security.assertions import MACHINE, SKEW_SECONDS, Assertion, Unproven
+from teamvars.security.assertions import SKEW_SECONDS, Assertion, Unproven
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import SealBroken
 from teamvars.security.tokens import RUNNER, hash_token, new_token
@@ -178,11 +178,6 @@ class Deliveries(UseCases):
 
 
 _THUMBPRINT_BYTES = 32
-
-
-def token_id(token_hash: bytes) -> str:
-    """What names a job's token to both sides, which have it: it tells nobody the token."""
-    return encoded(token_hash[:16])
 
 
 def _info(bundle: Bundle) -> Info:

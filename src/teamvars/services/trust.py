@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from teamvars.domain.deliveries import JobToken
 from teamvars.domain.runners import Approval, Runner
+from teamvars.protocol import MACHINE
 from teamvars.security import approvals
 from teamvars.security.approvals import Approvals
 from teamvars.security.assertions import (
-    MACHINE,
     Assertion,
     Unproven,
     claimed,
