@@ -15,6 +15,8 @@ GROUPS = {
     "keys": "The keys of the keyring.",
     "audit": "The audit trail.",
     "vars": "The variables of a workspace.",
+    "runner": "Runners: who may be handed values.",
+    "deliveries": "What was handed to whom.",
 }
 OPERATOR = (
     ("dev", "dev:dev", "Try teamvars: a server with sample data, until Ctrl-C."),
@@ -92,6 +94,17 @@ CLIENT = (
     ),
     ("vars history", "variables:history", "Show who changed a variable, newest first."),
     ("run", "running:run", "Run a command with the variables in its environment."),
+    ("runner init", "runners:init", "Make a key for this machine, and show its public part."),
+    ("runner list", "runners:list_", "List the runners: who may be handed values."),
+    ("runner create", "runners:create", "Propose a runner."),
+    ("runner show", "runners:show_", "Show all that a runner says."),
+    ("runner update", "runners:update", "Propose another version of a runner."),
+    ("runner delete", "runners:delete", "Delete a runner."),
+    (
+        "deliveries list",
+        "runners:deliveries",
+        "List which runner was handed which workspace last.",
+    ),
     ("login", "login:login", "Log in to a service, and store the token."),
     ("login accept", "login:accept", "Accept an invitation."),
     ("login tokens list", "login:list_", "List your tokens."),
@@ -118,4 +131,7 @@ CLIENT = (
 ADDRESS, TOKEN = "TEAMVARS_ADDRESS", "TEAMVARS_TOKEN"
 ORGANIZATION, WORKSPACE = "TEAMVARS_ORGANIZATION", "TEAMVARS_WORKSPACE"
 PROXY = "TEAMVARS_PROXY"
-CLIENT_VARIABLES = frozenset((ADDRESS, TOKEN, ORGANIZATION, WORKSPACE, PROXY))
+SERVER_KEY, ID_TOKEN = "TEAMVARS_SERVER_KEY", "TEAMVARS_ID_TOKEN"
+CLIENT_VARIABLES = frozenset(
+    (ADDRESS, TOKEN, ORGANIZATION, WORKSPACE, PROXY, SERVER_KEY, ID_TOKEN, f"{ID_TOKEN}_FILE")
+)

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from teamvars import __version__
-from teamvars.cli import asking
+from teamvars.cli import asking, named
 from teamvars.cli.client.api import Api, accounts, at, connect, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.addresses import Address, address
@@ -52,14 +52,16 @@ _SHOWN = {
 
 @command
 @option("--name", "Store it beside others, for --account NAME.")
+@option("--server-key", "What 'teamvars server-key show' prints on its host.")
 @placed("organization", account=False)
-def login(where: Where, name: str | None) -> None:
+def login(where: Where, name: str | None, server_key: str | None) -> None:
     """Log in to a service, and store the token.
 
     Type the token, which is not shown, or give it on standard input. It is tried, and then stored
     in the system's keyring if there is one, else in a file that only you can read.
 
-    With --name it is stored beside the others, for use with --account.
+    With --name it is stored beside the others, for use with --account. With --server-key, what the
+    service delivers to jobs of this machine is checked against that key.
 
     Example: teamvars login --address https://teamvars.example.com
     """
@@ -68,12 +70,17 @@ def login(where: Where, name: str | None) -> None:
     if name is not None and not is_name(name):
         raise Misuse(f"--name is {NAME_RULE}.")
     service, _ = said_address(where) or _asked(accounts.read(Settings))
+    if server_key is not None:
+        # Only here: what knows keys takes a while to load.
+        named("teamvars.cli.client.deliveries:pinned_keys")(server_key)
     given = asking.secret(f"Token for {service}: ", _MOST_BYTES).strip()
     token = Token(sendable(given, "you"), "you")
     api = Api(Target(service, "you", token, travel=travel_of(where)))
     who = api.account()["attributes"]["username"]
     organization = _organization(where.organization, api.organizations())
     kept = accounts.keep(service, name, token.value, organization)
+    if server_key is not None:
+        accounts.pin(service, server_key)
     note(f"Logged in to {service} as {who}. The token is in {kept}.")
     if name is not None:
         note(f"To use it: --account {name}, with any command.")

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 
 import click
 
-from teamvars.cli.commands import ADDRESS, ORGANIZATION, PROXY, TOKEN, WORKSPACE
+from teamvars.cli.commands import (
+    ADDRESS,
+    ID_TOKEN,
+    ORGANIZATION,
+    PROXY,
+    SERVER_KEY,
+    TOKEN,
+    WORKSPACE,
+)
 from teamvars.cli.exits import MEANINGS
 from teamvars.cli.options import command
 from teamvars.cli.output import say
@@ -17,6 +25,10 @@ _ENVIRONMENT = {
     ORGANIZATION: "The organization.",
     WORKSPACE: "The workspace.",
     PROXY: "As --proxy.",
+    SERVER_KEY: "What 'teamvars server-key show' prints: the keys that sign deliveries.",
+    ID_TOKEN: "A token of the job, good for one run; so is each variable of which this is the "
+    "beginning.",
+    f"{ID_TOKEN}_FILE": "The file that has such a token.",
     "SSL_CERT_FILE": "The certificates of authorities that are trusted.",
 }
 _FILES = {

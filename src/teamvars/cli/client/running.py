@@ -1,128 +1,65 @@
-"""`run`: a command with the variables of a workspace in its environment."""
+"""`run`: a command with the variables of a workspace.
 
-from collections.abc import Collection, Sequence
-from fnmatch import fnmatchcase
+In a job that proves what it is, they are sealed to that job and delivered, sensitive ones as well.
+A person reads what people may read.
+"""
+
+import os
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import click
 
 from teamvars.cli import named
-from teamvars.cli.asking import agrees, is_terminal
-from teamvars.cli.client.api import accounts, connect
-from teamvars.cli.client.api.accounts import Settings
+from teamvars.cli.client import terraform
+from teamvars.cli.client.api import connect
 from teamvars.cli.client.api.addresses import Address
-from teamvars.cli.client.api.targets import Where
+from teamvars.cli.client.api.targets import JobTarget, Where, has_token, target_of_job
 from teamvars.cli.client.contents import Workspace, contents_of
+from teamvars.cli.client.environments import (
+    Rules,
+    WorkspaceVariable,
+    agreed,
+    chosen,
+    environment,
+    steering,
+)
+from teamvars.cli.client.explaining import explained
+from teamvars.cli.client.jobs import GITHUB, Asked, Here, Place, place
+from teamvars.cli.client.masks import mask
 from teamvars.cli.client.options import (
     allow_missing_option,
     offered,
     placed,
     skip_invalid_keys_option,
 )
-from teamvars.cli.commands import TOKEN
-from teamvars.cli.exits import NOT_STARTED, Failure
-from teamvars.cli.options import argument, option
-from teamvars.cli.output import note
+from teamvars.cli.commands import SERVER_KEY, WORKSPACE
+from teamvars.cli.exits import NOT_STARTED, UNAUTHENTICATED, Failure
+from teamvars.cli.options import argument, flag, option, together
+from teamvars.cli.output import aligned, note, say
 from teamvars.cli.starting import Starter, Values, become, own_environment
-from teamvars.domain.key_names import is_steering
-from teamvars.domain.variables import Variable
-from teamvars.kernel.variables import InvalidKey, Unfit, name_in_environment, text_of
 from teamvars.origins import origin
 
-
-class Rules(NamedTuple):
-    """What the person who runs the command has said."""
-
-    only: Sequence[str] = ()
-    allow_env: Collection[str] = ()
-    allow_missing: bool = False
-    skip_invalid_keys: bool = False
+_WORKSPACE_ID = re.compile(r"ws-[1-9A-HJ-NP-Za-km-z]{16}")
 
 
-class Environment:
-    """The whole environment; `notes` say what is not in it, `faults` why there is none."""
-
-    def __init__(self, own: Values, file: Values, rules: Rules) -> None:
-        self.values = {name: value for name, value in own.items() if name != TOKEN}
-        self.notes: list[str] = []
-        self.faults: list[str] = []
-        self._file = file
-        self._rules = rules
-        self._taken: set[str] = set()
-
-    def take(self, variable: Variable) -> None:
-        """Puts a variable into it, or says why not."""
-        name = self.name_of(variable)
-        if name is None:
-            return
-        if name in self._taken:
-            self.faults.append(
-                f"{name}: two variables have this name there (choose one with --only)."
-            )
-        self._taken.add(name)
-        if is_steering(name) and name not in self._rules.allow_env:
-            self.faults.append(
-                f"{name} could make programs run or trust something else: --allow-env {name}"
-            )
-        elif variable.sensitive:
-            self._fill_in(name)
-        else:
-            try:
-                self.values[name] = text_of(variable)
-            except Unfit as why:
-                self.faults.append(f"{variable.key}: {why}.")
-
-    def name_of(self, variable: Variable) -> str | None:
-        """Its name there; says why it has none."""
-        try:
-            return name_in_environment(variable)
-        except InvalidKey as why:
-            skip = self._rules.skip_invalid_keys
-            told = "is left out" if skip else f"{why} (--skip-invalid-keys leaves it out)"
-            (self.notes if skip else self.faults).append(f"{variable.key}: {told}.")
-            return None
-
-    def _fill_in(self, name: str) -> None:
-        """The value of a sensitive variable, which nobody can read from the service."""
-        if name in self._file:
-            self.values[name] = self._file[name]
-        elif name not in self.values:
-            told = f"{name} is sensitive, and neither in your environment nor in a file (--with)"
-            if self._rules.allow_missing:
-                self.notes.append(f"{told}.")
-            else:
-                self.faults.append(f"{told}; --allow-missing continues without it.")
-
-
-def steering(variables: Sequence[Variable], rules: Rules) -> list[str]:
-    """The names that somebody has to agree to, and that the rules do not allow."""
-    made = Environment({}, {}, rules)
-    named = [made.name_of(one) for one in _chosen(variables, rules)]
-    return [name for name in named if name and is_steering(name) and name not in rules.allow_env]
-
-
-def environment(
-    variables: Sequence[Variable], own: Values, file: Values, rules: Rules
-) -> Environment:
-    """The caller's own environment, without the token, and over it the variables.
-
-    The value of a sensitive one comes from the file, else from the caller's own environment.
+class Found(NamedTuple):
+    """The variables of a workspace. `place`: where they were delivered to; None: to nobody, a
+    person has read them.
     """
-    made = Environment(own, file, rules)
-    for pattern in rules.only:
-        if not any(fnmatchcase(one.key, pattern) for one in variables):
-            made.faults.append(f"--only {pattern}: there is no variable like this.")
-    for variable in _chosen(variables, rules):
-        made.take(variable)
-    return made
+
+    service: Address
+    workspace: Workspace
+    variables: Sequence[WorkspaceVariable]
+    place: Place | None
 
 
-def _chosen(variables: Sequence[Variable], rules: Rules) -> list[Variable]:
-    return [
-        one
-        for one in variables
-        if not rules.only or any(fnmatchcase(one.key, pattern) for pattern in rules.only)
-    ]
+class Giving(NamedTuple):
+    """How the command is to be given what was delivered."""
+
+    tf_var: bool
+    no_mask: bool
 
 
 @click.command(cls=Starter)
@@ -130,7 +67,6 @@ def _chosen(variables: Sequence[Variable], rules: Rules) -> list[Variable]:
     "command",
     "The command.",
     nargs=-1,
-    required=True,
     metavar="-- CMD…",
     shell_complete=offered("command"),
 )
@@ -139,6 +75,13 @@ def _chosen(variables: Sequence[Variable], rules: Rules) -> list[Variable]:
 @option("--allow-env", "Accept this name from the workspace.", multiple=True, metavar="NAME")
 @allow_missing_option
 @skip_invalid_keys_option
+@flag("--explain", "Start nothing: show who would be handed which variable.")
+@together(
+    "giving",
+    Giving,
+    tf_var=flag("--tf-var", "Give terraform TF_VAR_… instead of a -var-file."),
+    no_mask=flag("--no-mask", "Do not have GitHub mask values in its log."),
+)
 @placed("organization", "workspace")
 def run(
     where: Where,
@@ -148,17 +91,26 @@ def run(
     allow_env: Sequence[str],
     allow_missing: bool,
     skip_invalid_keys: bool,
+    explain: bool,
+    giving: Giving,
 ) -> None:
     """Run a command with the variables in its environment.
 
-    Variables of the tool are called TF_VAR_… there. The exit code is the command's; 125 means that
-    it was not started.
+    A job that an approved runner means is handed all values, sealed to it alone: terraform gets
+    its variables as a -var-file in memory. For a person they are called TF_VAR_…, and sensitive
+    values are not handed out. The exit code is the command's; 125 means that it was not started.
 
     Example: teamvars run --allow-missing -- env
     """
     try:
         rules = Rules(only, allow_env, allow_missing, skip_invalid_keys)
-        values = _environment(where, file, rules)
+        if explain:
+            for line in aligned([*explained(connect(where), only)]):
+                say(line)
+            return
+        if not command:
+            raise Failure("There is no command. Put it after --: teamvars run -- terraform plan")
+        values = _environment(where, command, file, rules, giving)
     except Failure as failure:
         raise Failure(str(failure), NOT_STARTED) from None
     except Exception as error:
@@ -166,40 +118,73 @@ def run(
     become(command, values)
 
 
-def _environment(where: Where, file: str | None, rules: Rules) -> Values:
+def _environment(
+    where: Where, command: Sequence[str], file: str | None, rules: Rules, giving: Giving
+) -> Values:
     # Only here: what reads files takes a while to load.
     given = named("teamvars.cli.client.files:dotenv")(file) if file is not None else {}
-    api = connect(where)
-    found = contents_of(api)
-    asked = steering(found.variables, rules)
-    taken = agreed(api.target.address, Workspace(found.id, found.name), asked)
-    rules = rules._replace(allow_env=[*rules.allow_env, *taken])
+    found = _found(where, rules.only)
+    taken = agreed(found.service, found.workspace, steering(found.variables, rules))
+    in_file = found.place is not None and not giving.tf_var
+    rules = rules._replace(allow_env=[*rules.allow_env, *taken], in_file=in_file)
     made = environment(found.variables, own_environment(), given, rules)
+    made.faults += terraform.contradictions(
+        [*chosen(found.variables, rules.only)], command, made.values
+    )
     if made.faults:
         raise Failure("\n".join(made.faults))
     for text in made.notes:
         note(text)
+    if found.place is not None and found.place.name == GITHUB and not giving.no_mask:
+        mask(one.value for one in found.variables if one.sensitive and one.value is not None)
+    if made.tools:
+        return terraform.with_file(made.tools, command, made.values)
     return made.values
 
 
-def agreed(address: Address, workspace: Workspace, names: Sequence[str]) -> list[str]:
-    """Those of the names that may be taken. Asks about what was not agreed to before, on a
-    terminal; a yes is kept."""
-    if not names:
-        return []
-    key = f"{address} {workspace.id}"
-    known = accounts.read(Settings).agreed_names.get(key, [])
+def _found(where: Where, only: Sequence[str]) -> Found:
+    """The variables, delivered to this job if it is one, and says on stderr whose they are."""
+    target = target_of_job(where)
+    here = None if target is None else place(Here(os.environ, target.address, target.travel))
+    if target is None or here is None or not _is_pinned(target):
+        api = connect(where)
+        contents = contents_of(api)
+        note(f"A person ({api.target.token.origin}): sensitive values are not handed out.")
+        workspace = Workspace(contents.id, contents.name)
+        return Found(api.target.address, workspace, contents.variables, None)
+    workspace = _workspace(where, target)
+    asked = Asked(target.address, target.travel, workspace.id, only, target.pins or "")
+    # Only here: what opens a bundle takes a while to load.
+    handed = named("teamvars.cli.client.deliveries:handed")(asked, here)
+    bound = "" if handed.is_bound else ", not bound to this job"
+    note(f"{here.name}: delivered {workspace.name} by the runner {handed.info.runner}{bound}.")
+    return Found(target.address, workspace, handed.variables, here)
 
-    def asked(name: str) -> bool:
-        question = (
-            f"{name} of {workspace.name} can make programs run or trust something else. Accept it, "
-            "now and whenever this workspace has it? [y/N] "
-        )
-        if not is_terminal() or not agrees(question):
-            return False
-        accounts.change(
-            Settings, lambda settings: settings.agreed_names.setdefault(key, []).append(name)
-        )
-        return True
 
-    return [name for name in names if name in known or asked(name)]
+def _is_pinned(target: JobTarget) -> bool:
+    """Whether it is known whose signature counts. Without it, what people are told goes on; fails
+    where nobody has logged in.
+    """
+    if target.pins is None and not has_token(target.address):
+        raise Failure(
+            f"Nothing says with which key {target.address} signs what it delivers. Set "
+            f"{SERVER_KEY} to what 'teamvars server-key show' prints on its host; a machine stores "
+            "it with: teamvars runner init --server-key KEY"
+        )
+    return target.pins is not None
+
+
+def _workspace(where: Where, target: JobTarget) -> Workspace:
+    """The workspace: a job names it by its id, since only people may look for names."""
+    if target.workspace is not None and _WORKSPACE_ID.fullmatch(target.workspace.value):
+        return Workspace(target.workspace.value, target.workspace.value)
+    try:
+        found = connect(where).workspace()
+    except Failure as failure:
+        if failure.code != UNAUTHENTICATED:
+            raise
+        raise Failure(
+            f"A job names its workspace by its id: set {WORKSPACE} to ws-…, as 'teamvars "
+            "workspace list' shows it."
+        ) from None
+    return Workspace(found["id"], found["attributes"]["name"])

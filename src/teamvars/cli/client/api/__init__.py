@@ -130,6 +130,11 @@ class Api:
             headers["If-Match"] = if_match
         return self._send("POST", path, document, headers, quotable=quotable)
 
+    def patch(self, path: str, document: object) -> Answer:
+        """Changes a resource, once, as `post` does."""
+        self.announce()
+        return self._send("PATCH", path, document, {"Idempotency-Key": f'"{uuid.uuid4()}"'})
+
     def delete(self, path: str, document: object = None) -> Answer:
         """Takes something away. What is gone when it is sent again after no answer, went."""
         self.announce()

@@ -44,13 +44,15 @@ class Settings(msgspec.Struct, omit_defaults=True):
     an address.
 
     `links` has the SHA-256 of each link file that the user made or approved, by its path.
-    `agreed_names` has what `run` may take from a workspace, by the service's address and its id.
+    `agreed_names` has what `run` may take from a workspace, by the service's address and its id;
+    `server_keys` what services sign with, by their address, as `server-key show` prints it.
     """
 
     address: str | None = None
     accounts: dict[str, Account] = {}
     links: dict[str, str] = {}
     agreed_names: dict[str, list[str]] = {}
+    server_keys: dict[str, str] = {}
 
 
 class Tokens(msgspec.Struct):
@@ -62,7 +64,28 @@ class Tokens(msgspec.Struct):
         return "<Tokens>"
 
 
-_FILES: dict[type, str] = {Settings: "settings.json", Tokens: "tokens.json"}
+class Machine(msgspec.Struct):
+    """The key of this machine (Ed25519, base64url), and the services that it is for."""
+
+    private_key: str = ""
+    addresses: list[str] = []
+
+    def __repr__(self) -> str:
+        return "<Machine>"
+
+
+_FILES: dict[type, str] = {
+    Settings: "settings.json",
+    Tokens: "tokens.json",
+    Machine: "machine.json",
+}
+
+
+_MAKERS: dict[type, str] = {
+    Settings: "teamvars login",
+    Tokens: "teamvars login",
+    Machine: "teamvars runner init",
+}
 
 
 def folder() -> Path:
@@ -102,7 +125,7 @@ def read(kind: type[T]) -> T:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, RecursionError):
         raise Failure(
-            f"{path} is not what 'teamvars login' writes. Remove it, and log in again."
+            f"{path} is not what '{_MAKERS[kind]}' writes. Remove it, and run that."
         ) from None
 
 
@@ -193,6 +216,11 @@ def keep(address: Address, name: str | None, token: str, organization: str | Non
 
     change(Settings, known)
     return "the system's keyring" if in_keyring else str(path_of(Tokens))
+
+
+def pin(address: Address, keys: str) -> None:
+    """Keeps which keys a service signs with, as `server-key show` prints them."""
+    change(Settings, lambda settings: settings.server_keys.update({str(address): keys.strip()}))
 
 
 def forget(account: str) -> bool:

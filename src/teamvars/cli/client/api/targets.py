@@ -11,7 +11,14 @@ from teamvars.cli.client.api import accounts, links
 from teamvars.cli.client.api.accounts import Account, Settings
 from teamvars.cli.client.api.addresses import ENVIRONMENT, Address, address
 from teamvars.cli.client.api.transport import Travel
-from teamvars.cli.commands import ADDRESS, ORGANIZATION, PROXY, TOKEN, WORKSPACE
+from teamvars.cli.commands import (
+    ADDRESS,
+    ORGANIZATION,
+    PROXY,
+    SERVER_KEY,
+    TOKEN,
+    WORKSPACE,
+)
 from teamvars.cli.exits import UNAUTHENTICATED, Failure, Misuse
 from teamvars.domain.names import NAME_RULE, is_name
 from teamvars.kernel import Discreet
@@ -77,6 +84,44 @@ class Target(msgspec.Struct, frozen=True):
         return f"{'/'.join(known)} on {self.address}" if known else str(self.address)
 
 
+class JobTarget(NamedTuple):
+    """Where a job goes, which has no token. `pins`: the service's keys, if anybody said them."""
+
+    address: Address
+    workspace: Given | None
+    travel: Travel
+    pins: str | None
+
+
+def target_of_job(where: Where) -> JobTarget | None:
+    """Where a job would go. None where the flags name an account, or nothing says an address.
+
+    Where flags and environment say address and workspace, the link is not looked at. Else fails on
+    one that is not trusted.
+    """
+    if where.account is not None:
+        return None
+    workspace = _workspace_said(where)
+    link = None if said_address(where) and workspace else links.find_trusted()
+    settings = accounts.read(Settings)
+    found = _address(where, link, settings)
+    if found is None:
+        return None
+    if workspace is None and link is not None:
+        workspace = _first((link.workspace, f"the link {link.path}"))
+    pins = os.environ.get(SERVER_KEY) or settings.server_keys.get(str(found[0]))
+    return JobTarget(found[0], workspace, travel_of(where), pins)
+
+
+def has_token(service: Address) -> bool:
+    """Whether somebody has logged in to a service, or the environment has a token."""
+    return bool(_own_token()) or accounts.find(str(service)) is not None
+
+
+def _workspace_said(where: Where) -> Given | None:
+    return _first((where.workspace, WORKSPACE_FLAG), (os.environ.get(WORKSPACE), WORKSPACE))
+
+
 def resolve(where: Where, *, use_link: bool = True) -> Target:
     """Where the flags, the environment, the link and the settings say to go, and as whom.
 
@@ -87,7 +132,7 @@ def resolve(where: Where, *, use_link: bool = True) -> Target:
     organization = _first(
         (where.organization, "--organization"), (os.environ.get(ORGANIZATION), ORGANIZATION)
     )
-    workspace = _first((where.workspace, WORKSPACE_FLAG), (os.environ.get(WORKSPACE), WORKSPACE))
+    workspace = _workspace_said(where)
     # A link may be anybody's: it is not looked at where nothing is left that it could say.
     is_said = where.account is None and all(
         (said_address(where), organization, workspace, _own_token())

@@ -85,7 +85,9 @@ class _Incoming(io.RawIOBase):
         super().close()
 
 
-def connect(address: Address, proxy: Proxy | None, until: float) -> Wire:
+def connect(
+    address: Address, proxy: Proxy | None, until: float, authority: str | None = None
+) -> Wire:
     """A wire to a service, with TLS where its address says so. Raises NoConnectionError."""
     host, port = (proxy.host, proxy.port) if proxy else (address.host, address.port)
     try:
@@ -93,7 +95,7 @@ def connect(address: Address, proxy: Proxy | None, until: float) -> Wire:
         try:
             if proxy is not None:
                 _tunnel(connected, address, proxy, until)
-            return Wire(_secured(connected, address, until), until)
+            return Wire(_secured(connected, address, until, authority), until)
         except BaseException:
             connected.close()
             raise
@@ -180,12 +182,15 @@ def _tunnel(connected: socket.socket, address: Address, proxy: Proxy, until: flo
         raise NoConnectionError(f"the proxy answered {said}{wants}")
 
 
-def _secured(connected: socket.socket, address: Address, until: float) -> socket.socket:
+def _secured(
+    connected: socket.socket, address: Address, until: float, authority: str | None
+) -> socket.socket:
     if address.scheme != "https":
         return connected
     connected.settimeout(_left(until))
     # Trusts what this host trusts, or what SSL_CERT_FILE and SSL_CERT_DIR name.
-    return ssl.create_default_context().wrap_socket(connected, server_hostname=address.host)
+    context = ssl.create_default_context(cafile=authority)
+    return context.wrap_socket(connected, server_hostname=address.host)
 
 
 def _left(until: float) -> float:
@@ -222,6 +227,8 @@ class Travel(NamedTuple):
     by_environment: bool = False
     """Through the proxy that the environment names."""
     debug: bool = False
+    authority: str | None = None
+    """The file of the certificate that is trusted, in the place of what this host trusts."""
 
 
 class NoAnswerError(Exception):
@@ -237,6 +244,7 @@ class Connection:
         self._host = str(address).partition("://")[2]
         self.seconds = travel.seconds
         self._debug = travel.debug
+        self._authority = travel.authority
         self._by_environment = travel.by_environment
         self._proxy = proxy_for(address, os.environ) if travel.by_environment else None
         self._open: http.client.HTTPConnection | None = None
@@ -305,7 +313,7 @@ class Connection:
         if self._open is None or time.monotonic() >= self._used + _IDLE_SECONDS:
             self.close()
             first = min(until, time.monotonic() + _CONNECT_SECONDS)
-            self._wire = connect(self.address, self._proxy, first)
+            self._wire = connect(self.address, self._proxy, first, self._authority)
             self._open = http.client.HTTPConnection(self.address.host, self.address.port)
             made: Any = self._wire  # all of a socket that `http.client` uses
             self._open.sock = made

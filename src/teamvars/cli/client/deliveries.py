@@ -1,0 +1,172 @@
+"""What a job is handed: a token for what proves it, and with that values, sealed to its own key.
+
+Nothing that answers is believed for being there: what is delivered is signed with a key that was
+pinned beforehand, and says what it was asked for.
+"""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import msgspec
+
+from teamvars.cli.client.api import at
+from teamvars.cli.client.api.errors import faults_of
+from teamvars.cli.client.api.sending import MEDIA_TYPE, Sending, document_of
+from teamvars.cli.client.api.transport import Connection, Reply, Request
+from teamvars.cli.client.jobs import Asked, Place, Proof
+from teamvars.cli.commands import SERVER_KEY
+from teamvars.cli.exits import UNAUTHENTICATED, Failure, Misuse
+from teamvars.kernel import Discreet
+from teamvars.protocol import Malformed, decoded, encoded, server_keys, token_id
+from teamvars.protocol.bundles import Delivered, Delivery, Info, received
+from teamvars.protocol.job_keys import JobKey
+
+_GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
+_JWT = "urn:ietf:params:oauth:token-type:jwt"
+_FORM = "application/x-www-form-urlencoded"
+_BAD_TOKEN, _NO_RUNNER = "invalid_request", "invalid_target"
+
+
+class Handed(NamedTuple):
+    """What a job was handed. `is_bound`: the issuer had vouched for its key."""
+
+    info: Info
+    variables: Sequence[Delivered]
+    is_bound: bool
+
+
+class _Token(Discreet, frozen=True):
+    """What a job gets for what proves it, and from which runner."""
+
+    value: str
+    runner: str
+    version: int
+    is_bound: bool
+
+
+def handed(asked: Asked, place: Place) -> Handed:
+    """The values, for a key that this process alone has. Fails where there are none for this job,
+    and where anything is not as it was asked for.
+    """
+    pinned = pinned_keys(asked.pins)
+    key = JobKey.generate()
+    connection = Connection(asked.service, asked.travel)
+    try:
+        token = _exchanged(connection, asked, place, key.thumbprint)
+        delivery = _delivered(connection, asked, token, key)
+    finally:
+        connection.close()
+    try:
+        info, variables = received(delivery, key, pinned)
+    except Malformed:
+        raise Failure(
+            f"What {asked.service} delivers is not signed with the key that {SERVER_KEY} or your "
+            "settings pin: something else may answer there. Its operator can tell: "
+            "teamvars server-key show"
+        ) from None
+    _require_asked(info, asked, token)
+    return Handed(info, variables, token.is_bound)
+
+
+def pinned_keys(text: str) -> list[Any]:
+    """The keys that are pinned so. Fails on any other text."""
+    try:
+        return [*server_keys.read(text.strip())]
+    except Malformed:
+        raise Misuse(
+            f"{SERVER_KEY} is not what 'teamvars server-key show' prints on the service's host."
+        ) from None
+
+
+def _require_asked(info: Info, asked: Asked, token: _Token) -> None:
+    """Fails where it is a delivery of something else, however well signed."""
+    name = token_id(hashlib.sha256(token.value.encode()).digest())
+    wanted = asked.workspace_id, token.runner, token.version, name
+    if (info.workspace, info.runner, info.version, info.token) != wanted:
+        raise Failure(f"What {asked.service} delivers was not asked for. Nothing of it is used.")
+    if info.expires_at <= time.time():
+        raise Failure(
+            f"What {asked.service} delivers has expired. Is the clock of this machine right?"
+        )
+
+
+def _exchanged(connection: Connection, asked: Asked, place: Place, thumbprint: str) -> _Token:
+    """A token of the service for what proves the job (RFC 8693). Those that are good once, and
+    were used before, are passed over.
+    """
+    told = "it has none"
+    for proof in place.proofs(thumbprint):
+        reply = Sending(connection, _exchange(asked, proof, thumbprint), changes=False).answer()
+        found = _object(reply)
+        if reply.status == 200:
+            return _token(asked, found, proof)
+        told = str(found.get("error_description", found.get("error", "")))
+        if found.get("error") == _NO_RUNNER:
+            raise Failure(
+                f"{asked.service} has no approved runner that hands the values of "
+                f"{asked.workspace_id} to this job ({place.name}). Owners look at: teamvars runner "
+                "list; the operator at: teamvars approvals list",
+                UNAUTHENTICATED,
+            )
+        if found.get("error") != _BAD_TOKEN:
+            raise Failure(
+                f"{asked.service} exchanges no tokens of jobs: it answered {reply.status}."
+            )
+    raise Failure(f"{asked.service} takes no token of {place.name}: {told}", UNAUTHENTICATED)
+
+
+def _exchange(asked: Asked, proof: Proof, thumbprint: str) -> Request:
+    form = {
+        "grant_type": _GRANT_TYPE,
+        "subject_token": proof.token,
+        "subject_token_type": _JWT,
+        "resource": f"{asked.service}{at('workspaces', asked.workspace_id)}",
+        **({} if proof.is_bound else {"thumbprint": thumbprint}),
+    }
+    headers = {"Accept": "application/json", "Content-Type": _FORM}
+    return Request("POST", "/oauth/token", headers, urlencode(form).encode())
+
+
+def _token(asked: Asked, found: dict[str, Any], proof: Proof) -> _Token:
+    said = {name: found.get(name) for name in ("runner", "version")}
+    whole = {**said, "value": found.get("access_token"), "is_bound": proof.is_bound}
+    try:
+        return msgspec.convert(whole, _Token)
+    except msgspec.ValidationError:
+        raise _unlike(asked) from None
+
+
+def _delivered(connection: Connection, asked: Asked, token: _Token, key: JobKey) -> Delivery:
+    wanted = {"public-key": encoded(key.public), "only": [*asked.only]}
+    headers = {
+        "Accept": MEDIA_TYPE,
+        "Authorization": f"Bearer {token.value}",
+        "Content-Type": MEDIA_TYPE,
+    }
+    body = msgspec.json.encode({"data": {"type": "deliveries", "attributes": wanted}})
+    path = at("workspaces", asked.workspace_id, "actions", "deliver")
+    reply = Sending(connection, Request("POST", path, headers, body), changes=False).answer()
+    document = document_of(reply)
+    if reply.status != 200:
+        details = " ".join(fault.detail for fault in faults_of(document))
+        raise Failure(f"{asked.service} delivers nothing (it answered {reply.status}). {details}")
+    try:
+        said = document["data"]["attributes"]
+        return Delivery(*(decoded(said[name]) for name in Delivery.__struct_fields__))
+    except (KeyError, TypeError, AttributeError, Malformed):
+        raise _unlike(asked) from None
+
+
+def _object(reply: Reply) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(reply.body)
+    except (msgspec.DecodeError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {}
+
+
+def _unlike(asked: Asked) -> Failure:
+    return Failure(f"{asked.service} answers otherwise than teamvars would. Check the address.")

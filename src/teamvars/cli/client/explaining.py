@@ -1,0 +1,30 @@
+"""`run --explain`: which variable comes from where, and who is handed it. No value is shown."""
+
+from collections.abc import Iterator, Sequence
+
+from teamvars.cli.client.api import Api, at
+from teamvars.cli.client.contents import Contents, contents_of
+from teamvars.cli.client.environments import WorkspaceVariable, chosen
+from teamvars.cli.output import Row
+from teamvars.domain.runners import Status
+from teamvars.kernel.variables import Category
+
+_IN_FORCE = (Status.APPROVED, Status.CHANGED)
+
+
+def explained(api: Api, only: Sequence[str]) -> Iterator[Row]:
+    """A row for each variable: key, category, whence, and to whom: `you`, and runners by name."""
+    found = contents_of(api)
+    runners = [one["attributes"] for one in api.pages(at("workspaces", found.id, "runners"))]
+    in_force = [one for one in runners if one["status"] in _IN_FORCE]
+    for variable in chosen(found.variables, only):
+        names = [
+            one["name"] for one in in_force if one["include-sensitive"] or not variable.sensitive
+        ]
+        yield _row(found, variable, [*([] if variable.sensitive else ["you"]), *names])
+
+
+def _row(found: Contents, variable: WorkspaceVariable, names: Sequence[str]) -> Row:
+    form = "a variable of terraform" if variable.category is Category.TOOL else "environment"
+    handed = f"handed to {', '.join(names)}" if names else "handed to nobody"
+    return variable.key, form, f"from {found.name}", handed
