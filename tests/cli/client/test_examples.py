@@ -9,15 +9,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.cli import named
 from teamvars.cli.commands import CLIENT
+from teamvars.protocol import encoded
 from tests.cli.client.conftest import Service
 from tests.support.desk import Desk
 from tests.test_documents import ROOT
 from tests.test_first_start import blocks
 
 EXAMPLE = re.compile(r"^Example: (.*\bteamvars .+)\Z", re.MULTILINE)
+PUBLIC_KEY = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
 PLACES = {words: f"teamvars.cli.client.{place}" for words, place, _ in CLIENT}
 COMPLETE = """
 source <(teamvars completion bash)
@@ -59,6 +62,8 @@ def run(desk: Desk, service: Service, example: str) -> tuple[int, str]:
         made = desk.succeed("login", "tokens", "create", "--json").json["id"]
         example = example.replace("at-2TeBwD7yRZ4pQ1nC", made)
     line = example.replace("https://teamvars.example.com", service.url)
+    for option in ("server", "public"):  # both are keys of Ed25519
+        line = line.replace(f"--{option}-key KEY", f"--{option}-key {encoded(PUBLIC_KEY)}")
     if line.startswith("teamvars "):
         done = desk.run(*shlex.split(line)[1:], given=token)
         return done.code, done.err

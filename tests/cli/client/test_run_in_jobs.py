@@ -1,0 +1,272 @@
+"""`run` in a job: it is handed what was sealed to it, and believes nothing else."""
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from teamvars.protocol import server_keys
+from tests.support.commands import SCRIPT
+from tests.support.desk import Desk
+from tests.support.handing import ISSUED, RUNNER, WORKSPACE, Handing, variable
+
+SECRET = "canary-of-the-job"
+TERRAFORM = """\
+#!/bin/sh
+echo "argv: $*"
+echo "args: $TF_CLI_ARGS_plan"
+echo "apply: $TF_CLI_ARGS_apply"
+env | grep ^TF_VAR_
+for word in $TF_CLI_ARGS_plan; do
+  case $word in -var-file=*) cat "${word#-var-file=}" ;; esac
+done
+"""
+
+
+@pytest.fixture
+def service() -> Iterator[Handing]:
+    """A service that hands out three variables."""
+    named = variable("password", SECRET + ' "${x}"', "tool")
+    ports = variable("ports", "[80, 443]", "tool", hcl=True, sensitive=False)
+    with Handing(variable("API_KEY", SECRET), named, ports) as handing:
+        yield handing
+
+
+@pytest.fixture
+def job(stranger: Desk, service: Handing, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A job of GitHub Actions, where nobody has logged in."""
+    monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_URL", f"{service.url}/token?api-version=2")
+    monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "of-the-runner")
+    (stranger.folder / "terraform").write_text(TERRAFORM)
+    (stranger.folder / "terraform").chmod(0o755)
+    return stranger.having(address=service.url, workspace=WORKSPACE, server_key=service.pinned)
+
+
+def elsewhere(job: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """The same, but not at GitHub."""
+    monkeypatch.delenv("ACTIONS_ID_TOKEN_REQUEST_URL")
+    return job
+
+
+def test_a_job_is_handed_sensitive_values_and_says_where_it_is(job: Desk, service: Handing) -> None:
+    done = job.succeed("run", "--", "sh", "-c", "echo $API_KEY")
+    assert done.out == f"{SECRET}\n"
+    assert f"GitHub Actions: delivered {WORKSPACE} by the runner {RUNNER}." in done.err
+    assert SECRET not in done.err
+    (form,) = service.exchanges()
+    assert form["subject_token"] == "jwt-of-github"
+    assert form["resource"] == f"{service.url}/api/v2/workspaces/{WORKSPACE}"
+    asked, headers, _ = service.heard[0]
+    assert asked.startswith(
+        f"/token?api-version=2&audience={service.url.replace(':', '%3A').replace('/', '%2F')}%23"
+    )
+    assert headers["Authorization"] == "Bearer of-the-runner"
+    assert service.heard[-1][1]["Authorization"] == f"Bearer {ISSUED}"
+    assert not [body for _, _, body in service.heard if SECRET.encode() in body]
+
+
+def test_terraform_gets_a_file_in_memory_that_nobody_can_change(job: Desk) -> None:
+    done = job.succeed("run", "--", "./terraform", "plan")
+    assert "argv: plan\n" in done.out
+    assert "args: -var-file=/dev/fd/" in done.out
+    assert "apply: -var-file=/dev/fd/" in done.out
+    assert "TF_VAR_" not in done.out
+    assert f'password = "{SECRET} \\"$${{x}}\\""\nports = [80, 443]\n' in done.out
+    script = "f=${TF_CLI_ARGS_plan#-var-file=}; stat -Lc %a $f; echo x >>$f"
+    tried = job.run("run", "--", "sh", "-c", script)
+    assert (tried.code, tried.out) == (1 if os.geteuid() == 0 else 2, "400\n")
+    assert SECRET not in " ".join(
+        path.read_text() for path in job.folder.glob("*") if path.is_file()
+    )
+
+
+def test_an_apply_of_a_saved_plan_gets_no_file(job: Desk) -> None:
+    assert "apply: \n" in job.succeed("run", "--", "./terraform", "apply", "plan").out
+    assert "apply: \n" in job.succeed("run", "--", "./terraform", "apply", "-input=false", "p").out
+    whole = job.succeed("run", "--", "./terraform", "apply", "-target", "a.b", "-auto-approve").out
+    assert "apply: -var-file=" in whole
+
+
+def test_terraform_gets_an_environment_where_that_is_asked_for(job: Desk) -> None:
+    done = job.succeed("run", "--tf-var", "--", "./terraform", "plan")
+    assert "args: \n" in done.out
+    assert "TF_VAR_ports=[80, 443]\n" in done.out
+
+
+@pytest.mark.parametrize("words", [["-var", "ports=[1]"], ["-var=ports=[1]"], ["--var=ports=[1]"]])
+def test_a_var_that_says_otherwise_is_refused(job: Desk, words: list[str]) -> None:
+    refused = job.run("run", "--", "./terraform", "plan", *words)
+    assert (refused.code, refused.out) == (125, "")
+    assert "-var ports is another value" in refused.err
+    same = [word.replace("[1]", "[80, 443]") for word in words]
+    assert job.run("run", "--", "./terraform", "plan", *same, "-var", "other=1").code == 0
+
+
+def test_only_what_is_wanted_is_asked_for_and_has_to_be_there(job: Desk, service: Handing) -> None:
+    assert job.run("run", "--only", "API_*", "--", "true").code == 0
+    assert b'"only":["API_*"]' in service.heard[-1][2]
+    refused = job.run("run", "--only", "NONE_*", "--", "true")
+    assert refused.code == 125
+    assert "there is no variable like this" in refused.err
+
+
+def test_names_that_run_something_else_are_refused_here_too(job: Desk, service: Handing) -> None:
+    service.variables = [variable("LD_PRELOAD", "/nowhere/x.so")]
+    refused = job.run("run", "--", "true")
+    assert refused.code == 125
+    assert "--allow-env LD_PRELOAD" in refused.err
+    assert "/nowhere/x.so" not in refused.err
+
+
+OTHERS = {
+    "workspace": "ws-3TeBwD7yRZ4pQ1nC",
+    "runner": "run-3TeBwD7yRZ4pQ1nC",
+    "version": 2,
+    "token": "another",
+    "thumbprint": "another",
+    "expires_at": 1,
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_delivery_of_something_else_is_not_used_however_well_signed(
+    job: Desk, service: Handing, name: str
+) -> None:
+    service.changes = {name: OTHERS[name]}
+    refused = job.run("run", "--", "touch", "started")
+    assert refused.code == 125
+    assert SECRET not in refused.err
+    assert not (job.folder / "started").exists()
+    service.changes = {"head": "cd" * 32}  # the control: nobody has asked for a head
+    assert job.run("run", "--", "true").code == 0
+
+
+def test_what_another_has_signed_is_not_used(job: Desk, service: Handing) -> None:
+    service.signer = Ed25519PrivateKey.generate()
+    refused = job.run("run", "--", "true")
+    assert refused.code == 125
+    assert "not signed with the key" in refused.err
+    both = server_keys.shown(
+        [service.signer.public_key(), Ed25519PrivateKey.generate().public_key()]
+    )
+    assert job.having(server_key=both).run("run", "--", "true").code == 0
+
+
+def test_without_a_pinned_key_nothing_is_asked_for(job: Desk, service: Handing) -> None:
+    for nothing in ("", "not-a-key"):
+        refused = job.having(server_key=nothing).run("run", "--", "true")
+        assert refused.code == 125
+        assert "server-key show" in refused.err
+    assert service.heard == []
+
+
+def test_a_job_names_its_workspace_by_its_id(job: Desk, service: Handing) -> None:
+    refused = job.having(workspace="network").run("run", "--", "true")
+    assert refused.code == 125
+    assert "by its id" in refused.err
+
+
+def test_tokens_that_were_given_are_taken_one_after_another_and_are_not_handed_on(
+    job: Desk, service: Handing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = elsewhere(job, monkeypatch).having(id_token="first", id_token_apply="second")
+    used = (400, {"error": "invalid_request", "error_description": "This token was used before."})
+    service.refuses = [used]
+    done = given.succeed("run", "--", "env")
+    assert [form["subject_token"] for form in service.exchanges()] == ["first", "second"]
+    assert "not bound to this job" in done.err
+    assert "TEAMVARS_ID_TOKEN" not in done.out
+    service.refuses = [used, used]
+    refused = given.run("run", "--", "true")
+    assert refused.code == 125
+    assert "used before" in refused.err
+    assert "first" not in refused.err
+
+
+def test_no_runner_for_this_job_is_said_so(job: Desk, service: Handing) -> None:
+    service.refuses = [(400, {"error": "invalid_target"})]
+    refused = job.run("run", "--", "true")
+    assert refused.code == 125
+    assert "has no approved runner" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "words"),
+    [
+        ("BUILDKITE", "buildkite-agent", "oidc request-token --audience"),
+        ("CIRCLECI", "circleci", 'run oidc get --claims {"aud":'),
+    ],
+)
+def test_a_program_of_the_place_is_asked(
+    job: Desk,
+    service: Handing,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    program: str,
+    words: str,
+) -> None:
+    desk = elsewhere(job, monkeypatch)
+    (desk.folder / program).write_text('#!/bin/sh\necho "$@" >asked\necho of-the-place\n')
+    (desk.folder / program).chmod(0o755)
+    monkeypatch.setenv(name, "true")
+    monkeypatch.setenv("PATH", f"{desk.folder}:{os.environ['PATH']}")
+    service.refuses = [(400, {"error": "invalid_target"})]
+    assert desk.run("run", "--", "true").code == 125
+    assert service.exchanges()[0]["subject_token"] == "of-the-place"
+    asked = (desk.folder / "asked").read_text()
+    assert words in asked
+    assert f"{service.url}#" in asked
+
+
+def piped(desk: Desk, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command whose streams a runner of jobs reads."""
+    line = [SCRIPT, "run", *words, "--", "true"]
+    return subprocess.run(
+        line, cwd=desk.folder, env=desk.environment, capture_output=True, text=True, check=True
+    )
+
+
+def test_github_masks_sensitive_values_and_each_of_their_lines(job: Desk, service: Handing) -> None:
+    service.variables = [
+        variable("KEY", "first 100%\r\nsecond::line\nabc\n"),
+        variable("SHORT", "abc"),
+        variable("OPEN", "readable", sensitive=False),
+    ]
+    said = piped(job).stderr.splitlines()
+    assert [line for line in said if line.startswith("::")] == [
+        "::add-mask::first 100%25%0D%0Asecond::line%0Aabc%0A",
+        "::add-mask::first 100%25",
+        "::add-mask::second::line",
+    ]
+    assert "::add-mask::" not in piped(job, "--no-mask").stderr
+    assert "::add-mask::" not in job.succeed("run", "--", "true").err  # a file is no log
+
+
+def test_no_other_place_is_told_to_mask(
+    job: Desk, service: Handing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = elsewhere(job, monkeypatch).having(id_token="given")
+    assert "::add-mask::" not in piped(given).stderr
+
+
+def test_a_machine_has_one_key_that_others_cannot_read(
+    job: Desk, service: Handing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = elsewhere(job, monkeypatch).having(server_key="")
+    words = ("runner", "init", "--json", "--server-key", service.pinned)
+    assert desk.run("runner", "init").code == 2  # it pins nothing
+    made = desk.succeed(*words).json["public-key"]
+    assert desk.succeed(*words).json["public-key"] == made
+    path: Path = desk.files / "machine.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    service.refuses = [(400, {"error": "invalid_target"})]
+    assert "The key of this machine" in desk.run("run", "--", "true").err
+    assert service.exchanges()[0]["subject_token"].count(".") == 2
+    path.chmod(0o644)
+    refused = desk.run("run", "--", "true")
+    assert refused.code == 125
+    assert "Others can read" in refused.err
