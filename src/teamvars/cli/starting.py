@@ -34,7 +34,7 @@ class Starter(click.Command):
         except click.ClickException as error:
             raise Failure(
                 f"{error}\nPut the command after --, with its own options: teamvars "
-                f"{self.name} … -- terraform plan -out plan",
+                f"{self.name} -- terraform plan -out plan",
                 NOT_STARTED,
             ) from None
 
