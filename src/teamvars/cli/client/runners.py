@@ -1,4 +1,4 @@
-"""`runner`: who may be handed the values of workspaces; and `deliveries list`: who was."""
+"""`runner`: who may be handed the values of workspaces."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,6 @@ from teamvars.cli import asking, named
 from teamvars.cli.client.api import Api, Resource, accounts, at, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where, located
-from teamvars.cli.client.changes import number
 from teamvars.cli.client.options import connected, placed, yes_option
 from teamvars.cli.commands import ADDRESS
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
@@ -17,7 +16,6 @@ from teamvars.cli.options import (
     Function,
     argument,
     command,
-    flag,
     json_option,
     lifetime,
     option,
@@ -37,14 +35,6 @@ _SHOWN = {
     "expires": "expired-at",
 }
 _LONGEST = "90d"
-_RECEIPT = {
-    "delivered": "delivered-at",
-    "runner": "runner-name",
-    "runner-status": "runner-status",
-    "workspace": "workspace-name",
-    "versions": "versions",
-    "run": "run-link",
-}
 
 runner_argument = argument("runner", "A runner's name or id.", metavar="RUNNER")
 
@@ -208,32 +198,6 @@ def delete(api: Api, runner: str, yes: bool) -> None:
     asking.confirm(f"Delete the runner {name}?", yes=yes)
     api.delete(at(_TYPE, found["id"]))
     note(f"Deleted: {name}.")
-
-
-@command
-@flag("--revoked", "Only to runners that are revoked or deleted: rotate these values.")
-@json_option
-@connected("organization")
-def deliveries(api: Api, revoked: bool) -> None:
-    """List which runner was handed which workspace last.
-
-    Example: teamvars deliveries list
-    """
-    path = at("organizations", api.target.organization_name, "deliveries")
-    found = [told(one, _RECEIPT) for one in api.pages(path)]
-    if revoked:
-        found = [one for one in found if one["runner-status"] in ("revoked", "deleted")]
-    rows = (
-        (
-            one["delivered"],
-            f"{one['runner'] or '-'} ({one['runner-status']})",
-            one["workspace"] or "-",
-            number(len(one["versions"]), "variable"),
-            one["run"] or "-",
-        )
-        for one in found
-    )
-    show(found, rows, said=None if found else "Nothing was delivered.")
 
 
 def _path(api: Api) -> str:
