@@ -152,7 +152,7 @@ async def test_who_may_not_is_offered_nothing(sqlite_site: Site, crowd: Crowd) -
     await expect(rows(visitor)).to_have_count(2)
     main = visitor.page.get_by_role("main")
     assert await main.get_by_role("button").count() == 0
-    assert await main.locator("ul.rows").count() == 1
+    await expect(main.locator("ul.rows:visible")).to_have_count(1)
     path = f"/workspaces/{tenant.workspaces['network']}/access"
     assert (await tenant.call("writer", "GET", path)).status_code == 403
     await rows(visitor).get_by_role("link", name="readers").click()

@@ -7,6 +7,7 @@ import { choice, field, form } from "./fields.js";
 import { isOwners, readTeam, teamHead, workspaceHead } from "./heads.js";
 import { PagedList, suggesting } from "./paged_list.js";
 import { folded } from "./people.js";
+import { runnerText } from "./runners.js";
 
 const LEVELS = { none: "no access", read: "read", write: "read and write" };
 const OPTIONS = [{ value: "read", label: LEVELS.read }, { value: "write", label: LEVELS.write }];
@@ -33,7 +34,7 @@ const SIDES = {
   },
 };
 
-/** The teams with a grant on a workspace; for owners also everybody whom that lets in. */
+/** The teams with a grant on a workspace, the runners that reach it; for owners also everybody whom that lets in. */
 export async function workspaceAccessPage(context) {
   const { organization, workspace, signal } = context;
   const path = `/organizations/${encodeURIComponent(organization)}/workspaces/${encodeURIComponent(workspace)}`;
@@ -45,10 +46,15 @@ export async function workspaceAccessPage(context) {
   });
   const grants = new Grants({ organization, side: "workspace", id: found.id, may: owns, signal,
     changed: () => holders.draw() });
-  await Promise.all([grants.list.draw(), holders && holders.draw()]);
+  const runners = new PagedList({
+    path: () => `/workspaces/${found.id}/runners`, row: (one) => h("li", { class: "row" }, runnerText(one)),
+    noun: "runner", nothing: () => h("p", { class: "hint" }, "No job is handed its values."), signal,
+  });
+  await Promise.all([grants.list.draw(), runners.draw(), holders && holders.draw()]);
   return h("section", {}, workspaceHead(context, found, "access"),
     h("h2", { class: "part" }, "Teams"), grants.element,
-    holders && [h("h2", { class: "part" }, "Who has access"), holders.element]);
+    holders && [h("h2", { class: "part" }, "Who has access"), holders.element],
+    h("h2", { class: "part" }, "Runners"), runners.element);
 }
 
 function holder(organization, { attributes: { kind, name: called, access, through }, relationships }) {

@@ -141,7 +141,9 @@ export function say(element, error) {
 
 function fieldOf(element, pointer) {
   if (!pointer) return null;
-  return [...element.querySelectorAll("[data-pointer]")].find((one) => one.dataset.pointer === pointer);
+  const fields = [...element.querySelectorAll("[data-pointer]")];
+  return fields.find((one) => one.dataset.pointer === pointer)
+    ?? fields.find((one) => pointer.startsWith(`${one.dataset.pointer}/`)); // one of the parts that it has
 }
 
 function sayAt(place, text) {

@@ -5,7 +5,7 @@ import { h, icon, name } from "./dom.js";
 
 export function organizationHead({ id, attributes }, current) {
   const pages = [["workspaces", "Workspaces"], ["teams", "Teams"], ["members", "Members"]];
-  if (attributes.permissions["can-update"]) pages.push(["activity", "Activity"]);
+  if (attributes.permissions["can-update"]) pages.push(["runners", "Runners"], ["activity", "Activity"]);
   return head(id, [], "Of this organization", current, pages.map(([kind, text]) => [kind, text, `/app/${id}/${kind}`]));
 }
 

@@ -4,6 +4,7 @@ import { teamWorkspacesPage, workspaceAccessPage } from "./access.js";
 import { activityPage, organizationActivityPage, teamActivityPage } from "./activity.js";
 import { membersPage } from "./members.js";
 import { organizationsPage } from "./organizations.js";
+import { runnersPage } from "./runners.js";
 import { teamPage } from "./team.js";
 import { teamsPage } from "./teams.js";
 import { tokensPage } from "./tokens.js";
@@ -19,6 +20,7 @@ export const PAGES = [
   [/^\/app\/(?<organization>[^/]+)(?:\/workspaces)?$/, workspacesPage],
   [/^\/app\/(?<organization>[^/]+)\/activity$/, organizationActivityPage],
   [/^\/app\/(?<organization>[^/]+)\/members$/, membersPage],
+  [/^\/app\/(?<organization>[^/]+)\/runners$/, runnersPage],
   [/^\/app\/(?<organization>[^/]+)\/teams$/, teamsPage],
   [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)$/, teamPage],
   [/^\/app\/(?<organization>[^/]+)\/teams\/(?<team>[^/]+)\/workspaces$/, teamWorkspacesPage],

@@ -1,0 +1,147 @@
+/** The form of a runner: who the job is, which workspaces it reaches, and until when. */
+
+import { Refused, readAll, readPage } from "./api.js";
+import { button, h } from "./dom.js";
+import { choice, field, form, keepTyped, tick } from "./fields.js";
+import { folded } from "./people.js";
+
+const AT = "/data/attributes";
+const WORKSPACES = "/data/relationships/workspaces/data";
+const DAY_MS = 86_400_000;
+const DAYS = 89;
+const PROOFS = [{ value: "issuer", label: "Its issuer says so" }, { value: "key", label: "It has a key of its own" }];
+
+/**
+ * The form. `runner` is null for a new one; `save(data)` proposes what the form says, of the organization at `path`.
+ */
+export function runnerForm({ path, runner, save, cancel, signal }) {
+  const fields = new Fields(runner?.attributes);
+  const workspaces = h("textarea", { rows: 2, spellcheck: "false" });
+  if (runner) fill(workspaces, path, runner.relationships.workspaces.data, signal);
+  const element = form({
+    class: "card", "aria-label": runner ? "Change the runner" : "A new runner",
+    onsubmit: async () => {
+      const data = await idsOf(path, lines(workspaces), signal);
+      await save({ type: "runners", attributes: fields.attributes(), relationships: { workspaces: { data } } });
+      keepTyped(element, false);
+    },
+  },
+    h("h2", {}, runner ? "Change the runner" : "A new runner"),
+    fields.identity(),
+    field({ label: "Workspaces", control: workspaces, pointer: WORKSPACES, hint: "One name on each line." }),
+    fields.limits(),
+    h("div", { class: "actions" },
+      h("button", { class: "button primary" }, "Propose"), button("Cancel", cancel)));
+  return element;
+}
+
+/** The controls of a runner's attributes, and what they say. */
+class Fields {
+  constructor(said = {}) {
+    const text = (value = "") => h("input", { value, spellcheck: "false", autocapitalize: "none" });
+    const area = (of) => h("textarea", { rows: 3, spellcheck: "false", class: "code" }, of.join("\n"));
+    this.ends = said["expired-at"];
+    this.name = text(said.name);
+    this.description = text(said.description);
+    this.issuer = text(said.issuer ?? "");
+    this.conditions = area(Object.entries(said.conditions ?? {}).map(([claim, wanted]) => `${claim} = ${wanted}`));
+    this.key = text(said["public-key"] ?? "");
+    this.patterns = area(said["workspace-patterns"] ?? []);
+    this.expiry = h("input", { type: "date", value: dayOf(this.ends ?? new Date(Date.now() + DAYS * DAY_MS)) });
+    this.ttl = h("input", { type: "number", min: 60, max: 3600, value: String(said["max-ttl"] ?? 900) });
+    this.sensitive = tick({ label: "Sensitive values too", checked: said["include-sensitive"] ?? true,
+      pointer: `${AT}/include-sensitive` });
+    this.unbound = tick({ label: "Tokens that name no key", checked: said["allow-unbound"] ?? false,
+      pointer: `${AT}/allow-unbound`,
+      hint: "For issuers that fix the audience. Whoever has such a token first gets the values, a proxy too." });
+    this.proof = choice({ legend: "How it proves who it is", options: PROOFS,
+      chosen: said["public-key"] ? "key" : "issuer", onchange: () => this.#show() });
+  }
+
+  /** What it is called, and who it is. */
+  identity() {
+    this.ofIssuer = h("div", {},
+      field({ label: "Issuer", control: this.issuer, pointer: `${AT}/issuer`, hint: "The exact URL, one that the operator accepts." }),
+      field({ label: "Conditions", control: this.conditions, pointer: `${AT}/conditions`,
+        hint: "One claim on each line: repository_id = 1296269" }));
+    this.ofKey = h("div", {},
+      field({ label: "Public key", control: this.key, pointer: `${AT}/public-key`,
+        hint: ["What ", h("code", {}, "teamvars runner init"), " prints on the machine."] }));
+    this.#show();
+    return [
+      field({ label: "Name", control: this.name, pointer: `${AT}/name` }),
+      field({ label: "Description", control: this.description, pointer: `${AT}/description` }),
+      this.proof.element, this.ofIssuer, this.ofKey];
+  }
+
+  /** How far it reaches. */
+  limits() {
+    return [
+      field({ label: "Patterns of names", control: this.patterns, pointer: `${AT}/workspace-patterns`,
+        hint: "One on each line, such as prod-*. They reach what matches when they are approved." }),
+      this.sensitive.element, this.unbound.element,
+      field({ label: "Ends on", control: this.expiry, pointer: `${AT}/expired-at`, hint: "At most 90 days ahead." }),
+      field({ label: "Seconds that a job's token is good", control: this.ttl, pointer: `${AT}/max-ttl` })];
+  }
+
+  /** As a document has them. */
+  attributes() {
+    const proof = this.proof.chosen() === "key"
+      ? { "public-key": this.key.value.trim() }
+      : { issuer: this.issuer.value.trim(), conditions: conditionsOf(lines(this.conditions)) };
+    const isSame = this.ends && dayOf(this.ends) === this.expiry.value;
+    return {
+      name: this.name.value.trim(), description: this.description.value.trim(), ...proof,
+      "workspace-patterns": lines(this.patterns),
+      "include-sensitive": this.sensitive.box.checked, "allow-unbound": this.unbound.box.checked,
+      "max-ttl": Number(this.ttl.value),
+      "expired-at": isSame ? this.ends : `${this.expiry.value}T00:00:00Z`,
+    };
+  }
+
+  #show() {
+    const isKey = this.proof.chosen() === "key";
+    this.ofIssuer.hidden = isKey;
+    this.ofKey.hidden = !isKey;
+  }
+}
+
+/** The names of workspaces, once they are known. */
+async function fill(control, path, named, signal) {
+  if (!named.length) return;
+  control.disabled = true;
+  const ids = new Set(named.map((one) => one.id));
+  const all = await readAll(`${path}/workspaces`, { signal });
+  control.value = all.filter((one) => ids.has(one.id)).map((one) => one.attributes.name).join("\n");
+  control.disabled = false;
+}
+
+/** The workspaces with these names. Refuses those that there are not, at the field. */
+async function idsOf(path, names, signal) {
+  const found = await Promise.all(names.map(async (one) => {
+    const { items } = await readPage(`${path}/workspaces?search[wildcard-name]=${encodeURIComponent(one)}`, 1, { signal });
+    return items.find(({ attributes }) => folded(attributes.name) === folded(one));
+  }));
+  const lacking = names.filter((_, at) => !found[at]);
+  if (lacking.length) {
+    throw new Refused(404, [{ detail: `There is no workspace ${lacking.join(", ")}.`, source: { pointer: WORKSPACES } }]);
+  }
+  return found.map(({ id }) => ({ type: "workspaces", id }));
+}
+
+/** Claims and what they have to be. Refuses a line that says neither. */
+function conditionsOf(said) {
+  const pairs = said.map((line) => /^([^=\s]+)\s*=\s*(.+)$/.exec(line));
+  if (pairs.includes(null)) {
+    throw new Refused(422, [{ detail: "Write claim = value on each line.", source: { pointer: `${AT}/conditions` } }]);
+  }
+  return Object.fromEntries(pairs.map(([, claim, wanted]) => [claim, wanted]));
+}
+
+function lines(control) {
+  return control.value.split("\n").map((one) => one.trim()).filter(Boolean);
+}
+
+function dayOf(time) {
+  return new Date(time).toISOString().slice(0, 10);
+}

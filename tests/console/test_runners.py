@@ -1,0 +1,111 @@
+"""Runners of an organization: what owners propose and look at, end to end."""
+
+import re
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from playwright.async_api import Locator, expect
+
+from teamvars.protocol import encoded
+from tests.console.visitors import Crowd, Site, Visitor
+from tests.support.deployment import operator
+from tests.support.tenant import Tenant
+
+GITHUB = "https://token.actions.githubusercontent.com"
+COMMAND = re.compile(r"^teamvars approvals approve (run-\w+)@([0-9a-f]{64})$")
+
+
+async def visit(crowd: Crowd, site: Site, tenant: Tenant, who: str = "owner") -> Visitor:
+    """Somebody who looks at the runners."""
+    visitor = await crowd.visitor(site, tenant)
+    await visitor.go(f"/{tenant.organization}/runners")
+    await visitor.sign_in(who)
+    return visitor
+
+
+def row(visitor: Visitor, text: str) -> Locator:
+    """The row with that text in it."""
+    return visitor.page.locator("ul.rows > li").filter(has_text=text)
+
+
+async def propose(visitor: Visitor, name: str) -> Locator:
+    """Proposes a machine for `network`; returns its row."""
+    await visitor.button("Propose a runner").click()
+    form = visitor.page.get_by_role("form", name="A new runner")
+    await form.get_by_label("Name", exact=True).fill(name)
+    await form.get_by_role("radio", name="It has a key of its own").check()
+    public = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+    await form.get_by_label("Public key").fill(encoded(public))
+    await form.get_by_label("Workspaces").fill("NETWORK")
+    await form.get_by_role("button", name="Propose").click()
+    await form.wait_for(state="detached")
+    return row(visitor, name).first
+
+
+async def approve(site: Site, command: str) -> str:
+    """Does what the command does that the page shows; returns the runner's id."""
+    found = COMMAND.match(command)
+    assert found is not None
+    await site.served.services.approvals.approve(operator(), found[1], found[2])
+    return found[1]
+
+
+async def test_an_owner_proposes_a_runner_and_sees_what_is_to_be_approved(
+    site: Site, crowd: Crowd
+) -> None:
+    tenant = await site.tenant()
+    visitor = await visit(crowd, site, tenant)
+    await visitor.page.get_by_text("No runner yet").wait_for()
+    proposed = await propose(visitor, "backup")
+    await expect(proposed.locator(".badge")).to_have_text(["waits for approval"])
+    await expect(proposed).to_contain_text("1 workspace")
+    await approve(site, await proposed.locator(".notice code").inner_text())
+    await visitor.page.reload()
+    await expect(row(visitor, "backup").locator(".badge")).to_have_text(["approved"])
+    await expect(row(visitor, "backup").locator(".notice")).to_have_count(0)
+    reader = await crowd.member(site, tenant, "reader")
+    await reader.page.get_by_role("link", name="Access").click()
+    await expect(row(reader, "backup").locator(".badge")).to_have_text(["approved"])
+
+    await visitor.button("Change backup").click()
+    form = visitor.page.get_by_role("form", name="Change the runner")
+    await expect(form.get_by_label("Workspaces")).to_have_value("network")
+    await form.get_by_label("Patterns of names").fill("net*\npay*")
+    await form.get_by_role("button", name="Propose").click()
+    await expect(row(visitor, "backup").locator(".badge")).to_have_text(
+        ["a change waits for approval"]
+    )
+    await visitor.button("Delete backup").click()
+    await visitor.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await visitor.page.get_by_text("No runner yet").wait_for()
+
+
+async def test_what_is_wrong_with_a_proposal_is_told_at_its_field(site: Site, crowd: Crowd) -> None:
+    visitor = await visit(crowd, site, await site.tenant())
+    await visitor.button("Propose a runner").click()
+    form = visitor.page.get_by_role("form", name="A new runner")
+    await form.get_by_label("Name", exact=True).fill("ci")
+    await form.get_by_label("Issuer", exact=True).fill(GITHUB)
+    await form.get_by_label("Conditions").fill("everything")
+    send = form.get_by_role("button", name="Propose")
+    await send.click()
+    await expect(form.locator(".error").first).to_contain_text("claim = value")
+    await form.get_by_label("Conditions").fill("event_name = issue_comment")
+    await form.get_by_label("Workspaces").fill("nowhere")
+    await send.click()
+    await expect(form.locator(".error").first).to_contain_text("no workspace nowhere")
+    await form.get_by_label("Workspaces").fill("network")
+    await send.click()
+    told = form.locator(".field", has=visitor.page.get_by_label("Conditions")).locator(".error")
+    await expect(told.filter(has_text="repository_id")).to_have_count(1)
+    await expect(told.filter(has_text="strangers")).to_have_count(1)
+    await visitor.button("Cancel").click()
+
+
+async def test_only_owners_find_the_runners(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    visitor = await visit(crowd, site, tenant, "writer")
+    await visitor.page.get_by_role("heading", level=1, name="That did not work").wait_for()
+    await visitor.go(f"/{tenant.organization}/workspaces")
+    pages = visitor.page.get_by_role("navigation", name="Of this organization")
+    await expect(pages.get_by_role("link", name="Teams")).to_have_count(1)
+    await expect(pages.get_by_role("link", name="Runners")).to_have_count(0)
