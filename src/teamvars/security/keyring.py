@@ -3,6 +3,9 @@
 It is never in the database and never in a backup: without it, a copy of the database is useless.
 Beside it is a mark, a file of one line that says which store the keyring is for. It is no secret,
 and what is wrong with it is never a fault: a keyring may be mounted read-only.
+
+Either is there whole or not at all, however the process that makes it ends. What is killed on the
+way may leave a file of eight more characters beside it, of the same mode. Nothing reads it.
 """
 
 import base64
@@ -13,14 +16,14 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from teamvars.domain.ids import new_id
 from teamvars.kernel import Discreet
-from teamvars.security import whole_files
 from teamvars.security.permissions import Purpose, by_mode
 
 KEY_BYTES = 32
@@ -70,7 +73,7 @@ def save_new(keyring: Keyring, path: Path) -> None:
     purposes = {MASTER: _as_json(keyring.master), AUDIT: _as_json(keyring.audit)}
     text = json.dumps({"format": _FORMAT, **purposes}, indent=2)
     try:
-        whole_files.create(path, text + "\n")
+        _create(path, text + "\n")
     except FileExistsError:
         raise KeyringError(f"{path} exists already and is never overwritten.") from None
 
@@ -118,7 +121,7 @@ def read_mark(keyring: Path) -> str | None:
 
 def write_mark(keyring: Path, lineage: str) -> None:
     """Puts the mark in place, whole and durably, of whatever was there. Raises OSError."""
-    whole_files.replace(mark_path(keyring), f"{lineage}\n")
+    _replace(mark_path(keyring), f"{lineage}\n")
 
 
 def _new_key_set(purpose: str) -> KeySet:
@@ -143,3 +146,43 @@ def _from_json(document: Mapping[str, object]) -> KeySet:
 
 def _check_label(purpose: str, key_id: str) -> bytes:
     return f"teamvars key check\n{purpose}\n{key_id}".encode()
+
+
+def _create(path: Path, text: str) -> None:
+    """Makes the file, durably and for its owner alone. Raises FileExistsError where there is one,
+    and OSError.
+    """
+    with _written(path, text) as new:
+        # Unlike a rename it replaces nothing.
+        path.hardlink_to(new)
+    _settle(path.parent)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Puts the file in the place of whatever was there; else as `_create`."""
+    with _written(path, text) as new:
+        new.replace(path)
+    _settle(path.parent)
+
+
+@contextmanager
+def _written(path: Path, text: str) -> Iterator[Path]:
+    new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        yield new
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _settle(folder: Path) -> None:
+    """Waits until the disk has what the folder lists."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
