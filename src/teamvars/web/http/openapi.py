@@ -162,7 +162,7 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
     if status in (HTTPStatus.CREATED, HTTPStatus.FOUND):
         response["headers"] |= _headers("Location")
     for name, text in one.sends.items():
-        response["headers"][name] = _header_of(text)
+        response["headers"][name] = ({"description": text} if text else {}) | {"schema": _STRING}
     return response
 
 
@@ -217,11 +217,6 @@ def _parameters(one: Route) -> list[dict[str, Any]]:
 def _headers(*names: str) -> dict[str, Any]:
     """The headers of every response, and those."""
     return {name: _header(name) for name in (*_ALWAYS, *names)}
-
-
-def _header_of(description: str) -> dict[str, Any]:
-    """A header of a response; without a word on it where there is none."""
-    return {"description": description, "schema": _STRING} if description else {"schema": _STRING}
 
 
 def _query(parameter: Parameter) -> dict[str, Any]:
