@@ -29,7 +29,7 @@ def places(pattern: str) -> Sequence[str]:
         # Decisions one by one or in waves, and what an operator accepts of an altered trail.
         (
             r"streams\.append",
-            ["changes/storing.py", "changes/waves.py", "services/audit_acceptance.py"],
+            ["changes/runner.py", "changes/waves.py", "services/audit_acceptance.py"],
         ),
     ],
 )

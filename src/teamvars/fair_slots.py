@@ -57,11 +57,6 @@ class Shares(msgspec.Struct, frozen=True):
         slots = PRINCIPAL_SHARE, ORGANIZATION_SHARE, LONE_SLOTS, MOST_SLOTS
         return cls(*slots, PRINCIPAL_WAITERS, WAITERS)
 
-    @classmethod
-    def of_lock(cls, waiters_each: int) -> "Shares":
-        """Of a lock, which is the one slot there is."""
-        return cls(1, 1, 1, 1, waiters_each, LOCK_WAITERS * waiters_each)
-
 
 class Group:
     """The principals of one organization. `held` counts no slot beyond a principal's share."""
@@ -279,7 +274,9 @@ class FairLock:
 
     def __init__(self, waiters_each: int = 1) -> None:
         """`waiters_each`: how many waiters each principal may have."""
-        self._slots = FairSlots(TimeLimits(), shares=Shares.of_lock(waiters_each))
+        # It is the one slot there is.
+        shares = Shares(1, 1, 1, 1, waiters_each, LOCK_WAITERS * waiters_each)
+        self._slots = FairSlots(TimeLimits(), shares=shares)
         self._group = Group()
         self._parties: WeakValueDictionary[str, Party] = WeakValueDictionary()
 

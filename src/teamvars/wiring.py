@@ -59,7 +59,6 @@ from teamvars.storage.database import Database
 from teamvars.storage.engines import clocks, database_for
 from teamvars.storage.engines.outages import WatchedDatabase
 from teamvars.web import (
-    accesses,
     audit,
     copies,
     invitations,
@@ -246,7 +245,7 @@ def directory_routes(all_services: Services, dialect: Dialect) -> list[Route]:
         *memberships.directory_routes(all_services.memberships, all_services.invitations),
         *invitations.routes(all_services.invitation_links),
         *team_access.routes(all_services.grants),
-        *accesses.routes(all_services.accesses),
+        *workspaces.access_routes(all_services.accesses),
         *tokens.routes(all_services.tokens),
         *runners.routes(all_services.runners),
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from teamvars.changes.storing import store
+from teamvars.changes.runner import Storing
 from teamvars.decisions import Decision, Found
 from teamvars.decisions import team_access as grant_decisions
 from teamvars.decisions.invitations import Asked
@@ -91,7 +91,7 @@ async def test_who_loses_a_grant_and_waits_for_the_workspace_changes_nothing(
         note = found.note(workspace, "variable.delete", new_id("var"), variable.audited())
         found.streams |= await streams.lock(tx, [workspace])
         decision = together(None, revoked, Decision(None, notes=(note,)))
-        await store(tx, calls.tools, found, decision)
+        await Storing(tx, calls.tools, found).store(decision)
 
     asked = await meanwhile([workspace, writers], ask, revoke)
     assert await refusal_of(asked) == "not_found"
@@ -132,7 +132,7 @@ async def test_who_loses_a_grant_and_waits_to_copy_or_to_apply_changes_nothing(
         note = found.note(target, "variable.delete", new_id("var"), copied.audited())
         found.streams |= await streams.lock(tx, [target])
         decision = together(None, revoked, Decision(None, notes=(note,)))
-        await store(tx, calls.tools, found, decision)
+        await Storing(tx, calls.tools, found).store(decision)
 
     asked = await meanwhile([target, writers, readers], ask, revoke)
     assert await refusal_of(asked) == "forbidden", "to read it is not enough"

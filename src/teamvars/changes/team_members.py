@@ -6,14 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from teamvars.changes.looks import Look, LookUps, Tools
 from teamvars.decisions import Found, Write
 from teamvars.decisions.team_members import ActiveOwners, LinkedBy, Put, ToTeam, UserIds
-from teamvars.domain.access import TeamAccess
 from teamvars.storage import access, memberships
 from teamvars.storage.access_statements import READ_TEAM
-from teamvars.storage.database import Row, Statement, Transaction
-
-
-def _to_team(found: Found, _: ToTeam, rows: Sequence[Row]) -> TeamAccess:
-    return access.to_team(found.caller, rows[0] if rows else None)
+from teamvars.storage.database import Statement, Transaction
 
 
 def _ids(found: Found, need: LinkedBy) -> tuple[object, ...]:
@@ -31,15 +26,11 @@ async def _active_owners(tx: Transaction, _: Tools, __: Found, need: ActiveOwner
     return [member.id for member in members if member.counts_as_owner]
 
 
-def _putting(_: Tools, __: Found, write: Put) -> Statement:
-    return memberships.putting(write.team_id, write.membership_ids, adds=write.direction == "add")
-
-
 LOOK_UPS: LookUps = {
     ToTeam: Look(
         lambda _: READ_TEAM,
         lambda found, need: (found.caller.token_hash, found.now, need.team_id),
-        _to_team,
+        lambda found, _, rows: access.to_team(found.caller, rows[0] if rows else None),
         locks=True,
     ),
     LinkedBy: Look(
@@ -50,4 +41,8 @@ LOOK_UPS: LookUps = {
     UserIds: _user_ids,
     ActiveOwners: _active_owners,
 }
-STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {Put: _putting}
+STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
+    Put: lambda _, __, write: memberships.putting(
+        write.team_id, write.membership_ids, adds=write.direction == "add"
+    ),
+}

@@ -1,6 +1,6 @@
 """Variables: how decisions about them are fed and carried out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from teamvars.changes.looks import Look, LookUps, Tools
 from teamvars.decisions import Found, Write
@@ -13,20 +13,11 @@ from teamvars.decisions.variables import (
     Update,
     ValueOf,
 )
-from teamvars.domain.access import WorkspaceAccess
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.security.sealing import DataKey, SealBroken
 from teamvars.storage import access, variables
 from teamvars.storage.access_statements import READ_WORKSPACE
-from teamvars.storage.database import Row, Statement, Transaction
-
-
-def _to_workspace(found: Found, _: ToWorkspace, rows: Sequence[Row]) -> WorkspaceAccess:
-    return access.to_workspace(found.caller, rows[0] if rows else None)
-
-
-def _of_workspace(_: Found, __: OfWorkspace, rows: Sequence[Row]) -> StoredVariable:
-    return variables.stored(rows[0] if rows else None)
+from teamvars.storage.database import Statement, Transaction
 
 
 async def _value_of(_: Transaction, tools: Tools, found: Found, need: ValueOf) -> str | None:
@@ -54,10 +45,6 @@ def _updating(tools: Tools, found: Found, write: Update) -> Statement:
     return variables.updating(write.before.variable, stored)
 
 
-def _deleting(_: Tools, __: Found, write: Delete) -> Statement:
-    return variables.deleting(write.variable_id)
-
-
 def _key(tools: Tools, found: Found, variable: Variable) -> DataKey:
     return tools.sealer.data_key(found.of(ToWorkspace(variable.workspace_id)).key)
 
@@ -66,19 +53,19 @@ LOOK_UPS: LookUps = {
     ToWorkspace: Look(
         lambda _: READ_WORKSPACE,
         lambda found, need: (found.caller.token_hash, found.now, need.workspace_id),
-        _to_workspace,
+        lambda found, _, rows: access.to_workspace(found.caller, rows[0] if rows else None),
         locks=True,
     ),
     OfWorkspace: Look(
         lambda _: variables.GET,
         lambda _, need: (need.variable_id, need.workspace_id),
-        _of_workspace,
+        lambda _, __, rows: variables.stored(rows[0] if rows else None),
     ),
     ValueOf: _value_of,
 }
 STATEMENTS: Mapping[type[Write], Callable[..., Statement]] = {
     Insert: _inserting,
     Update: _updating,
-    Delete: _deleting,
+    Delete: lambda _, __, write: variables.deleting(write.variable_id),
     Put: lambda _, __, write: variables.putting(write.verb, write.stored),
 }

@@ -151,7 +151,6 @@ class Subject(Protocol):
     @property
     def id(self) -> str:
         """Its id."""
-        ...
 
 
 T = TypeVar("T", bound=Subject)

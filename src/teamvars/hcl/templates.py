@@ -41,19 +41,15 @@ class Grammar(Protocol):
 
     def expression(self) -> Node:
         """Read an expression."""
-        ...
 
     def for_names(self) -> ForNames:
         """Read what follows the word `for`, up to its collection."""
-        ...
 
     def enter(self) -> None:
         """Go one level deeper. Refuses: too deep."""
-        ...
 
     def leave(self) -> None:
         """Come back up one level."""
-        ...
 
 
 class Interpolation(msgspec.Struct, frozen=True):

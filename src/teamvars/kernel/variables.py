@@ -35,22 +35,18 @@ class Variable(Protocol):
     @property
     def key(self) -> str:
         """Its key."""
-        ...
 
     @property
     def value(self) -> str | None:
         """Its value, or code."""
-        ...
 
     @property
     def category(self) -> Category:
         """Whose variable it is."""
-        ...
 
     @property
     def hcl(self) -> bool:
         """Whether its value is code."""
-        ...
 
 
 def value_size(value: str) -> int:

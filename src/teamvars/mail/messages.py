@@ -40,7 +40,8 @@ def compose(letter: Letter, sender: str, public_url: str) -> EmailMessage:
     message["Message-ID"] = f"<{name}@{sender.rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"
     link = link_of(public_url, letter.secret)
-    message.set_content(_text(letter, link))
+    asks = f"Open this link to see it and to accept:\n\n{link}"
+    message.set_content(f"{_sentence(letter)}\n\n{asks}\n\n{_note(letter)}\n")
     message.add_alternative(_html(letter, link), subtype="html")
     return message
 
@@ -70,14 +71,6 @@ def counted_as(address: str) -> str:
         return fold("@".join(reachable(address)))
     except Undeliverable:
         return fold(address)
-
-
-def _text(letter: Letter, link: str) -> str:
-    return (
-        f"{_sentence(letter)}\n\n"
-        f"Open this link to see it and to accept:\n\n{link}\n\n"
-        f"{_note(letter)}\n"
-    )
 
 
 def _html(letter: Letter, link: str) -> str:

@@ -90,7 +90,8 @@ class Chain:
         """
         link: object = stream.link  # in an altered row it need not even be bytes
         previous = link if isinstance(link, bytes) else GENESIS
-        entry = self._linked(stream, number_above(stream, last) or _unforeseen(), previous, event)
+        number = number_above(stream, last) or 2**62 + secrets.randbelow(2**62 - 1)
+        entry = self._linked(stream, number, previous, event)
         place = entry.sequence, entry.link, secrets.token_bytes(len(GENESIS))
         after = AlteredStream(stream.id, stream.organization_id, *place, usage or stream.usage)
         return entry, after
@@ -255,7 +256,3 @@ def unforeseen_above(row: Stream | None, last: int | None) -> int | None:
     """A number above them at a distance that nobody can foresee; None: there is no room for it."""
     number = number_above(row, last)
     return None if number is None or number > _MOST - _LEAP else number + secrets.randbelow(_LEAP)
-
-
-def _unforeseen() -> int:
-    return 2**62 + secrets.randbelow(2**62 - 1)

@@ -29,7 +29,10 @@ class Cursors:
     """Makes and opens cursors with the master keys of a keyring."""
 
     def __init__(self, keyring: Keyring) -> None:
-        ciphers = {key_id: _cipher(key, key_id) for key_id, key in keyring.master.keys.items()}
+        ciphers = {
+            key_id: AESSIV(hmac.digest(key, length_prefixed("cursor", key_id), hashlib.sha512))
+            for key_id, key in keyring.master.keys.items()
+        }
         self._active = ciphers[keyring.master.active]
         self._all = tuple(ciphers.values())
 
@@ -71,10 +74,6 @@ class Cursors:
 
 def _written(sealed: bytes) -> str:
     return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
-
-
-def _cipher(key: bytes, key_id: str) -> AESSIV:
-    return AESSIV(hmac.digest(key, length_prefixed("cursor", key_id), hashlib.sha512))
 
 
 def _bound(list_: str) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Generic, Literal, TypeVar
 
-from teamvars.changes.storing import Storing
+from teamvars.changes.runner import Storing
 from teamvars.changes.waves import Known
 from teamvars.decisions import Decision, Found, Note
 from teamvars.decisions.variables import Put

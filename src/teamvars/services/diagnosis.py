@@ -29,7 +29,6 @@ from teamvars.storage import (
     tokens,
 )
 from teamvars.storage.database import Database, Transaction
-from teamvars.storage.installation import SealedValue
 
 _NEWEST_CHANGES = 1000
 
@@ -125,7 +124,7 @@ class _Tried:
     def damaged(self) -> Losses:
         return Losses(self._damaged[:MOST_NAMED], len(self._damaged))
 
-    def add(self, values: Iterable[SealedValue]) -> None:
+    def add(self, values: Iterable[installation.SealedValue]) -> None:
         for value in values:
             with suppress(SealBroken):
                 key = self._sealer.data_key(value.key)

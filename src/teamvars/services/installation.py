@@ -22,7 +22,6 @@ from teamvars.security.sealing import SealBroken, Sealer
 from teamvars.storage import installation, streams
 from teamvars.storage.database import Database, Transaction
 from teamvars.storage.engines import schemas
-from teamvars.storage.engines.schemas import SchemaMismatch
 from teamvars.storage.migrations import Migration
 
 CLOCK_APART = 30_000_000
@@ -234,7 +233,7 @@ def _not_ready() -> Iterator[None]:
     """Raises NotReady for a schema that does not fit."""
     try:
         yield
-    except SchemaMismatch as error:
+    except schemas.SchemaMismatch as error:
         raise NotReady(str(error)) from None
 
 

@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from teamvars.decisions import invitations as decisions
-from teamvars.decisions import memberships as membership_decisions
 from teamvars.decisions import users as user_decisions
 from teamvars.decisions.invitations import Asked, Fresh, Terms
-from teamvars.decisions.memberships import MembershipPage
+from teamvars.decisions.memberships import MembershipPage, revoke_by_operator
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import Actor
 from teamvars.domain.errors import DEAD_LINK, Kind, Refusal
@@ -24,7 +23,6 @@ from teamvars.services.house import House, UseCases, looks, makes, reads
 from teamvars.services.tokens import fresh_token
 from teamvars.storage import access_by_name, invitations, memberships, users
 from teamvars.storage.database import Transaction
-from teamvars.storage.memberships import Within
 
 
 class Inviting(msgspec.Struct, frozen=True):
@@ -129,7 +127,7 @@ class OperatorInvitations(UseCases):
     All methods refuse: not found.
     """
 
-    revoke = makes(membership_decisions.revoke_by_operator)
+    revoke = makes(revoke_by_operator)
 
     def __init__(self, house: House, inviting: Inviting) -> None:
         super().__init__(house)
@@ -162,10 +160,10 @@ class OperatorInvitations(UseCases):
         self, tx: Transaction, organization: str | None = None
     ) -> Sequence[Membership]:
         """The memberships that wait for their users, of one organization or of all."""
-        within = Within()
+        within = memberships.Within()
         if organization is not None:
             named = await access_by_name.organization_meant(tx, organization)
-            within = Within(organization_id=named.id)
+            within = memberships.Within(organization_id=named.id)
         wanted = MembershipFilter(status=Status.INVITED)
         return (await memberships.search(tx, within, wanted, None)).items
 

@@ -8,7 +8,6 @@ from teamvars.domain.pages import Page, Paged
 from teamvars.services.house import UseCases, looks, makes, reads
 from teamvars.storage import access, access_by_name, memberships, teams
 from teamvars.storage.database import Transaction
-from teamvars.storage.memberships import Within
 
 
 class Memberships(UseCases):
@@ -32,7 +31,7 @@ class Memberships(UseCases):
     ) -> MembershipPage:
         """An organization's memberships."""
         granted = await access_by_name.organization(tx, caller, self._clock(), organization)
-        within = Within(organization_id=granted.organization.id)
+        within = memberships.Within(organization_id=granted.organization.id)
         found = await memberships.search(tx, within, wanted, page)
         return await _page_of(tx, found, granted.sees_secret)
 
@@ -42,7 +41,7 @@ class Memberships(UseCases):
         actor = await self._actor(tx, caller)
         if actor.kind != "user":
             return MembershipPage([], 0, {})
-        within = Within(user_id=actor.id)
+        within = memberships.Within(user_id=actor.id)
         found = await memberships.search(tx, within, MembershipFilter(), page)
         return MembershipPage(found.items, found.total, {})
 
@@ -58,7 +57,7 @@ class Memberships(UseCases):
         """The memberships that are in a team; all of them when there is no page."""
         granted = await access.team(tx, caller, self._clock(), team_id)
         granted.require_visible()
-        found = await memberships.search(tx, Within(team_id=team_id), wanted, page)
+        found = await memberships.search(tx, memberships.Within(team_id=team_id), wanted, page)
         whole = await access.organization(tx, caller, self._clock(), granted.team.organization_id)
         return await _page_of(tx, found, whole.sees_secret)
 

@@ -21,7 +21,6 @@ from teamvars.security.sealing import SealBroken
 from teamvars.services.house import House, UseCases
 from teamvars.storage import invitations, organizations, streams
 from teamvars.storage.database import Transaction
-from teamvars.storage.invitations import Waiting
 
 CLAIMED_FOR = int(4 * SEND_SECONDS * 1_000_000)
 """How long a message is one node's, in µs; longer than sending may take."""
@@ -80,7 +79,7 @@ class Outbox(UseCases):
             await self._settle(waiting, Delivery.SENT)
         return True
 
-    async def _claim(self, tx: Transaction) -> tuple[Letter | None, Waiting | None]:
+    async def _claim(self, tx: Transaction) -> tuple[Letter | None, invitations.Waiting | None]:
         """The message and what it says; None for one whose seal is broken.
 
         What could not be settled would be sent again and again: while the trail of its organization
@@ -108,7 +107,7 @@ class Outbox(UseCases):
             return None, waiting
         return Letter(invited, secret, link.hash), waiting
 
-    async def _note(self, waiting: Waiting, not_sent: NotSent) -> None:
+    async def _note(self, waiting: invitations.Waiting, not_sent: NotSent) -> None:
         """What is done about a message that was not sent. Whom it was for is in no log."""
         log.warning(
             "a message was not sent",
@@ -124,7 +123,9 @@ class Outbox(UseCases):
         due_at = self._clock() + retry_after(waiting.attempts)
         await self._database.write(lambda tx: invitations.put_off(tx, waiting, due_at))
 
-    async def _settle(self, waiting: Waiting, how: Delivery, reply: int | None = None) -> None:
+    async def _settle(
+        self, waiting: invitations.Waiting, how: Delivery, reply: int | None = None
+    ) -> None:
         """Erases the secret and records what became of the message."""
         caller = Caller(b"", new_id("req"), Actor.service("mail"))
         asked = waiting.invited, waiting.link.hash, how, reply

@@ -4,7 +4,6 @@ from functools import partial
 
 from teamvars.decisions import tokens as decisions
 from teamvars.decisions.needs import TokensIssued
-from teamvars.decisions.tokens import Fresh
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import there_is_no
 from teamvars.domain.ids import new_id
@@ -44,10 +43,10 @@ class Tokens(UseCases):
         return await self._make(caller, decisions.make, whose, draft, fresh_token(whose.kind))
 
 
-def fresh_token(owner_kind: str) -> Fresh:
+def fresh_token(owner_kind: str) -> decisions.Fresh:
     """What a new token of that kind is made with."""
     secret = new_token(owner_kind)
-    return Fresh(new_id("at"), secret, hash_token(secret))
+    return decisions.Fresh(new_id("at"), secret, hash_token(secret))
 
 
 class IssuedTokens(UseCases):

@@ -13,7 +13,6 @@ from teamvars.domain.users import User
 from teamvars.services.house import UseCases, makes, reads
 from teamvars.storage import access_by_name, memberships, team_access, teams, tokens, users
 from teamvars.storage.database import Transaction
-from teamvars.storage.memberships import Within
 
 
 class UserView(msgspec.Struct, frozen=True):
@@ -88,7 +87,7 @@ class Accounts(UseCases):
     async def show(self, tx: Transaction, who: str) -> Account:
         """One user."""
         user = await users.find_one(tx, who)
-        within = Within(user_id=user.id)
+        within = memberships.Within(user_id=user.id)
         found = await memberships.search(tx, within, MembershipFilter(), None)
         whole = await memberships.with_teams(tx, found.items, None)
         named = await teams.find_by_ids(tx, {id_ for one in whole for id_ in one.team_ids})

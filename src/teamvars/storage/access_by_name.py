@@ -23,7 +23,6 @@ from teamvars.domain.teams import Team
 from teamvars.domain.variable_search import SearchAccess
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage import access, former_names, organizations, teams, workspaces
-from teamvars.storage.access import identify
 from teamvars.storage.access_statements import (
     CALLER_COLUMNS,
     CALLER_WITH_TEAMS,
@@ -175,7 +174,7 @@ async def _search(
         if workspace is None
         else await tx.fetch_one(READ_SEARCH_OF_WORKSPACE, *args, fold(workspace))
     )
-    its = identify(caller, found)
+    its = access.identify(caller, found)
     id_, name, is_owner, is_member, *key, team_ids, workspace_ids = its
     if id_ is None:
         raise not_found()

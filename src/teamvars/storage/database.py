@@ -85,7 +85,6 @@ class Transaction(Protocol):
 
     async def fetch(self, sql: str, *args: object) -> Sequence[Row]:
         """All rows of a statement."""
-        ...
 
     async def fetch_one(self, sql: str, *args: object) -> Row | None:
         """The first row of a statement, None when there is none."""
@@ -179,7 +178,6 @@ class Transaction(Protocol):
 
     async def script(self, sql: str) -> None:
         """Runs several statements without parameters, for migrations. Raises AlreadyThere."""
-        ...
 
 
 Body = Callable[[Transaction], Coroutine[Any, Any, T]]
@@ -192,11 +190,9 @@ class Store(Protocol):
 
     def in_request(self) -> AbstractContextManager[None]:
         """All that one task does in the block has one deadline, where the store has deadlines."""
-        ...
 
     async def read(self, body: Body[T]) -> T:
         """Runs the function in a read-only transaction, on one snapshot."""
-        ...
 
     async def query(self, body: Body[T]) -> T:
         """Runs the function in autocommit: each statement has a snapshot of its own, not older
@@ -204,7 +200,6 @@ class Store(Protocol):
 
         Cheaper than `read`, for functions of one statement, or that verify that results match.
         """
-        ...
 
     async def write(self, body: Body[T], *, subject: str | None = None) -> T:
         """Runs the function in a transaction, and commits it, or rolls it back when it raises.
@@ -217,7 +212,6 @@ class Store(Protocol):
         Functions of one `subject` would wait for each other inside of their transactions. Where a
         waiting transaction holds what others need, a connection, they wait before they begin.
         """
-        ...
 
     async def write_in_turns(self, body: Body[T], *, subject: str | None = None) -> T:
         """As `write`, for functions that do much: it may await what gives way to other tasks of the
@@ -225,7 +219,6 @@ class Store(Protocol):
 
         On SQLite other writers wait for it all the while, on PostgreSQL those of what it locks.
         """
-        ...
 
     async def batch(self, body: Body[T], deadline: Deadline, *, waits: bool) -> T:
         """As `write`, for the changes of many callers, with the earliest deadline of theirs.
@@ -233,7 +226,6 @@ class Store(Protocol):
         Unless it `waits`, nothing that it looks up waits for a lock, and it has a connection of its
         own kind. To be called in a task that nobody cancels.
         """
-        ...
 
     def deadline(self) -> Deadline:
         """The deadline of what begins now. Refuses when too little of it remains."""
@@ -248,7 +240,6 @@ class Store(Protocol):
         """The time by which tokens expire and changes are recorded, in µs UTC: PostgreSQL's, so
         that all nodes have one, and on SQLite this host's. Refuses while that is not known.
         """
-        ...
 
 
 class Database(Store, Protocol):
@@ -259,14 +250,12 @@ class Database(Store, Protocol):
 
         Raises StorageMisconfigured when the settings can never work.
         """
-        ...
 
     async def probe(self) -> None:
         """Writes something that needs room and commits it, however long the commit takes.
 
         To be called once at a time. Cancellation of the caller does not interrupt it.
         """
-        ...
 
     @property
     def takes_writes(self) -> bool:
@@ -277,15 +266,12 @@ class Database(Store, Protocol):
         """As `write`, with at most one migration at a time, on all nodes, and whether or not the
         schema admits this one. It gives up a lock that others wait behind, and tries again.
         """
-        ...
 
     async def engine(self) -> Engine:
         """The product, its version and unsafe settings, for `doctor`."""
-        ...
 
     async def close(self) -> None:
         """Waits for the writes under way and lets go of the store."""
-        ...
 
     async def __aenter__(self) -> Self:
         """Opens the store for the block; see `open`."""

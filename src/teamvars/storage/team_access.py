@@ -88,12 +88,12 @@ def _grant(row: Row) -> Grant:
     return Grant(id_, organization_id, team_id, workspace_id, AccessType(access), _LEVELS[level])
 
 
-def _named(row: Row) -> NamedGrant:
-    return NamedGrant(_grant(row[:6]), row[6], Visibility(row[7]), row[8])
-
-
 _GRANTS = Reading(_COLUMNS, "grants", _grant)
-_NAMED = Reading(f"{_COLUMNS}, {_NAMES}", _TABLES, _named)
+_NAMED = Reading(
+    f"{_COLUMNS}, {_NAMES}",
+    _TABLES,
+    lambda row: NamedGrant(_grant(row[:6]), row[6], Visibility(row[7]), row[8]),
+)
 
 
 async def get(tx: Transaction, grant_id: str) -> Grant:

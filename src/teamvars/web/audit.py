@@ -14,7 +14,6 @@ from teamvars.domain.pages import Page
 from teamvars.services.audit import Audit
 from teamvars.services.audit_pages import AuditPage
 from teamvars.web.http import paging
-from teamvars.web.http.paging import CursorLinks
 from teamvars.web.http.parameters import MAX_CHARACTERS, Parameter, text_of, time_of
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Identifier, Time, written
@@ -113,7 +112,7 @@ class OrganizationAuditEventListDocument(msgspec.Struct):
     """One page of an organization's changes. It may be short, or empty, and have a next one."""
 
     data: list[OrganizationAuditEventResource]
-    links: CursorLinks
+    links: paging.CursorLinks
 
 
 def routes(audit: Audit) -> list[Route]:

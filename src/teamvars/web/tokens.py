@@ -122,7 +122,13 @@ def routes(tokens: Tokens) -> list[Route]:
     do = Operations(TOKEN)
     return [
         *_single(tokens, _OF_ORGANIZATION, _organization, "OrganizationToken", (_KIND,)),
-        *_single(tokens, _OF_TEAM, _team, "TeamToken", ()),
+        *_single(
+            tokens,
+            _OF_TEAM,
+            lambda request: (OfTeam(request.parameters["team_id"]),),
+            "TeamToken",
+            (),
+        ),
         do.lists(
             _OF_USER,
             "List the caller's own tokens, oldest first; the tokens themselves are not shown.",
@@ -197,10 +203,6 @@ def _organization(request: Request) -> tuple[Whose]:
     if text_of(request, _KIND) is not None:
         raise invalid(_KIND.name, "An organization has one token, and none of another kind.")
     return (OfOrganization(request.parameters["organization"]),)
-
-
-def _team(request: Request) -> tuple[Whose]:
-    return (OfTeam(request.parameters["team_id"]),)
 
 
 def _user(request: Request) -> tuple[Whose]:

@@ -1,14 +1,15 @@
-"""Workspaces as HCP Terraform's clients know them."""
+"""Workspaces as HCP Terraform's clients know them, and who has access to them."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
 from teamvars.decisions.organizations import OrganizationView
 from teamvars.decisions.workspaces import WorkspaceView
-from teamvars.domain.access import Level
+from teamvars.domain.access import Level, Principal, PrincipalKind
 from teamvars.domain.errors import Refusal, forbidden, not_found
 from teamvars.domain.ids import prefix_of
 from teamvars.domain.workspaces import (
@@ -21,13 +22,20 @@ from teamvars.domain.workspaces import (
     WorkspaceSearch,
     WorkspaceSettings,
 )
-from teamvars.services.workspaces import WorkspacePage, Workspaces
+from teamvars.services.workspaces import Accesses, WorkspacePage, Workspaces
 from teamvars.web.examples import NEW_NAME
 from teamvars.web.http.attributes import REQUIRED, Attribute, Group, fixed, flags
 from teamvars.web.http.operations import Operations
 from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.request import Request
-from teamvars.web.http.resource_objects import Identifier, RelatedLink, Time, identifiers, timestamp
+from teamvars.web.http.resource_objects import (
+    Identifier,
+    RelatedLink,
+    Time,
+    identifiers,
+    timestamp,
+    to_many,
+)
 from teamvars.web.http.resources import Found, Resource
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
@@ -53,20 +61,8 @@ def workspace_path(workspace: Workspace) -> str:
     return f"/api/v2/organizations/{workspace.organization_name}/workspaces/{workspace.name}"
 
 
-def _page(one: WorkspaceView) -> str:
-    return f"/app/{one.workspace.organization_name}/workspaces/{one.workspace.name}"
-
-
-def _variables(one: WorkspaceView) -> RelatedLink:
-    return RelatedLink(f"/api/v2/workspaces/{one.workspace.id}/vars")
-
-
 def _owns(one: WorkspaceView) -> bool:
     return one.level is Level.OWNER
-
-
-def _writes(one: WorkspaceView) -> bool:
-    return one.level >= Level.WRITE
 
 
 def _locker(one: WorkspaceView) -> Identifier:
@@ -83,7 +79,7 @@ _PERMISSIONS = Group[WorkspaceView](
     "What the caller may do; clients ask before they offer it. There are no runs here.",
     *flags(_owns, "can-update", "can-destroy", "can-force-delete"),
     *flags(lambda _: True, "can-read-settings", "can-read-variable"),
-    *flags(_writes, "can-update-variable", "can-lock", "can-unlock"),
+    *flags(lambda one: one.level >= Level.WRITE, "can-update-variable", "can-lock", "can-unlock"),
     Attribute("can-force-unlock", bool, _owns),
     *fixed(
         {
@@ -117,7 +113,11 @@ _RELATIONSHIPS = Group[WorkspaceView](
             "VariablesLinkage",
             "All variables of a workspace, newest first.",
             identifiers("vars", lambda one: one.details.variable_ids),
-            Attribute("links", RelatedLink, _variables),
+            Attribute(
+                "links",
+                RelatedLink,
+                lambda one: RelatedLink(f"/api/v2/workspaces/{one.workspace.id}/vars"),
+            ),
         ),
     ),
     Attribute(
@@ -134,7 +134,11 @@ _LINKS = Group[WorkspaceView](
     "WorkspaceLinks",
     "The paths of the workspace: here, and of its page where clients expect one.",
     Attribute("self", str, lambda one: workspace_path(one.workspace)),
-    Attribute("self-html", str, _page),
+    Attribute(
+        "self-html",
+        str,
+        lambda one: f"/app/{one.workspace.organization_name}/workspaces/{one.workspace.name}",
+    ),
 )
 WORKSPACE = Resource[WorkspaceView](
     type="workspaces",
@@ -209,6 +213,74 @@ WORKSPACE = Resource[WorkspaceView](
 )
 _NEW = WORKSPACE.new_body(attributes={"name": NEW_NAME})
 _CHANGED = WORKSPACE.changed_body(attributes={"terraform-version": "1.11.4"})
+_PRINCIPAL_TYPES = {"user": "users"}
+_TOKEN_TYPE = "authentication-tokens"
+
+AccessWord = Literal["read", "write"]
+
+
+class AccessWay(msgspec.Struct):
+    """A team that gives access, and how much."""
+
+    team: str
+    access: AccessWord
+
+
+def _access_word(level: Level) -> AccessWord:
+    return "write" if level >= Level.WRITE else "read"
+
+
+_ACCESS_RELATIONSHIPS = Group[Principal](
+    "WorkspaceAccessRelationships",
+    "Who has access, and through which teams.",
+    Attribute(
+        "principal",
+        Group(
+            "OnePrincipal",
+            "A relationship to a user or a token.",
+            Attribute(
+                "data",
+                Identifier,
+                lambda one: Identifier(one.id, _PRINCIPAL_TYPES.get(one.kind, _TOKEN_TYPE)),
+            ),
+        ),
+    ),
+    to_many(
+        "teams",
+        "TeamsOfAccess",
+        "A relationship to the teams that give access, in the order of `through`.",
+        "teams",
+        lambda one: [way.team_id for way in one.ways],
+    ),
+)
+ACCESS = Resource[Principal](
+    type="workspace-accesses",
+    name="WorkspaceAccess",
+    noun="an access",
+    tag="Accesses",
+    id=lambda one: one.id,
+    attributes=(
+        Attribute("kind", PrincipalKind, lambda one: one.kind),
+        Attribute("name", str, lambda one: one.name),
+        Attribute("access", AccessWord, lambda one: _access_word(one.level)),
+        Attribute(
+            "through",
+            list[AccessWay],
+            lambda one: [AccessWay(way.team, _access_word(way.level)) for way in one.ways],
+        ),
+    ),
+    members=(Attribute("relationships", _ACCESS_RELATIONSHIPS),),
+    texts={
+        "WorkspaceAccessAttributes": (
+            "Who it is, and what they may do with the variables: `write` includes `read`.\n\n"
+            "A token is named as the team or organization it belongs to. `access` is the highest "
+            "of what is in `through`, where the team `owners` gives `write`; the organization's "
+            "token needs no team."
+        ),
+        "WorkspaceAccessResource": "The access of one user or token; its id is theirs.",
+        "WorkspaceAccessListDocument": "One page of those who have access to a workspace.",
+    },
+)
 
 
 def routes(workspaces: Workspaces) -> list[Route]:
@@ -242,6 +314,19 @@ def directory_routes(workspaces: Workspaces) -> list[Route]:
         do.acts(f"{_BY_ID}/actions/unlock", _UNLOCK, unlock, name="unlockWorkspace"),
         do.acts(f"{_BY_ID}/actions/force-unlock", _UNLOCK, force, name="forceUnlockWorkspace"),
         *_states(workspaces),
+    ]
+
+
+def access_routes(accesses: Accesses) -> list[Route]:
+    """Who may do what with the variables of a workspace."""
+    return [
+        Operations(ACCESS).lists(
+            "/api/v2/workspaces/{workspace_id}/access",
+            "List who may read and write the variables of a workspace, and through which teams.",
+            accesses.list,
+            may_forbid=True,
+            name="listWorkspaceAccesses",
+        )
     ]
 
 

@@ -4,8 +4,6 @@ from pathlib import Path
 
 from teamvars.cli import asking, output
 from teamvars.cli.client.api import Api, at, connect, links, targets, told
-from teamvars.cli.client.api.links import Link
-from teamvars.cli.client.api.targets import Where
 from teamvars.cli.client.changes import number
 from teamvars.cli.client.options import connected, placed, yes_option
 from teamvars.cli.exits import UNAUTHENTICATED, Failure, Misuse
@@ -68,7 +66,7 @@ def access(api: Api) -> None:
 @yes_option
 @json_option
 @placed("organization", "workspace")
-def link(where: Where, show: bool, trust: bool, remove: bool, yes: bool) -> None:
+def link(where: targets.Where, show: bool, trust: bool, remove: bool, yes: bool) -> None:
     """Choose the workspace for this folder and those below it.
 
     It is written into .teamvars/link.toml, which holds no secret and may be committed. A link that
@@ -95,7 +93,7 @@ def link(where: Where, show: bool, trust: bool, remove: bool, yes: bool) -> None
         note(f"Removed: {found.path}.")
 
 
-def _say(found: Link) -> None:
+def _say(found: links.Link) -> None:
     path, words = str(found.path), found.words
     trusted = "yes" if found.is_trusted else "no: it is ignored"
     output.show(
@@ -104,7 +102,7 @@ def _say(found: Link) -> None:
     )
 
 
-def _made(where: Where) -> Link:
+def _made(where: targets.Where) -> links.Link:
     """A link of what the flags say; what they leave open is looked up, and chosen where needed."""
     folder = Path.cwd()
     try:
@@ -132,7 +130,7 @@ def _made(where: Where) -> Link:
     return _written(folder, str(api.target.address), where)
 
 
-def _written(folder: Path, address: str, where: Where) -> Link:
+def _written(folder: Path, address: str, where: targets.Where) -> links.Link:
     words = {"address": address, "organization": where.organization, "workspace": where.workspace}
     note(f"Link of {folder}")
     return links.write(folder, {name: value for name, value in words.items() if value is not None})

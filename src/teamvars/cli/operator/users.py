@@ -7,7 +7,6 @@ from teamvars.cli.exits import Misuse
 from teamvars.cli.operator.context import run
 from teamvars.cli.operator.tokens import cells_of, fields_of
 from teamvars.cli.options import argument, command, flag, json_option
-from teamvars.cli.output import Fields, Row
 from teamvars.decisions.users import Disabled, Disabling
 from teamvars.domain.access import Standing
 from teamvars.domain.memberships import Membership
@@ -95,7 +94,7 @@ def _told_disabled(done: Disabled) -> str:
     )
 
 
-def _cells(user: User) -> Row:
+def _cells(user: User) -> output.Row:
     marks = {
         "disabled": user.disabled,
         "site-admin": user.site_admin,
@@ -116,7 +115,7 @@ def _lines(account: Account) -> Iterator[str]:
         yield from output.aligned(cells_of(account.made))
 
 
-def _fields(user: User) -> Fields:
+def _fields(user: User) -> output.Fields:
     return {
         "id": user.id,
         "username": user.username,

@@ -15,7 +15,6 @@ from teamvars.domain.names import fold, is_email
 from teamvars.domain.teams import Team
 from teamvars.domain.users import User
 from teamvars.services.directory_files import actual
-from teamvars.services.directory_files.actual import OrganizationState
 from teamvars.services.directory_files.changeset import Changeset
 from teamvars.services.directory_files.people import People
 from teamvars.storage import access_by_name, organizations, users
@@ -65,7 +64,7 @@ def _email(user: User) -> str | None:
     return user.email if user.email is not None and is_email(user.email) else None
 
 
-def _organization(state: OrganizationState, unsaid: list[str]) -> OrganizationEntry:
+def _organization(state: actual.OrganizationState, unsaid: list[str]) -> OrganizationEntry:
     members = {one.user.username: one.status for _, one in sorted(state.members.items())}
     spaces = [space.name for _, space in sorted(state.workspaces.items())]
     in_order = sorted(state.teams.values(), key=lambda one: (not one.is_owners, fold(one.name)))
@@ -73,7 +72,7 @@ def _organization(state: OrganizationState, unsaid: list[str]) -> OrganizationEn
     return OrganizationEntry(state.name, members, tuple(spaces), tuple(teams))
 
 
-def _team(state: OrganizationState, team: Team, unsaid: list[str]) -> TeamEntry:
+def _team(state: actual.OrganizationState, team: Team, unsaid: list[str]) -> TeamEntry:
     ids = state.in_team[team.id]
     members = tuple(one.user.username for _, one in sorted(state.members.items()) if one.id in ids)
     return TeamEntry(
@@ -87,7 +86,7 @@ def _team(state: OrganizationState, team: Team, unsaid: list[str]) -> TeamEntry:
 
 
 def _grants(
-    state: OrganizationState, team: Team, unsaid: list[str]
+    state: actual.OrganizationState, team: Team, unsaid: list[str]
 ) -> Mapping[str, FileAccess] | None:
     """Access types by workspace; None, and a line about them, if a file has no word for one."""
     names = {space.id: space.name for space in state.workspaces.values()}

@@ -12,7 +12,7 @@ from contextlib import suppress
 import msgspec
 from msgspec.structs import replace
 
-from teamvars.changes.storing import store
+from teamvars.changes.runner import Storing
 from teamvars.decisions import Found, organizations, teams
 from teamvars.decisions.needs import DetailsOf
 from teamvars.domain.access import Caller
@@ -149,6 +149,6 @@ class DirectoryFiles(UseCases):
         found.answers |= {DetailsOf(id_): known for id_, known in details.items()}
         try:
             decision = replace(changeset.decided(found), taken=None)
-            await store(tx, self._tools, found, decision)
+            await Storing(tx, self._tools, found).store(decision)
         except (Taken, MissingReference):  # such as a user who was only invited, and is gone
             raise Overtaken from None

@@ -23,11 +23,6 @@ class Waiter(Generic[I, R]):
         self.item = item
         self.future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
 
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether the caller has stopped waiting."""
-        return self.future.cancelled()
-
     def set_result(self, result: R) -> None:
         """Resolves the future, unless the caller has stopped waiting."""
         if not self.future.done():
@@ -46,15 +41,12 @@ class Queue(Protocol[I, R]):
 
     def put(self, waiter: Waiter[I, R]) -> None:
         """Adds one."""
-        ...
 
     def take(self) -> list[Waiter[I, R]]:
         """Removes and returns the next batch; empty when none can run now."""
-        ...
 
     def clear(self) -> list[Waiter[I, R]]:
         """Removes and returns all."""
-        ...
 
 
 class Fifo(Queue[I, R]):
@@ -72,7 +64,7 @@ class Fifo(Queue[I, R]):
         batch: list[Waiter[I, R]] = []
         while self._waiters and len(batch) < BATCH_LIMIT:
             waiter = self._waiters.popleft()
-            if not (self._skip_cancelled and waiter.is_cancelled):
+            if not (self._skip_cancelled and waiter.future.cancelled()):
                 batch.append(waiter)
         return batch
 

@@ -247,10 +247,11 @@ class PostgresDatabase(Database):
         query = dict(parse_qsl(parts.query))
         pooled = query.pop("pooler", None) == "transaction"
         self._query = query
+        settings = _SERVER_SETTINGS | ({} if statement_seconds is None else _WHILE_SERVING)
         self._connections = Connections(
             Servers(parts._replace(query=urlencode(query))),
             statement_cache_size=0 if pooled else 200,
-            server_settings=None if pooled else _server_settings(statement_seconds),
+            server_settings=None if pooled else settings,
         )
         self._seconds = math.inf if statement_seconds is None else statement_seconds
         self._timeouts = _IN_EACH_TRANSACTION if pooled else ""
@@ -399,10 +400,6 @@ class PostgresDatabase(Database):
         self._writes.discard(task)
         if not task.cancelled():
             task.exception()  # marks it as retrieved: the caller may have been cancelled
-
-
-def _server_settings(statement_seconds: float | None) -> dict[str, str]:
-    return _SERVER_SETTINGS | ({} if statement_seconds is None else _WHILE_SERVING)
 
 
 async def _engine(tx: Transaction) -> Engine:

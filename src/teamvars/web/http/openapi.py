@@ -105,8 +105,9 @@ def _operation(one: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": one.name,
         "tags": [_tag(one)],
-        "summary": _name(one),
-        "description": _description(one),
+        # `listVariables` lists variables.
+        "summary": " ".join(_WORD.findall(one.name)).capitalize(),
+        "description": one.text or (inspect.getdoc(_function(one)) or "").partition("\n")[0],
         "parameters": _parameters(one),
         "responses": _responses(one),
     }
@@ -161,7 +162,7 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
     if status in (HTTPStatus.CREATED, HTTPStatus.FOUND):
         response["headers"] |= _headers("Location")
     for name, text in one.sends.items():
-        response["headers"][name] = _header_of(text)
+        response["headers"][name] = ({"description": text} if text else {}) | {"schema": _STRING}
     return response
 
 
@@ -180,20 +181,11 @@ def _error_statuses(one: Route) -> set[int]:
     return statuses
 
 
-def _name(one: Route) -> str:
-    """The name of an operation in words: `listVariables` lists variables."""
-    return " ".join(_WORD.findall(one.name)).capitalize()
-
-
 def _tag(one: Route) -> str:
     """What an operation is grouped with: its own tag, or the package its handler is in."""
     if one.public:
         return "Service"
     return one.tag or _function(one).__module__.split(".")[2].replace("_", " ").capitalize()
-
-
-def _description(one: Route) -> str:
-    return one.text or (inspect.getdoc(_function(one)) or "").partition("\n")[0]
 
 
 def _function(one: Route) -> Handler:
@@ -225,11 +217,6 @@ def _parameters(one: Route) -> list[dict[str, Any]]:
 def _headers(*names: str) -> dict[str, Any]:
     """The headers of every response, and those."""
     return {name: _header(name) for name in (*_ALWAYS, *names)}
-
-
-def _header_of(description: str) -> dict[str, Any]:
-    """A header of a response; without a word on it where there is none."""
-    return {"description": description, "schema": _STRING} if description else {"schema": _STRING}
 
 
 def _query(parameter: Parameter) -> dict[str, Any]:

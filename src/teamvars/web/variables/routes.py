@@ -27,7 +27,6 @@ from teamvars.web.variables.documents import (
     entity_tag,
     rendered,
 )
-from teamvars.web.variables.requests import wanted_versions
 
 DEPRECATIONS = "/docs/deprecations"
 """The page that says what is deprecated."""
@@ -152,7 +151,7 @@ class VariableRoutes:
         """Update what the request names of a variable."""
         ids = request.parameters["workspace_id"], request.parameters["variable_id"]
         draft = requests.update_draft(request.document, *ids, self._dialect)
-        wanted = wanted_versions(request)
+        wanted = requests.wanted_versions(request)
         work = self._variables.update(request.require_caller(), *ids, draft, wanted)
         again = partial(self._again, request)
         return await changed(request, work, self._shown, withheld=Withheld(_WITHHELD, again))
@@ -163,7 +162,7 @@ class VariableRoutes:
             request.require_caller(),
             request.parameters["workspace_id"],
             request.parameters["variable_id"],
-            wanted_versions(request),
+            requests.wanted_versions(request),
         )
         return Response(204)
 
