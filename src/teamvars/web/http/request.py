@@ -68,7 +68,9 @@ class Bodies:
         self._worker = 0
         self._has_large = False
 
-    def admit_unauthenticated(self, size: int, most: int) -> Release | None:
+    def admit_unauthenticated(
+        self, size: int, most: int = UNAUTHENTICATED_BODY_BYTES
+    ) -> Release | None:
         """A share for a body of at most so many bytes before authentication; None: there is none
         left or as large.
         """
