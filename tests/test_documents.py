@@ -14,8 +14,8 @@ import yaml
 from teamvars import fair_slots, settings, variable_files
 from teamvars.cli import program
 from teamvars.cli.commands import CLIENT, CLIENT_VARIABLES, OPERATOR
-from teamvars.cli.operator import directory as directory_file
-from teamvars.cli.operator.directory import document as file_of
+from teamvars.cli.operator import directory_file
+from teamvars.cli.operator.directory_file import document as file_of
 from teamvars.domain import (
     applies,
     deliveries,

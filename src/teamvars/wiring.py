@@ -197,7 +197,7 @@ def services(
         tokens=Tokens(house),
         issued_tokens=IssuedTokens(house),
         accounts=Accounts(house),
-        directory=DirectoryFiles(house),
+        directory=DirectoryFiles(house, trust),
         audit=Audit(house),
         runners=Runners(house, trust),
         approvals=Approvals(own_house, trust),
