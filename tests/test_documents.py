@@ -14,8 +14,8 @@ import yaml
 from teamvars import fair_slots, settings, variable_files
 from teamvars.cli import program
 from teamvars.cli.commands import CLIENT, CLIENT_VARIABLES, OPERATOR
-from teamvars.cli.operator import directory as directory_file
-from teamvars.cli.operator.directory import document as file_of
+from teamvars.cli.operator import directory_file
+from teamvars.cli.operator.directory_file import document as file_of
 from teamvars.domain import (
     applies,
     deliveries,
@@ -54,7 +54,17 @@ from teamvars.web.http.request import (
     UNAUTHENTICATED_BODY_BYTES,
 )
 from tests.cli.test_dev import Dev, dev
-from tests.web.test_authorization import EVERYONE, MATRIX, NO_LINK, NOBODY, OWNERS, PLAIN, WRITERS
+from tests.web.test_authorization import (
+    EVERYONE,
+    JOBS_ALONE,
+    MATRIX,
+    NO_FORM,
+    NO_LINK,
+    NOBODY,
+    OWNERS,
+    PLAIN,
+    WRITERS,
+)
 from tests.web.test_openapi import document_in
 
 ROOT = Path(__file__).parent.parent
@@ -201,6 +211,8 @@ def who_may(method: str, template: str) -> str:
     assert (method, template) in MATRIX, lacking
     if MATRIX[method, template] is NO_LINK:
         return "whoever has a link"
+    if MATRIX[method, template] in (NO_FORM, JOBS_ALONE):
+        return "a job"
     allowed = frozenset(who for who, status in MATRIX[method, template].items() if status == 200)
     assert allowed in WHO, f"WHO has no word for those who may {method} {template}: {set(allowed)}"
     return WHO[allowed]

@@ -47,11 +47,9 @@ class DialectName(StrEnum):
 
 
 class RunnerApproval(StrEnum):
-    """Who approves what an owner proposes: the operator, a second owner, or nobody else."""
+    """Who approves what an owner proposes. There is no other way yet, so no other word is taken."""
 
     OPERATOR = "operator"
-    OWNERS = "owners"
-    OWNER = "owner"
 
 
 class NamedIssuer(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from teamvars.cli.exits import Failure
-from teamvars.cli.operator.directory import read
+from teamvars.cli.operator.directory_file import read
 from teamvars.domain.names import Origin
 from tests.cli.conftest import DIRECTORY, ServedHost
 from tests.support.commands import Done, Host

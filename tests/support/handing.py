@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -30,14 +30,16 @@ def variable(key: str, value: str, category: str = "env", **more: Any) -> Delive
 class Handing:
     """A service that hands one workspace to whoever asks, in a `with`; `url` is its address.
 
-    `changes` are other than what was asked for, of the info that is signed. `refuses` are answers
-    to the first exchanges. `heard` has each request: path, headers and body.
+    `github` makes the token that a job asks for there, by its audience. `changes` are other than
+    what was asked for, of the info that is signed. `refuses` are answers to the first exchanges.
+    `heard` has each request: path, headers and body.
     """
 
     def __init__(self, *variables: Delivered) -> None:
         self.variables: Sequence[Delivered] = variables
         self.signer = Ed25519PrivateKey.generate()
         self.pinned = server_keys.shown([self.signer.public_key()])
+        self.github: Callable[[str], str] = lambda _: "jwt-of-github"
         self.changes: Mapping[str, Any] = {}
         self.refuses: list[tuple[int, Mapping[str, str]]] = []
         self.heard: list[tuple[str, Mapping[str, str], bytes]] = []
@@ -48,7 +50,8 @@ class Handing:
 
             def do_GET(self) -> None:
                 outer.heard.append((self.path, dict(self.headers), b""))
-                self.answer(200, {"value": "jwt-of-github"})
+                (audience,) = parse_qs(urlsplit(self.path).query)["audience"]
+                self.answer(200, {"value": outer.github(audience)})
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -83,6 +83,9 @@ OWN_INVITATION = table(
 NO_LINK = table([(EVERYONE, 422)])
 OWN_TOKENS = table([(EVERYONE, 404), (NOBODY, 401), (["plain"], 200)])
 OWNERS_ALONE = table([(EVERYONE, 404), (NOBODY, 401), (OWNERS, 200)])
+# Here nobody has a token of a job, or a form to send.
+JOBS_ALONE = table([(EVERYONE, 401)])
+NO_FORM = table([(EVERYONE, 415)])
 TOKENS_OF_TEAMS = table([(EVERYONE, 404), (NOBODY, 401), (OWNERS, 200)])
 SITE_ADMINS = table([(EVERYONE, 403), (NOBODY, 401), (["admin"], 200)])
 
@@ -191,6 +194,8 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("POST", USER + "/authentication-tokens"): OWN_TOKENS,
     ("GET", TOKEN): TOKENS_OF_TEAMS,
     ("DELETE", TOKEN): TOKENS_OF_TEAMS,
+    ("POST", "/oauth/token"): NO_FORM,
+    ("POST", WORKSPACE + "/actions/deliver"): JOBS_ALONE,
     ("GET", RUNNERS): OWN_ORGANIZATION,
     ("POST", RUNNERS): OWN_ORGANIZATION,
     ("GET", WORKSPACE + "/runners"): READ_VARIABLES,
@@ -231,7 +236,7 @@ def all_routes() -> list[tuple[str, str]]:
 
 ROUTES = all_routes()
 WITH_ROWS = [route for route in ROUTES if route in MATRIX]
-TARGETED = [route for route in WITH_ROWS if "{" in route[1]]
+TARGETED = [route for route in WITH_ROWS if "{" in route[1] and MATRIX[route] is not JOBS_ALONE]
 # What somebody's own is: owners have no say in it.
 BEYOND_OWNERS = [route for route in TARGETED if MATRIX[route] is OWN_TOKENS]
 

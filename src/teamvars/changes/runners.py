@@ -6,6 +6,7 @@ from teamvars.changes.looks import LookUps, Tools
 from teamvars.decisions import Found, Write
 from teamvars.decisions.deliveries import (
     Handed,
+    Holding,
     Issue,
     NoteDelivery,
     Reaching,
@@ -43,10 +44,17 @@ async def _to_delivery(tx: Transaction, _: Tools, found: Found, need: ToDelivery
     locked = await streams.lock_of_job(tx, caller.token_hash, found.now)
     if locked is None:
         return None
+    handed = await _holding(tx, _, found, Holding(need.workspace_id))
+    if handed is not None:
+        found.streams[locked.id] = locked
+    return handed
+
+
+async def _holding(tx: Transaction, _: Tools, found: Found, need: Holding) -> Handed | None:
+    caller = found.caller
     row = await runners.find_handed(tx, caller.token_hash, found.now, need.workspace_id)
     if row is None:
         return None
-    found.streams[locked.id] = locked
     token, runner, workspace, key = row
     caller.actor = job_of(token)
     caller.place = Place(
@@ -80,6 +88,7 @@ LOOK_UPS: LookUps = {
     OrganizationOf: _name,
     Reaching: _reaching,
     ToDelivery: _to_delivery,
+    Holding: _holding,
     ValuesOf: _values,
     WorkspaceCalled: _called,
 }

@@ -30,7 +30,18 @@ from teamvars.protocol.job_keys import PUBLIC_KEY_BYTES, thumbprint
 NO_TARGET = Fault(
     Code.INVALID_TARGET, "No approved runner hands this workspace's values to this job."
 )
+_KEY = "/data/attributes/public-key"
 USED_BEFORE = Fault(Code.INVALID_REQUEST, "This token was used before: ask the issuer for another.")
+
+
+class NoTarget(Refusal):
+    """No runner hands the workspace to the job. `reasons` are for the log: what each runner that
+    reaches the workspace does not accept, by its id.
+    """
+
+    def __init__(self, reasons: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(NO_TARGET)
+        self.reasons = reasons
 
 
 class Proof(Discreet, frozen=True):
@@ -76,6 +87,12 @@ class Handed(msgspec.Struct, frozen=True):
 
 class ToDelivery(Need[Handed | None], frozen=True):
     """What the caller's token is for. The runner's stream is locked, if the token is good."""
+
+    workspace_id: str
+
+
+class Holding(Need[Handed | None], frozen=True):
+    """As `ToDelivery`, with nothing locked."""
 
     workspace_id: str
 
@@ -130,13 +147,17 @@ def exchange(found: Found, asked: Asked, trust: Trust) -> Decision[Issued]:
     """
     reaching, proof = found.of(Reaching(asked.workspace_id)), asked.proof
     if reaching is None:
-        raise Refusal(NO_TARGET)
+        raise NoTarget({})
     workspace, runners = reaching
+    reasons: dict[str, Sequence[str]] = {}
     for runner in of_workspace(runners, workspace.id, workspace.name, found.now):
-        if asked.runner_id in (None, runner.id) and _means(runner, asked, trust):
+        if asked.runner_id not in (None, runner.id):
+            continue
+        if _means(runner, asked, trust):
             break
+        reasons[runner.id] = _reasons(runner, asked, trust)
     else:
-        raise Refusal(NO_TARGET)
+        raise NoTarget(reasons)
     ends = [found.now + runner.max_ttl * 1_000_000, proof.expires_at, runner.expires_at()]
     token = JobToken(
         asked.token_hash,
@@ -189,6 +210,13 @@ def deliver(
     return Decision(bundle, (NoteDelivery(last),), (note,))
 
 
+def admit(found: Found, workspace_id: str, trust: Trust, machine: str) -> None:
+    """Refuses every token that delivers nothing there: unauthenticated."""
+    handed = found.of(Holding(workspace_id))
+    if handed is None or not _is_good(found, handed, trust, machine):
+        raise Refusal(NO_VALID_TOKEN)
+
+
 def effective(found: Found, workspace_id: str) -> tuple[bytes, Sequence[StoredVariable]]:
     """What a run in the workspace gets, and the head at which it does: the only place to say so."""
     return found.of(ValuesOf(workspace_id))
@@ -206,6 +234,14 @@ def _means(runner: Runner, asked: Asked, trust: Trust) -> bool:
         and (asked.is_bound or runner.allows_unbound)
         and trust.holds(runner)
     )
+
+
+def _reasons(runner: Runner, asked: Asked, trust: Trust) -> list[str]:
+    """Why it does not mean the job."""
+    if not trust.holds(runner):
+        return ["approval"]
+    proof = asked.proof
+    return runner.unmet(proof.issuer, proof.public_key, proof.claims) or ["unbound"]
 
 
 def _is_good(found: Found, handed: Handed, trust: Trust, machine: str) -> bool:
@@ -229,6 +265,8 @@ def _is_good(found: Found, handed: Handed, trust: Trust, machine: str) -> bool:
 
 
 def _key_faults(draft: DeliveryDraft, token: JobToken) -> list[Fault]:
+    if any(fault.pointer == _KEY for fault in draft.faults):
+        return []
     if len(draft.public_key) == PUBLIC_KEY_BYTES and thumbprint(draft.public_key) == (
         token.thumbprint
     ):

@@ -14,7 +14,7 @@ from teamvars.decisions.needs import (
     WhoCalls,
     WorkspacesOf,
 )
-from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others
+from teamvars.decisions.rows import Delete, Insert, Update, closes, opens, others, together
 from teamvars.domain.access import Level, Permission
 from teamvars.domain.deliveries import JobToken
 from teamvars.domain.errors import (
@@ -135,9 +135,30 @@ def create(
     by = found.caller.user_id
     made = Runner(id_, owner.id, 1, spec, found.now, by)
     view = seen(found, made, owner.name, trust)
-    details = {**_told(view), **opens(id_)}
-    note = found.note(owner.id, "runner.create", id_, details)
-    return Decision(view, (Insert(made),), (note,), {id_: owner.id}, taken=_TAKEN)
+    return together(view, created(found, made, view.digest))
+
+
+def created(found: Found, made: Runner, digest: str) -> Decision[None]:
+    """A runner is proposed, with a stream of its own; the digest names what it would hand out."""
+    id_, owner_id = made.id, made.organization_id
+    note = found.note(owner_id, "runner.create", id_, {**_told(made, digest), **opens(id_)})
+    return Decision(None, (Insert(made),), (note,), {id_: owner_id}, taken=_TAKEN)
+
+
+def changed(
+    found: Found, before: Runner, after: Runner, digests: tuple[str, str]
+) -> Decision[None]:
+    """A version is proposed; the digests name what both would hand out."""
+    details = others(_told(before, digests[0]), _told(after, digests[1]))
+    note = found.note(after.organization_id, "runner.update", after.id, details)
+    return Decision(None, (Update(before, after),), (note,), taken=_TAKEN)
+
+
+def deleted(found: Found, runner: Runner) -> Decision[None]:
+    """A runner goes with its tokens: nothing is handed to it any more."""
+    details = {"name": runner.spec.name, **closes(runner.id)}
+    note = found.note(runner.organization_id, "runner.delete", runner.id, details)
+    return Decision(None, (Delete(Runner, (runner.id,)),), (note,))
 
 
 def update(found: Found, runner_id: str, draft: RunnerDraft, trust: Trust) -> Decision[RunnerView]:
@@ -177,17 +198,14 @@ def _renewed(
     by = found.caller.user_id
     after = replace(before, version=before.version + 1, spec=spec, proposed_by=by)
     view = seen(found, after, name, trust)
-    details = others(_told(seen(found, before, name, trust)), _told(view))
-    note = found.note(after.organization_id, "runner.update", after.id, details)
-    return Decision(view, (Update(before, after),), (note,), taken=_TAKEN)
+    digests = seen(found, before, name, trust).digest, view.digest
+    return together(view, changed(found, before, after, digests))
 
 
 def delete(found: Found, runner_id: str) -> Decision[None]:
     """Removes a runner with its tokens: nothing is handed to it any more. Refuses: forbidden."""
     runner, _ = owned(found, runner_id)
-    details = {"name": runner.spec.name, **closes(runner.id)}
-    note = found.note(runner.organization_id, "runner.delete", runner.id, details)
-    return Decision(None, (Delete(Runner, (runner.id,)),), (note,))
+    return deleted(found, runner)
 
 
 def approve(found: Found, runner_id: str, digest: str, by: str, trust: Trust) -> Decision[Runner]:
@@ -350,6 +368,5 @@ def _unknown(
     ]
 
 
-def _told(view: RunnerView) -> dict[str, object]:
-    runner = view.runner
-    return {"name": runner.spec.name, "version": runner.version, "digest": view.digest}
+def _told(runner: Runner, digest: str) -> dict[str, object]:
+    return {"name": runner.spec.name, "version": runner.version, "digest": digest}

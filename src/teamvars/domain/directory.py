@@ -45,6 +45,29 @@ class TeamEntry(msgspec.Struct, frozen=True):
     origin: Origin = Origin()
 
 
+class RunnerEntry(msgspec.Struct, frozen=True):
+    """A runner the file names; `expired_at` in µs UTC. A file proposes, and never approves.
+
+    `conditions`, `workspaces` and `patterns` are exact when they are present. `key_at` says where
+    each of its keys stands.
+    """
+
+    name: str
+    description: str | None = None
+    issuer: str | None = None
+    conditions: Mapping[str, str] | None = None
+    public_key: str | None = None
+    workspaces: tuple[str, ...] | None = None
+    patterns: tuple[str, ...] | None = None
+    include_sensitive: bool | None = None
+    allow_unbound: bool | None = None
+    max_ttl: int | None = None
+    expired_at: int | None = None
+    at: str = ""
+    key_at: Mapping[str, str] = msgspec.field(default_factory=dict)
+    workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
 class OrganizationEntry(msgspec.Struct, frozen=True):
     """An organization the file names; `members` adds and changes status, and removes nobody.
 
@@ -55,6 +78,7 @@ class OrganizationEntry(msgspec.Struct, frozen=True):
     members: Mapping[str, Status] = msgspec.field(default_factory=dict)
     workspaces: tuple[str, ...] = ()
     teams: tuple[TeamEntry, ...] = ()
+    runners: tuple[RunnerEntry, ...] = ()
     at: str = ""
     member_at: Mapping[str, str] = msgspec.field(default_factory=dict)
     workspace_at: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -89,7 +113,8 @@ class Applied(msgspec.Struct, frozen=True):
     """What applying a file did, or would do: the ids it speaks of and the changes, in order.
 
     `disabled` are the named users who are disabled, and stay so: a file cannot say that.
-    `held` says for how long, in seconds, it kept writers waiting: on SQLite all of them, on
+    `proposed` are the runners, as ORG/NAME, of which a version waits for approval now. `held` says
+    for how long, in seconds, it kept writers waiting: on SQLite all of them, on
     PostgreSQL those of the organizations it names.
     """
 
@@ -97,4 +122,5 @@ class Applied(msgspec.Struct, frozen=True):
     users: Mapping[str, str]
     changes: tuple[str, ...]
     disabled: tuple[str, ...] = ()
+    proposed: tuple[str, ...] = ()
     held: float = 0.0

@@ -101,6 +101,12 @@ class Code(Enum):
     ALREADY_MEMBER = ("already_member", Kind.INVALID, "Already a member")
     GRANT_TAKEN = ("grant_taken", Kind.INVALID, "The team has a grant on the workspace")
     INVALID_REQUEST = ("invalid_request", Kind.MALFORMED, "Not a token exchange")
+    INVALID_SCOPE = ("invalid_scope", Kind.MALFORMED, "There are no scopes")
+    UNSUPPORTED_GRANT_TYPE = (
+        "unsupported_grant_type",
+        Kind.MALFORMED,
+        "Not the grant type of a token exchange",
+    )
     INVALID_TARGET = ("invalid_target", Kind.MALFORMED, "No runner for this job and workspace")
     OTHER_DIGEST = ("other_digest", Kind.CONFLICT, "Not what was looked at")
     TOO_MANY_REQUESTS = ("too_many_requests", Kind.TOO_MANY, "Too many requests under way")

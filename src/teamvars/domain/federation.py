@@ -128,7 +128,16 @@ def _left_open(rule: _Rule, conditions: Conditions) -> Iterator[Fault]:
 
 def matches(conditions: Conditions, claims: Claims) -> bool:
     """Whether every condition is met, by a claim that is a text and that very one."""
-    return all(_is_met(claim, wanted, claims.get(claim)) for claim, wanted in conditions.items())
+    return not unmet(conditions, claims)
+
+
+def unmet(conditions: Conditions, claims: Claims) -> list[str]:
+    """The names of the claims that are not what they have to be."""
+    return [
+        claim
+        for claim, wanted in conditions.items()
+        if not _is_met(claim, wanted, claims.get(claim))
+    ]
 
 
 def run_link(issuer: str, claims: Claims) -> str | None:

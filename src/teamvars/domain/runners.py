@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid
-from teamvars.domain.federation import Claims, condition_faults, matches
+from teamvars.domain.federation import Claims, condition_faults, matches, unmet
 from teamvars.domain.names import fold, is_safe, name_faults
 
 MAX_RUNNERS = 100
@@ -146,6 +146,16 @@ class Runner(msgspec.Struct, frozen=True):
         """Whether a job is what both versions mean."""
         specs = self._in_force()
         return bool(specs) and all(spec.is_met(issuer, public_key, claims) for spec in specs)
+
+    def unmet(self, issuer: str, public_key: str | None, claims: Claims) -> list[str]:
+        """What a job says of itself that is not what both versions mean, by the names of claims."""
+        names = [
+            name
+            for spec in self._in_force()
+            if not spec.is_met(issuer, public_key, claims)
+            for name in (unmet(spec.conditions, claims) if spec.issuer == issuer else ["iss"])
+        ]
+        return list(dict.fromkeys(names))
 
     @property
     def includes_sensitive(self) -> bool:

@@ -1,13 +1,14 @@
 """Tokens for jobs (RFC 8693), and values sealed to them."""
 
 import re
+from collections.abc import Mapping, Sequence
 
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.changes.waves import Change
 from teamvars.decisions import deliveries as decisions
-from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, Proof
+from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, NoTarget, Proof
 from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal
@@ -31,6 +32,9 @@ SUBJECT_TYPES = (
 )
 _WORKSPACE = re.compile(r"/api/v2/workspaces/(ws-[1-9A-HJ-NP-Za-km-z]{16})")
 _SECOND = 1_000_000
+_COUNTED_RUNNERS = 10_000
+_TOLD_RUNNERS = 20
+"""In a line of the log."""
 
 log = structlog.get_logger("teamvars.runners")
 
@@ -44,6 +48,10 @@ class ExchangeForm(Discreet, frozen=True):
     resource: str = ""
     thumbprint: str | None = None
     runner: str | None = None
+    audience: str | None = None
+    scope: str | None = None
+    requested_token_type: str | None = None
+    actor_token: str | None = None
 
 
 class IssuedToken(Discreet, frozen=True):
@@ -63,6 +71,8 @@ class Deliveries(UseCases):
         super().__init__(house)
         self._trust = trust
         self._service = service
+        self._refused: dict[str, int] = {}
+        """How many jobs each runner has refused, since this process began."""
         server = keyring.server
         self._signer = (
             None
@@ -100,8 +110,17 @@ class Deliveries(UseCases):
             issued = await self._house.runner.make(change)
         except MissingReference:  # the runner or the workspace was deleted meanwhile
             raise Refusal(NO_TARGET) from None
+        except NoTarget as refused:
+            self._note_refused(caller, asked, refused.reasons)
+            raise
         lives = (issued.token.expires_at - now) // _SECOND
         return IssuedToken(token, issued.runner.id, issued.token.version, lives)
+
+    async def admit(self, caller: Caller, workspace_id: str) -> None:
+        """Refuses whoever has no token that delivers the workspace: unauthenticated."""
+        await self._house.runner.look(
+            caller, lambda found: decisions.admit(found, workspace_id, self._trust, MACHINE)
+        )
 
     async def deliver(self, caller: Caller, workspace_id: str, draft: DeliveryDraft) -> Delivery:
         """The workspace's variables, sealed to the job's key. The receipt is committed before any
@@ -125,6 +144,26 @@ class Deliveries(UseCases):
         except Malformed:
             raise Refusal(_no_key()) from None
 
+    def _note_refused(
+        self, caller: Caller, asked: Asked, reasons: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Counts the refusal for each runner, and logs what the job is not told. It is in no trail:
+        anybody has tokens of an issuer that serves everybody.
+        """
+        for runner_id in reasons:
+            self._refused[runner_id] = self._refused.pop(runner_id, 0) + 1
+            if len(self._refused) > _COUNTED_RUNNERS:
+                self._refused.pop(next(iter(self._refused)))
+        some = list(reasons)[:_TOLD_RUNNERS]
+        log.warning(
+            "no runner means this job",
+            workspace=asked.workspace_id,
+            issuer=asked.proof.issuer,
+            unmet={id_: list(reasons[id_]) for id_ in some},
+            refused={id_: self._refused[id_] for id_ in some if id_ in self._refused},
+            request=caller.request_id,
+        )
+
     def _opened(self, bundle: Bundle) -> list[Delivered]:
         key = self._tools.sealer.data_key(bundle.handed.key)
         found, damaged = [], []
@@ -142,14 +181,9 @@ class Deliveries(UseCases):
 
     def _workspace(self, form: ExchangeForm) -> str:
         """The id of the workspace that the form names. Refuses: invalid_request, invalid_target."""
-        if form.grant_type != GRANT_TYPE:
-            raise Refusal(_bad(f"The grant_type is {GRANT_TYPE}."))
-        if form.subject_token_type not in SUBJECT_TYPES:
-            raise Refusal(_bad(f"The subject_token_type is one of {', '.join(SUBJECT_TYPES)}."))
-        if not form.subject_token or not form.resource:
-            raise Refusal(_bad("Send subject_token and resource."))
+        _require_exchange(form)
         assert self._service is not None
-        if not form.resource.startswith(self._service):
+        if form.audience is not None or not form.resource.startswith(self._service):
             raise Refusal(NO_TARGET)
         found = _WORKSPACE.fullmatch(form.resource.removeprefix(self._service))
         if found is None:
@@ -178,6 +212,23 @@ class Deliveries(UseCases):
 
 
 _THUMBPRINT_BYTES = 32
+
+
+def _require_exchange(form: ExchangeForm) -> None:
+    """Refuses a form that asks for anything else than a token for a job."""
+    if not form.grant_type:
+        raise Refusal(_bad("Send grant_type."))
+    if form.grant_type != GRANT_TYPE:
+        detail = f"The grant_type is {GRANT_TYPE}."
+        raise Refusal(Fault(Code.UNSUPPORTED_GRANT_TYPE, detail))
+    if form.scope is not None:
+        raise Refusal(Fault(Code.INVALID_SCOPE, "A token is for one workspace, without scopes."))
+    if form.requested_token_type not in (None, ACCESS_TOKEN_TYPE) or form.actor_token:
+        raise Refusal(_bad("There are access tokens alone, for the job itself."))
+    if form.subject_token_type not in SUBJECT_TYPES:
+        raise Refusal(_bad(f"The subject_token_type is one of {', '.join(SUBJECT_TYPES)}."))
+    if not form.subject_token or not form.resource:
+        raise Refusal(_bad("Send subject_token and resource."))
 
 
 def _info(bundle: Bundle) -> Info:

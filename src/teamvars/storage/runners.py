@@ -1,7 +1,7 @@
 """Runners as rows, the tokens of their jobs, and what was handed out."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from teamvars.domain.deliveries import JobToken, LastDelivery
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import UNREADABLE, Approval, Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
-from teamvars.storage.database import Row, Statement, Transaction
+from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading
 
 # SQLite lets a column hold what is not of its type.
@@ -64,6 +64,12 @@ async def get(tx: Transaction, runner_id: str) -> Runner:
 async def of_organization(tx: Transaction, organization_id: str) -> list[Runner]:
     """All of an organization, by id."""
     return await _RUNNERS.every(tx, "WHERE organization_id = $1 ORDER BY id", organization_id)
+
+
+async def of_organizations(tx: Transaction, organization_ids: Iterable[str]) -> list[Runner]:
+    """All of these organizations, by id."""
+    rest = "WHERE organization_id IN {each $1} ORDER BY id"
+    return await _RUNNERS.every(tx, rest, each(organization_ids))
 
 
 async def every(tx: Transaction) -> list[Runner]:

@@ -28,6 +28,7 @@ class Table(msgspec.Struct, frozen=True):
     """Where records of a kind are stored: each column, with what it has of a record.
 
     `is_dated`: a column says when the row was made. `is_long`: many rows may change with one.
+    `later`: columns that are NULL in a new row, which has nothing for them yet.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Table(msgspec.Struct, frozen=True):
     key: str = "id"
     is_dated: bool = False
     is_long: bool = False
+    later: tuple[str, ...] = ()
 
 
 def _columns(
@@ -127,6 +129,7 @@ TABLES: Mapping[type[Record], Table] = {
             body=lambda runner: runner.spec.encode(),
             **{name: partial(_approved, name) for name in _OF_APPROVAL},
         ),
+        later=tuple(_OF_APPROVAL),
     ),
     HashedToken: Table(
         "tokens",
@@ -142,6 +145,8 @@ def inserting(record: Record, now: int) -> Statement:
     """The statement that adds a record, made `now`. Raises Taken."""
     table = TABLES[type(record)]
     row = _row(table, record) | ({"created_at": now} if table.is_dated else {})
+    for name in table.later:
+        assert row.pop(name) is None
     places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
     sql = f"INSERT INTO {table.name} ({', '.join(row)}) VALUES ({places})"
     return Statement(sql, tuple(row.values()))

@@ -187,6 +187,18 @@ def test_tokens_that_were_given_are_taken_one_after_another_and_are_not_handed_o
     assert "first" not in refused.err
 
 
+def test_a_token_that_is_mounted_is_taken_where_its_file_is_named(
+    job: Desk, service: Handing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job.folder / "token").write_text("of-the-cluster\n")
+    mounted = elsewhere(job, monkeypatch).having(id_token_file=job.folder / "token")
+    assert "Kubernetes: delivered" in mounted.succeed("run", "--", "true").err
+    (form,) = service.exchanges()
+    assert (form["subject_token"], "thumbprint" in form) == ("of-the-cluster", True)
+    (job.folder / "token").unlink()
+    assert mounted.run("run", "--", "true").code == 125
+
+
 def test_no_runner_for_this_job_is_said_so(job: Desk, service: Handing) -> None:
     service.refuses = [(400, {"error": "invalid_target"})]
     refused = job.run("run", "--", "true")

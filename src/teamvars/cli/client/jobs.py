@@ -166,7 +166,7 @@ def _machine(here: Here) -> Place | None:
 
 def is_id_token(name: str) -> bool:
     """Whether a variable of that name holds a token of the job, or says where one is."""
-    return name == ID_TOKEN or name.startswith(f"{ID_TOKEN}_")
+    return name.startswith(ID_TOKEN)
 
 
 def _requested(here: Here, thumbprint: str) -> str:

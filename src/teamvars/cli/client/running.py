@@ -25,7 +25,6 @@ from teamvars.cli.client.environments import (
     environment,
     steering,
 )
-from teamvars.cli.client.explaining import explained
 from teamvars.cli.client.jobs import GITHUB, Asked, Here, Place, place
 from teamvars.cli.client.masks import mask
 from teamvars.cli.client.options import (
@@ -105,7 +104,9 @@ def run(
     try:
         rules = Rules(only, allow_env, allow_missing, skip_invalid_keys)
         if explain:
-            for line in aligned([*explained(connect(where), only)]):
+            # Only here: what knows runners takes a while to load.
+            rows = named("teamvars.cli.client.explaining:explained")(connect(where), only)
+            for line in aligned([*rows]):
                 say(line)
             return
         if not command:

@@ -13,7 +13,7 @@ import yaml
 
 from teamvars import settings, wiring
 from teamvars.cli.operator.context import finish, load_settings, operator
-from teamvars.cli.operator.directory import read
+from teamvars.cli.operator.directory_file import read
 from teamvars.cli.operator.installation import initialise
 from teamvars.cli.operator.serve import free_address, listen
 from teamvars.cli.options import command, flag, option

@@ -1,6 +1,7 @@
 """`exec`: on the service's own host, a command with all values of a workspace."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import click
 
@@ -20,7 +21,19 @@ _OWN = "TEAMVARS_"
 """How the names begin that no command gets: among them the password of the store."""
 
 
-@click.command(cls=Starter)
+class _PlacedStarter(Starter):
+    """A command that starts another, of what its first word names: options come after that."""
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
+        """The context; wrong usage is a fault of this command's own, too."""
+        end = args.index("--") if "--" in args else len(args)
+        own, command = args[:end], args[end + 1 :]
+        if own and not own[0].startswith("-"):
+            own = [*own[1:], "--", own[0]]
+        return super().make_context(info_name, [*own, *command], *rest, **more)
+
+
+@click.command("exec", cls=_PlacedStarter)
 @argument("place", "The workspace.", metavar="ORG/WORKSPACE")
 @argument("command", "The command.", nargs=-1, required=True, metavar="-- CMD…")
 @option("--reason", "Why; the trail records it.", required=True, metavar="TEXT")

@@ -1,6 +1,6 @@
 """The actual state of the organizations and users that a directory file names, locked and read."""
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ from teamvars.domain.directory import Directory
 from teamvars.domain.memberships import Membership, Status
 from teamvars.domain.names import FormerNames, fold
 from teamvars.domain.organizations import Organization
+from teamvars.domain.runners import Runner
 from teamvars.domain.team_access import Grant
 from teamvars.domain.team_members import LinkageType
 from teamvars.domain.teams import OWNERS, Team
@@ -20,6 +21,7 @@ from teamvars.storage import (
     former_names,
     memberships,
     organizations,
+    runners,
     team_access,
     teams,
     users,
@@ -49,6 +51,7 @@ class OrganizationState(msgspec.Struct):
     teams: dict[str, Team] = msgspec.field(default_factory=dict)
     in_team: dict[str, set[str]] = msgspec.field(default_factory=dict)
     grants: dict[str, dict[str, Grant]] = msgspec.field(default_factory=dict)
+    runners: dict[str, Runner] = msgspec.field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -71,9 +74,9 @@ async def find(
 ) -> tuple[People, dict[str, OrganizationState]]:
     """The users after the file's entries, and the organizations that are there, by folded name.
 
-    Everything the decisions rest on is locked: organizations, then teams and, to `prune` them,
-    workspaces. Users are not: those that change are locked and compared later. Raises Overtaken
-    when a name is another organization's once that is locked.
+    Everything the decisions rest on is locked: organizations, then teams, runners and, to `prune`
+    them, workspaces. Users are not: those that change are locked and compared later. Raises
+    Overtaken when a name is another organization's once that is locked.
     """
     origins = (entry.origin.former_name for entry in directory.organizations)
     names = [*(entry.name for entry in directory.organizations), *filter(None, origins)]
@@ -132,8 +135,8 @@ async def load(
     lock: Lock = no_lock,
     changing: Changing | None = None,
 ) -> dict[str, OrganizationState]:
-    """The organizations with their contents, read after their teams are locked, and those of their
-    workspaces that are `changing`.
+    """The organizations with their contents, read after their teams and runners are locked, and
+    those of their workspaces that are `changing`.
     """
     loaded = {one.id: OrganizationState(one) for one in found}
     if not loaded:
@@ -141,8 +144,11 @@ async def load(
     for team in await teams.of_organizations(tx, loaded):
         loaded[team.organization_id].teams[fold(team.name)] = team
     team_ids = [team.id for organization in loaded.values() for team in organization.teams.values()]
+    found_runners = await runners.of_organizations(tx, loaded)
     spaces = [] if changing is None else await workspaces.of_organizations(tx, loaded)
-    await lock([*team_ids, *(space.id for space, _ in spaces if changing and changing(space))])
+    changed = [space.id for space, _ in spaces if changing and changing(space)]
+    await lock([*team_ids, *(runner.id for runner in found_runners), *changed])
+    _place(found_runners, loaded)
     for space, variables in await workspaces.of_organizations(tx, loaded):
         loaded[space.organization_id].workspaces[fold(space.name)] = space
         loaded[space.organization_id].variables[space.id] = variables
@@ -158,3 +164,9 @@ async def load(
     for grant in granted:
         loaded[grant.organization_id].grants[grant.team_id][grant.workspace_id] = grant
     return {fold(organization.name): organization for organization in loaded.values()}
+
+
+def _place(found: Iterable[Runner], loaded: Mapping[str, OrganizationState]) -> None:
+    """Puts runners into their organizations, by id."""
+    for runner in found:
+        loaded[runner.organization_id].runners[fold(runner.spec.name)] = runner

@@ -27,6 +27,9 @@ Step = IntEnum(
         "CHANGE_MEMBERS",
         "CREATE_WORKSPACE",
         "CREATE_TEAM",
+        "CREATE_RUNNER",
+        "CHANGE_RUNNER",
+        "DELETE_RUNNER",
         "CHANGE_TEAM",
         "JOIN_TEAM",
         "CREATE_GRANT",
@@ -50,7 +53,8 @@ class Changeset:
     """What is to be changed, the report of it, a line each, and what is wrong with the file.
 
     `now` in µs UTC. `changed_members` are pairs of what a membership was and becomes, and
-    `changed_users` users as they were, by id. `renamed_workspaces` are ids.
+    `changed_users` users as they were, by id. `renamed_workspaces` are ids. `proposed` are runners
+    of which a version waits for approval then, as ORG/NAME.
     """
 
     def __init__(self, now: int) -> None:
@@ -60,6 +64,7 @@ class Changeset:
         self.changed_members: list[tuple[Membership, Membership]] = []
         self.changed_users: dict[str, User] = {}
         self.renamed_workspaces: list[str] = []
+        self.proposed: list[str] = []
         self._changes: list[tuple[Step, Callable[[Found], Decision[None]]]] = []
         # All at once: one by one they would take more statements.
         self.add(Step.CHANGE_MEMBERS, (), memberships.changed, self.changed_members)

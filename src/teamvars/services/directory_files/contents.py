@@ -77,6 +77,7 @@ class Contents:
                 changeset.refuse(detail, self._entry.at)
             told = f"delete workspace {path}"
             changeset.add(Step.DELETE_WORKSPACE, [told], workspaces.deleted, workspace)
+            del state.workspaces[fold(workspace.name)]
         for member in _unnamed(state.members, self._entry.members):
             told = f"remove member {member.user.username} of {state.name}"
             changeset.add(Step.DELETE_MEMBER, [told], memberships.deleted, member)

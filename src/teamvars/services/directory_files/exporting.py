@@ -8,10 +8,12 @@ from teamvars.domain.directory import (
     Exported,
     FileAccess,
     OrganizationEntry,
+    RunnerEntry,
     TeamEntry,
     UserEntry,
 )
 from teamvars.domain.names import fold, is_email
+from teamvars.domain.runners import UNREADABLE, Runner
 from teamvars.domain.teams import Team
 from teamvars.domain.users import User
 from teamvars.services.directory_files import actual
@@ -69,7 +71,29 @@ def _organization(state: actual.OrganizationState, unsaid: list[str]) -> Organiz
     spaces = [space.name for _, space in sorted(state.workspaces.items())]
     in_order = sorted(state.teams.values(), key=lambda one: (not one.is_owners, fold(one.name)))
     teams = [_team(state, team, unsaid) for team in in_order]
-    return OrganizationEntry(state.name, members, tuple(spaces), tuple(teams))
+    runners = [
+        _runner(state, runner)
+        for _, runner in sorted(state.runners.items())
+        if runner.spec != UNREADABLE
+    ]
+    return OrganizationEntry(state.name, members, tuple(spaces), tuple(teams), tuple(runners))
+
+
+def _runner(state: OrganizationState, runner: Runner) -> RunnerEntry:
+    names, spec = {space.id: space.name for space in state.workspaces.values()}, runner.spec
+    return RunnerEntry(
+        spec.name,
+        spec.description,
+        spec.issuer,
+        spec.conditions if spec.issuer is not None else None,
+        spec.public_key,
+        tuple(names[id_] for id_ in spec.workspace_ids if id_ in names),
+        spec.workspace_patterns,
+        spec.include_sensitive,
+        spec.allow_unbound,
+        spec.max_ttl,
+        spec.expires_at,
+    )
 
 
 def _team(state: actual.OrganizationState, team: Team, unsaid: list[str]) -> TeamEntry:

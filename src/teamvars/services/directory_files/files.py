@@ -1,8 +1,8 @@
-"""`directory apply` reconciles users, organizations, workspaces and teams with a file.
+"""`directory apply` reconciles users, organizations, workspaces, teams and runners with a file.
 
 One transaction in three steps: the actual state is locked and read (`actual`), the difference is
-determined in memory (`people`, `contents`), and the change set is written with a few statements for
-each kind of change (`changeset`).
+determined in memory (`people`, `contents`, `runners`), and the change set is written with a few
+statements for each kind of change (`changeset`).
 """
 
 import time
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from teamvars.changes.runner import Storing
 from teamvars.decisions import Found, organizations, teams
 from teamvars.decisions.needs import DetailsOf
+from teamvars.decisions.runners import Trust
 from teamvars.domain.access import Caller
 from teamvars.domain.audit import SYSTEM_STREAM
 from teamvars.domain.directory import Applied, Directory, Exported, OrganizationEntry
@@ -27,7 +28,8 @@ from teamvars.services.directory_files import actual, exporting
 from teamvars.services.directory_files.actual import Lock, OrganizationState
 from teamvars.services.directory_files.changeset import Changeset, Overtaken, Step
 from teamvars.services.directory_files.contents import Contents, rename_organizations
-from teamvars.services.house import UseCases
+from teamvars.services.directory_files.runners import Proposals
+from teamvars.services.house import House, UseCases
 from teamvars.storage import former_names, streams, users, workspaces
 from teamvars.storage.database import MissingReference, Taken, Transaction
 
@@ -43,6 +45,10 @@ class Options(msgspec.Struct, frozen=True):
 
 class DirectoryFiles(UseCases):
     """What an operator does with a directory file."""
+
+    def __init__(self, house: House, trust: Trust) -> None:
+        super().__init__(house)
+        self._trust = trust
 
     async def apply(self, caller: Caller, directory: Directory, options: Options) -> Applied:
         """Applies the file atomically and idempotently.
@@ -121,6 +127,7 @@ class DirectoryFiles(UseCases):
             if options.prune:
                 content.prune(delete_variables=options.delete_variables)
             content.require_owner()
+            Proposals(entry, state, changeset, self._trust).apply(prune=options.prune)
             contents[entry.name] = content
         refuse_all(changeset.faults)
         named = ((user.username, people.named(user.username)) for user in directory.users)
@@ -129,6 +136,7 @@ class DirectoryFiles(UseCases):
             {name: user.id for name, user in named if user},
             tuple(changeset.told),
             people.disabled(),
+            tuple(changeset.proposed),
         )
 
     def _created(self, entry: OrganizationEntry, changeset: Changeset) -> OrganizationState:

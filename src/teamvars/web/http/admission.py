@@ -114,6 +114,15 @@ class Admission:
         if self._limits is not None:
             self._take(request.party or self._stranger(request))
 
+    def admit_job(self, request: Request, caller: Caller) -> None:
+        """Keeps jobs from asking too often; the service that acts finds out about their tokens.
+
+        Refuses: rate limited.
+        """
+        request.party = self._principals.known(caller)
+        if self._limits is not None:
+            self._take(request.party or self._stranger(request))
+
     async def authenticate(self, request: Request, caller: Caller) -> None:
         """Finds out who calls. Refuses: unauthenticated, and what `work` does."""
         await self.work(request, lambda: self._sessions.authenticate(caller))

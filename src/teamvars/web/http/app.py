@@ -165,6 +165,8 @@ def _refused(refusal: Refusal, request: Request, endpoint: Endpoint | None) -> R
     status = errors.STATUS[refusal.kind]
     if status == 405 and endpoint is not None:
         headers["Allow"] = endpoint.allow
+    if endpoint is not None and endpoint.errors is not None:
+        return endpoint.errors.response(refusal, status, headers)
     return Response.document(status, errors.document(refusal, request.document), headers)
 
 

@@ -8,8 +8,10 @@ from contextlib import nullcontext
 from functools import partial
 
 from teamvars.domain.errors import BUSY, Code, Fault, Kind, Refusal
+from teamvars.domain.idempotency import HEADER
 from teamvars.services.tokens import Sessions
 from teamvars.web.http.admission import Admission
+from teamvars.web.http.forms import parse_form, require_form_type
 from teamvars.web.http.idempotency import key_of
 from teamvars.web.http.json_body import SHORT_BYTES, Parser, parse, parse_items
 from teamvars.web.http.negotiation import (
@@ -19,12 +21,15 @@ from teamvars.web.http.negotiation import (
     require_document_type,
 )
 from teamvars.web.http.parameters import require_read
-from teamvars.web.http.request import LARGE_BODY_BYTES, STRANGER_BODY_BYTES, Request
+from teamvars.web.http.request import LARGE_BODY_BYTES, UNAUTHENTICATED_BODY_BYTES, Request
 from teamvars.web.http.routes import Route
 from teamvars.web.http.sending import Response
 
 _TOLD_AT_ONCE = {Kind.UNAUTHENTICATED, Kind.UNAVAILABLE, Kind.TOO_MANY}
 """These refusals need no look-up of the token first."""
+
+
+_NO_REPEAT = "Nothing is kept of this answer, so that no key can have it again."
 
 
 class Endpoint:
@@ -37,6 +42,7 @@ class Endpoint:
         self._sessions = sessions
         self._admission = admission
         self._parser = parser
+        self.errors = next((route.errors for route in routes if route.errors is not None), None)
         known = {*self._routes, "OPTIONS", *(["HEAD"] if "GET" in self._routes else [])}
         self.allow = ", ".join(sorted(known))
 
@@ -49,6 +55,8 @@ class Endpoint:
             raise Refusal(Fault(Code.METHOD_NOT_ALLOWED, detail))
         if route is not None and route.public:
             return await self._respond_to_anybody(request, route)
+        if route is not None and route.for_jobs:
+            return await self._respond_to_job(request, route)
         caller = request.require_caller()
         try:
             is_costly = method != "GET" or request.has_body
@@ -74,14 +82,40 @@ class Endpoint:
         """
         if route.takes is None:
             return await route.handler(request)
-        require_acceptable(request.header("accept"))
+        if route.takes.is_form:
+            require_form_type(request.header("content-type"))
+        else:
+            require_acceptable(request.header("accept"))
+            require_document_type(request.header("content-type"))
         if route.keyed and (key := request.header("idempotency-key")) is not None:
             request.idempotency_key = key_of(key)
-        require_document_type(request.header("content-type"))
-        request.max_body_bytes = STRANGER_BODY_BYTES
-        if request.has_body and not request.has_room_unauthenticated(STRANGER_BODY_BYTES):
+        most = request.max_body_bytes = route.takes.max_bytes
+        if request.has_body and not request.has_room_unauthenticated(most, most):
             raise Refusal(BUSY)
         return await self._respond(request, route, await request.read_body())
+
+    async def _respond_to_job(self, request: Request, route: Route) -> Response:
+        """Responds to whoever has the token of a job. What is handed to it is never kept, so that
+        there is nothing to repeat.
+
+        Its body is as short as that of a stranger, which it may be: only the service knows.
+        """
+        caller = request.require_job()
+        assert route.admit is not None  # it says whose token is good
+        try:
+            self._admission.admit_job(request, caller)
+            require_acceptable(request.header("accept"))
+            if request.header("idempotency-key") is not None:
+                raise Refusal(Fault(Code.INVALID_HEADER, _NO_REPEAT, header=HEADER))
+            require_document_type(request.header("content-type"))
+            most = request.max_body_bytes = UNAUTHENTICATED_BODY_BYTES
+            if request.has_body and not request.has_room_unauthenticated(most):
+                raise Refusal(BUSY)
+            return await self._respond(request, route, await request.read_body())
+        except Refusal as refusal:
+            if caller.actor is None and refusal.kind not in _TOLD_AT_ONCE:
+                await self._admission.work(request, partial(route.admit, request))
+            raise
 
     async def _receive(self, request: Request, route: Route) -> bytes:
         """The body; where the route takes none, it is read only to apply the size limit."""
@@ -109,7 +143,9 @@ class Endpoint:
         takes = route.takes
         with self._sessions.in_request():  # the wait for a slot counts towards its time
             await self._admission.enter(request)  # and leaves when the response is sent
-            if takes is not None:
+            if takes is not None and takes.is_form:
+                request.document = parse_form(body)
+            elif takes is not None:
                 if body and not request.has_body:  # HTTP/2 need not announce it
                     require_document_type(request.header("content-type"))
                 if takes.max_items is not None:

@@ -13,6 +13,7 @@ from teamvars import __version__
 from teamvars.domain.errors import Code
 from teamvars.domain.idempotency import HEADER
 from teamvars.web.http.errors import STATUS, ErrorDocument
+from teamvars.web.http.forms import FORM
 from teamvars.web.http.idempotency import MAX_CHARACTERS
 from teamvars.web.http.negotiation import HTML, IF_MATCH, IF_NONE_MATCH, JSON, MEDIA_TYPE
 from teamvars.web.http.parameters import MAX_WORDS, Parameter
@@ -117,7 +118,7 @@ def _operation(one: Route) -> dict[str, Any]:
         content = {"schema": _reference(one.takes.type), "example": one.takes.example}
         operation["requestBody"] = {
             "required": not one.takes.optional,
-            "content": {MEDIA_TYPE: content},
+            "content": {FORM if one.takes.is_form else MEDIA_TYPE: content},
         }
     return operation
 
@@ -132,8 +133,20 @@ def _responses(one: Route) -> dict[str, Any]:
             "headers": _headers("ETag"),
         }
     for status in sorted(_error_statuses(one)):
-        responses[str(status)] = {"$ref": f"#/components/responses/{status}"}
+        responses[str(status)] = (
+            {"$ref": f"#/components/responses/{status}"}
+            if one.errors is None
+            else _own_error(status, one.errors.type)
+        )
     return responses
+
+
+def _own_error(status: int, type_: type) -> dict[str, Any]:
+    return {
+        "description": f"{HTTPStatus(status).phrase}.",
+        "content": {JSON: {"schema": _reference(type_)}},
+        "headers": _headers(*_ERROR_HEADERS.get(status, ())),
+    }
 
 
 def _error_responses() -> dict[str, Any]:
@@ -169,6 +182,8 @@ def _response(status: int, type_: type | None, one: Route) -> dict[str, Any]:
 def _error_statuses(one: Route) -> set[int]:
     if one.public:
         return set(one.refuses)
+    if one.for_jobs:
+        return _DOCUMENT | (_ANY - {404})
     statuses = (_ANY if "{" in one.template else _ANY - {404}) | set(one.refuses)
     if one.takes is not None:
         statuses |= _DOCUMENT
@@ -246,7 +261,11 @@ def _schemas(routes: Iterable[Route], amend: Amend) -> dict[str, Any]:
     types = {ErrorDocument: None} | {
         type_: None
         for one in routes
-        for type_ in (one.takes and one.takes.type, *one.responses.values())
+        for type_ in (
+            one.takes and one.takes.type,
+            one.errors and one.errors.type,
+            *one.responses.values(),
+        )
         if type_ is not None
     }
     _, schemas = msgspec.json.schema_components(types, ref_template=_REF)

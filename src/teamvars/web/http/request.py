@@ -18,7 +18,7 @@ from teamvars.domain.errors import (
     too_many_requests,
 )
 from teamvars.fair_slots import Party, Principal
-from teamvars.security.tokens import has_token_form, hash_token
+from teamvars.security.tokens import has_job_form, has_token_form, hash_token
 from teamvars.time_limits import TimeLimit, TimeLimits
 
 Scope = MutableMapping[str, Any]
@@ -68,11 +68,13 @@ class Bodies:
         self._worker = 0
         self._has_large = False
 
-    def admit_unauthenticated(self, size: int) -> Release | None:
-        """A share for a body before authentication; None: there is none left or as large."""
-        if size > min(
-            UNAUTHENTICATED_BODY_BYTES, UNAUTHENTICATED_BODIES_BYTES - self._unauthenticated
-        ):
+    def admit_unauthenticated(
+        self, size: int, most: int = UNAUTHENTICATED_BODY_BYTES
+    ) -> Release | None:
+        """A share for a body of at most so many bytes before authentication; None: there is none
+        left or as large.
+        """
+        if size > min(most, UNAUTHENTICATED_BODIES_BYTES - self._unauthenticated):
             return None
         self._unauthenticated += size
 
@@ -231,11 +233,18 @@ class Request:
 
         Refuses a missing or malformed token at once.
         """
+        return self._sender(has_token_form)
+
+    def require_job(self) -> Caller:
+        """As `require_caller`, of whoever has the token of a job: it is good for nothing else."""
+        return self._sender(has_job_form)
+
+    def _sender(self, has_form: Callable[[str], bool]) -> Caller:
         if self.caller is not None:
             return self.caller
         scheme, _, token = (self.header("authorization") or "").strip().partition(" ")
         token = token.strip()
-        if scheme.lower() != "bearer" or not has_token_form(token):
+        if scheme.lower() != "bearer" or not has_form(token):
             raise Refusal(NO_VALID_TOKEN)
         self.caller = Caller(hash_token(token), self.request_id, address=self.audited_address)
         return self.caller
@@ -245,8 +254,11 @@ class Request:
         """The SHA-256 of the body as far as it was received; of a request with a key alone."""
         return hashlib.sha256()
 
-    def has_room_unauthenticated(self, unannounced: int | None = None) -> bool:
-        """Whether the body may be read before the token is looked up.
+    def has_room_unauthenticated(
+        self, unannounced: int | None = None, most: int = UNAUTHENTICATED_BODY_BYTES
+    ) -> bool:
+        """Whether the body may be read before the token is looked up, being of at most so many
+        bytes.
 
         One without a Content-Length may not, unless it counts as `unannounced` bytes. Refuses one
         that is coded or too large.
@@ -258,7 +270,7 @@ class Request:
             raise self._too_large()
         size = unannounced if self._announced is None else self._announced
         if size is not None:
-            self.release = self._bodies.admit_unauthenticated(size)
+            self.release = self._bodies.admit_unauthenticated(size, most)
         return self.release is not None
 
     def require_room(self) -> None:

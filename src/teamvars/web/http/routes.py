@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from teamvars.domain.errors import Refusal
 from teamvars.web.http.negotiation import MEDIA_TYPE
 from teamvars.web.http.parameters import Parameter
-from teamvars.web.http.request import Request
+from teamvars.web.http.request import STRANGER_BODY_BYTES, Request
 from teamvars.web.http.sending import Response
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -17,13 +18,25 @@ Handler = Callable[[Request], Awaitable[Response]]
 class RequestBody(msgspec.Struct, frozen=True):
     """A document that a route takes: its type, an example, and whether it may be left out.
 
-    One of `max_items` may be large, and its `data` has at most so many.
+    One of `max_items` may be large, and its `data` has at most so many. One that `is_form` is no
+    document but a form. `max_bytes`: the most that a route takes without a token.
     """
 
     type: type[msgspec.Struct]
     example: Mapping[str, Any]
     optional: bool = False
     max_items: int | None = None
+    is_form: bool = False
+    max_bytes: int = STRANGER_BODY_BYTES
+
+
+class OwnErrors(msgspec.Struct, frozen=True):
+    """How a path refuses that does not speak JSON:API: the type of its documents, and what makes
+    one of a refusal, its status and headers.
+    """
+
+    type: type[msgspec.Struct]
+    response: Callable[[Refusal, int, Mapping[str, str]], Response]
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -45,7 +58,8 @@ class Route(msgspec.Struct, frozen=True):
     Idempotency-Key: its handler responds by `idempotency.changed`.
 
     `may_forbid` says that some who see the target may not do this, `refuses` which other statuses
-    there are besides those of every route. A `public` route asks for no token.
+    there are besides those of every route. A `public` route asks for no token, and one `for_jobs`
+    for that of a job, which is good for no other. `errors` is how it refuses, if not by JSON:API.
 
     `name` is the operation's in `/openapi.json`, a verb and its object such as `listVariables`:
     generated clients call it that, so it stays. `text` says what it does, and `tag` groups it with
@@ -69,6 +83,8 @@ class Route(msgspec.Struct, frozen=True):
     media_type: str = MEDIA_TYPE
     has_page: bool = False
     public: bool = False
+    for_jobs: bool = False
+    errors: OwnErrors | None = None
     name: str = ""
     text: str = ""
     tag: str = ""

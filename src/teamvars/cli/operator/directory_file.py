@@ -1,0 +1,385 @@
+"""The directory file: YAML, with file and line for every fault."""
+
+import sys
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.reader import ReaderError
+
+from teamvars.cli.exits import INVALID, Failure
+from teamvars.domain.directory import (
+    FILE_ACCESS,
+    Directory,
+    OrganizationEntry,
+    RunnerEntry,
+    TeamEntry,
+    UserEntry,
+)
+from teamvars.domain.memberships import Status
+from teamvars.domain.names import (
+    EMAIL_RULE,
+    NAME_RULE,
+    TEAM_NAME_RULE,
+    USERNAME_RULE,
+    Origin,
+    fold,
+    is_email,
+    is_name,
+    is_safe,
+    is_team_name,
+    is_username,
+)
+from teamvars.domain.teams import OWNERS, Visibility
+from teamvars.domain.times import moment, timestamp
+
+_TEAM_KEYS = (
+    "name",
+    "visibility",
+    "manage-membership",
+    "members-manage-token",
+    "members",
+    "workspaces",
+)
+_MOST_DIGITS = 9
+_RUNNER_KEYS = (
+    "name",
+    "description",
+    "issuer",
+    "conditions",
+    "public-key",
+    "workspaces",
+    "patterns",
+    "include-sensitive",
+    "allow-unbound",
+    "max-ttl",
+)
+
+
+def document(directory: Directory) -> dict[str, Any]:
+    """What the file says, in its order."""
+    return {
+        "users": [
+            {**_said(entry, "username", "email"), "site-admin": bool(entry.site_admin)}
+            for entry in directory.users
+        ],
+        "organizations": [
+            {
+                **_said(entry, "name", "members", "workspaces"),
+                "teams": [_said(team, *_TEAM_KEYS) for team in entry.teams],
+                **({"runners": [*map(_runner, entry.runners)]} if entry.runners else {}),
+            }
+            for entry in directory.organizations
+        ],
+    }
+
+
+def _runner(entry: RunnerEntry) -> dict[str, Any]:
+    ends = moment(entry.expired_at)
+    written = None if ends is None else ends.replace(tzinfo=None).isoformat() + "Z"
+    return {**_said(entry, *_RUNNER_KEYS), **({"expired-at": written} if written else {})}
+
+
+def _said(
+    entry: UserEntry | OrganizationEntry | TeamEntry | RunnerEntry, *keys: str
+) -> dict[str, Any]:
+    """What an entry says under these keys; those of which it does not speak are left out."""
+    plain = msgspec.json.decode(msgspec.json.encode(entry))
+    return {key: found for key in keys if (found := plain[_field(key)]) is not None}
+
+
+def _field(key: str) -> str:
+    """The field of an entry that a key of the file stands for."""
+    return key.replace("-", "_")
+
+
+def read(path: Path) -> Directory:
+    """The directory a file describes; `-` is standard input. Fails with a line for every fault."""
+    root = _compose(path)
+    reader = _Reader(path)
+    directory = Directory() if root is None else reader.directory(root)
+    if reader.faults:
+        raise Failure("\n".join(reader.faults), INVALID)
+    return directory
+
+
+def _compose(path: Path) -> Node | None:
+    try:
+        content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}", INVALID) from None
+    line, text = 1, ""
+    try:
+        text = content.decode("utf-8-sig")
+        root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    except UnicodeDecodeError as error:
+        line += content.count(b"\n", 0, error.start)
+        fault = "this is not UTF-8"
+    except ReaderError as error:
+        line += text.count("\n", 0, error.position)
+        fault = "this character has no place in YAML"
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line += mark.line if mark else 0
+        fault = f"this is not YAML: {error.problem}"
+    except RecursionError:
+        fault = "this is nested too deep"
+    else:
+        return root
+    raise Failure(f"{path}:{line}: {fault}", INVALID)
+
+
+Read = Callable[[Node], Any]
+"""Reads a node. Of one at fault it returns None, once that is noted."""
+
+
+class _Workspace(NamedTuple):
+    """A workspace that the file names, how it came by its name, and where that stands."""
+
+    name: str
+    origin: Origin
+    at: str
+
+
+class _Reader:
+    """Walks the nodes of one file; a faulty one is noted and left out."""
+
+    def __init__(self, path: Path) -> None:
+        self.faults: list[str] = []
+        self._path = path
+        self._name = self._text(is_name, f"a name has {NAME_RULE}")
+        self._username = self._text(is_username, f"a user name has {USERNAME_RULE}")
+        rule = f"the name of a team has {TEAM_NAME_RULE}"
+        self._team_name = self._text(is_team_name, rule)
+        self._boolean = self._one_of({"true": True, "false": False})
+        status = self._one_of({one.value: one for one in Status})
+        access = self._one_of({one.value: one for one in FILE_ACCESS})
+        name = attrgetter("name")
+        self._file = {
+            "users": self._each(self._user, attrgetter("username"), once=True),
+            "organizations": self._each(self._organization, name, once=True),
+        }
+        self._of_user = {
+            "email": self._text(is_email, f"this must be {EMAIL_RULE}"),
+            "site-admin": self._boolean,
+        }
+        self._of_organization = {
+            "members": self._pairs(self._username, status),
+            "workspaces": self._each(self._workspace, name),
+            "teams": self._each(self._team, name, once=True),
+            "runners": self._each(self._runner, name, once=True),
+        }
+        self._of_team = {
+            "visibility": self._one_of({one.value: one for one in Visibility}),
+            "manage-membership": self._boolean,
+            "members-manage-token": self._boolean,
+            "members": self._each(self._username),
+            "workspaces": self._pairs(self._name, access),
+        }
+        text = self._text(is_safe, "this must be a text on one line")
+        self._of_runner = {
+            "description": text,
+            "issuer": text,
+            "conditions": self._pairs(text, text),
+            "public-key": text,
+            "workspaces": self._each(self._name),
+            "patterns": self._each(text),
+            "include-sensitive": self._boolean,
+            "allow-unbound": self._boolean,
+            "max-ttl": self._said_as(_seconds, "this must be a number of seconds"),
+            "expired-at": self._said_as(
+                timestamp, "this must be a time with a zone, such as 2026-12-31T00:00:00Z"
+            ),
+        }
+
+    def directory(self, node: Node) -> Directory:
+        """The whole file."""
+        return Directory(**self._values(self._mapping(node, *self._file), self._file))
+
+    def _user(self, node: Node) -> UserEntry | None:
+        members = self._mapping(node, "username", *self._of_user)
+        username = self._required(node, members, "username", self._username)
+        said = self._values(members, self._of_user)
+        return None if username is None else UserEntry(username, **said, at=self._at(node))
+
+    def _organization(self, node: Node) -> OrganizationEntry | None:
+        members, name, origin = self._named(node, self._name, self._of_organization)
+        said = self._values(members, self._of_organization)
+        workspaces: tuple[_Workspace, ...] = said.pop("workspaces", None) or ()
+        if name is None:
+            return None
+        return OrganizationEntry(
+            name,
+            **said,
+            workspaces=tuple(one.name for one in workspaces),
+            at=self._at(node),
+            member_at=self._places(members.get("members")),
+            workspace_at={one.name: one.at for one in workspaces},
+            origin=origin,
+            origins={one.name: one.origin for one in workspaces},
+        )
+
+    def _workspace(self, node: Node) -> _Workspace | None:
+        """A name, or a mapping that says where it comes from."""
+        if isinstance(node, ScalarNode):
+            name, origin = self._name(node), Origin()
+        else:
+            _, name, origin = self._named(node, self._name, {})
+        return None if name is None else _Workspace(name, origin, self._at(node))
+
+    def _team(self, node: Node) -> TeamEntry | None:
+        members, name, origin = self._named(node, self._team_name, self._of_team)
+        folded = fold(name or "")
+        if folded == OWNERS and "workspaces" in members:
+            self._fault(members["workspaces"], "owners may do everything; they take no grants")
+        if origin.former_name is not None and OWNERS in (folded, fold(origin.former_name)):
+            self._fault(members["former-name"], "owners keeps its name, and nothing else gets it")
+        said = self._values(members, self._of_team)
+        if name is None:
+            return None
+        return TeamEntry(
+            name,
+            **said,
+            at=self._at(node),
+            member_at=self._places(members.get("members")),
+            workspace_at=self._places(members.get("workspaces")),
+            origin=origin,
+        )
+
+    def _runner(self, node: Node) -> RunnerEntry | None:
+        members = self._mapping(node, "name", *self._of_runner)
+        name = self._required(node, members, "name", self._name)
+        said = self._values(members, self._of_runner)
+        if name is None:
+            return None
+        return RunnerEntry(
+            name,
+            **said,
+            at=self._at(node),
+            key_at={key: self._at(value) for key, value in members.items()},
+            workspace_at=self._places(members.get("workspaces")),
+        )
+
+    def _named(
+        self, node: Node, read_name: Read, shape: Mapping[str, Read]
+    ) -> tuple[dict[str, Node], str | None, Origin]:
+        """The members of something that has a name, that name, and how it came by it."""
+        origins = {"former-name": read_name, "new": self._boolean}
+        members = self._mapping(node, "name", *origins, *shape)
+        name = self._required(node, members, "name", read_name)
+        origin = Origin(**self._values(members, origins))
+        if origin.former_name is not None and origin.new:
+            self._fault(members["new"], "something with a 'former-name' cannot be 'new'")
+        return members, name, origin
+
+    def _mapping(self, node: Node, *known: str) -> dict[str, Node]:
+        """The members of a mapping; unknown ones are faults."""
+        members: dict[str, Node] = {}
+        if not isinstance(node, MappingNode):
+            self._fault(node, "this must be a mapping")
+            return members
+        for key_node, value_node in node.value:
+            key = key_node.value if isinstance(key_node, ScalarNode) else ""
+            if key not in known:
+                self._fault(key_node, f"unknown key '{key}'; known: {', '.join(sorted(known))}")
+            elif key in members:
+                self._fault(key_node, f"'{key}' is given twice")
+            members[key] = value_node
+        return members
+
+    def _required(
+        self, parent: Node, members: Mapping[str, Node], key: str, read_name: Read
+    ) -> Any:
+        if key in members:
+            return read_name(members[key])
+        if isinstance(parent, MappingNode):
+            self._fault(parent, f"'{key}' is missing")
+        return None
+
+    def _values(self, members: Mapping[str, Node], shape: Mapping[str, Read]) -> dict[str, Any]:
+        """What the members say, as fields of an entry; those that are not there say nothing."""
+        return {_field(key): take(members[key]) for key, take in shape.items() if key in members}
+
+    def _each(self, take: Read, name_of: Callable[[Any], str] = str, *, once: bool = False) -> Read:
+        """A list of what has a name; to give one twice is a fault where it may be there `once`."""
+
+        def items(node: Node) -> tuple[Any, ...] | None:
+            if not isinstance(node, SequenceNode):
+                self._fault(node, "this must be a list")
+                return None
+            found: dict[str, Any] = {}
+            for item in node.value:
+                entry = take(item)
+                if entry is None:
+                    continue
+                name = name_of(entry)
+                if once and fold(name) in found:
+                    self._fault(item, f"{name} is given twice")
+                found[fold(name)] = entry
+            return tuple(found.values())
+
+        return items
+
+    def _pairs(self, take_key: Read, take_value: Read) -> Read:
+        """A mapping of names."""
+
+        def pairs(node: Node) -> dict[str, Any] | None:
+            if not isinstance(node, MappingNode):
+                self._fault(node, "this must be a mapping")
+                return None
+            found: dict[str, tuple[str, Any]] = {}
+            for key_node, value_node in node.value:
+                key, value = take_key(key_node), take_value(value_node)
+                if key is None or value is None:
+                    continue
+                if fold(key) in found:
+                    self._fault(key_node, f"{key} is given twice")
+                found[fold(key)] = key, value
+            return dict(found.values())
+
+        return pairs
+
+    def _places(self, node: Node | None) -> Mapping[str, str]:
+        """Where each name of a list or mapping stands."""
+        names = [pair[0] for pair in node.value] if isinstance(node, MappingNode) else []
+        names += node.value if isinstance(node, SequenceNode) else []
+        return {name.value: self._at(name) for name in names if isinstance(name, ScalarNode)}
+
+    def _one_of(self, words: Mapping[str, object]) -> Read:
+        word = self._text(words.__contains__, f"this must be {' or '.join(words)}")
+        return lambda node: words.get(word(node))
+
+    def _said_as(self, meant: Callable[[str], int | None], rule: str) -> Read:
+        """A text that stands for a number."""
+        text = self._text(lambda said: meant(said) is not None, rule)
+
+        def number(node: Node) -> int | None:
+            said = text(node)
+            return None if said is None else meant(said)
+
+        return number
+
+    def _text(self, holds: Callable[[str], bool], rule: str) -> Read:
+        """A text that holds what the rule says."""
+
+        def text(node: Node) -> Any:
+            if isinstance(node, ScalarNode) and holds(node.value):
+                return node.value
+            self._fault(node, rule)
+            return None
+
+        return text
+
+    def _fault(self, node: Node, text: str) -> None:
+        self.faults.append(f"{self._at(node)}: {text}")
+
+    def _at(self, node: Node) -> str:
+        return f"{self._path}:{node.start_mark.line + 1}"
+
+
+def _seconds(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None

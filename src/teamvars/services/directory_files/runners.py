@@ -1,0 +1,118 @@
+"""What a directory file makes of an organization's runners: it proposes, and never approves."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from teamvars.decisions import runners as decisions
+from teamvars.decisions.runners import Trust
+from teamvars.domain.directory import OrganizationEntry, RunnerEntry
+from teamvars.domain.errors import Code, Fault
+from teamvars.domain.ids import new_id
+from teamvars.domain.names import fold
+from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, RunnerSpec, spec_faults
+from teamvars.services.directory_files.actual import OrganizationState
+from teamvars.services.directory_files.changeset import Changeset, Step
+
+_KEYS = {"workspace-patterns": "patterns"}
+"""What a file calls a member of a document, where it is another name."""
+
+
+class Proposals:
+    """Compares the runners of one organization's entry with its `state`, whose workspaces are those
+    that there are once the file is applied.
+    """
+
+    def __init__(
+        self, entry: OrganizationEntry, state: OrganizationState, changeset: Changeset, trust: Trust
+    ) -> None:
+        self._entry = entry
+        self._state = state
+        self._changeset = changeset
+        self._trust = trust
+        self._names = {space.id: space.name for space in state.workspaces.values()}
+
+    def apply(self, *, prune: bool) -> None:
+        """Proposes what the file names, and with `prune` removes all others."""
+        state, named = self._state, {fold(runner.name) for runner in self._entry.runners}
+        if prune:
+            for runner in [one for name, one in state.runners.items() if name not in named]:
+                told = f"delete runner {state.name}/{runner.spec.name}"
+                self._changeset.add(Step.DELETE_RUNNER, [told], decisions.deleted, runner)
+                del state.runners[fold(runner.spec.name)]
+        for entry in self._entry.runners:
+            self._apply(entry)
+        if named and len(state.runners) > MAX_RUNNERS:
+            detail = f"An organization has at most {MAX_RUNNERS} runners."
+            self._changeset.refuse(detail, self._entry.at, Code.TOO_MANY_ITEMS)
+
+    def _apply(self, entry: RunnerEntry) -> None:
+        state, changeset = self._state, self._changeset
+        before = state.runners.get(fold(entry.name))
+        spec = self._spec(entry, before)
+        if before is not None and spec == before.spec:
+            return
+        told = f"runner {state.name}/{entry.name}"
+        for fault in spec_faults(spec, self._trust.issuers, changeset.now):
+            place = entry.key_at.get(_key(fault), entry.at)
+            changeset.refuse(f"{told.capitalize()}: {fault.detail}", place, fault.code)
+        if before is None:
+            after = Runner(new_id("run"), state.id, 1, spec, changeset.now)
+            lines = [f"propose {told}"]
+            digest = self._digest(after)
+            changeset.add(Step.CREATE_RUNNER, lines, decisions.created, after, digest)
+        else:
+            version = before.version + 1
+            after = replace(before, version=version, spec=spec, proposed_by=None)
+            lines = [f"propose version {version} of {told}"]
+            digests = self._digest(before), self._digest(after)
+            changeset.add(Step.CHANGE_RUNNER, lines, decisions.changed, before, after, digests)
+        changeset.proposed.append(f"{state.name}/{entry.name}")
+        state.runners[fold(entry.name)] = after
+
+    def _spec(self, entry: RunnerEntry, before: Runner | None) -> RunnerSpec:
+        draft = RunnerDraft(
+            description=entry.description,
+            issuer=entry.issuer,
+            conditions=entry.conditions,
+            public_key=entry.public_key,
+            workspace_ids=self._ids(entry, () if before is None else before.spec.workspace_ids),
+            workspace_patterns=entry.patterns,
+            include_sensitive=entry.include_sensitive,
+            allow_unbound=entry.allow_unbound,
+            max_ttl=entry.max_ttl,
+            expires_at=entry.expired_at,
+        )
+        return draft.applied_to(RunnerSpec(entry.name, 0) if before is None else before.spec)
+
+    def _ids(self, entry: RunnerEntry, former: Sequence[str]) -> tuple[str, ...] | None:
+        """The ids of the workspaces that the file names; those that are gone stay where they were.
+
+        None where the file says nothing else than what is there.
+        """
+        if entry.workspaces is None:
+            return None
+        found = tuple(self._found(entry, entry.workspaces))
+        present = {id_ for id_ in former if id_ in self._names}
+        return None if former and set(found) == present else found
+
+    def _found(self, entry: RunnerEntry, names: Sequence[str]) -> Iterator[str]:
+        state = self._state
+        for name in names:
+            workspace = state.workspaces.get(fold(name))
+            if workspace is not None:
+                yield workspace.id
+                continue
+            now = state.former_workspaces.present(name)
+            hint = f" It is called {now} now." if now else ""
+            detail = f"Runner {state.name}/{entry.name}: there is no workspace {name}.{hint}"
+            self._changeset.refuse(detail, entry.workspace_at.get(name, entry.at))
+
+    def _digest(self, runner: Runner) -> str:
+        return self._trust.digest(runner, runner.spec.reach(self._names))
+
+
+def _key(fault: Fault) -> str:
+    """The key of the file that stands for what a fault points at."""
+    key = (fault.pointer or "").split("/")[3]
+    return _KEYS.get(key, key)

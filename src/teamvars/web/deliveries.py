@@ -1,0 +1,131 @@
+"""Deliveries: the values of a workspace, sealed to the key of the job that asks."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from teamvars.domain.deliveries import MAX_GLOBS, DeliveryDraft
+from teamvars.domain.errors import Code
+from teamvars.domain.ids import new_id
+from teamvars.protocol import Malformed, decoded, encoded
+from teamvars.protocol.bundles import Delivery
+from teamvars.services.deliveries import Deliveries
+from teamvars.web.http.reader import Reader
+from teamvars.web.http.request import Request
+from teamvars.web.http.routes import RequestBody, Route
+from teamvars.web.http.sending import Response
+
+_TYPE = "deliveries"
+_PATH = "/api/v2/workspaces/{workspace_id}/actions/deliver"
+_KEY, _ONLY = "public-key", "only"
+_AT = "/data/attributes"
+_SUITE = "MLKEM768-X25519, HKDF-SHA256, AES-256-GCM"
+_PUBLIC_KEY = Meta(description=f"The job's own ({_SUITE}), in base64url without padding.")
+_GLOBS = Meta(max_length=MAX_GLOBS, description="Of keys, with `*` and `?`; none: all.")
+
+
+class WantedAttributes(msgspec.Struct, rename="kebab", forbid_unknown_fields=True):
+    """The key to seal to, and which variables are wanted."""
+
+    public_key: Annotated[str, _PUBLIC_KEY]
+    only: Annotated[list[str], _GLOBS] | UnsetType = UNSET
+
+
+class WantedResource(msgspec.Struct):
+    """What a job wants."""
+
+    type: Literal["deliveries"]
+    attributes: WantedAttributes
+
+
+class WantedDocument(msgspec.Struct):
+    """A job asks for values."""
+
+    data: WantedResource
+
+
+class DeliveryAttributes(msgspec.Struct):
+    """Each in base64url without padding. All values are in the `bundle`, none beside it: `info` is
+    what it is bound to, and `signature` is the service's, over both.
+    """
+
+    info: str
+    bundle: str
+    signature: str
+
+
+class DeliveryResource(msgspec.Struct):
+    """What the job is handed. Nothing is kept that its id would lead to."""
+
+    id: str
+    type: str
+    attributes: DeliveryAttributes
+
+
+class DeliveryDocument(msgspec.Struct):
+    """What the job is handed."""
+
+    data: DeliveryResource
+
+
+_WANTED = RequestBody(
+    WantedDocument,
+    {"data": {"type": _TYPE, "attributes": {_KEY: "A" * 1622, _ONLY: ["DB_*"]}}},
+)
+
+
+def routes(deliveries: Deliveries) -> list[Route]:
+    """The one operation."""
+
+    async def admit(request: Request) -> None:
+        await deliveries.admit(request.require_job(), request.parameters["workspace_id"])
+
+    async def deliver(request: Request) -> Response:
+        """Hand a job the values of a workspace, sealed to its own key; a receipt comes first."""
+        caller, workspace_id = request.require_job(), request.parameters["workspace_id"]
+        handed = await deliveries.deliver(caller, workspace_id, _draft(request.document))
+        return Response.document(200, _document(handed))
+
+    return [
+        Route(
+            "POST",
+            _PATH,
+            deliver,
+            {200: DeliveryDocument},
+            takes=_WANTED,
+            admit=admit,
+            for_jobs=True,
+            tag="Runners",
+            name="deliverVariables",
+        )
+    ]
+
+
+def _draft(document: object) -> DeliveryDraft:
+    """What a job asks for. A mistyped `only` must not have everything handed out."""
+    read = Reader(document)
+    data = read.data(dict)
+    read.require_type(data, _TYPE)
+    attributes = read.member(data, "attributes", dict, "/data")
+    read.refuse_unknown(attributes, known={_KEY, _ONLY})
+    key = _key(read, attributes)
+    globs = read.member(attributes, _ONLY, list, _AT, required=False)
+    only = read.texts(globs, f"{_AT}/{_ONLY}") or []
+    return DeliveryDraft(key, only, read.faults)
+
+
+def _key(read: Reader, attributes: Mapping[str, Any] | None) -> bytes:
+    text = read.member(attributes, _KEY, str, _AT)
+    try:
+        return decoded(text or "")
+    except Malformed:
+        detail = "A key is in base64url, without padding."
+        read.fault(Code.INVALID_VALUE, detail, f"{_AT}/{_KEY}")
+        return b""
+
+
+def _document(handed: Delivery) -> DeliveryDocument:
+    sent = (encoded(part) for part in (handed.info, handed.bundle, handed.signature))
+    return DeliveryDocument(DeliveryResource(new_id("dlv"), _TYPE, DeliveryAttributes(*sent)))

@@ -1,0 +1,186 @@
+"""Runners from the command line, up to the job that is handed values by a real service."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from joserfc.jwk import ECKey
+
+from teamvars.domain.federation import GITHUB
+from tests.cli.client.conftest import ORGANIZATION, PEOPLE
+from tests.support.commands import Host
+from tests.support.desk import Desk
+from tests.support.handing import Handing
+from tests.support.jobs import job_token
+from tests.support.server import Server
+
+_KEY = ECKey.generate_key("P-256", {"kid": "github"})
+CLAIMS = {"repository_id": "7", "event_name": "push", "ref": "refs/heads/main"}
+PROVEN = [word for name, text in CLAIMS.items() for word in ("--condition", f"{name}={text}")]
+SECRET = "canary-of-the-runner"
+DELIVERED = "variable.deliver"
+
+
+@dataclass(frozen=True)
+class Federation:
+    """A service that believes an issuer whose key the tests have."""
+
+    host: Host
+    server: Server
+    pinned: str
+
+    def approve(self, runner: dict[str, str]) -> None:
+        """The operator approves what was made."""
+        self.host.succeed("approvals", "approve", f"{runner['id']}@{runner['digest']}")
+
+
+@pytest.fixture(scope="module")
+def federation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """A service that accepts tokens of GitHub, by a key of the tests' own."""
+    host = Host(tmp_path_factory.mktemp("federation"))
+    keys = host.folder / "github.json"
+    keys.write_text(json.dumps({"keys": [_KEY.as_dict(private=False)]}))
+    host = host.having(issuers=f"{GITHUB}={keys}")
+    host.succeed("init")
+    server = Server(host)
+    server.host = host.having(public_url=server.url)
+    with server:
+        yield Federation(server.host, server, host.succeed("server-key", "show").out.strip())
+
+
+@pytest.fixture
+def owner(stranger: Desk, federation: Federation) -> Desk:
+    """Alice, who owns an organization with a secret in its `network`."""
+    name = f"office-{uuid4().hex[:12]}"
+    path = federation.host.folder / f"{name}.yaml"
+    users = ", ".join(f"{{username: {who}, email: {who}@example.com}}" for who in PEOPLE)
+    path.write_text(ORGANIZATION.format(name=name, users=users))
+    federation.host.succeed("directory", "apply", path)
+    token = federation.host.succeed("token", "create", "--user", "alice").out.strip()
+    stranger.succeed(
+        *("login", "--address", federation.server.url, "--organization", name), given=token
+    )
+    desk = stranger.having(workspace="network")
+    desk.succeed("vars", "set", "API_KEY", "--sensitive", given=SECRET)
+    desk.succeed("vars", "set", "region=eu", "--category", "tool")
+    return desk
+
+
+@pytest.fixture
+def github(monkeypatch: pytest.MonkeyPatch) -> Iterator[Handing]:
+    """What gives jobs their tokens."""
+    with Handing() as issuer:
+        issuer.github = lambda audience: job_token(
+            None, key=_KEY, issuer=GITHUB, **{**CLAIMS, "aud": audience}
+        )
+        monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_URL", f"{issuer.url}/token?v=2")
+        monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "of-the-runner")
+        yield issuer
+
+
+def job_of(owner: Desk, federation: Federation, tmp_path: Path) -> Desk:
+    """A job elsewhere, where nobody has logged in."""
+    (workspace,) = [
+        one["id"]
+        for one in owner.succeed("workspace", "list", "--json").json
+        if one["name"] == "network"
+    ]
+    (home := tmp_path / "of-the-job").mkdir()
+    desk = Desk(home, home=home)
+    url = federation.server.url
+    return desk.having(address=url, workspace=workspace, server_key=federation.pinned)
+
+
+def test_a_runner_is_proposed_changed_and_deleted(owner: Desk) -> None:
+    words = (
+        "--issuer",
+        GITHUB,
+        *PROVEN,
+        "-w",
+        "network",
+        "--pattern",
+        "prod-*",
+        "--max-ttl",
+        "10m",
+    )
+    made = owner.succeed("runner", "create", "ci", *words, "--json").json
+    assert (made["name"], made["status"], made["version"]) == ("ci", "proposed", 1)
+    assert made["conditions"] == CLAIMS
+    assert (made["max-ttl"], made["workspace-patterns"]) == (600, ["prod-*"])
+    assert len(made["workspaces"]) == 1
+    said = ("--description", "of main", "--no-sensitive", "--expires", "30d", "--name", "main")
+    changed = owner.succeed("runner", "update", "CI", *said, "--json").json
+    assert (changed["version"], changed["name"], changed["include-sensitive"]) == (2, "main", False)
+    assert changed["conditions"] == CLAIMS
+    assert changed["digest"] != made["digest"]
+    assert [one["name"] for one in owner.succeed("runner", "list", "--json").json] == ["main"]
+    assert "of main" in owner.succeed("runner", "show", made["id"]).out
+    owner.succeed("runner", "delete", "main", "--yes")
+    assert owner.run("runner", "show", "main").code == 5
+
+
+def test_every_fault_of_a_runner_is_told(owner: Desk) -> None:
+    refused = owner.run("runner", "create", "ci", "--issuer", GITHUB, "-w", "network")
+    assert refused.code == 7
+    assert "repository_id" in refused.err
+    for words in (("--condition", "ref"), ("--expires", "never"), ("--max-ttl", "never")):
+        assert owner.run("runner", "create", "ci", *words).code == 2
+
+
+def test_who_would_be_handed_what_is_told_without_values(
+    owner: Desk, federation: Federation
+) -> None:
+    words = ("--issuer", GITHUB, *PROVEN, "-w", "network", "--json")
+    before = owner.succeed("run", "--explain")
+    assert [line.split() for line in before.out.splitlines()] == [
+        ["API_KEY", "environment", "from", "network", "handed", "to", "nobody"],
+        ["region", "a", "variable", "of", "terraform", "from", "network", "handed", "to", "you"],
+    ]
+    federation.approve(owner.succeed("runner", "create", "ci", *words).json)
+    told = owner.succeed("run", "--explain", "--only", "API_*").out
+    assert told.split() == ["API_KEY", "environment", "from", "network", "handed", "to", "ci"]
+
+
+def test_an_approved_job_is_handed_values_and_leaves_a_receipt(
+    owner: Desk, federation: Federation, github: Handing, tmp_path: Path
+) -> None:
+    job = job_of(owner, federation, tmp_path)
+    words = ("--issuer", GITHUB, *PROVEN, "-w", "network", "--json")
+    made = owner.succeed("runner", "create", "ci", *words).json
+    refused = job.run("run", "--", "true")
+    assert refused.code == 125
+    assert "has no approved runner" in refused.err
+    federation.approve(made)
+    done = job.succeed("run", "--tf-var", "--", "sh", "-c", "echo $API_KEY $TF_VAR_region")
+    assert done.out == f"{SECRET} eu\n"
+    assert "GitHub Actions: delivered" in done.err
+    listed = federation.host.succeed("audit", "list", "--limit", "20", "--json").out
+    (receipt,) = [one for one in map(json.loads, listed.splitlines()) if one["action"] == DELIVERED]
+    assert receipt["details"]["bound"] is True
+    assert SECRET not in listed
+    federation.host.succeed("approvals", "revoke", made["id"])
+    assert job.run("run", "--", "true").code == 125
+
+
+def test_an_enrolled_machine_is_handed_values(
+    owner: Desk, federation: Federation, tmp_path: Path
+) -> None:
+    job = job_of(owner, federation, tmp_path)
+    public = job.succeed("runner", "init", "--server-key", federation.pinned).out.strip()
+    words = ("runner", "create", "laptop", "--public-key", public, "--pattern", "net*", "--json")
+    federation.approve(owner.succeed(*words).json)
+    done = job.having(server_key="").succeed("run", "--", "sh", "-c", "echo $API_KEY")
+    assert done.out == f"{SECRET}\n"
+    assert "The key of this machine: delivered" in done.err
+
+
+def test_a_person_is_handed_nothing_sensitive(owner: Desk) -> None:
+    refused = owner.run("run", "--", "true")
+    assert refused.code == 125
+    assert "API_KEY is sensitive" in refused.err
+    done = owner.succeed("run", "--allow-missing", "--", "env")
+    assert SECRET not in done.out
+    assert "A person (teamvars login)" in done.err

@@ -1,0 +1,207 @@
+"""`approvals`, `server-key` and `exec` as an operator types them."""
+
+import base64
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from teamvars.security import keyring
+from tests.cli.conftest import DIRECTORY
+from tests.cli.store import execute
+from tests.support.commands import Host
+
+ENDS = (datetime.now(UTC) + timedelta(days=30)).strftime("%Y-%m-%dT00:00:00Z")
+RUNNERS = f"""\
+    runners:
+      - name: deploy
+        issuer: https://ci.example.org
+        conditions: {{sub: job, ref: refs/heads/main}}
+        patterns: [net*]
+        expired-at: {ENDS}
+      - {{name: host, public-key: {"A" * 43}, workspaces: [payments], expired-at: "{ENDS}"}}
+"""
+
+
+@pytest.fixture
+def proposed(empty_host: Host) -> Host:
+    """A host with two runners that nobody has approved."""
+    host = empty_host.having(issuers="https://ci.example.org", public_url="https://vars.example")
+    host.succeed("init")
+    (host.folder / "directory.yaml").write_text(DIRECTORY + RUNNERS)
+    done = host.succeed("directory", "apply", "directory.yaml")
+    assert "wait for approval: acme/deploy, acme/host" in done.err
+    return host
+
+
+def listed(host: Host) -> dict[str, dict[str, object]]:
+    """The runners by name, as programs are told of them."""
+    return {one["name"]: one for one in host.succeed("approvals", "list", "--json").json}
+
+
+def named(host: Host, name: str = "deploy") -> str:
+    """What a version of a runner is called where it is approved."""
+    one = listed(host)[name]
+    return f"{one['id']}@{one['digest']}"
+
+
+def apply_with(host: Host, before: str, after: str) -> None:
+    """Applies the file with something else in the place of what is there."""
+    file = host.folder / "directory.yaml"
+    file.write_text(file.read_text().replace(before, after))
+    host.succeed("directory", "apply", "directory.yaml")
+
+
+def test_a_version_is_listed_whole_and_approved_by_what_was_read(proposed: Host) -> None:
+    one = listed(proposed)["deploy"]
+    assert list(one) == ["id", "organization", "name", "version", "digest", "status"]
+    assert [one[key] for key in ("organization", "version", "status")] == ["acme", 1, "proposed"]
+    shown = proposed.succeed("approvals", "list")
+    for text in ("https://ci.example.org", "sub = job", "net*", "network", ENDS[:10], "A" * 43):
+        assert text in shown.out
+    assert f"teamvars approvals approve {named(proposed)}" in shown.out
+    assert "copy or put into" in shown.err
+    proposed.succeed("approvals", "approve", named(proposed))
+    assert listed(proposed)["deploy"]["status"] == "approved"
+    assert listed(proposed)["host"]["status"] == "proposed"
+    proposed.succeed("approvals", "revoke", one["id"])
+    assert listed(proposed)["deploy"]["status"] == "proposed"
+    assert proposed.succeed("audit", "verify").code == 0
+
+
+def test_what_has_changed_since_it_was_read_is_not_approved(proposed: Host) -> None:
+    before = named(proposed)
+    apply_with(proposed, "sub: job", "sub: other")
+    refused = proposed.run("approvals", "approve", before)
+    assert refused.code == 6
+    assert "Look again" in refused.err
+    assert proposed.run("approvals", "approve", "deploy").code == 2
+    assert proposed.run("approvals", "revoke", "run-nowhere").code == 5
+
+
+def test_what_would_join_by_a_pattern_is_shown_until_it_is_approved(proposed: Host) -> None:
+    proposed.succeed("approvals", "approve", named(proposed))
+    apply_with(proposed, "[network, payments]", "[network, payments, net-2]")
+    assert "would join   net-2" in proposed.succeed("approvals", "list").out
+    proposed.succeed("approvals", "approve", named(proposed))
+    assert "would join" not in proposed.succeed("approvals", "list").out
+
+
+def test_an_approval_that_was_written_behind_the_services_back_is_none(proposed: Host) -> None:
+    proposed.succeed("approvals", "approve", named(proposed))
+    assert listed(proposed)["deploy"]["status"] == "approved"
+    execute(proposed, "UPDATE runners SET approved_version = approved_version + 1")
+    assert listed(proposed)["deploy"]["status"] == "proposed"
+
+
+def test_runners_are_exported_as_they_are_applied(proposed: Host) -> None:
+    exported = proposed.succeed("directory", "export").out
+    (proposed.folder / "again.yaml").write_text(exported)
+    proposed.succeed("directory", "apply", "again.yaml", "--dry-run", "--prune")
+
+
+def test_faults_of_runners_are_told_with_their_lines(proposed: Host) -> None:
+    text = (proposed.folder / "directory.yaml").read_text()
+    faulty = text.replace("sub: job, ", "").replace("[net*]", "['*']").replace("deploy", "other")
+    (proposed.folder / "faulty.yaml").write_text(faulty)
+    refused = proposed.run("directory", "apply", "faulty.yaml")
+    assert refused.code == 7
+    lines = set(re.findall(r"faulty\.yaml:(\d+): ", refused.err))
+    wanted = [n for n, line in enumerate(faulty.splitlines(), 1) if "'*'" in line or "ref:" in line]
+    assert sorted(lines) == [f"{n}" for n in wanted]
+    (proposed.folder / "unread.yaml").write_text(text.replace("patterns: [net*]", "max-ttl: soon"))
+    assert "a number of seconds" in proposed.run("directory", "apply", "unread.yaml").err
+
+
+def seeds(host: Host) -> list[bytes]:
+    """The server keys of the keyring."""
+    document = json.loads((host.data / "keyring.json").read_text())
+    return [base64.b64decode(seed) for seed in document["server"]["keys"].values()]
+
+
+def test_the_server_key_is_shown_and_rotated_and_the_former_ones_stay(host: Host) -> None:
+    host.succeed("init")
+    before = host.succeed("server-key", "show").out.strip()
+    rotated = host.succeed("server-key", "rotate")
+    shown = host.succeed("server-key", "show").out.strip()
+    assert rotated.out == f"{shown},{before}\n"
+    assert shown != before
+    assert "restart" in rotated.err
+    assert len(seeds(host)) == 2
+    assert (host.data / "keyring.json").stat().st_mode & 0o777 == 0o600
+    secret = [base64.b64encode(seed).decode() for seed in seeds(host)]
+    assert not any(one in rotated.out + rotated.err + shown for one in secret)
+    kept = host.succeed("keys", "status", "--json").json
+    assert [one["active"] for one in kept if one["purpose"] == "server"] == [False, True]
+
+
+def test_a_keyring_of_an_older_release_gets_a_server_key_when_it_is_asked_for(host: Host) -> None:
+    host.succeed("init")
+    path = host.data / "keyring.json"
+    document = json.loads(path.read_text())
+    del document["server"]
+    path.write_text(json.dumps(document))
+    refused = host.run("server-key", "show")
+    assert (refused.code, refused.out) == (1, "")
+    assert "teamvars server-key rotate" in refused.err
+    rotated = host.succeed("server-key", "rotate").out
+    assert host.succeed("server-key", "show").out == rotated
+    assert keyring.load(path).audit.active == document["audit"]["active"]
+
+
+def test_a_rotation_keeps_a_link_to_the_keyring(host: Host, tmp_path: Path) -> None:
+    host.succeed("init")
+    (elsewhere := tmp_path / "kept").mkdir(mode=0o700)
+    path, kept = host.data / "keyring.json", elsewhere / "keyring.json"
+    path.rename(kept)
+    path.symlink_to(kept)
+    host.succeed("server-key", "rotate")
+    assert path.is_symlink()
+    assert len(seeds(host)) == 2
+
+
+WHY = ("--reason", "ticket 4711", "--")
+
+
+def receipts(host: Host) -> list[dict[str, object]]:
+    """What the trail says was handed out."""
+    lines = host.succeed("audit", "list", "--limit", "100").out.splitlines()
+    return [one for line in lines if (one := json.loads(line))["action"] == "variable.deliver"]
+
+
+def test_a_command_with_values_is_off_unless_the_operator_says_so(proposed: Host) -> None:
+    words = ("exec", "acme/network", *WHY, "touch", "started")
+    refused = proposed.run(*words)
+    assert refused.code == 125
+    assert "TEAMVARS_ALLOW_EXEC=true" in refused.err
+    assert not (proposed.folder / "started").exists()
+    assert receipts(proposed) == []
+    proposed.having(allow_exec="true").succeed(*words)
+    assert (proposed.folder / "started").exists()
+
+
+def test_a_command_gets_nothing_of_the_services_own_and_its_exit_code_is_kept(
+    proposed: Host,
+) -> None:
+    allowed = proposed.having(allow_exec="true")
+    assert "TEAMVARS_" not in allowed.succeed("exec", "acme/network", *WHY, "env").out
+    assert allowed.run("exec", "acme/network", *WHY, "sh", "-c", "exit 7").code == 7
+    assert len(receipts(allowed)) == 2
+    assert "ticket 4711" in str(receipts(allowed)[0])
+
+
+def test_every_fault_of_exec_is_125_and_leaves_no_receipt(proposed: Host) -> None:
+    allowed = proposed.having(allow_exec="true")
+    for words in (
+        ("acme/network", "--", "true"),
+        ("acme/network", "--reason", "", "--", "true"),
+        ("acme/network", "--reason", "a\nb", "--", "true"),
+        ("acme", *WHY, "true"),
+        ("acme/nowhere", *WHY, "true"),
+        ("acme/network", "--only", "X*", *WHY, "true"),
+        ("acme/network", *WHY),
+    ):
+        assert allowed.run("exec", *words).code == 125, words
+    assert receipts(allowed) == []
