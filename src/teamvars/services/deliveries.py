@@ -10,8 +10,9 @@ from teamvars.changes.waves import Change
 from teamvars.decisions import deliveries as decisions
 from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, NoTarget, Proof
 from teamvars.domain.access import Caller
-from teamvars.domain.deliveries import DeliveryDraft
+from teamvars.domain.deliveries import DeliveryDraft, ReceiptView
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.kernel import Discreet
 from teamvars.protocol import MACHINE, Malformed, bundles, decoded, token_id
@@ -115,6 +116,15 @@ class Deliveries(UseCases):
             raise
         lives = (issued.token.expires_at - now) // _SECOND
         return IssuedToken(token, issued.runner.id, issued.token.version, lives)
+
+    async def receipts(self, caller: Caller, organization: str, page: Page) -> Paged[ReceiptView]:
+        """The last delivery of each workspace to each runner, newest first, for owners.
+
+        Refuses: unauthenticated, not found, forbidden.
+        """
+        return await self._house.runner.look(
+            caller, lambda found: decisions.receipts(found, organization, page, self._trust)
+        )
 
     async def admit(self, caller: Caller, workspace_id: str) -> None:
         """Refuses whoever has no token that delivers the workspace: unauthenticated."""
