@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -23,6 +24,7 @@ from teamvars.security.sealing import SealBroken
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.house import House, UseCases
 from teamvars.services.trust import Trust
+from teamvars.storage import runners
 from teamvars.storage.database import MissingReference
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -36,6 +38,7 @@ _SECOND = 1_000_000
 _COUNTED_RUNNERS = 10_000
 _TOLD_RUNNERS = 20
 """In a line of the log."""
+_FORGOTTEN_AT_ONCE = 500
 
 log = structlog.get_logger("teamvars.runners")
 
@@ -131,6 +134,14 @@ class Deliveries(UseCases):
         await self._house.runner.look(
             caller, lambda found: decisions.admit(found, workspace_id, self._trust, MACHINE)
         )
+
+    async def forget_expired(self) -> None:
+        """Deletes what has expired of tokens of jobs, and of issuers' that were used, some at a
+        time.
+        """
+        forget = partial(runners.forget_expired, before=self._clock(), most=_FORGOTTEN_AT_ONCE)
+        while await self._database.write(forget):
+            pass
 
     async def deliver(self, caller: Caller, workspace_id: str, draft: DeliveryDraft) -> Delivery:
         """The workspace's variables, sealed to the job's key. The receipt is committed before any
