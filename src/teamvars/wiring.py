@@ -349,5 +349,6 @@ async def _keep_house(all_services: Services) -> None:
             await all_services.audit.fill_organizations()
             await all_services.searches.place_older()
             await all_services.operator_invitations.expire()
+            await all_services.deliveries.forget_expired()
         except Exception:  # whatever it was, the next minute may be better
             log.exception("housekeeping is put off")

@@ -13,6 +13,8 @@ from tests.services.altered_trails import execute
 from tests.services.calls import Calls, caller, dump
 from tests.services.jobs import Job, approve, propose
 
+EXPIRING = ("runner_tokens", "used_assertions")
+
 
 @pytest.fixture
 async def runner_id(own_calls: Calls) -> str:
@@ -101,3 +103,20 @@ async def test_a_receipt_that_was_touched_breaks_the_history_of_the_runner_alone
     assert found.stream_id == runner_id
     owner = caller(own_calls.tenant, "owner")
     await own_calls.services.runners.update(owner, runner_id, RunnerDraft(description="goes on"))
+
+
+async def test_what_has_expired_of_jobs_is_forgotten_and_nothing_else(
+    own_calls: Calls, runner_id: str
+) -> None:
+    services = own_calls.services
+
+    async def left() -> tuple[int, int]:
+        rows = await dump(services.database)
+        return len(rows["runner_tokens"]), len(rows["used_assertions"])
+
+    await services.deliveries.forget_expired()
+    assert await left() == (1, 1)
+    past = (f"UPDATE {one} SET expires_at = 1 WHERE $1 <> ''" for one in EXPIRING)  # noqa: S608 - a table
+    await execute(services.database, runner_id, *past)
+    await services.deliveries.forget_expired()
+    assert await left() == (0, 0)

@@ -196,6 +196,8 @@ MATRIX: dict[tuple[str, str], Statuses] = {
     ("DELETE", TOKEN): TOKENS_OF_TEAMS,
     ("POST", "/oauth/token"): NO_FORM,
     ("POST", WORKSPACE + "/actions/deliver"): JOBS_ALONE,
+    ("GET", ORGANIZATION + "/deliveries"): OWN_ORGANIZATION,
+    ("GET", RUNNER + "/audit-events"): OWNERS_ALONE,
     ("GET", RUNNERS): OWN_ORGANIZATION,
     ("POST", RUNNERS): OWN_ORGANIZATION,
     ("GET", WORKSPACE + "/runners"): READ_VARIABLES,

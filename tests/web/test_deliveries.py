@@ -291,3 +291,48 @@ async def test_a_delivery_takes_no_idempotency_key(job: Job) -> None:
 async def test_a_delivery_takes_a_short_body_alone(job: Job) -> None:
     attributes = {"public-key": "A" * 20_000}
     assert (await job.deliver(await job.token(), attributes)).status_code == 413
+
+
+async def receipts(job: Job) -> list[dict[str, Any]]:
+    path = f"/organizations/{job.tenant.organization}/deliveries"
+    listed: list[dict[str, Any]] = (await job.tenant.call("owner", "GET", path)).json()["data"]
+    return listed
+
+
+async def test_owners_see_which_runner_was_handed_what_and_what_became_of_it(job: Job) -> None:
+    assert await receipts(job) == []
+    variables = {one["id"]: one["attributes"]["version-id"] for one in await job.tenant.variables()}
+    await job.deliver(await job.token())
+    await job.deliver(await job.token())
+    (one,) = await receipts(job)
+    said, network = one["attributes"], job.tenant.workspaces["network"]
+    assert said.pop("delivered-at")
+    assert said == {
+        "run-link": None,
+        "runner-name": job.runner["attributes"]["name"],
+        "runner-status": "approved",
+        "workspace-name": "network",
+        "versions": variables,
+    }
+    named = {name: found["data"]["id"] for name, found in one["relationships"].items()}
+    assert named == {"runner": job.runner["id"], "workspace": network}
+    await job.tenant.deployment.services.approvals.revoke(operator(), job.runner["id"])
+    assert [one["attributes"]["runner-status"] for one in await receipts(job)] == ["revoked"]
+    await job.tenant.call("owner", "DELETE", f"/runners/{job.runner['id']}")
+    (gone,) = await receipts(job)
+    assert (gone["attributes"]["runner-status"], gone["attributes"]["runner-name"]) == (
+        "deleted",
+        None,
+    )
+
+
+async def test_every_delivery_is_in_the_trail_of_the_runner(job: Job) -> None:
+    await job.deliver(await job.token())
+    await job.deliver(await job.token())
+    path = f"/runners/{job.runner['id']}/audit-events"
+    found = (await job.tenant.call("owner", "GET", path)).json()["data"]
+    assert [one["attributes"]["action"] for one in found] == ["variable.deliver"] * 2
+    told = found[0]["attributes"]
+    assert told["actor"] == {"id": job.runner["id"], "type": "runner"}
+    assert {one["key"] for one in told["details"]["variables"]} == {"region", "password"}
+    assert CANARY not in str(found)

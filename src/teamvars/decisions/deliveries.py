@@ -8,10 +8,18 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from teamvars.decisions import Decision, Found, Need, Write
+from teamvars.decisions.needs import ToOrganization
 from teamvars.decisions.runners import Trust, claims_that_count
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Actor
-from teamvars.domain.deliveries import DeliveryDraft, JobToken, LastDelivery
+from teamvars.domain.deliveries import (
+    DeliveryDraft,
+    JobToken,
+    LastDelivery,
+    Receipt,
+    ReceiptView,
+    Since,
+)
 from teamvars.domain.errors import (
     NO_VALID_TOKEN,
     Code,
@@ -21,6 +29,7 @@ from teamvars.domain.errors import (
     refuse_all,
 )
 from teamvars.domain.federation import Claims, run_link
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import Runner, of_workspace
 from teamvars.domain.variables import StoredVariable, Variable
 from teamvars.domain.workspaces import Workspace
@@ -103,6 +112,13 @@ class ValuesOf(Need[tuple[bytes, Sequence[StoredVariable]]], frozen=True):
     """
 
     workspace_id: str
+
+
+class ReceiptsPage(Need[Paged[Receipt]], frozen=True):
+    """A page of the last deliveries of an organization, newest first."""
+
+    organization_id: str
+    page: Page
 
 
 class Use(Write, frozen=True):
@@ -215,6 +231,25 @@ def admit(found: Found, workspace_id: str, trust: Trust, machine: str) -> None:
     handed = found.of(Holding(workspace_id))
     if handed is None or not _is_good(found, handed, trust, machine):
         raise Refusal(NO_VALID_TOKEN)
+
+
+def receipts(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[ReceiptView]:
+    """A page of the last deliveries of an organization. Refuses: forbidden."""
+    granted = found.of(ToOrganization(organization))
+    granted.require_owner()
+    last = found.of(ReceiptsPage(granted.organization.id, wanted))
+    views = [ReceiptView(one, _since(one.runner, trust, found.now)) for one in last.items]
+    return Paged(views, last.total)
+
+
+def _since(runner: Runner | None, trust: Trust, now: int) -> Since:
+    if runner is None:
+        return Since.DELETED
+    if runner.approval is None or not trust.holds(runner):
+        return Since.REVOKED
+    if runner.expires_at() <= now:
+        return Since.EXPIRED
+    return Since.APPROVED if runner.approval.version == runner.version else Since.CHANGED
 
 
 def effective(found: Found, workspace_id: str) -> tuple[bytes, Sequence[StoredVariable]]:

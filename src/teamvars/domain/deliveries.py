@@ -1,11 +1,13 @@
 """What a job is handed: the token it asks with, what it asks for, and what stays of it."""
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from fnmatch import fnmatchcase
 
 import msgspec
 
 from teamvars.domain.errors import Fault, invalid
+from teamvars.domain.runners import Runner
 from teamvars.kernel import Discreet
 
 MAX_GLOBS = 50
@@ -44,6 +46,33 @@ class LastDelivery(msgspec.Struct, frozen=True):
     at: int
     versions: Mapping[str, str]
     run_link: str | None
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """The last delivery of a workspace to a runner, which may both be gone by now: then there is no
+    runner, and no name of the workspace.
+    """
+
+    delivery: LastDelivery
+    runner: Runner | None
+    workspace: str | None
+
+
+class Since(StrEnum):
+    """What has become of a runner since it was handed something."""
+
+    APPROVED = "approved"
+    CHANGED = "changed"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+    DELETED = "deleted"
+
+
+class ReceiptView(msgspec.Struct, frozen=True):
+    """A receipt as owners see it."""
+
+    receipt: Receipt
+    since: Since
 
 
 class DeliveryDraft(Discreet, frozen=True):

@@ -18,12 +18,13 @@ from teamvars.domain.audit import (
     Stream,
 )
 from teamvars.domain.audit_names import AuditNames
+from teamvars.domain.errors import not_found
 from teamvars.domain.pages import Page, Paged
 from teamvars.services import audit_acceptance, audit_pages, audit_verification
 from teamvars.services.audit_pages import AuditPage, OrganizationAuditPage
 from teamvars.services.audit_verification import Place, vouched
 from teamvars.services.house import UseCases, glances, reads
-from teamvars.storage import access, access_by_name, audit_entries, streams
+from teamvars.storage import access, access_by_name, audit_entries, runners, streams
 from teamvars.storage.database import Transaction
 
 _FILLED_AT_ONCE = 200
@@ -68,6 +69,24 @@ class Audit(UseCases):
         found = await audit_pages.newest(tx, granted.stream, page)
         is_owner = granted.is_owner
         return await self._page(tx, caller, granted.stream, found, is_owner=is_owner)
+
+    @reads
+    async def of_runner(
+        self, tx: Transaction, caller: Caller, runner_id: str, page: Page
+    ) -> AuditPage:
+        """What a runner was handed, for the owners of its organization: its own stream. What was
+        made of it is in the organization's.
+
+        Refuses: unauthenticated, not found.
+        """
+        await self._actor(tx, caller)
+        runner = await runners.get(tx, runner_id)
+        granted = await access.organization(tx, caller, self._clock(), runner.organization_id)
+        stream = await streams.find(tx, runner_id)
+        if not granted.is_owner or stream is None:
+            raise not_found()
+        found = await audit_pages.newest(tx, stream, page)
+        return await self._page(tx, caller, stream, found, is_owner=True)
 
     async def _page(
         self,

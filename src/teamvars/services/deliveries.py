@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -10,8 +11,9 @@ from teamvars.changes.waves import Change
 from teamvars.decisions import deliveries as decisions
 from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, NoTarget, Proof
 from teamvars.domain.access import Caller
-from teamvars.domain.deliveries import DeliveryDraft
+from teamvars.domain.deliveries import DeliveryDraft, ReceiptView
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal
+from teamvars.domain.pages import Page, Paged
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.kernel import Discreet
 from teamvars.protocol import MACHINE, Malformed, bundles, decoded, token_id
@@ -22,6 +24,7 @@ from teamvars.security.sealing import SealBroken
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.house import House, UseCases
 from teamvars.services.trust import Trust
+from teamvars.storage import runners
 from teamvars.storage.database import MissingReference
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -35,6 +38,7 @@ _SECOND = 1_000_000
 _COUNTED_RUNNERS = 10_000
 _TOLD_RUNNERS = 20
 """In a line of the log."""
+_FORGOTTEN_AT_ONCE = 500
 
 log = structlog.get_logger("teamvars.runners")
 
@@ -116,11 +120,28 @@ class Deliveries(UseCases):
         lives = (issued.token.expires_at - now) // _SECOND
         return IssuedToken(token, issued.runner.id, issued.token.version, lives)
 
+    async def receipts(self, caller: Caller, organization: str, page: Page) -> Paged[ReceiptView]:
+        """The last delivery of each workspace to each runner, newest first, for owners.
+
+        Refuses: unauthenticated, not found, forbidden.
+        """
+        return await self._house.runner.look(
+            caller, lambda found: decisions.receipts(found, organization, page, self._trust)
+        )
+
     async def admit(self, caller: Caller, workspace_id: str) -> None:
         """Refuses whoever has no token that delivers the workspace: unauthenticated."""
         await self._house.runner.look(
             caller, lambda found: decisions.admit(found, workspace_id, self._trust, MACHINE)
         )
+
+    async def forget_expired(self) -> None:
+        """Deletes what has expired of tokens of jobs, and of issuers' that were used, some at a
+        time.
+        """
+        forget = partial(runners.forget_expired, before=self._clock(), most=_FORGOTTEN_AT_ONCE)
+        while await self._database.write(forget):
+            pass
 
     async def deliver(self, caller: Caller, workspace_id: str, draft: DeliveryDraft) -> Delivery:
         """The workspace's variables, sealed to the job's key. The receipt is committed before any

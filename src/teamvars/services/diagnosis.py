@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 
+from teamvars.decisions.runners import Trust
 from teamvars.domain.diagnosis import (
     CLOCK_TOLERANCE,
     Finding,
@@ -18,6 +19,7 @@ from teamvars.domain.diagnosis import (
     token_findings,
     trail_findings,
 )
+from teamvars.domain.runner_findings import Examined, Ways, runner_findings
 from teamvars.domain.times import Clock
 from teamvars.security.chain import Chain
 from teamvars.security.sealing import SealBroken, Sealer
@@ -25,6 +27,8 @@ from teamvars.storage import (
     diagnosis,
     installation,
     invitations,
+    organizations,
+    runners,
     streams,
     tokens,
 )
@@ -91,6 +95,19 @@ class Diagnosis:
         """Whether the head of every stream verifies; `audit verify` also looks at the entries."""
         heads = await self._database.read(streams.every)
         return trail_findings([one.id for one in heads if not chain.head_holds(one)], MOST_NAMED)
+
+    async def of_runners(self, trust: Trust, ways: Ways) -> list[Finding]:
+        """Whether what is approved was approved with the keyring, and can be handed out."""
+
+        async def body(tx: Transaction) -> list[Examined]:
+            owners = {one.id: one.name for one in (await organizations.every(tx)).values()}
+            return [
+                Examined(f"{owners[one.organization_id]}/{one.spec.name}", one, trust.holds(one))
+                for one in await runners.every(tx)
+            ]
+
+        examined = await self._database.read(body)
+        return runner_findings(examined, ways, self._database.now())
 
     async def of_addresses(self) -> list[Finding]:
         """Whether a proxy that nobody trusts makes all callers one; for where none is trusted."""

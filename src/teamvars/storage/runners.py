@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import WrappedKey
-from teamvars.domain.deliveries import JobToken, LastDelivery
+from teamvars.domain.deliveries import JobToken, LastDelivery, Receipt
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import UNREADABLE, Approval, Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
@@ -131,17 +131,11 @@ def delivering(delivery: LastDelivery) -> Statement:
     return Statement(DELIVERED, (*fields[:4], json.dumps(delivery.versions), delivery.run_link))
 
 
-async def deliveries_of(
-    tx: Transaction, organization_id: str, workspace_id: str | None = None
-) -> Sequence[LastDelivery]:
-    """The last deliveries of an organization, or of one of its workspaces; newest first."""
-    sql = f"""
-SELECT {_DELIVERY} FROM runner_deliveries
-WHERE organization_id = $1 AND ($2 IS NULL OR workspace_id = $2)
-ORDER BY at DESC, runner_id, workspace_id
-"""
-    rows = await tx.fetch(sql, organization_id, workspace_id)
-    return [_to_delivery(row) for row in rows]
+async def page_of_deliveries(tx: Transaction, organization_id: str, page: Page) -> Paged[Receipt]:
+    """A page of the last deliveries of an organization, newest first."""
+    rest = "WHERE runner_deliveries.organization_id = $1"
+    order = "runner_deliveries.at DESC, runner_id, workspace_id"
+    return await _RECEIPTS.paged(tx, rest, order, [organization_id], page)
 
 
 async def forget_expired(tx: Transaction, before: int, most: int) -> int:
@@ -169,10 +163,11 @@ def to_token(row: Row) -> JobToken | None:
         return None
 
 
-def _to_delivery(row: Row) -> LastDelivery:
-    runner_id, workspace_id, organization_id, at, versions, run_link = row
+def _to_receipt(row: Row) -> Receipt:
+    runner_id, workspace_id, organization_id, at, versions, run_link, workspace, *its = row
     place = runner_id, workspace_id, organization_id
-    return LastDelivery(*place, at, json.loads(versions), run_link)
+    delivery = LastDelivery(*place, at, json.loads(versions), run_link)
+    return Receipt(delivery, None if its[0] is None else to_runner(tuple(its)), workspace)
 
 
 def to_runner(row: Row) -> Runner:
@@ -204,3 +199,10 @@ def _approval(row: Sequence[Any]) -> Approval | None:
 
 
 _RUNNERS = Reading(_COLUMNS, "runners", to_runner)
+_RECEIPTS = Reading(
+    ", ".join(f"runner_deliveries.{name}" for name in _DELIVERY.split(", "))
+    + f", workspaces.name, {_COLUMNS}",
+    "runner_deliveries LEFT JOIN runners ON runners.id = runner_deliveries.runner_id "
+    "LEFT JOIN workspaces ON workspaces.id = runner_deliveries.workspace_id",
+    _to_receipt,
+)

@@ -130,6 +130,12 @@ def routes(audit: Audit) -> list[Route]:
         caller, id_ = request.require_caller(), request.parameters["team_id"]
         return _page(await audit.of_team(caller, id_, page), page)
 
+    async def of_runner(request: Request) -> Response:
+        """List what a runner was handed, newest first."""
+        page = paging.requested_page(request)
+        caller, id_ = request.require_caller(), request.parameters["runner_id"]
+        return _page(await audit.of_runner(caller, id_, page), page)
+
     async def of_organization(request: Request) -> Response:
         """List the changes of an organization and of all that is or was in it, newest first."""
         cursor, size = paging.requested_cursor(request)
@@ -164,6 +170,14 @@ def routes(audit: Audit) -> list[Route]:
             reads=paging.PARAMETERS,
             may_forbid=True,
             name="listTeamAuditEvents",
+        ),
+        Route(
+            "GET",
+            "/api/v2/runners/{runner_id}/audit-events",
+            of_runner,
+            page,
+            reads=paging.PARAMETERS,
+            name="listRunnerAuditEvents",
         ),
         Route(
             "GET",

@@ -6,14 +6,18 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.deliveries import MAX_GLOBS, DeliveryDraft
+from teamvars.domain.deliveries import MAX_GLOBS, DeliveryDraft, ReceiptView, Since
 from teamvars.domain.errors import Code
 from teamvars.domain.ids import new_id
 from teamvars.protocol import Malformed, decoded, encoded
 from teamvars.protocol.bundles import Delivery
 from teamvars.services.deliveries import Deliveries
+from teamvars.web.http.attributes import Attribute, Group
+from teamvars.web.http.operations import Operations
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
+from teamvars.web.http.resource_objects import Time, timestamp, to_one
+from teamvars.web.http.resources import Resource
 from teamvars.web.http.routes import RequestBody, Route
 from teamvars.web.http.sending import Response
 
@@ -70,6 +74,60 @@ class DeliveryDocument(msgspec.Struct):
     data: DeliveryResource
 
 
+_RELATIONSHIPS = Group[ReceiptView](
+    "ReceiptRelationships",
+    "Which runner was handed which workspace; either may be gone.",
+    to_one(
+        "runner",
+        "OneRunner",
+        "A relationship to a runner.",
+        "runners",
+        lambda one: one.receipt.delivery.runner_id,
+    ),
+    to_one(
+        "workspace",
+        "WorkspaceOfReceipt",
+        "A relationship to a workspace.",
+        "workspaces",
+        lambda one: one.receipt.delivery.workspace_id,
+    ),
+)
+
+
+def _id(one: ReceiptView) -> str:
+    return f"{one.receipt.delivery.runner_id}.{one.receipt.delivery.workspace_id}"
+
+
+def _runner_name(one: ReceiptView) -> str | None:
+    return None if one.receipt.runner is None else one.receipt.runner.spec.name
+
+
+RECEIPT = Resource[ReceiptView](
+    type="delivery-receipts",
+    name="Receipt",
+    noun="a receipt",
+    tag="Runners",
+    id=_id,
+    attributes=(
+        Attribute("delivered-at", Time, lambda one: timestamp(one.receipt.delivery.at, _id(one))),
+        Attribute("run-link", str | None, lambda one: one.receipt.delivery.run_link),
+        Attribute("runner-name", str | None, _runner_name),
+        Attribute("runner-status", Since, lambda one: one.since),
+        Attribute("workspace-name", str | None, lambda one: one.receipt.workspace),
+        Attribute("versions", dict[str, str], lambda one: one.receipt.delivery.versions),
+    ),
+    members=(Attribute("relationships", _RELATIONSHIPS),),
+    texts={
+        "ReceiptAttributes": (
+            "When a workspace was last delivered to a runner, and the `versions` of its variables "
+            "then, by their ids. The names are as of now, and null once it is gone.\n\n"
+            "`runner-status` is what has become of the runner since: what was delivered to one "
+            "that is `revoked` or `deleted` is to be rotated. `run-link` is null where the job's "
+            "claims lead to no page."
+        ),
+        "ReceiptListDocument": "One page of the last deliveries of an organization.",
+    },
+)
 _WANTED = RequestBody(
     WantedDocument,
     {"data": {"type": _TYPE, "attributes": {_KEY: "A" * 1622, _ONLY: ["DB_*"]}}},
@@ -77,7 +135,7 @@ _WANTED = RequestBody(
 
 
 def routes(deliveries: Deliveries) -> list[Route]:
-    """The one operation."""
+    """What jobs ask for, and what owners see of it."""
 
     async def admit(request: Request) -> None:
         await deliveries.admit(request.require_job(), request.parameters["workspace_id"])
@@ -89,6 +147,14 @@ def routes(deliveries: Deliveries) -> list[Route]:
         return Response.document(200, _document(handed))
 
     return [
+        Operations(RECEIPT).lists(
+            "/api/v2/organizations/{organization}/deliveries",
+            "List which runner was last handed which workspace, when and by which job, newest "
+            "first.",
+            deliveries.receipts,
+            may_forbid=True,
+            name="listDeliveries",
+        ),
         Route(
             "POST",
             _PATH,
@@ -99,7 +165,7 @@ def routes(deliveries: Deliveries) -> list[Route]:
             for_jobs=True,
             tag="Runners",
             name="deliverVariables",
-        )
+        ),
     ]
 
 

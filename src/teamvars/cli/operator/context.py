@@ -44,7 +44,14 @@ _EXITS = {
     Kind.STALE: CONFLICT,
     Kind.INVALID: INVALID,
 }
-PROBLEMS = (ExposedFiles, KeyringError, NotReady, StorageMisconfigured, UnknownEngine)
+PROBLEMS = (
+    ExposedFiles,
+    KeyringError,
+    NotReady,
+    SettingsError,
+    StorageMisconfigured,
+    UnknownEngine,
+)
 
 T = TypeVar("T")
 

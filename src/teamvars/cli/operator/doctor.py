@@ -21,11 +21,14 @@ from teamvars.cli.options import command, flag, json_option
 from teamvars.cli.output import show
 from teamvars.domain.diagnosis import Finding, Severity, disk_finding
 from teamvars.domain.errors import Refusal
+from teamvars.domain.runner_findings import Ways
 from teamvars.security import keyring
 from teamvars.security.chain import Chain
+from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import Sealer
 from teamvars.services.diagnosis import Diagnosis
 from teamvars.services.installation import Installation, Outstanding
+from teamvars.services.trust import Trust
 from teamvars.settings import Settings
 from teamvars.storage.engines import database_for, described, is_sqlite, says_no_tls
 
@@ -99,7 +102,15 @@ async def _store(config: Settings, every_value: bool) -> AsyncIterator[list[Find
         yield await diagnosis.of_values(sealer, every=every_value)
         yield await diagnosis.of_data()
         yield await diagnosis.of_mail(config.mail_host)
+        yield await _runners(config, diagnosis, keys)
         yield [] if config.trusted_proxies else await diagnosis.of_addresses()
+
+
+async def _runners(config: Settings, diagnosis: Diagnosis, keys: Keyring) -> list[Finding]:
+    issuers = wiring.setup_of(config).issuers
+    urls = [issuer.url for issuer in issuers]
+    ways = Ways(urls, config.service is not None, keys.server is not None)
+    return await diagnosis.of_runners(Trust(keys, issuers), ways)
 
 
 def _schema(left: Outstanding) -> Finding:
