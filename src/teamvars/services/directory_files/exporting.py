@@ -79,7 +79,7 @@ def _organization(state: actual.OrganizationState, unsaid: list[str]) -> Organiz
     return OrganizationEntry(state.name, members, tuple(spaces), tuple(teams), tuple(runners))
 
 
-def _runner(state: OrganizationState, runner: Runner) -> RunnerEntry:
+def _runner(state: actual.OrganizationState, runner: Runner) -> RunnerEntry:
     names, spec = {space.id: space.name for space in state.workspaces.values()}, runner.spec
     return RunnerEntry(
         spec.name,
