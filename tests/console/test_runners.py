@@ -1,15 +1,20 @@
 """Runners of an organization: what owners propose and look at, end to end."""
 
 import re
+import time
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from playwright.async_api import Locator, expect
 
+from teamvars.domain.deliveries import LastDelivery
 from teamvars.protocol import encoded
+from teamvars.storage import runners
+from teamvars.storage.database import Transaction
 from tests.console.visitors import Crowd, Site, Visitor
 from tests.support.deployment import operator
 from tests.support.tenant import Tenant
 
+DAY = 24 * 3600 * 1_000_000
 GITHUB = "https://token.actions.githubusercontent.com"
 COMMAND = re.compile(r"^teamvars approvals approve (run-\w+)@([0-9a-f]{64})$")
 
@@ -47,6 +52,21 @@ async def approve(site: Site, command: str) -> str:
     assert found is not None
     await site.served.services.approvals.approve(operator(), found[1], found[2])
     return found[1]
+
+
+async def hand_out(site: Site, tenant: Tenant, runner_id: str, days_ago: int) -> None:
+    """`network` was handed to the runner so long ago."""
+    at = time.time_ns() // 1000 - days_ago * DAY
+    answer = await tenant.call("owner", "GET", f"/organizations/{tenant.organization}")
+    owner_id = answer.json()["data"]["attributes"]["external-id"]
+    place = runner_id, tenant.workspaces["network"], owner_id
+    link = "https://github.com/acme/network/actions/runs/7"
+    handed = runners.delivering(LastDelivery(*place, at, {"var-1": "v-1"}, link))
+
+    async def body(tx: Transaction) -> None:
+        await tx.execute(handed.sql, *handed.args)
+
+    await site.served.services.database.write(body)
 
 
 async def test_an_owner_proposes_a_runner_and_sees_what_is_to_be_approved(
@@ -99,6 +119,26 @@ async def test_what_is_wrong_with_a_proposal_is_told_at_its_field(site: Site, cr
     await expect(told.filter(has_text="repository_id")).to_have_count(1)
     await expect(told.filter(has_text="strangers")).to_have_count(1)
     await visitor.button("Cancel").click()
+
+
+async def test_deliveries_say_what_to_rotate_and_what_nobody_uses(site: Site, crowd: Crowd) -> None:
+    tenant = await site.tenant()
+    visitor = await visit(crowd, site, tenant)
+    for name, days in (("old", 91), ("young", 1)):
+        proposed = await propose(visitor, name)
+        runner_id = await approve(site, await proposed.locator(".notice code").inner_text())
+        await hand_out(site, tenant, runner_id, days)
+    await visitor.page.reload()
+    await expect(row(visitor, "network to old").locator(".badge")).to_have_text(
+        ["not delivered for 90 days"]
+    )
+    young = row(visitor, "network to young")
+    await expect(young.locator(".badge")).to_have_count(0)
+    link = young.get_by_role("link", name="the run")
+    await expect(link).to_have_attribute("href", re.compile("^https://github.com/"))
+    await visitor.button("Delete young").click()
+    await visitor.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(row(visitor, "rotate these")).to_have_count(1)
 
 
 async def test_only_owners_find_the_runners(site: Site, crowd: Crowd) -> None:

@@ -1,4 +1,4 @@
-/** Runners of an organization: who may be handed values, and what an operator has to approve. */
+/** Runners of an organization: who may be handed values, what an operator has to approve, and what was handed out. */
 
 import { Change, read, remove, send } from "./api.js";
 import { ask } from "./dialogs.js";
@@ -8,17 +8,19 @@ import { organizationHead } from "./heads.js";
 import { PagedList } from "./paged_list.js";
 import { runnerForm } from "./runner_form.js";
 
+const LONG_AGO_MS = 90 * 86_400_000;
 const STATUSES = {
   proposed: "waits for approval", approved: "approved", changed: "a change waits for approval", expired: "expired",
 };
+const GONE = { revoked: "revoked", deleted: "deleted" };
 
-/** What owners see of all runners. */
+/** What owners see of all runners, and of the last delivery of each workspace to each of them. */
 export async function runnersPage(context) {
   const { organization, signal } = context;
   const path = `/organizations/${encodeURIComponent(organization)}`;
   const found = (await read(path, { signal })).document.data;
   const page = new RunnersPage(context, path, found);
-  await page.list.draw();
+  await page.draw();
   return page.element;
 }
 
@@ -30,13 +32,24 @@ class RunnersPage {
     this.list = new PagedList({
       path: () => `${path}/runners`, row: (one) => this.#row(one), noun: "runner", nothing, signal,
     });
+    this.deliveries = new PagedList({
+      path: () => `${path}/deliveries`, row: (one) => deliveryRow(context, one), noun: "delivery",
+      all: "the last of each workspace to each runner", signal,
+      nothing: () => h("p", { class: "hint" }, "Nothing was handed out yet."),
+    });
     const propose = button("Propose a runner", () => this.place.open((end) => this.#form(null, end)),
       { kind: "primary", picture: "add" });
     this.element = h("section", {}, organizationHead(organization, "runners"),
       h("div", { class: "toolbar" },
         h("p", { class: "lead" }, "A runner is a job that may be handed values, once its version is approved."),
         h("div", { class: "actions" }, propose)),
-      this.place.element, this.list.element);
+      this.place.element, this.list.element,
+      h("h2", { class: "part" }, "Deliveries"), this.deliveries.element);
+  }
+
+  /** Shows what is there now. */
+  async draw() {
+    await Promise.all([this.list.draw(), this.deliveries.draw()]);
   }
 
   #row(one) {
@@ -59,7 +72,7 @@ class RunnersPage {
         if (runner) await send("PATCH", `/runners/${runner.id}`, { data: { ...data, id: runner.id } }, { change });
         else await send("POST", `${this.path}/runners`, { data }, { change });
         end(["Somebody has to approve ", name(data.attributes.name), " before it is handed anything more."]);
-        await this.list.draw();
+        await this.draw();
       },
     });
   }
@@ -70,7 +83,7 @@ class RunnersPage {
     await remove(`/runners/${id}`);
     announce("The runner is deleted.");
     this.element.querySelector("h1").focus(); // what had the focus is gone
-    await this.list.draw();
+    await this.draw();
   }
 }
 
@@ -105,6 +118,32 @@ function approval({ id, attributes: { status, digest } }) {
   }, { picture: "copy", kind: "bare", "aria-label": "Copy the command" });
   return h("div", { class: "notice made" },
     "On the service's host, once it is looked at: ", h("code", {}, command), copy);
+}
+
+/** The last time that a workspace was handed to a runner. */
+function deliveryRow({ organization }, { attributes, relationships }) {
+  const { "workspace-name": workspace, "runner-name": runner, "runner-status": status } = attributes;
+  const where = workspace
+    ? h("a", { href: `/app/${organization}/workspaces/${workspace}` }, name(workspace))
+    : h("span", { class: "code" }, relationships.workspace.data.id);
+  const who = runner ? name(runner) : h("span", { class: "code" }, relationships.runner.data.id);
+  return h("li", { class: "row" },
+    h("span", { class: "name" }, where, " to ", who, " ", h("span", { class: "changes" }, warnings(attributes, status))),
+    handed(attributes));
+}
+
+/** How much was handed out, when, and in which run. */
+export function handed({ "delivered-at": at, "run-link": run, versions }) {
+  const link = run?.startsWith("https://")
+    && [", ", h("a", { href: run, target: "_blank", rel: "noopener noreferrer" }, "the run")];
+  return h("span", { class: "aside" }, count(Object.keys(versions).length, "variable"), " ", time(at), link);
+}
+
+function warnings({ "delivered-at": at }, status) {
+  return [
+    status in GONE && h("span", { class: "badge" }, `the runner was ${GONE[status]} since: rotate these`),
+    Date.now() - new Date(at) > LONG_AGO_MS && h("span", { class: "badge" }, "not delivered for 90 days"),
+  ];
 }
 
 function nothing() {
