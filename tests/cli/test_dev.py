@@ -86,9 +86,10 @@ def test_the_printed_lines_work_and_ctrl_c_leaves_nothing(dev: Dev, tmp_path: Pa
     assert created["data"]["attributes"]["key"] == "api_key"
     assert created["data"]["attributes"]["value"] is None
     assert "topsecret" not in pasted.stdout
+    assert pasted.stdout.endswith("\nsk_test_another\n"), pasted.stderr  # handed to the job alone
     assert "HTTP/1.1 204 No Content" in pasted.stdout
     assert [error["code"] for error in refused["errors"]] == ["invitation_not_accepted"]
-    assert pasted.stderr == ""
+    assert re.fullmatch(r"The key of this machine: delivered [^\n]*\n", pasted.stderr)
 
     _two_users_were_added(dev)
     _tokens_differ_in_what_they_may(dev)

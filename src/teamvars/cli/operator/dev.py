@@ -1,7 +1,10 @@
 """`dev`: a throw-away server with sample data."""
 
 import http.client
+import json
+import shlex
 import ssl
+import sys
 import tempfile
 import threading
 import time
@@ -10,6 +13,7 @@ from pathlib import Path
 
 import click
 import yaml
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars import settings, wiring
 from teamvars.cli.operator.context import finish, load_settings, operator
@@ -20,10 +24,12 @@ from teamvars.cli.options import command, flag, option
 from teamvars.domain.access import Caller
 from teamvars.domain.directory import Applied
 from teamvars.domain.memberships import InvitationDraft
-from teamvars.domain.tokens import OwnerName
+from teamvars.domain.runners import RunnerDraft
+from teamvars.domain.tokens import DAY, OwnerName
 from teamvars.domain.variables import ANY_VERSION, VariableDraft, WorkspaceFilter
 from teamvars.kernel.variables import Category
-from teamvars.security import keyring
+from teamvars.protocol import encoded
+from teamvars.security import keyring, server_keys
 from teamvars.security.certificates import throw_away
 from teamvars.security.tokens import hash_token
 from teamvars.services.directory_files.files import Options
@@ -32,6 +38,7 @@ from teamvars.settings import DialectName, Settings
 from teamvars.storage.engines import database_for
 
 _AUTHORITY, _CERTIFICATE, _KEY = "ca.pem", "server.pem", "server.key"
+_MACHINE = "machine"
 _POLL_SECONDS = 0.1
 _START_SECONDS = 30
 
@@ -147,6 +154,7 @@ def dev(port: int, tls: bool) -> None:
     load_settings()
     with tempfile.TemporaryDirectory(prefix="teamvars-") as folder:
         authority = _write_certificates(Path(folder)) if tls else None
+        url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
         # Flags win over the environment, so that a real store is never touched.
         config = settings.load(
             data_dir=Path(folder),
@@ -157,14 +165,15 @@ def dev(port: int, tls: bool) -> None:
             workers=1,
             tls_cert=authority and authority.with_name(_CERTIFICATE),
             tls_key=authority and authority.with_name(_KEY),
+            public_url=url,
+            issuers="",
             dialect=DialectName.TERRAFORM if tls else None,
         )
         if not tls:  # nor are real certificates
             config = config.model_copy(update={"tls_cert": None, "tls_key": None})
         free_address(config)
         applied, tokens = finish(_fill(config))
-        url = f"https://localhost:{port}" if tls else f"http://{config.host}:{port}"
-        text = _tour(url, applied, tokens, authority)
+        text = _tour(url, applied, tokens, authority) + _job(config, applied)
         waiting = threading.Thread(
             target=_print_when_ready, args=(config, authority, text), daemon=True
         )
@@ -191,7 +200,37 @@ async def _fill(config: Settings) -> tuple[Applied, dict[str, str]]:
         invited = InvitationDraft(_INVITED, [auditors])
         await services.invitations.invite(callers["alice"], "acme", invited)
         await _fill_workspaces(services.variables, applied, callers)
+        public_key = _enroll(config.data_dir, config.own_url)
+        await _approve_machine(services, callers["alice"], applied, public_key)
     return applied, tokens
+
+
+def _enroll(folder: Path, service: str) -> str:
+    """Makes the key of a machine as `teamvars runner init` does, in a configuration folder of its
+    own; returns its public part.
+    """
+    key = Ed25519PrivateKey.generate()
+    machine = {"private_key": encoded(key.private_bytes_raw()), "addresses": [service]}
+    path = folder / _MACHINE / "teamvars" / "machine.json"
+    path.parent.mkdir(mode=0o700, parents=True)
+    path.touch(0o600)
+    path.write_text(json.dumps(machine))
+    return encoded(key.public_key().public_bytes_raw())
+
+
+async def _approve_machine(
+    services: wiring.Services, owner: Caller, applied: Applied, public_key: str
+) -> None:
+    """A runner that the machine proves to be: proposed by an owner, approved by the operator."""
+    draft = RunnerDraft(
+        name="this-machine",
+        description="The machine that the sample data is on",
+        public_key=public_key,
+        workspace_ids=(applied.organizations["acme"].workspaces["checkout"],),
+        expires_at=wiring.clock() + DAY,
+    )
+    view = await services.runners.create(owner, "acme", draft)
+    await services.approvals.approve(operator(), view.runner.id, view.digest)
 
 
 async def _fill_workspaces(
@@ -269,6 +308,26 @@ def _tour(url: str, applied: Applied, tokens: dict[str, str], authority: Path | 
         terraform=terraform,
     )
 
+
+def _job(config: Settings, applied: Applied) -> str:
+    """The last lines to paste: a job that is handed a value which nobody is shown."""
+    server = keyring.load(config.keyring_path).server
+    assert server is not None  # of a new keyring
+    return _JOB.format(
+        program=shlex.quote(sys.argv[0]),
+        machine=config.data_dir / _MACHINE,
+        url=config.own_url,
+        key=server_keys.text(server),
+        workspace=applied.organizations["acme"].workspaces["checkout"],
+    )
+
+
+_JOB = """
+echo "== A job of an approved runner is handed a sensitive value, sealed to its own key"
+XDG_CONFIG_HOME={machine} TEAMVARS_ADDRESS={url} TEAMVARS_WORKSPACE={workspace} \\
+  TEAMVARS_SERVER_KEY={key} \\
+  {program} run --only STRIPE_SECRET_KEY -- sh -c 'echo "$STRIPE_SECRET_KEY"'
+"""
 
 _TOUR = """
 The console: {url}/app/ (sign in with alice's token)
