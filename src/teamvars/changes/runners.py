@@ -29,7 +29,7 @@ from teamvars.domain.errors import not_found
 from teamvars.domain.runners import Runner
 from teamvars.domain.variables import StoredVariable
 from teamvars.domain.workspaces import Workspace
-from teamvars.storage import organizations, runners, streams, variables, workspaces
+from teamvars.storage import organizations, runners, variables, workspaces
 from teamvars.storage.database import Statement, Transaction
 
 
@@ -40,23 +40,21 @@ async def _reaching(
 
 
 async def _to_delivery(tx: Transaction, _: Tools, found: Found, need: ToDelivery) -> Handed | None:
-    caller = found.caller
-    # The runner's stream first: what is read after it is as the last delivery has left it.
-    locked = await streams.lock_of_job(tx, caller.token_hash, found.now)
-    if locked is None:
-        return None
-    handed = await _holding(tx, _, found, Holding(need.workspace_id))
-    if handed is not None:
-        found.streams[locked.id] = locked
-    return handed
+    return await _handed(tx, found, need.workspace_id, lock=True)
 
 
 async def _holding(tx: Transaction, _: Tools, found: Found, need: Holding) -> Handed | None:
+    return await _handed(tx, found, need.workspace_id, lock=False)
+
+
+async def _handed(tx: Transaction, found: Found, workspace_id: str, *, lock: bool) -> Handed | None:
     caller = found.caller
-    row = await runners.find_handed(tx, caller.token_hash, found.now, need.workspace_id)
+    row = await runners.find_handed(tx, caller.token_hash, found.now, workspace_id, lock=lock)
     if row is None:
         return None
-    token, runner, workspace, key = row
+    token, runner, workspace, key, stream = row
+    if lock:
+        found.streams[stream.id] = stream
     caller.actor = job_of(token)
     caller.place = Place(
         workspace.organization_id, workspace.organization_name, workspace.id, workspace.name

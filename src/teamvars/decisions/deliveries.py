@@ -204,13 +204,13 @@ def deliver(
         raise Refusal(NO_VALID_TOKEN)
     refuse_all([*draft.all_faults(), *_key_faults(draft, handed.token)])
     head, stored = effective(found, workspace_id)
+    token, runner = handed.token, handed.runner
+    with_sensitive = runner.includes_sensitive
     variables = [
         each
         for each in stored
-        if draft.wants(each.variable.key)
-        and (handed.runner.includes_sensitive or not each.variable.sensitive)
+        if draft.wants(each.variable.key) and (with_sensitive or not each.variable.sensitive)
     ]
-    token, runner = handed.token, handed.runner
     details: dict[str, object] = {
         "workspace": workspace_id,
         "version": token.version,

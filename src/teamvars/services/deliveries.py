@@ -1,5 +1,6 @@
 """Tokens for jobs (RFC 8693), and values sealed to them."""
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from teamvars.decisions import deliveries as decisions
 from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, NoTarget, Proof
 from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft, ReceiptView
-from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal
+from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, refuse_all
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.variables import Variable, damaged_value
 from teamvars.kernel import Discreet
@@ -20,7 +21,7 @@ from teamvars.protocol import MACHINE, Malformed, bundles, decoded, token_id
 from teamvars.protocol.bundles import Delivered, Delivery, Info
 from teamvars.security.assertions import SKEW_SECONDS, Assertion, Unproven
 from teamvars.security.keyring import Keyring
-from teamvars.security.sealing import SealBroken
+from teamvars.security.sealing import DataKey
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.house import House, UseCases
 from teamvars.services.trust import Trust
@@ -39,6 +40,14 @@ _COUNTED_RUNNERS = 10_000
 _TOLD_RUNNERS = 20
 """In a line of the log."""
 _FORGOTTEN_AT_ONCE = 500
+_AT_ONCE = 24
+"""Deliveries of a worker, each of which holds all values of a workspace: more than an organization
+has slots while others ask.
+"""
+_LARGE_BYTES = 256 * 1024
+"""Of values, which take some ms: more are opened and sealed in a thread, and of one workspace at a
+time, since there they are several times in memory.
+"""
 
 log = structlog.get_logger("teamvars.runners")
 
@@ -77,6 +86,7 @@ class Deliveries(UseCases):
         self._service = service
         self._refused: dict[str, int] = {}
         """How many jobs each runner has refused, since this process began."""
+        self._some, self._one_large = asyncio.Semaphore(_AT_ONCE), asyncio.Lock()
         server = keyring.server
         self._signer = (
             None
@@ -158,12 +168,13 @@ class Deliveries(UseCases):
             None,
             lambda found: decisions.deliver(found, workspace_id, draft, self._trust, MACHINE),
         )
-        bundle = await self._house.runner.make(change)
-        variables = self._opened(bundle)
-        try:
-            return bundles.deliver(variables, _info(bundle), bundle.public_key, self._signer)
-        except Malformed:
-            raise Refusal(_no_key()) from None
+        async with self._some:
+            bundle = await self._house.runner.make(change)
+            key, signer = self._tools.sealer.data_key(bundle.handed.key), self._signer
+            if sum(stored.value_bytes for stored in bundle.variables) <= _LARGE_BYTES:
+                return _sealed(bundle, key, signer)
+            async with self._one_large:
+                return await asyncio.to_thread(_sealed, bundle, key, signer)
 
     def _note_refused(
         self, caller: Caller, asked: Asked, reasons: Mapping[str, Sequence[str]]
@@ -184,21 +195,6 @@ class Deliveries(UseCases):
             refused={id_: self._refused[id_] for id_ in some if id_ in self._refused},
             request=caller.request_id,
         )
-
-    def _opened(self, bundle: Bundle) -> list[Delivered]:
-        key = self._tools.sealer.data_key(bundle.handed.key)
-        found, damaged = [], []
-        for stored in bundle.variables:
-            variable = stored.variable
-            try:
-                value = key.open(stored.sealed or b"", variable)
-            except SealBroken:
-                damaged.append(damaged_value(variable))
-                continue
-            found.append(_delivered(variable, value))
-        if damaged:
-            raise Refusal(*damaged)
-        return found
 
     def _workspace(self, form: ExchangeForm) -> str:
         """The id of the workspace that the form names. Refuses: invalid_request, invalid_target."""
@@ -264,6 +260,32 @@ def _info(bundle: Bundle) -> Info:
         bundle.head.hex(),
         token.expires_at // _SECOND,
     )
+
+
+def _sealed(bundle: Bundle, key: DataKey, signer: Ed25519PrivateKey) -> Delivery:
+    """The bundle as it is sent. Refuses: damaged values, no public key."""
+    try:
+        return bundles.deliver(_opened(bundle, key), _info(bundle), bundle.public_key, signer)
+    except Malformed:
+        raise Refusal(_no_key()) from None
+
+
+def _opened(bundle: Bundle, key: DataKey) -> list[Delivered]:
+    workspace_id, damaged = bundle.handed.workspace.id, set()
+
+    def note(id_: str) -> str:
+        damaged.add(id_)
+        return ""
+
+    openers = [key.opener(workspace_id, is_sensitive, note) for is_sensitive in (False, True)]
+    found = []
+    for stored in bundle.variables:
+        variable = stored.variable
+        value = openers[variable.sensitive](stored.sealed or b"", variable.id)
+        found.append(_delivered(variable, value))
+    variables = [each.variable for each in bundle.variables]
+    refuse_all(damaged_value(one) for one in variables if one.id in damaged)
+    return found
 
 
 def _delivered(variable: Variable, value: str) -> Delivered:

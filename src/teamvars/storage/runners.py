@@ -7,12 +7,14 @@ from typing import Any
 import msgspec
 
 from teamvars.domain.access import WrappedKey
+from teamvars.domain.audit import Stream
 from teamvars.domain.deliveries import JobToken, LastDelivery, Receipt
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import UNREADABLE, Approval, Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading
+from teamvars.storage.streams import PLACE, to_stream
 
 # SQLite lets a column hold what is not of its type.
 _COLUMNS = """runners.id, runners.organization_id, CAST(runners.version AS BIGINT), runners.body,
@@ -30,9 +32,11 @@ _DELIVERY = "runner_id, workspace_id, organization_id, at, versions, run_link"
 _HANDED = f"""
 SELECT {{token}}, {_COLUMNS},
     workspaces.id, workspaces.name, organizations.id, organizations.name,
-    data_keys.version, data_keys.master_key_id, data_keys.wrapped
+    data_keys.version, data_keys.master_key_id, data_keys.wrapped,
+    {PLACE}
 FROM runner_tokens AS token
 JOIN runners ON runners.id = token.runner_id
+JOIN streams ON streams.id = runners.id
 JOIN workspaces ON workspaces.id = token.workspace_id
 JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
@@ -94,20 +98,25 @@ async def reaching(tx: Transaction, workspace_id: str) -> tuple[Workspace, Seque
 
 
 async def find_handed(
-    tx: Transaction, hash_: bytes, now: int, workspace_id: str
-) -> tuple[JobToken, Runner, Workspace, WrappedKey] | None:
-    """What the token with that hash is for, unless it has expired or is for another workspace; and
-    the data key of the values.
+    tx: Transaction, hash_: bytes, now: int, workspace_id: str, *, lock: bool
+) -> tuple[JobToken, Runner, Workspace, WrappedKey, Stream] | None:
+    """What the token with that hash is for, unless it has expired or is for another workspace; the
+    data key of the values; and the runner's stream.
+
+    With `lock` the stream is locked, and is as of then. On PostgreSQL all else is of the snapshot
+    of the statement, which begins before it waits for the lock.
     """
-    row = await tx.fetch_one(_HANDED, hash_, now, workspace_id)
+    sql = _HANDED + ("{lock streams}" if lock else "")
+    row = await tx.fetch_one(sql, hash_, now, workspace_id)
     if row is None:
         return None
-    token, runner = to_token(row[:_OF_TOKEN]), to_runner(row[_OF_TOKEN:-7])
+    token, runner = to_token(row[:_OF_TOKEN]), to_runner(row[_OF_TOKEN:-12])
     if token is None:
         return None
-    id_, name, owner_id, owner, version, master_key_id, wrapped = row[-7:]
+    id_, name, owner_id, owner, *key = row[-12:-5]
+    stream = to_stream((runner.id, owner_id, *row[-5:]))
     workspace = Workspace(id_, name, owner_id, owner)
-    return token, runner, workspace, WrappedKey(owner_id, version, master_key_id, wrapped)
+    return token, runner, workspace, WrappedKey(owner_id, *key), stream
 
 
 def issuing(token: JobToken) -> Statement:

@@ -109,7 +109,7 @@ async def lock_existing(tx: Transaction, stream_ids: Iterable[str]) -> dict[str,
         f"SELECT {_STREAM} WHERE streams.id IN {{each $1}} ORDER BY streams.id {{lock streams}}",
         each(set(stream_ids)),
     )
-    return {row[0]: _stream(row) for row in rows}
+    return {row[0]: to_stream(row) for row in rows}
 
 
 async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
@@ -121,19 +121,6 @@ async def lock(tx: Transaction, stream_ids: Iterable[str]) -> dict[str, Stream]:
     return found
 
 
-async def lock_of_job(tx: Transaction, token_hash: bytes, now: int) -> Stream | None:
-    """Locks the stream of the runner that a job's token is of; None where there is no such token,
-    or it has expired.
-    """
-    rows = await tx.fetch(
-        f"SELECT {_STREAM} WHERE streams.id = (SELECT runner_id FROM runner_tokens "
-        "WHERE hash = $1 AND expires_at > $2) {lock streams}",
-        token_hash,
-        now,
-    )
-    return _stream(rows[0]) if rows else None
-
-
 async def last_number(tx: Transaction, stream_id: str) -> int | None:
     """The largest number of a stream's entries; None where there are none."""
     row = await tx.look_up(LAST_NUMBER, stream_id)
@@ -143,13 +130,13 @@ async def last_number(tx: Transaction, stream_id: str) -> int | None:
 async def find(tx: Transaction, stream_id: str) -> Stream | None:
     """One stream, which is not locked."""
     row = await tx.fetch_one(f"SELECT {_STREAM} WHERE streams.id = $1", stream_id)
-    return None if row is None else _stream(row)
+    return None if row is None else to_stream(row)
 
 
 async def every(tx: Transaction) -> list[Stream]:
     """All streams by id."""
     rows = await _fetch_by_id(tx, "streams.id", f"{_WITH_PLACE} ORDER BY streams.id")
-    return [_stream(row) for row in rows]
+    return [to_stream(row) for row in rows]
 
 
 async def append(tx: Transaction, entry: AuditEntry, after: CheckedStream) -> None:
@@ -337,8 +324,8 @@ def _shown(raw: bytes | None) -> str | None:
     return None if raw is None else raw.decode(errors="backslashreplace")
 
 
-def _stream(row: Row) -> Stream:
-    """The stream of a row of `_STREAM`."""
+def to_stream(row: Row) -> Stream:
+    """The stream of a row of `_STREAM`: its id, its organization's, and `PLACE`."""
     id_, organization_id, sequence, link, head, variables, value_bytes = row
     usage = Usage(variables, value_bytes)
     return Stream(id_, organization_id, sequence, link, head, usage)

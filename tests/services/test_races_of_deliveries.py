@@ -1,0 +1,223 @@
+"""What is taken away is handed out no more on any node, and what is good once is good once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from teamvars.decisions.runners import RunnerView
+from teamvars.domain.access import Caller
+from teamvars.domain.audit import AuditFilter
+from teamvars.domain.errors import Refusal
+from teamvars.domain.ids import new_id
+from teamvars.domain.runners import RunnerDraft
+from teamvars.security.tokens import hash_token
+from teamvars.services.deliveries import IssuedToken
+from teamvars.storage.database import Body, Part, Transaction
+from tests.services.altered_trails import cut, execute
+from tests.services.calls import refusal_of
+from tests.services.jobs import Job, approve, propose
+from tests.support.deployment import Deployment, operator
+from tests.support.jobs import job_token
+from tests.support.observed_transaction import ObservedTransaction
+from tests.support.tenant import Tenant
+
+_WARM = 5
+"""Deliveries, before anything is taken away."""
+Take = Callable[[Tenant, str], Awaitable[object]]
+
+
+class Rounds(ObservedTransaction):
+    """Counts what is written together as one, as PostgreSQL gets it."""
+
+    async def write_each(self, *parts: Part) -> None:
+        self._note(parts[0][0], ())
+        await self._tx.write_each(*parts)
+
+
+def owner(tenant: Tenant) -> Caller:
+    return Caller(hash_token(tenant.tokens["owner"]), new_id("req"))
+
+
+async def _revoke(tenant: Tenant, runner_id: str) -> object:
+    return await tenant.deployment.services.approvals.revoke(operator(), runner_id)
+
+
+async def _delete(tenant: Tenant, runner_id: str) -> None:
+    await tenant.deployment.services.runners.delete(owner(tenant), runner_id)
+
+
+async def _narrow(tenant: Tenant, runner_id: str) -> RunnerView:
+    draft = RunnerDraft(workspace_ids=(tenant.workspaces["payments"],))
+    return await tenant.deployment.services.runners.update(owner(tenant), runner_id, draft)
+
+
+async def _condition(tenant: Tenant, runner_id: str) -> RunnerView:
+    draft = RunnerDraft(conditions={"sub": "job", "ref": "refs/heads/main"})
+    return await tenant.deployment.services.runners.update(owner(tenant), runner_id, draft)
+
+
+@dataclass
+class Hammer:
+    """A node that delivers all the time; `deliver` is how."""
+
+    deliver: Callable[[], Awaitable[object]]
+    is_taken: bool = False
+    before: int = 0
+    after: int = 0
+    is_warm: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def strike(self) -> None:
+        """Delivers until it is refused for the second time since it was taken away."""
+        refusals = 0
+        while refusals < 2:
+            began_after = self.is_taken
+            try:
+                await self.deliver()
+            except Refusal:
+                refusals += began_after
+                continue
+            if began_after:
+                self.after += 1
+                return
+            self.before += 1
+            if self.before == _WARM:
+                self.is_warm.set()
+
+    async def during(self, take: Awaitable[object]) -> None:
+        """Strikes with several arms while something is taken away."""
+        arms = [asyncio.create_task(self.strike()) for _ in range(4)]
+        await self.is_warm.wait()
+        await take
+        self.is_taken = True
+        await asyncio.gather(*arms)
+
+
+async def ready(tenant: Tenant, node: Deployment) -> tuple[str, Job, IssuedToken]:
+    """An approved runner, and a job with a token that asks another node."""
+    await tenant.make_variable("password", value="hunter2", sensitive=True)
+    runner_id = await propose(tenant)
+    await approve(tenant, runner_id)
+    job = Job.new(tenant, node)
+    return runner_id, job, await job.exchange()
+
+
+@pytest.mark.parametrize("take", [_revoke, _delete, _narrow, _condition])
+async def test_nothing_that_begins_after_it_was_taken_away_is_delivered_on_another_node(
+    tenant: Tenant, second_node: Deployment, take: Take
+) -> None:
+    runner_id, job, issued = await ready(tenant, second_node)
+    hammer = Hammer(lambda: job.deliver(issued))
+    await hammer.during(take(tenant, runner_id))
+    assert (hammer.before >= _WARM, hammer.after) == (True, 0)
+    assert await refusal_of(job.exchange()) == "invalid_target"
+
+
+async def test_a_node_that_remembers_what_it_has_handed_out_would_be_found(
+    tenant: Tenant, second_node: Deployment
+) -> None:
+    runner_id, job, issued = await ready(tenant, second_node)
+    remembered: list[Any] = []
+
+    async def from_memory() -> object:
+        await asyncio.sleep(0)
+        if not remembered:
+            remembered.append(await job.deliver(issued))
+        return remembered[0]
+
+    hammer = Hammer(from_memory)
+    await hammer.during(_revoke(tenant, runner_id))
+    assert hammer.after
+
+
+async def test_of_many_replays_on_two_nodes_one_is_accepted(
+    tenant: Tenant, second_node: Deployment
+) -> None:
+    _, job, _ = await ready(tenant, second_node)
+    nodes = job.on(tenant.deployment), job
+    token = job_token(job.key.thumbprint)
+    asked = [nodes[n % 2].exchange(token) for n in range(200)]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    accepted = [answer for answer in answers if isinstance(answer, IssuedToken)]
+    refused = [answer for answer in answers if isinstance(answer, Refusal)]
+    assert (len(accepted), len(refused)) == (1, 199)
+    assert {refusal.faults[0].code.word for refusal in refused} == {"invalid_request"}
+    assert await refusal_of(job.exchange(token)) == "invalid_request"
+
+
+async def test_a_runner_whose_trail_was_altered_is_handed_nothing(tenant: Tenant) -> None:
+    runner_id, job, issued = await ready(tenant, tenant.deployment)
+    for _ in range(4):
+        await job.deliver(issued)
+    await execute(
+        tenant.deployment.services.database,
+        runner_id,
+        "UPDATE streams SET sequence = sequence + 1 WHERE id = $1",
+    )
+    assert await refusal_of(job.deliver(issued)) == "trail_altered"
+    await execute(
+        tenant.deployment.services.database,
+        runner_id,
+        "UPDATE streams SET sequence = sequence - 1 WHERE id = $1",
+    )
+    await job.deliver(issued)
+    await cut(tenant.deployment.services.database, runner_id, leave=True)
+    assert await refusal_of(job.deliver(issued)) == "trail_altered"
+
+
+async def test_a_delivery_moves_neither_the_etag_of_its_workspace_nor_the_list_that_is_kept(
+    tenant: Tenant,
+) -> None:
+    _, job, issued = await ready(tenant, tenant.deployment)
+    before = await tenant.call("owner", "GET", tenant.vars_path())
+    await job.deliver(issued)
+    after = await tenant.call("owner", "GET", tenant.vars_path())
+    assert before.headers["ETag"] == after.headers["ETag"]
+    assert before.content == after.content
+
+
+async def test_without_a_receipt_no_value_is_opened(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner_id, job, issued = await ready(tenant, tenant.deployment)
+    opened: list[str] = []
+    monkeypatch.setattr("teamvars.services.deliveries._sealed", lambda *_: opened.append("a value"))
+    service = tenant.deployment.services.deliveries
+    database = service._house.runner._database
+
+    class Full(Exception):
+        pass
+
+    async def fails(body: Body[Any], **more: Any) -> Any:
+        async def and_fails(tx: Transaction) -> Any:
+            await body(tx)
+            raise Full
+
+        return await write(and_fails, **more)
+
+    write = database.write
+    with monkeypatch.context() as broken:
+        broken.setattr(type(database), "write", lambda _, body, **more: fails(body, **more))
+        with pytest.raises(Full):
+            await job.deliver(issued)
+    assert not opened
+    wanted = AuditFilter(stream_id=runner_id)
+    assert await tenant.deployment.services.audit.newest(5, wanted) == []
+
+
+async def test_a_delivery_takes_three_statements(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, job, issued = await ready(tenant, tenant.deployment)
+    asked: list[str] = []
+    database = tenant.deployment.services.database
+    write = database.write
+
+    async def observed(_: object, body: Body[Any], **more: Any) -> Any:
+        return await write(lambda tx: body(Rounds(tx, lambda sql, _: asked.append(sql))), **more)
+
+    monkeypatch.setattr(type(database), "write", observed)
+    await job.deliver(issued)
+    assert len(asked) == 3, asked
