@@ -14,7 +14,7 @@ from teamvars.domain.runners import UNREADABLE, Approval, Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading
-from teamvars.storage.streams import PLACE, to_stream
+from teamvars.storage.streams import LOCKED, PLACE, to_stream
 
 # SQLite lets a column hold what is not of its type.
 _COLUMNS = """runners.id, runners.organization_id, CAST(runners.version AS BIGINT), runners.body,
@@ -106,7 +106,7 @@ async def find_handed(
     With `lock` the stream is locked, and is as of then. On PostgreSQL all else is of the snapshot
     of the statement, which begins before it waits for the lock.
     """
-    sql = _HANDED + ("{lock streams}" if lock else "")
+    sql = _HANDED + (LOCKED if lock else "")
     row = await tx.fetch_one(sql, hash_, now, workspace_id)
     if row is None:
         return None
