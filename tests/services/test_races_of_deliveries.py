@@ -22,7 +22,7 @@ from tests.services.jobs import Job, approve, propose
 from tests.support.deployment import Deployment, operator
 from tests.support.jobs import job_token
 from tests.support.observed_transaction import ObservedTransaction
-from tests.support.tenant import Tenant
+from tests.support.tenant import Tenant, build_tenant
 
 _WARM = 5
 """Deliveries, before anything is taken away."""
@@ -147,7 +147,8 @@ async def test_of_many_replays_on_two_nodes_one_is_accepted(
     assert await refusal_of(job.exchange(token)) == "invalid_request"
 
 
-async def test_a_runner_whose_trail_was_altered_is_handed_nothing(tenant: Tenant) -> None:
+async def test_a_runner_whose_trail_was_altered_is_handed_nothing(modules_own: Deployment) -> None:
+    tenant = await build_tenant(modules_own)
     runner_id, job, issued = await ready(tenant, tenant.deployment)
     for _ in range(4):
         await job.deliver(issued)
