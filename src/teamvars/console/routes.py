@@ -24,7 +24,7 @@ _FOLDER = Path(__file__).parent / "static"
 _SHELL_FILE = "shell.html"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _DIGEST_CHARACTERS = 16
-_RARE = {"damaged_values.js"}
+_RARE = {"damaged_values.js", "runners.js", "runner_form.js", "tokens.js"}
 """Modules that a page asks for when it needs them."""
 _EVERY_FILE = {
     **FILE_HEADERS,

@@ -7,7 +7,6 @@ import { choice, field, form } from "./fields.js";
 import { isOwners, readTeam, teamHead, workspaceHead } from "./heads.js";
 import { PagedList, suggesting } from "./paged_list.js";
 import { folded } from "./people.js";
-import { runnerText } from "./runners.js";
 
 const LEVELS = { none: "no access", read: "read", write: "read and write" };
 const OPTIONS = [{ value: "read", label: LEVELS.read }, { value: "write", label: LEVELS.write }];
@@ -46,6 +45,7 @@ export async function workspaceAccessPage(context) {
   });
   const grants = new Grants({ organization, side: "workspace", id: found.id, may: owns, signal,
     changed: () => holders.draw() });
+  const { runnerText } = await import("./runners.js");
   const runners = new PagedList({
     path: () => `/workspaces/${found.id}/runners`, row: (one) => h("li", { class: "row" }, runnerText(one)),
     noun: "runner", nothing: () => h("p", { class: "hint" }, "No job is handed its values."), signal,

@@ -4,14 +4,16 @@ import { teamWorkspacesPage, workspaceAccessPage } from "./access.js";
 import { activityPage, organizationActivityPage, teamActivityPage } from "./activity.js";
 import { membersPage } from "./members.js";
 import { organizationsPage } from "./organizations.js";
-import { runnersPage } from "./runners.js";
 import { teamPage } from "./team.js";
 import { teamsPage } from "./teams.js";
-import { tokensPage } from "./tokens.js";
 import { variablesPage } from "./variables.js";
 import { workspacesPage } from "./workspaces.js";
 
 export const ROOT = "/app";
+
+// Few look at these, so they are asked for when somebody does.
+const runnersPage = async (context) => (await import("./runners.js")).runnersPage(context);
+const tokensPage = async (context) => (await import("./tokens.js")).tokensPage(context);
 
 /** In order: the first that fits. The named groups are what a page is told. */
 export const PAGES = [
