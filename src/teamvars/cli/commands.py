@@ -16,6 +16,7 @@ GROUPS = {
     "audit": "The audit trail.",
     "vars": "The variables of a workspace.",
     "runner": "Runners: who may be handed values.",
+    "deliveries": "What was handed to whom.",
 }
 OPERATOR = (
     ("dev", "dev:dev", "Try teamvars: a server with sample data, until Ctrl-C."),
@@ -99,6 +100,11 @@ CLIENT = (
     ("runner show", "runners:show_", "Show all that a runner says."),
     ("runner update", "runners:update", "Propose another version of a runner."),
     ("runner delete", "runners:delete", "Delete a runner."),
+    (
+        "deliveries list",
+        "runners:deliveries",
+        "List what was handed to whom in the last 90 days, newest first.",
+    ),
     ("login", "login:login", "Log in to a service, and store the token."),
     ("login accept", "login:accept", "Accept an invitation."),
     ("login tokens list", "login:list_", "List your tokens."),

@@ -161,6 +161,11 @@ def test_an_approved_job_is_handed_values_and_leaves_a_receipt(
     (receipt,) = [one for one in map(json.loads, listed.splitlines()) if one["action"] == DELIVERED]
     assert receipt["details"]["bound"] is True
     assert SECRET not in listed
+    (shown,) = owner.succeed("deliveries", "list", "--json").json
+    assert (shown["runner"], shown["workspace"], shown["bound"]) == ("ci", "network", True)
+    assert sorted(shown["keys"]) == ["API_KEY", "region"]
+    assert owner.succeed("deliveries", "list", "--runner", "ci").out.count("network") == 1
+    assert owner.succeed("deliveries", "list", "--runner", "none").out == ""
     federation.host.succeed("approvals", "revoke", made["id"])
     assert job.run("run", "--", "true").code == 125
 
