@@ -46,10 +46,10 @@ def exec_(
     only: tuple[str, ...],
     allow_env: Sequence[str],
 ) -> None:
-    """Run a command with all values in its environment, sensitive ones too, after a receipt.
+    """Run a command with all values, after a receipt.
 
-    Off unless TEAMVARS_ALLOW_EXEC is true. The exit code is the command's; 125 means that it was
-    not started.
+    Its environment has sensitive ones too. Off unless TEAMVARS_ALLOW_EXEC is true. The exit code is
+    the command's; 125 means that it was not started.
     """
     try:
         found = _handed(_draft(place, reason, only))
