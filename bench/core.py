@@ -121,8 +121,11 @@ def postgres_url() -> Iterator[str]:
 class Counter:
     """Counts the transactions and statements of a database, whose methods it takes the place of."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self) -> None:
         self.transactions = self.statements = 0
+
+    def watch(self, database: Database) -> None:
+        """Counts from now on, and for whoever is given the database after this."""
         for name in ("read", "query", "write", "batch"):
             setattr(database, name, self._counted(getattr(database, name), name != "query"))
 
@@ -145,7 +148,8 @@ class Counter:
 
 async def statements(url: str) -> list[Figure]:
     """How many statements each operation takes."""
-    async with open_deployment(url) as deployment:
+    counter = Counter()
+    async with open_deployment(url, watch=counter.watch) as deployment:
         tenant = await build_tenant(deployment)
         for number in range(20):
             await tenant.make_variable(f"key_{number}")
@@ -164,7 +168,6 @@ async def statements(url: str) -> list[Figure]:
             "update a variable": (None, ("PATCH", path, change)),
             "delete a variable": (None, ("DELETE", path, None)),
         }
-        counter = Counter(deployment.services.database)
         return [
             await counted(counter, tenant, request, Figure(what, 0, "", bar))
             for what, (bar, request) in operations.items()

@@ -274,7 +274,7 @@ def test_keys_status_names_the_keys_and_what_they_wrap(empty_host: Host) -> None
     (empty_host.folder / "directory.yaml").write_text(DIRECTORY)
     empty_host.succeed("directory", "apply", "directory.yaml")
     lines = empty_host.succeed("keys", "status").out.splitlines()
-    assert [line.split()[0] for line in lines] == ["master", "audit"]
+    assert [line.split()[0] for line in lines] == ["master", "audit", "server"]
     assert lines[0].endswith("active  data keys: 1")
     held = (empty_host.data / "keyring.json").read_text()
     assert all(line.split()[1] in held for line in lines)

@@ -29,7 +29,8 @@ def test_a_pipe_that_is_closed_ends_a_command_in_silence(
 
 def test_keys_and_migrations_are_listed_in_json(served_host: ServedHost) -> None:
     rows: list[dict[str, Any]] = served_host.host.succeed("keys", "status", "--json").json
-    assert [(row["purpose"], row["active"]) for row in rows] == [("master", True), ("audit", True)]
+    purposes = ("master", "audit", "server")
+    assert [(row["purpose"], row["active"]) for row in rows] == [(one, True) for one in purposes]
     in_words = served_host.host.succeed("keys", "status").out.splitlines()
     assert [line.split()[:2] for line in in_words] == [[row["purpose"], row["id"]] for row in rows]
     assert served_host.host.succeed("migrate", "status", "--json").json == []

@@ -6,14 +6,17 @@ from msgspec.structs import replace
 from teamvars.decisions.needs import TeamsOf, UserWithId, WorkspacesOf
 from teamvars.decisions.organizations import Fresh, create, delete, update
 from teamvars.decisions.rows import Delete
+from teamvars.decisions.runners import RunnersOf
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import SYSTEM_STREAM, Actor
 from teamvars.domain.organizations import Organization, OrganizationDraft
+from teamvars.domain.runners import Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
 from tests.decisions.directory import ALICE, CREW, OWNERS, actions, found, refused, to_acme
 
 FRESH = Fresh(WrappedKey("org-1", 1, "k", b""), "team-0", "ou-1")
 DRAFT = OrganizationDraft(name="acme")
+RUNNER = Runner("run-1", "org-1", 1, RunnerSpec("ci", 1), 1)
 NETWORK = Workspace("ws-1", "network", "org-1", "acme")
 
 
@@ -56,10 +59,15 @@ def test_what_changed_is_told_in_its_own_stream(
 
 
 def test_all_streams_end_in_the_organizations_and_that_in_the_systems() -> None:
-    contents = {TeamsOf("org-1"): (OWNERS, CREW), WorkspacesOf("org-1"): ((NETWORK, 0),)}
+    contents = {
+        TeamsOf("org-1"): (OWNERS, CREW),
+        WorkspacesOf("org-1"): ((NETWORK, 0),),
+        RunnersOf("org-1"): (RUNNER,),
+    }
     decision = delete(found(to_acme(), contents), "acme", force=False)
     assert decision.writes == (Delete(Organization, ("org-1",)),)
-    assert [note.closes for note in decision.notes] == [["team-0", "team-1", "ws-1"], ["org-1"]]
+    children = ["team-0", "team-1", "ws-1", "run-1"]
+    assert [note.closes for note in decision.notes] == [children, ["org-1"]]
     assert actions(decision) == [
         ("org-1", "organization.empty"),
         (SYSTEM_STREAM, "organization.delete"),
@@ -68,7 +76,11 @@ def test_all_streams_end_in_the_organizations_and_that_in_the_systems() -> None:
 
 @pytest.mark.parametrize("force", [False, True])
 def test_variables_go_along_only_by_force(force: bool) -> None:
-    contents = {TeamsOf("org-1"): (), WorkspacesOf("org-1"): ((NETWORK, 3), (NETWORK, 2))}
+    contents = {
+        TeamsOf("org-1"): (),
+        WorkspacesOf("org-1"): ((NETWORK, 3), (NETWORK, 2)),
+        RunnersOf("org-1"): (),
+    }
     known = found(to_acme(), contents)
     if not force:
         assert refused(delete, known, "acme", force=False) == ["organization_not_empty"]

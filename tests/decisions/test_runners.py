@@ -19,7 +19,7 @@ from teamvars.decisions.runners import (
     update,
 )
 from teamvars.domain.errors import invalid
-from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, Status
+from teamvars.domain.runners import MAX_RUNNERS, Runner, RunnerDraft, RunnerStatus
 from teamvars.domain.workspaces import Workspace
 from tests.decisions.directory import NOW, OPERATOR, Answers, actions, found, refused, to_acme
 from tests.decisions.test_deliveries import FEDERATED, ISSUER, LATER, SPEC, TRUST, spec_of
@@ -56,7 +56,7 @@ def test_a_new_runner_is_approved_for_nothing() -> None:
     runner = decided.answer.runner
     assert decided.writes == (Insert(runner),)
     assert (runner.version, runner.approval, runner.spec) == (1, None, SPEC)
-    assert decided.answer.status is Status.PROPOSED
+    assert decided.answer.status is RunnerStatus.PROPOSED
     assert actions(decided) == [("org-1", "runner.create")]
     assert decided.opens == {"run-1": "org-1"}
 
@@ -90,7 +90,7 @@ def test_a_change_is_a_version_that_waits_and_leaves_the_approval_as_it_is() -> 
     after = decided.answer.runner
     assert (after.version, after.spec.max_ttl, after.max_ttl) == (3, 70, 60)
     assert after.approval == FEDERATED.approval
-    assert decided.answer.status is Status.CHANGED
+    assert decided.answer.status is RunnerStatus.CHANGED
     assert decided.writes == (Update(FEDERATED, after),)
     assert actions(decided) == [("org-1", "runner.update")]
 
@@ -176,4 +176,4 @@ def test_a_revoked_approval_is_gone_and_what_has_none_is_left_alone() -> None:
 def test_an_approval_of_somebodys_own_is_shown_as_none() -> None:
     assert FEDERATED.approval is not None
     forged = replace(FEDERATED, approval=replace(FEDERATED.approval, mac=b""))
-    assert seen(approving(forged), forged, "acme", TRUST).status is Status.PROPOSED
+    assert seen(approving(forged), forged, "acme", TRUST).status is RunnerStatus.PROPOSED

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teamvars.domain.runners import Approval, Runner, RunnerSpec, Status, of_workspace, spec_faults
+from teamvars.domain.runners import (
+    Approval,
+    Runner,
+    RunnerSpec,
+    RunnerStatus,
+    of_workspace,
+    spec_faults,
+)
 
 DAY = 24 * 3600 * 1_000_000
 ISSUERS = ["https://a.example", "https://b.example"]
@@ -117,7 +124,7 @@ def test_a_job_is_meant_as_a_naive_reader_says(
 @given(runners(), st.integers(0, 5))
 def test_of_two_versions_the_stricter_is_in_force(runner: Runner, now: int) -> None:
     if (approval := runner.approval) is None:
-        assert runner.status(now) in (Status.PROPOSED, Status.EXPIRED)
+        assert runner.status(now) in (RunnerStatus.PROPOSED, RunnerStatus.EXPIRED)
         assert runner.expires_at() == 0
         return
     two = runner.spec, approval.spec

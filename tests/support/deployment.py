@@ -1,6 +1,6 @@
 """An installation for tests: real services on a real store, and HTTP without a socket."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -15,6 +15,7 @@ from teamvars.security import keyring
 from teamvars.security.keyring import Keyring
 from teamvars.services.invitations import Issued
 from teamvars.settings import Settings
+from teamvars.storage.database import Database
 from teamvars.storage.engines import database_for
 from teamvars.web.http.addresses import ClientAddresses
 from teamvars.web.http.app import Application
@@ -48,11 +49,17 @@ async def open_deployment(
     quota: Quota | None = None,
     keys: Keyring | None = None,
     setup: wiring.Setup = MANY_INVITATIONS,
+    watch: Callable[[Database], None] | None = None,
 ) -> AsyncIterator[Deployment]:
-    """Migrates and initialises the store and serves it, with a new keyring unless one is given."""
+    """Migrates and initialises the store and serves it, with a new keyring unless one is given.
+
+    `watch` is given the store before anything else is.
+    """
     config = settings.load(database_url=url, trusted_proxies="192.0.2.0/24")
     keys = keys or keyring.generate()
     async with database_for(url, create=True) as database:
+        if watch is not None:
+            watch(database)
         services = wiring.services(database, keys, quota or config.quota, setup=setup)
         await services.installation.migrate()
         await services.installation.initialise(keys)

@@ -36,7 +36,7 @@ from teamvars.domain.runners import (
     Runner,
     RunnerDraft,
     RunnerSpec,
-    Status,
+    RunnerStatus,
     WorkspacesDraft,
     conflicts,
     reach_faults,
@@ -108,7 +108,7 @@ class RunnerView(msgspec.Struct, frozen=True):
     runner: Runner
     organization_name: str
     digest: str
-    status: Status
+    status: RunnerStatus
     reach: frozenset[str]
     seen_in: str | None = None
     """The workspace from which it is seen by whoever is no owner."""

@@ -102,7 +102,7 @@ class Approval(msgspec.Struct, frozen=True):
     mac: bytes
 
 
-class Status(StrEnum):
+class RunnerStatus(StrEnum):
     """Where a runner stands: what it hands out follows from its approval."""
 
     PROPOSED = "proposed"
@@ -122,13 +122,14 @@ class Runner(msgspec.Struct, frozen=True):
     proposed_by: str | None = None
     approval: Approval | None = None
 
-    def status(self, now: int) -> Status:
+    def status(self, now: int) -> RunnerStatus:
         """Where it stands at that time, in µs UTC."""
         if self.spec.expires_at <= now:
-            return Status.EXPIRED
+            return RunnerStatus.EXPIRED
         if self.approval is None:
-            return Status.PROPOSED
-        return Status.APPROVED if self.approval.version == self.version else Status.CHANGED
+            return RunnerStatus.PROPOSED
+        is_present = self.approval.version == self.version
+        return RunnerStatus.APPROVED if is_present else RunnerStatus.CHANGED
 
     def expires_at(self) -> int:
         """When nothing is handed to it any more."""

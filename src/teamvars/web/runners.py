@@ -16,7 +16,7 @@ from teamvars.domain.runners import (
     MIN_TTL_SECONDS,
     Change,
     RunnerDraft,
-    Status,
+    RunnerStatus,
     WorkspacesDraft,
 )
 from teamvars.domain.times import timestamp as time_said
@@ -198,7 +198,7 @@ RUNNER = Resource[RunnerView](
         Attribute("version", int, lambda one: one.runner.version),
         Attribute("digest", str, lambda one: one.digest, when=_is_owner),
         Attribute("approved-version", int | None, _approved_version),
-        Attribute("status", Status, lambda one: one.status),
+        Attribute("status", RunnerStatus, lambda one: one.status),
     ),
     members=(
         Attribute("relationships", _RELATIONSHIPS),

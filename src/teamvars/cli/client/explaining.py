@@ -6,10 +6,10 @@ from teamvars.cli.client.api import Api, at
 from teamvars.cli.client.contents import Contents, contents_of
 from teamvars.cli.client.environments import WorkspaceVariable, chosen
 from teamvars.cli.output import Row
-from teamvars.domain.runners import Status
+from teamvars.domain.runners import RunnerStatus
 from teamvars.kernel.variables import Category
 
-_IN_FORCE = (Status.APPROVED, Status.CHANGED)
+_IN_FORCE = (RunnerStatus.APPROVED, RunnerStatus.CHANGED)
 
 
 def explained(api: Api, only: Sequence[str]) -> Iterator[Row]:

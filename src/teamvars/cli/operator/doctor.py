@@ -41,6 +41,7 @@ _PARTS = (
     "values",
     "the directory",
     "mail",
+    "runners",
     "addresses",
 )
 """Of the store, in the order in which they are looked at."""

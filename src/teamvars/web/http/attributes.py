@@ -137,18 +137,21 @@ class _Reading(msgspec.Struct):
     @classmethod
     def of(cls, one: Attribute[Any]) -> "_Reading":
         """How that one is read."""
-        given = one.given
+        given = _bare(one.given)
         is_nullable = NoneType in get_args(given)
         if is_nullable:
-            given = next(type_ for type_ in get_args(given) if type_ is not NoneType)
-        if get_origin(given) is Annotated:
-            given = get_args(given)[0]
+            given = _bare(next(type_ for type_ in get_args(given) if type_ is not NoneType))
         group = given if isinstance(given, Group) else None
         whole = get_origin(given) if get_origin(given) in (dict, list) else None
         kind = whole or (given if given in (bool, int) else str if group is None else dict)
         to = one.to or one.field
         is_required = one.new is REQUIRED
         return cls(one.name, to, kind, group, is_nullable, is_required, whole is not None)
+
+
+def _bare(type_: Any) -> Any:
+    """The type without what is said about it."""
+    return get_args(type_)[0] if get_origin(type_) is Annotated else type_
 
 
 def fixed(members: Mapping[str, bool | int | str]) -> list[Attribute[Any]]:
