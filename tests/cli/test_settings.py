@@ -142,7 +142,7 @@ def test_workers_find_what_the_flags_said(folder: Path, monkeypatch: pytest.Monk
         mail_from="vars@example.com",
         public_url="https://vars.example.com",
         invitations_a_day=9,
-        issuers="github,https://ci.example.com=keys.json",
+        issuers=f"github,https://ci.example.com={folder}/keys.json",
         runner_approval="owner",
         allow_exec=True,
     )
