@@ -226,8 +226,13 @@ class Settings(BaseSettings):
 
     @property
     def service(self) -> str | None:
-        """What audiences and resources of jobs begin with; None: no token is exchanged."""
-        return None if self.public_url is None else self.public_url.lower()
+        """What audiences and resources of jobs begin with, without the port that is the scheme's
+        own; None: no token is exchanged.
+        """
+        if self.public_url is None:
+            return None
+        url = self.public_url.lower()
+        return url.removesuffix(":443" if url.startswith("https:") else ":80")
 
     @property
     def mail_host(self) -> str | None:

@@ -296,3 +296,20 @@ def test_mail_is_set_up_whole_or_not_at_all(host: Host) -> None:
     done = host.having(smtp_url="smtp://mail.example.com").run("init")
     assert done.code == 2
     assert "smtp_url needs mail_from and public_url" in done.err
+
+
+@pytest.mark.parametrize(
+    ("public_url", "service"),
+    [
+        (None, None),
+        ("https://Vars.example.com/", "https://vars.example.com"),
+        ("https://vars.example.com:443", "https://vars.example.com"),
+        ("https://vars.example.com:8443", "https://vars.example.com:8443"),
+        ("http://127.0.0.1:80", "http://127.0.0.1"),
+        ("http://127.0.0.1:443", "http://127.0.0.1:443"),
+    ],
+)
+def test_jobs_and_the_service_call_it_by_one_name(
+    folder: Path, public_url: str | None, service: str | None
+) -> None:
+    assert settings.load(public_url=public_url).service == service
