@@ -39,7 +39,9 @@ def git(folder: Path, *words: str) -> str:
 
 def test_a_checkout_says_the_commit_it_is_at(checkout: Path) -> None:
     for _ in range(2):
-        assert versions.version() == f"{NEXT}+{git(checkout, 'rev-parse', 'HEAD')[:12]}"
+        commit = git(checkout, "rev-parse", "HEAD")
+        shown = commit if commit[:12].isdigit() else commit[:12]  # one in 280 is a number
+        assert versions.version() == f"{NEXT}+{shown}"
         git(checkout, "commit", "--quiet", "--allow-empty", "--message", "Another.")
 
 

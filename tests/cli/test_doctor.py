@@ -106,7 +106,7 @@ def test_what_was_found_before_a_damaged_keyring_is_kept_and_what_is_behind_it_n
     assert severity == ADVICE
     assert text == (
         "Not looked at for that: the keyring and the schema, lost rows, the audit trail, values, "
-        "the directory, mail, addresses."
+        "the directory, mail, runners, addresses."
     )
 
 
