@@ -36,7 +36,8 @@ _SHOWN = {
     "digest": "digest",
     "expires": "expired-at",
 }
-_LONGEST = "90d"
+_USUAL = "89d"
+"""A day less than a runner may live: the service's clock judges, and may be behind."""
 _DAYS, _RECEIPT = 90, "variable.deliver"
 
 runner_argument = argument("runner", "A runner's name or id.", metavar="RUNNER")
@@ -103,7 +104,7 @@ def show_(api: Api, runner: str) -> None:
 
 def _drafted(new: bool) -> Decorator:
     """Gives a command the options of what a runner says, as its `said`."""
-    days = _LONGEST if new else None
+    days = _USUAL if new else None
     options: dict[str, Decorator] = {
         "description": option("--description", "What it is for."),
         "issuer": option("--issuer", "Who signs the tokens of its jobs: their exact iss."),
