@@ -2,6 +2,9 @@
 
 Its pace does not follow the server's: a request that is due while the one before it waits counts
 its own wait from when it was due. What is still unanswered when it is asked counts as well.
+
+Many connections share the pace, so that one long wait does not make the next ones late as well.
+At the same pace it asks an echo, which tells how long the machine itself made anybody wait.
 """
 
 import asyncio
@@ -9,13 +12,14 @@ import json
 import subprocess
 import sys
 import time
+from asyncio.subprocess import PIPE
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-READERS = 4
-_READS_A_SECOND = 50.0
+_READERS = 16
+_READS_A_SECOND = 12.5
 _WRITES_A_SECOND = 20.0
 
 
@@ -23,18 +27,20 @@ _WRITES_A_SECOND = 20.0
 class Pulse:
     """The seconds each read and write waited, and what did not end with a 200.
 
-    `later` are waits of reads that count for the longest alone.
+    `later` are waits of reads that count for the longest alone, and `echoes` those for the echo.
     """
 
     reads: Sequence[float]
     writes: Sequence[float]
     failures: Sequence[str]
     later: Sequence[float] = ()
+    echoes: Sequence[float] = ()
 
     def and_then(self, after: "Pulse") -> "Pulse":
         """The same, with the failures and the waits of what came after it."""
         failures = [*self.failures, *after.failures]
-        return Pulse(self.reads, self.writes, failures, [*self.later, *after.reads])
+        later = [*self.later, *after.reads]
+        return Pulse(self.reads, self.writes, failures, later, [*self.echoes, *after.echoes])
 
     @property
     def p99(self) -> float:
@@ -50,6 +56,16 @@ class Pulse:
     def worst(self) -> float:
         """The longest wait of a read."""
         return max([*self.reads, *self.later], default=0.0)
+
+    @property
+    def machine_p99(self) -> float:
+        """Of what the machine itself made anybody wait."""
+        return _p99(self.echoes)
+
+    @property
+    def machine_worst(self) -> float:
+        """The longest of it."""
+        return max(self.echoes, default=0.0)
 
 
 class Bystander:
@@ -89,11 +105,17 @@ def bystander(port: int, token: str, listed: str, variable: str) -> Iterator[Bys
 
 
 class _Caller:
-    """One connection that is kept open, with a request on it every so often."""
+    """One connection that is kept open, with a request on it every so often.
 
-    def __init__(self, port: int, sent: bytes, per_second: float, waits: list[float]) -> None:
+    The first comes after a part of the pause, its `phase`: they are not all sent at once.
+    """
+
+    def __init__(
+        self, port: int, sent: bytes, per_second: float, waits: list[float], phase: float = 0.0
+    ) -> None:
         self._port = port
         self._sent = sent
+        self._first = phase / per_second
         self._pause = 1 / per_second
         self._waits = waits
         self._due = 0.0
@@ -102,6 +124,7 @@ class _Caller:
 
     async def work(self) -> None:
         """Goes on for ever; a connection that ends is a failure, and made anew."""
+        await asyncio.sleep(self._first)
         while True:
             try:
                 reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
@@ -148,30 +171,45 @@ def _p99(waits: Sequence[float]) -> float:
     return sorted(waits)[len(waits) * 99 // 100] if waits else 0.0
 
 
-async def _main() -> None:
-    loop = asyncio.get_running_loop()
-    said = json.loads(await loop.run_in_executor(None, sys.stdin.readline))
+def _requests(said: dict[str, str]) -> tuple[bytes, bytes]:
+    """A list and an update."""
     head = f"Host: x\r\nAuthorization: Bearer {said['token']}\r\n"
-    read = f"GET {said['listed']} HTTP/1.1\r\n{head}\r\n".encode()
     id_ = said["variable"].rpartition("/")[2]
     change = {"data": {"type": "vars", "id": id_, "attributes": {"description": "kept"}}}
     body = json.dumps(change)
-    write = (
-        f"PATCH {said['variable']} HTTP/1.1\r\n{head}Content-Type: application/vnd.api+json\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n{body}"
-    ).encode()
-    reads: list[float] = []
-    writes: list[float] = []
-    callers = [_Caller(said["port"], read, _READS_A_SECOND, reads) for _ in range(READERS)]
-    callers.append(_Caller(said["port"], write, _WRITES_A_SECOND, writes))
+    return (
+        f"GET {said['listed']} HTTP/1.1\r\n{head}\r\n".encode(),
+        (
+            f"PATCH {said['variable']} HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n"
+            f"Content-Type: application/vnd.api+json\r\n\r\n{body}"
+        ).encode(),
+    )
+
+
+async def _main() -> None:
+    loop = asyncio.get_running_loop()
+    said = json.loads(await loop.run_in_executor(None, sys.stdin.readline))
+    echo = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.faults.hostile.echo", stdin=PIPE, stdout=PIPE
+    )
+    assert echo.stdout is not None
+    echo_port = int(await echo.stdout.readline())
+    read, write = _requests(said)
+    waits: dict[str, list[float]] = {"reads": [], "writes": [], "echoes": []}
+    phases = [n / _READERS for n in range(_READERS)]
+    callers = [
+        _Caller(said["port"], write, _WRITES_A_SECOND, waits["writes"]),
+        *(_Caller(said["port"], read, _READS_A_SECOND, waits["reads"], n) for n in phases),
+        *(_Caller(echo_port, read, _READS_A_SECOND, waits["echoes"], n) for n in phases),
+    ]
     work = [asyncio.create_task(caller.work()) for caller in callers]
     while await loop.run_in_executor(None, sys.stdin.readline):
         for caller in callers:
             caller.settle()
         failures = [failure for caller in callers for failure in caller.failures]
-        print(json.dumps({"reads": reads, "writes": writes, "failures": failures}), flush=True)  # noqa: T201
-        reads.clear()
-        writes.clear()
+        print(json.dumps({**waits, "failures": failures}), flush=True)  # noqa: T201
+        for listed in waits.values():
+            listed.clear()
         for caller in callers:
             caller.failures.clear()
     for task in work:
