@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from teamvars.domain.access import Caller
 from teamvars.domain.errors import Refusal
-from teamvars.domain.ids import new_id
-from teamvars.domain.pages import Page
 from teamvars.protocol.bundles import Delivered, Info
 from teamvars.security.tokens import RUNNER, hash_token, new_token
 from teamvars.services.deliveries import IssuedToken
 from teamvars.storage.database import Row, Transaction
 from tests.services.jobs import Job, approve, propose
+from tests.support.deployment import operator
+from tests.support.jobs import job_token
 from tests.support.tenant import Tenant, variable_document
 
 
@@ -56,12 +55,17 @@ class Victim:
             "network": self.tenant.workspaces["network"],
             "payments": self.tenant.workspaces["payments"],
             "elsewhere": self.tenant.other_workspace,
+            "other": f"other-{self.runner_id}",
         }
+
+    @property
+    def is_on_sqlite(self) -> bool:
+        """Where a column may hold what is not of its type."""
+        return self.tenant.deployment.config.url.startswith("sqlite")
 
     def blob(self, content: bytes) -> str:
         """Bytes as SQL has them."""
-        is_sqlite = self.tenant.deployment.config.url.startswith("sqlite")
-        return f"x'{content.hex()}'" if is_sqlite else f"decode('{content.hex()}', 'hex')"
+        return f"x'{content.hex()}'" if self.is_on_sqlite else f"decode('{content.hex()}', 'hex')"
 
     async def handed(self, workspace: str = "network") -> set[str]:
         """The keys that its job is handed with the token it has, or with a new one."""
@@ -99,7 +103,9 @@ async def test_without_an_attack_the_job_is_handed_its_workspace_and_no_other(
     assert await victim.handed("payments") == set()
 
 
-EDITS = {
+HANDS_OUT_NOTHING = {
+    "id": "'{runner}X'",
+    "organization_id": "(SELECT organization_id FROM workspaces WHERE id = '{elsewhere}')",
     "approved_version": "approved_version + 1",
     "approved_body": 'replace(approved_body, \'"sub":"job"\', \'"sub":"jab"\')',
     "approved_reach": '\'["{network}","{payments}"]\'',
@@ -110,12 +116,27 @@ EDITS = {
     "approval_mac": "{bytes}",
     "body": 'replace(body, \'"sub":"job"\', \'"sub":"jab"\')',
 }
+SAYS_NOTHING = {
+    "name": "'another'",
+    "name_folded": "'another'",
+    "version": "version + 1",
+    "proposed_by": "'{network}'",
+    "created_at": "0",
+}
+"""Columns that nothing is handed out by, whatever they hold: the job gets what it got before."""
+EDITS = {**HANDS_OUT_NOTHING, **SAYS_NOTHING}
 
 
-@pytest.mark.parametrize("column", sorted(EDITS))
-async def test_an_edited_column_of_a_runner_hands_out_nothing(victim: Victim, column: str) -> None:
+@pytest.mark.parametrize("column", EDITS)
+async def test_an_edited_column_of_a_runner_hands_out_nothing_new(
+    victim: Victim, column: str
+) -> None:
+    if column == "id":  # which its tokens refer to
+        await victim.execute("DELETE FROM runner_tokens WHERE runner_id = '{runner}'")
     await victim.execute(f"UPDATE runners SET {column} = {EDITS[column]} WHERE id = '{{runner}}'")
-    assert await victim.handed() == await victim.handed("payments") == set()
+    before = {"password"} if column in SAYS_NOTHING else set()
+    assert await victim.handed() == before
+    assert await victim.handed("payments") == set()
 
 
 WIDER = (
@@ -140,6 +161,7 @@ async def test_no_edit_adds_a_workspace(victim: Victim, columns: str) -> None:
 
 
 TOKEN_EDITS = {
+    "runner_id": "(SELECT max(id) FROM runners WHERE name = '{other}')",
     "version": "version + 1",
     "workspace_id": "'{payments}'",
     "thumbprint": "'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'",
@@ -155,6 +177,7 @@ TOKEN_EDITS = {
 
 @pytest.mark.parametrize("column", TOKEN_EDITS)
 async def test_an_edited_column_of_a_token_delivers_nothing(victim: Victim, column: str) -> None:
+    await approve(victim.tenant, await propose(victim.tenant, name=victim.names["other"]))
     edit = f"UPDATE runner_tokens SET {column} = {TOKEN_EDITS[column]} WHERE hash = {{token}}"
     await victim.execute(edit)
     for workspace in ("network", "payments"):
@@ -242,6 +265,80 @@ async def test_a_renamed_workspace_joins_no_pattern_and_leaves_it_at_once(tenant
         await job.exchange()
 
 
+USED_EDITS = {"hash": "{bytes}", "expires_at": "1"}
+
+
+@pytest.mark.parametrize("column", USED_EDITS)
+async def test_a_used_token_that_somebody_makes_good_again_is_good_for_its_own_key_alone(
+    victim: Victim, column: str
+) -> None:
+    token, thief = job_token(victim.job.key.thumbprint), Job.new(victim.tenant)
+    await victim.job.exchange(token)
+    edit = f"UPDATE used_assertions SET {column} = {USED_EDITS[column]} WHERE hash NOT IN ({{old}})"
+    await victim.execute(edit.replace("{old}", await _older(victim)))
+    await victim.tenant.deployment.services.deliveries.forget_expired()
+    issued = await thief.exchange(token)  # good again, as the documents say
+    with pytest.raises(Refusal, match="invalid_value"):
+        await thief.deliver(issued)
+    assert await _keys(victim.job.deliver(issued)) == {"password"}
+
+
+async def _older(victim: Victim) -> str:
+    """The hashes of all issuers' tokens that were used but for the last, as SQL."""
+    rows = await victim.rows("SELECT hash FROM used_assertions ORDER BY expires_at")
+    return ", ".join(victim.blob(bytes(row[0])) for row in rows[:-1]) or "NULL"
+
+
+RECEIPT_EDITS = {
+    "runner_id": "'{other}'",
+    "workspace_id": "'{payments}'",
+    "organization_id": "(SELECT organization_id FROM workspaces WHERE id = '{elsewhere}')",
+    "at": "0",
+    "versions": "'x'",
+    "run_link": "'javascript:'",
+}
+
+
+@pytest.mark.parametrize("column", RECEIPT_EDITS)
+async def test_the_note_of_a_delivery_hands_out_nothing_and_is_shown_whatever_it_holds(
+    victim: Victim, column: str
+) -> None:
+    await victim.job.deliver(victim.issued)
+    await victim.execute(
+        f"UPDATE runner_deliveries SET {column} = {RECEIPT_EDITS[column]} "
+        "WHERE runner_id = '{runner}'"
+    )
+    path = f"/organizations/{victim.tenant.organization}/deliveries"
+    answer = await victim.tenant.call("owner", "GET", path)
+    assert answer.status_code == 200
+    assert len(answer.json()["data"]) == (column != "organization_id")
+    assert await victim.handed() == {"password"}
+    assert await victim.handed("payments") == set()
+
+
+VERDICTS = {
+    "runners": EDITS,
+    "runner_tokens": TOKEN_EDITS,
+    "used_assertions": USED_EDITS,
+    "runner_deliveries": RECEIPT_EDITS,
+}
+
+
+async def test_every_column_of_what_deliveries_rest_on_has_been_edited(victim: Victim) -> None:
+    columns = "SELECT column_name FROM information_schema.columns WHERE table_name = '{}'"
+    if victim.is_on_sqlite:
+        columns = "SELECT name FROM pragma_table_info('{}')"
+    for table, edits in VERDICTS.items():
+        assert {row[0] for row in await victim.rows(columns.format(table))} == edits.keys()
+    tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+    if victim.is_on_sqlite:
+        tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    about = {name for (name,) in await victim.rows(tables) if "runner" in name or "used" in name}
+    assert about == VERDICTS.keys()
+
+
+NO_UTF8 = "CAST(x'ff41' AS TEXT)"
+"""What SQLite keeps as a text, and its driver cannot read."""
 UNREADABLE = ["''", "'{{'", "'[]'", "'null'", "'{{\"name\":1}}'", "'[1]'"]
 
 
@@ -250,20 +347,47 @@ UNREADABLE = ["''", "'{{'", "'[]'", "'null'", "'{{\"name\":1}}'", "'[1]'"]
 async def test_a_runner_that_cannot_be_read_is_handed_nothing_and_others_go_on(
     victim: Victim, column: str, content: str
 ) -> None:
-    await approve(victim.tenant, await propose(victim.tenant, name="other"))
+    other = await propose(victim.tenant, name="other")
+    await approve(victim.tenant, other)
+    await victim.job.deliver(victim.issued)
     await victim.execute(f"UPDATE runners SET {column} = {content} WHERE id = '{{runner}}'")
     with pytest.raises(Refusal, match="unauthenticated"):
         await victim.job.deliver(victim.issued)
     with pytest.raises(Refusal, match="invalid_target"):
         await victim.job.exchange(runner=victim.runner_id)
-    issued = await victim.job.exchange()
-    assert issued.runner_id != victim.runner_id
-    await victim.job.deliver(issued)
-    tenant = victim.tenant
-    owner = Caller(hash_token(tenant.tokens["owner"]), new_id("req"))
-    runners = tenant.deployment.services.runners
-    listed = await runners.list(owner, tenant.organization, Page())
-    assert len(listed.items) == 2
+    await _goes_on(victim, other)
+
+
+async def test_a_text_that_nobody_can_read_stops_no_other_runner(victim: Victim) -> None:
+    if not victim.is_on_sqlite:
+        return  # PostgreSQL keeps no such text
+    other = await propose(victim.tenant, name="other")
+    await approve(victim.tenant, other)
+    await victim.job.deliver(victim.issued)
+    for column in EDITS.keys() - {"id", "organization_id"}:
+        await victim.execute(f"UPDATE runners SET {column} = {NO_UTF8} WHERE id = '{{runner}}'")
+        await _goes_on(victim, other)
+    for column in RECEIPT_EDITS.keys() - {"runner_id", "workspace_id", "organization_id"}:
+        edit = f"UPDATE runner_deliveries SET {column} = {NO_UTF8}"
+        await victim.execute(f"{edit} WHERE runner_id = '{{runner}}'")
+    await _goes_on(victim, other)
+    for column in TOKEN_EDITS.keys() - {"hash", "runner_id", "workspace_id", "is_bound"}:
+        edit = f"UPDATE runner_tokens SET {column} = {NO_UTF8}"
+        await victim.execute(f"{edit} WHERE runner_id = '{{runner}}'")
+        with pytest.raises(Refusal, match="unauthenticated"):
+            await victim.job.deliver(victim.issued)
+
+
+async def _goes_on(victim: Victim, other: str) -> None:
+    """Another runner is handed what it was, and everybody is shown all there are."""
+    issued = await victim.job.exchange(runner=other)
+    assert await _keys(victim.job.deliver(issued)) == {"password"}
+    for noun in ("runners", "deliveries"):
+        path = f"/organizations/{victim.tenant.organization}/{noun}"
+        answer = await victim.tenant.call("owner", "GET", path)
+        assert (answer.status_code, len(answer.json()["data"])) == (200, 2)
+    listed = await victim.tenant.deployment.services.approvals.list(operator())
+    assert {victim.runner_id, other} <= {view.runner.id for view in listed}
 
 
 @pytest.mark.parametrize("content", UNREADABLE)

@@ -1,6 +1,7 @@
 """What is taken away is handed out no more on any node, and what is good once is good once."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,11 +16,12 @@ from teamvars.domain.ids import new_id
 from teamvars.domain.runners import RunnerDraft
 from teamvars.security.tokens import hash_token
 from teamvars.services.deliveries import IssuedToken
+from teamvars.storage import runners
 from teamvars.storage.database import Body, Part, Transaction
 from tests.services.altered_trails import cut, execute
 from tests.services.calls import refusal_of
 from tests.services.jobs import Job, approve, propose
-from tests.support.deployment import Deployment, operator
+from tests.support.deployment import Deployment, open_deployment, operator
 from tests.support.jobs import job_token
 from tests.support.observed_transaction import ObservedTransaction
 from tests.support.tenant import Tenant, build_tenant
@@ -132,19 +134,56 @@ async def test_a_node_that_remembers_what_it_has_handed_out_would_be_found(
     assert hammer.after
 
 
-async def test_of_many_replays_on_two_nodes_one_is_accepted(
-    tenant: Tenant, second_node: Deployment
+@pytest.mark.parametrize("tokens", [4, pytest.param(200, id="long", marks=pytest.mark.long)])
+async def test_of_many_replays_on_two_nodes_and_after_a_restart_one_is_accepted(
+    tenant: Tenant, second_node: Deployment, store_url: str, tokens: int
 ) -> None:
     _, job, _ = await ready(tenant, second_node)
     nodes = job.on(tenant.deployment), job
+    used = [job_token(job.key.thumbprint) for _ in range(tokens)]
+    for start in range(0, tokens, 10):
+        some = used[start : start + 10]
+        asked = [nodes[n % 2].exchange(token) for n in range(49) for token in some]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        accepted = [answer for answer in answers if isinstance(answer, IssuedToken)]
+        refused = [answer for answer in answers if isinstance(answer, Refusal)]
+        assert (len(accepted), len(refused)) == (len(some), 48 * len(some))
+        assert {refusal.faults[0].code.word for refusal in refused} == {"invalid_request"}
+    async with open_deployment(store_url, keys=tenant.deployment.keys) as restarted:
+        for token in used:
+            assert await refusal_of(job.on(restarted).exchange(token)) == "invalid_request"
+            assert await refusal_of(job.exchange(token)) == "invalid_request"
+
+
+async def test_nodes_that_note_something_else_as_used_would_be_found(
+    tenant: Tenant, second_node: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, job, _ = await ready(tenant, second_node)
+    noted = runners.using
+    monkeypatch.setattr(runners, "using", lambda _, ends: noted(os.urandom(32), ends))
     token = job_token(job.key.thumbprint)
-    asked = [nodes[n % 2].exchange(token) for n in range(200)]
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    accepted = [answer for answer in answers if isinstance(answer, IssuedToken)]
-    refused = [answer for answer in answers if isinstance(answer, Refusal)]
-    assert (len(accepted), len(refused)) == (1, 199)
-    assert {refusal.faults[0].code.word for refusal in refused} == {"invalid_request"}
-    assert await refusal_of(job.exchange(token)) == "invalid_request"
+    await asyncio.gather(*(job.exchange(token) for _ in range(2)))
+
+
+@pytest.mark.parametrize("minutes", [-30, 30])
+async def test_a_clock_that_goes_wrong_makes_no_used_token_good_again(
+    tenant: Tenant, second_node: Deployment, monkeypatch: pytest.MonkeyPatch, minutes: int
+) -> None:
+    _, job, _ = await ready(tenant, second_node)
+    token = job_token(job.key.thumbprint)
+    await job.exchange(token)
+    service = second_node.services.deliveries
+    wrong = service._clock() + minutes * 60_000_000
+    monkeypatch.setattr(service, "_clock", lambda: wrong)
+    await service.forget_expired()
+    assert await refusal_of(job.on(tenant.deployment).exchange(token)) == "invalid_request"
+    monkeypatch.setattr("teamvars.services.deliveries._KEPT", 0)  # the control
+    await service.forget_expired()
+    again = job.on(tenant.deployment).exchange(token)
+    if minutes > 0:
+        await again
+    else:
+        assert await refusal_of(again) == "invalid_request"
 
 
 async def test_a_runner_whose_trail_was_altered_is_handed_nothing(modules_own: Deployment) -> None:

@@ -40,6 +40,8 @@ _COUNTED_RUNNERS = 10_000
 _TOLD_RUNNERS = 20
 """In a line of the log."""
 _FORGOTTEN_AT_ONCE = 500
+_KEPT = 3600 * _SECOND
+"""After what has expired, so that a clock that is set back makes no used token good again."""
 _AT_ONCE = 24
 """Deliveries of a worker, each of which holds all values of a workspace: more than an organization
 has slots while others ask.
@@ -146,10 +148,11 @@ class Deliveries(UseCases):
         )
 
     async def forget_expired(self) -> None:
-        """Deletes what has expired of tokens of jobs, and of issuers' that were used, some at a
-        time.
+        """Deletes what expired an hour ago of tokens of jobs, and of issuers' that were used, some
+        at a time.
         """
-        forget = partial(runners.forget_expired, before=self._clock(), most=_FORGOTTEN_AT_ONCE)
+        before = self._clock() - _KEPT
+        forget = partial(runners.forget_expired, before=before, most=_FORGOTTEN_AT_ONCE)
         while await self._database.write(forget):
             pass
 

@@ -313,14 +313,16 @@ class Fragments:
 
     `{text}`, `{bytes}`: column types. `{lock a}`: locks the rows of table alias `a` until the end
     of the transaction. `IN {each $1}`: membership in the JSON array of strings `$1`.
+    `{encoded a.b}`: a text that may be no UTF-8, and would fail the whole statement, as bytes.
     """
 
-    def __init__(self, text: str, bytes_: str, lock: str, each: str) -> None:
+    def __init__(self, text: str, bytes_: str, lock: str, each: str, encoded: str) -> None:
         self._replacements = (
             (re.compile(r"\{text\}"), text),
             (re.compile(r"\{bytes\}"), bytes_),
             (re.compile(r"\{lock (\w+)\}"), lock),
             (re.compile(r"IN \{each ([$\w.]+)\}"), each),
+            (re.compile(r"\{encoded ([\w.]+)\}"), encoded),
         )
         self.render = lru_cache(maxsize=None)(self._render)
 

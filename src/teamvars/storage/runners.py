@@ -1,7 +1,7 @@
 """Runners as rows, the tokens of their jobs, and what was handed out."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,21 +16,32 @@ from teamvars.storage.database import Row, Statement, Transaction, each
 from teamvars.storage.pages import Reading
 from teamvars.storage.streams import LOCKED, PLACE, to_stream
 
-# SQLite lets a column hold what is not of its type.
-_COLUMNS = """runners.id, runners.organization_id, CAST(runners.version AS BIGINT), runners.body,
-    CAST(runners.created_at AS BIGINT), runners.proposed_by, runners.approved_version,
-    runners.approved_body, runners.approved_reach, runners.approved_issuer, runners.approved_at,
-    runners.approved_by, runners.approval_key_id, runners.approval_mac"""
+# SQLite lets a column hold what is not of its type, and texts that are no UTF-8.
+_COLUMNS = """{encoded runners.id}, {encoded runners.organization_id},
+    CAST(runners.version AS BIGINT), {encoded runners.body}, CAST(runners.created_at AS BIGINT),
+    {encoded runners.proposed_by}, CAST(runners.approved_version AS BIGINT),
+    {encoded runners.approved_body}, {encoded runners.approved_reach},
+    {encoded runners.approved_issuer}, CAST(runners.approved_at AS BIGINT),
+    {encoded runners.approved_by}, {encoded runners.approval_key_id},
+    CAST(runners.approval_mac AS {bytes})"""
 _TOKEN = (
     "hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, "
     "key_id, mac"
 )
+_READ_TOKEN = """CAST(token.hash AS {bytes}), {encoded token.runner_id},
+    CAST(token.version AS BIGINT), {encoded token.workspace_id}, {encoded token.thumbprint},
+    CAST(token.is_bound AS BIGINT), {encoded token.claims}, {encoded token.run_link},
+    CAST(token.expires_at AS BIGINT), {encoded token.key_id}, CAST(token.mac AS {bytes})"""
 _APPROVED = Approval.__struct_fields__
 _OF_TOKEN = len(_TOKEN.split(", "))
 _DELIVERY = "runner_id, workspace_id, organization_id, at, versions, run_link"
+_READ_DELIVERY = """{encoded runner_deliveries.runner_id}, {encoded runner_deliveries.workspace_id},
+    {encoded runner_deliveries.organization_id}, CAST(runner_deliveries.at AS BIGINT),
+    {encoded runner_deliveries.versions}, {encoded runner_deliveries.run_link}"""
+_OF_DELIVERY = len(_DELIVERY.split(", "))
 
 _HANDED = f"""
-SELECT {{token}}, {_COLUMNS},
+SELECT {_READ_TOKEN}, {_COLUMNS},
     workspaces.id, workspaces.name, organizations.id, organizations.name,
     data_keys.version, data_keys.master_key_id, data_keys.wrapped,
     {PLACE}
@@ -42,7 +53,7 @@ JOIN organizations ON organizations.id = workspaces.organization_id
 JOIN data_keys ON data_keys.organization_id = organizations.id
     AND data_keys.version = organizations.data_key_version
 WHERE token.hash = $1 AND token.expires_at > $2 AND workspaces.id = $3
-""".replace("{token}", ", ".join(f"token.{name}" for name in _TOKEN.split(", ")))
+"""
 
 _REACHING = f"""
 SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, {_COLUMNS}
@@ -163,29 +174,45 @@ async def forget_expired(tx: Transaction, before: int, most: int) -> int:
 
 
 def to_token(row: Row) -> JobToken | None:
-    """The token of a row with the columns of `_TOKEN`; None: nobody can read it."""
-    said = dict(zip(_TOKEN.split(", "), row, strict=True))
+    """The token of a row with the columns of `_READ_TOKEN`; None: nobody can read it."""
+    hash_, *said, mac = row
+    read = dict(zip(_TOKEN.split(", "), (hash_, *map(_text, said), mac), strict=True))
     try:
-        said |= {"is_bound": bool(said["is_bound"]), "claims": json.loads(said["claims"])}
-        return msgspec.convert(said, JobToken)
+        read |= {"is_bound": bool(read["is_bound"]), "claims": json.loads(read["claims"])}
+        return msgspec.convert(read, JobToken)
     except (ValueError, TypeError, RecursionError):
         return None
 
 
 def _to_receipt(row: Row) -> Receipt:
-    runner_id, workspace_id, organization_id, at, versions, run_link, workspace, *its = row
+    said, its = row[: _OF_DELIVERY + 1], row[_OF_DELIVERY + 1 :]
+    runner_id, workspace_id, organization_id, at, versions, run_link, workspace = map(_text, said)
     place = runner_id, workspace_id, organization_id
-    delivery = LastDelivery(*place, at, json.loads(versions), run_link)
-    return Receipt(delivery, None if its[0] is None else to_runner(tuple(its)), workspace)
+    delivery = LastDelivery(*place, at, _versions(versions), run_link)
+    return Receipt(delivery, None if its[0] is None else to_runner(its), workspace)
+
+
+def _versions(text: str) -> Mapping[str, str]:
+    """The versions by their ids; none where nobody can read them."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, str])
+    except (ValueError, RecursionError):
+        return {}
 
 
 def to_runner(row: Row) -> Runner:
     """The runner of a row with the columns of `_COLUMNS`; one that nobody can read is approved for
     nothing.
     """
-    id_, organization_id, version, body, created_at, proposed_by, *approved = row
-    spec, approval = _spec(body) or UNREADABLE, _approval(approved)
+    *said, mac = row
+    id_, organization_id, version, body, created_at, proposed_by, *approved = map(_text, said)
+    spec, approval = _spec(body) or UNREADABLE, _approval([*approved, mac])
     return Runner(id_, organization_id, version, spec, created_at, proposed_by, approval)
+
+
+def _text(said: Any) -> Any:
+    """What a column says; a text that is no UTF-8 is another than was stored, and has no MAC."""
+    return said.decode(errors="replace") if isinstance(said, bytes) else said
 
 
 def _spec(body: object) -> RunnerSpec | None:
@@ -209,8 +236,7 @@ def _approval(row: Sequence[Any]) -> Approval | None:
 
 _RUNNERS = Reading(_COLUMNS, "runners", to_runner)
 _RECEIPTS = Reading(
-    ", ".join(f"runner_deliveries.{name}" for name in _DELIVERY.split(", "))
-    + f", workspaces.name, {_COLUMNS}",
+    f"{_READ_DELIVERY}, {{encoded workspaces.name}}, {_COLUMNS}",
     "runner_deliveries LEFT JOIN runners ON runners.id = runner_deliveries.runner_id "
     "LEFT JOIN workspaces ON workspaces.id = runner_deliveries.workspace_id",
     _to_receipt,

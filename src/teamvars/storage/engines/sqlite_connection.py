@@ -44,7 +44,11 @@ UNUSABLE = (
     apsw.ReadOnlyError,
 )
 FRAGMENTS = Fragments(
-    text="TEXT", bytes_="BLOB", lock="", each=r"IN (SELECT value FROM json_each(\1))"
+    text="TEXT",
+    bytes_="BLOB",
+    lock="",
+    each=r"IN (SELECT value FROM json_each(\1))",
+    encoded=r"CAST(\1 AS BLOB)",
 )
 
 _MISSING = ("no such table", "no such column")
