@@ -66,6 +66,7 @@ OTHERS = {
     "thumbprint": OTHER.thumbprint,
     "head": "cd" * 32,
     "expires_at": INFO.expires_at + 1,
+    "only": ("*",),
 }
 
 

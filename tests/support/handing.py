@@ -90,15 +90,16 @@ class Handing:
             return 200, {**found, "runner": RUNNER, "version": 1}
         if "/serviceaccounts/" in path:
             return 201, {"status": {"token": "jwt-of-the-cluster"}}
-        key = decoded(json.loads(body)["data"]["attributes"]["public-key"])
-        return 200, {"data": {"type": "deliveries", "attributes": self.delivery(key)}}
+        asked = json.loads(body)["data"]["attributes"]
+        key, only = decoded(asked["public-key"]), tuple(asked.get("only", ()))
+        return 200, {"data": {"type": "deliveries", "attributes": self.delivery(key, only)}}
 
-    def delivery(self, public: bytes) -> Mapping[str, str]:
-        """What it delivers to that key."""
+    def delivery(self, public: bytes, only: tuple[str, ...] = ()) -> Mapping[str, str]:
+        """What it delivers to that key, whatever is wanted."""
         thumbprint = self.thumbprint_said()
         name = token_id(sha256(ISSUED.encode()).digest())
         ends = int(time.time()) + 60
-        info = Info("org-1", WORKSPACE, RUNNER, 1, name, thumbprint, "ab" * 32, ends)
+        info = Info("org-1", WORKSPACE, RUNNER, 1, name, thumbprint, "ab" * 32, ends, only)
         made = deliver(self.variables, replace(info, **self.changes), public, self.signer)
         return {part: encoded(getattr(made, part)) for part in ("info", "bundle", "signature")}
 

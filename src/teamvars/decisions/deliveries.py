@@ -152,7 +152,7 @@ class Bundle(Discreet, frozen=True):
 
     handed: Handed
     head: bytes
-    public_key: bytes
+    wanted: DeliveryDraft
     variables: tuple[StoredVariable, ...]
 
 
@@ -222,7 +222,7 @@ def deliver(
     versions = {each.variable.id: each.variable.version_id for each in variables}
     place = runner.id, workspace_id, runner.organization_id
     last = LastDelivery(*place, found.now, versions, token.run_link)
-    bundle = Bundle(handed, head, draft.public_key, tuple(variables))
+    bundle = Bundle(handed, head, draft, tuple(variables))
     return Decision(bundle, (NoteDelivery(last),), (note,))
 
 

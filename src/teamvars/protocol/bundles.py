@@ -19,7 +19,8 @@ class Info(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a bundle is bound to: it opens for none other.
 
     `token` is the id of the token it was asked for with, `head` where the workspace's stream stood,
-    in hex, and `expires_at` when the token ends, in seconds since 1970.
+    in hex, and `expires_at` when the token ends, in seconds since 1970. `only`: the globs of the
+    keys that were asked for, none for all, so that nobody on the way leaves something out.
     """
 
     organization: str
@@ -30,6 +31,7 @@ class Info(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     thumbprint: str
     head: str
     expires_at: int
+    only: tuple[str, ...] = ()
 
     def encode(self) -> bytes:
         """The bytes that are bound and signed."""

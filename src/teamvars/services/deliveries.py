@@ -262,13 +262,16 @@ def _info(bundle: Bundle) -> Info:
         token.thumbprint,
         bundle.head.hex(),
         token.expires_at // _SECOND,
+        tuple(bundle.wanted.only),
     )
 
 
 def _sealed(bundle: Bundle, key: DataKey, signer: Ed25519PrivateKey) -> Delivery:
     """The bundle as it is sent. Refuses: damaged values, no public key."""
     try:
-        return bundles.deliver(_opened(bundle, key), _info(bundle), bundle.public_key, signer)
+        return bundles.deliver(
+            _opened(bundle, key), _info(bundle), bundle.wanted.public_key, signer
+        )
     except Malformed:
         raise Refusal(_no_key()) from None
 

@@ -129,6 +129,7 @@ OTHERS = {
     "token": "another",
     "thumbprint": "another",
     "expires_at": 1,
+    "only": ("API_*",),
 }
 
 

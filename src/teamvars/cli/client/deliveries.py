@@ -28,6 +28,8 @@ _GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _JWT = "urn:ietf:params:oauth:token-type:jwt"
 _FORM = "application/x-www-form-urlencoded"
 _BAD_TOKEN, _NO_RUNNER = "invalid_request", "invalid_target"
+_MOST_LOST = 3
+"""Answers of exchanges, each of which uses up what proves the job."""
 
 
 class Handed(NamedTuple):
@@ -84,8 +86,8 @@ def pinned_keys(text: str) -> list[Any]:
 def _require_asked(info: Info, asked: Asked, token: _Token) -> None:
     """Fails where it is a delivery of something else, however well signed."""
     name = token_id(hashlib.sha256(token.value.encode()).digest())
-    wanted = asked.workspace_id, token.runner, token.version, name
-    if (info.workspace, info.runner, info.version, info.token) != wanted:
+    wanted = asked.workspace_id, token.runner, token.version, name, tuple(asked.only)
+    if (info.workspace, info.runner, info.version, info.token, info.only) != wanted:
         raise Failure(f"What {asked.service} delivers was not asked for. Nothing of it is used.")
     if info.expires_at <= time.time():
         raise Failure(
@@ -94,28 +96,41 @@ def _require_asked(info: Info, asked: Asked, token: _Token) -> None:
 
 
 def _exchanged(connection: Connection, asked: Asked, place: Place, thumbprint: str) -> _Token:
-    """A token of the service for what proves the job (RFC 8693). Those that are good once, and
-    were used before, are passed over.
+    """A token of the service for what proves the job (RFC 8693).
+
+    What proves it is good once, and is used up when an answer is lost. Then the issuer is asked for
+    another, unless all that it gives were there from the start.
     """
     told = "it has none"
-    for proof in place.proofs(thumbprint):
-        reply = Sending(connection, _exchange(asked, proof, thumbprint), changes=False).answer()
-        found = _object(reply)
-        if reply.status == 200:
-            return _token(asked, found, proof)
-        told = str(found.get("error_description", found.get("error", "")))
-        if found.get("error") == _NO_RUNNER:
-            raise Failure(
-                f"{asked.service} has no approved runner that hands the values of "
-                f"{asked.workspace_id} to this job ({place.name}). Owners look at: teamvars runner "
-                "list; the operator at: teamvars approvals list",
-                UNAUTHENTICATED,
-            )
-        if found.get("error") != _BAD_TOKEN:
-            raise Failure(
-                f"{asked.service} exchanges no tokens of jobs: it answered {reply.status}."
-            )
+    for _ in range(_MOST_LOST):
+        is_lost = False
+        for proof in place.proofs(thumbprint):
+            sending = Sending(connection, _exchange(asked, proof, thumbprint), changes=False)
+            found = _accepted(asked, place, sending.answer())
+            if (word := found.get("error")) is None:
+                return _token(asked, found, proof)
+            told = str(found.get("error_description", word))
+            is_lost = sending.is_repeated
+            if is_lost:
+                told += " The answer to it was lost on the way: run the job again."
+        if not (is_lost and proof.is_bound):
+            break
     raise Failure(f"{asked.service} takes no token of {place.name}: {told}", UNAUTHENTICATED)
+
+
+def _accepted(asked: Asked, place: Place, reply: Reply) -> dict[str, Any]:
+    """What was answered: a token, or that what proves the job is not good. Fails with all else."""
+    found = _object(reply)
+    if found.get("error") == _NO_RUNNER:
+        raise Failure(
+            f"{asked.service} has no approved runner that hands the values of "
+            f"{asked.workspace_id} to this job ({place.name}). Owners look at: teamvars runner "
+            "list; the operator at: teamvars approvals list",
+            UNAUTHENTICATED,
+        )
+    if reply.status != 200 and found.get("error") != _BAD_TOKEN:
+        raise Failure(f"{asked.service} exchanges no tokens of jobs: it answered {reply.status}.")
+    return found
 
 
 def _exchange(asked: Asked, proof: Proof, thumbprint: str) -> Request:

@@ -42,6 +42,8 @@ class Sending:
         self._changes = changes
         self.uncertain = False
         """Whether it may have been carried out before the last answer."""
+        self.is_repeated = False
+        """Whether it was sent more than once."""
 
     def answer(self) -> Reply:
         """The answer that counts; the last one, where time is up. Fails where there is none."""
@@ -71,6 +73,7 @@ class Sending:
             note(f"{problem} Sending it again{when}.")
             time.sleep(wait)
             pause = min(2 * pause, _LONGEST_PAUSE)
+            self.is_repeated = True
 
     def _try(self, until: float) -> tuple[Reply | None, str | None]:
         """An answer, and why the request is to be sent again; None when it is not."""
