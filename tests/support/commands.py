@@ -132,13 +132,13 @@ def _serve_requests() -> None:
     for line in sys.stdin:
         request: _Request = json.loads(line)
         if (pid := os.fork()) == 0:
-            _become(request)
+            become(request)
         _, status = os.waitpid(pid, 0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
 
 
-def _become(request: _Request) -> NoReturn:
+def become(request: _Request) -> NoReturn:
     """Turns this process into the command. One that does not end is ended by a signal."""
     signal.alarm(int(HANGS))
     os.chdir(request["folder"])
@@ -151,7 +151,7 @@ def _become(request: _Request) -> NoReturn:
     sys.argv = ["teamvars", *request["words"]]
     code: object = 0
     try:
-        main()
+        importlib.import_module("teamvars.cli").main()  # noqa: TID251 - of no other process
     except SystemExit as exit_:
         code = exit_.code
     if isinstance(code, str):
@@ -162,7 +162,7 @@ def _become(request: _Request) -> NoReturn:
 
 
 if __name__ == "__main__":
-    from teamvars.cli import client, main, operator
+    from teamvars.cli import client, operator
 
     for room in (client, operator):
         for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):

@@ -1,0 +1,70 @@
+"""Nobody is handed a value of which there is no receipt, whatever is killed or cut in between."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.faults.deliverers import Deliverers
+from tests.faults.generous import GenerousHost
+from tests.faults.jobs import JobService, open_job_service
+from tests.faults.nursery import NurseryHost
+from tests.support.commands import Host
+from tests.support.postgres import LocalPostgres
+
+LONG = pytest.param(1000, id="1000 kills", marks=pytest.mark.long)
+LARGE = {f"KEY_{n}": "x" * 5000 for n in range(40)}
+"""So much that opening and sealing it takes a while."""
+
+
+@asynccontextmanager
+async def at_work(host: Host) -> AsyncIterator[tuple[JobService, Deliverers]]:
+    """A service on the host, and jobs that are about to ask it for values."""
+    async with open_job_service(host) as service:
+        await service.put(LARGE)
+        deliverers = Deliverers(service)
+        await deliverers.prepare()
+        yield service, deliverers
+
+
+async def kill(service: JobService, deliverers: Deliverers) -> None:
+    """Kills the server once there is a receipt that was not there, and starts it again."""
+    async with deliverers.at_work():
+        await deliverers.until_more(5)
+        before = await deliverers.receipts()
+        while await deliverers.receipts() == before:
+            pass
+        service.served.server.kill()
+    await asyncio.to_thread(service.served.server.start)
+
+
+@pytest.mark.parametrize("kills", [5, LONG])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_a_server_that_is_killed_has_a_receipt_of_all_that_has_arrived(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str, kills: int
+) -> None:
+    host = NurseryHost(tmp_path)
+    if engine == "postgres":
+        server: LocalPostgres = request.getfixturevalue("durable")
+        server.create_database(tmp_path.name)
+        host = host.having(database_url=server.url(tmp_path.name))
+    async with at_work(host) as (service, deliverers):
+        recorded = set[str]()
+        for n in range(kills):
+            await kill(service, deliverers)
+            if n % 50 == 49 or n + 1 == kills:
+                recorded = await deliverers.recorded()
+                assert deliverers.handed <= recorded <= deliverers.asked
+                await deliverers.prepare()
+        # Otherwise no kill came between a receipt and its answer.
+        assert recorded - deliverers.handed
+        print(f"{len(recorded)} receipts, {len(deliverers.handed)} deliveries")  # noqa: T201
+        assert service.served.host.run("audit", "verify").code == 0
+
+
+async def test_a_server_that_hands_out_before_the_receipt_is_found_out(tmp_path: Path) -> None:
+    async with at_work(GenerousHost(tmp_path)) as (service, deliverers):
+        await kill(service, deliverers)
+        assert deliverers.handed - await deliverers.recorded()
