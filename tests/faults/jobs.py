@@ -45,16 +45,14 @@ class JobService:
         return self.tenant.workspaces[name]
 
     async def put(self, secrets: Mapping[str, str], workspace: str = "network") -> None:
-        """Makes or changes sensitive variables for the environment, by key."""
+        """Makes or changes sensitive variables by key, for the environment if it has capitals."""
         items = [
-            {
-                "type": "vars",
-                "attributes": {"key": key, "value": value, "category": "env", "sensitive": True},
-            }
+            {"key": key, "value": value, "category": "env" if key.isupper() else "tool"}
             for key, value in secrets.items()
         ]
         path = f"/workspaces/{self.workspace(workspace)}/actions/apply"
-        answer = await self.tenant.call("owner", "POST", path, {"data": items})
+        data = [{"type": "vars", "attributes": {**item, "sensitive": True}} for item in items]
+        answer = await self.tenant.call("owner", "POST", path, {"data": data})
         assert answer.status_code == 200, answer.text
 
     def form(self, key: JobKey, workspace: str = "network", **more: str) -> dict[str, str]:

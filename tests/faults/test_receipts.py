@@ -4,15 +4,25 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from teamvars.domain.audit import AuditFilter
+from teamvars.protocol.bundles import Delivery
+from teamvars.services import deliveries
 from tests.faults.deliverers import Deliverers
 from tests.faults.generous import GenerousHost
 from tests.faults.jobs import JobService, open_job_service
 from tests.faults.nursery import NurseryHost
+from tests.services.calls import refusal_of
+from tests.services.jobs import Job, approve, propose
+from tests.storage.proxy import way_to
+from tests.storage.stores import fresh_postgres
 from tests.support.commands import Host
-from tests.support.postgres import LocalPostgres
+from tests.support.deployment import open_deployment
+from tests.support.postgres import LocalPostgres, Postgres
+from tests.support.tenant import build_tenant
 
 LONG = pytest.param(1000, id="1000 kills", marks=pytest.mark.long)
 LARGE = {f"KEY_{n}": "x" * 5000 for n in range(40)}
@@ -68,3 +78,37 @@ async def test_a_server_that_hands_out_before_the_receipt_is_found_out(tmp_path:
     async with at_work(GenerousHost(tmp_path)) as (service, deliverers):
         await kill(service, deliverers)
         assert deliverers.handed - await deliverers.recorded()
+
+
+async def test_of_a_receipt_that_nobody_knows_to_be_committed_no_value_goes_out(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[object] = []
+    sealed = deliveries._sealed
+
+    def noted(*what: Any) -> Delivery:
+        opened.append(what)
+        return sealed(*what)
+
+    monkeypatch.setattr(deliveries, "_sealed", noted)
+    with fresh_postgres(postgres) as url:
+        async with (
+            way_to(url) as way,
+            open_deployment(url) as beside,
+            open_deployment(way.url, keys=beside.keys) as node,
+        ):
+            tenant = await build_tenant(beside)
+            await tenant.make_variable("password", value="hunter2", sensitive=True)
+            runner_id = await propose(tenant)
+            await approve(tenant, runner_id)
+            job = Job.new(tenant, node)
+            way.cut = "before"
+            assert await refusal_of(job.exchange()) == "outcome_unknown"
+            issued = await job.exchange()
+            way.cut = "before"
+            assert await refusal_of(job.deliver(issued)) == "outcome_unknown"
+            assert opened == []
+            _, values = await job.deliver(issued)
+            assert ([one.value for one in values], len(opened)) == (["hunter2"], 1)
+            receipts = AuditFilter(stream_id=runner_id, action="variable.deliver")
+            assert len(await beside.services.audit.newest(9, receipts)) == 2

@@ -38,7 +38,7 @@ class Server:
             self.url = f"https://localhost:{self.port}"
             self.trust = ssl.create_default_context(cafile=str(authority))
         self._words = ("serve", "--port", self.port, "--workers", workers, *options)
-        self._log = host.folder / f"serve-{self.port}.log"
+        self.log_path = host.folder / f"serve-{self.port}.log"
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -50,7 +50,7 @@ class Server:
 
     def start(self) -> None:
         """Starts it, or starts it again, and returns once it is ready."""
-        with self._log.open("a") as log:
+        with self.log_path.open("a") as log:
             self._process = self.host.start(*self._words, out=log, err=log)
         deadline = time.monotonic() + HANGS
         while not is_ready(self.url, self.trust):
@@ -87,7 +87,7 @@ class Server:
     @property
     def log(self) -> str:
         """The whole lines it has written so far: a line can be seen while it is being written."""
-        return "".join(self._log.read_text(errors="replace").rpartition("\n")[:2])
+        return "".join(self.log_path.read_text(errors="replace").rpartition("\n")[:2])
 
     def log_lines(self) -> list[dict[str, Any]]:
         """Its log, when that is JSON."""
