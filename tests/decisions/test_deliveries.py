@@ -63,7 +63,8 @@ TOKEN = JobToken(
     mac=b"mac",
 )
 PROOF = Proof(ISSUER, None, CLAIMS, b"once", LATER)
-ASKED = Asked("ws-1", PROOF, "thumb", is_bound=True, runner_id=None, token_hash=b"new")
+HASH = b"new"
+ASKED = Asked("ws-1", PROOF, "thumb", is_bound=True, runner_id=None)
 
 
 class Trusting:
@@ -264,19 +265,19 @@ def test_a_token_that_is_none_is_told_of_no_fault_of_its_document() -> None:
 
 
 def test_a_job_that_an_approved_runner_means_gets_a_token_once() -> None:
-    decided = exchange(reaching(FEDERATED), ASKED, TRUST)
+    decided = exchange(reaching(FEDERATED), ASKED, HASH, TRUST)
     token = decided.answer.token
     assert decided.writes == (Use(b"once", LATER), Issue(token))
     assert (decided.notes, decided.opens) == ((), {})
     assert token.claims == {"iss": ISSUER, "sub": "job"}
     assert (token.version, token.thumbprint, token.mac) == (2, "thumb", b"mac")
-    assert token.expires_at == NOW + 60 * SECOND
+    assert (token.hash, token.expires_at) == (HASH, NOW + 60 * SECOND)
     assert decided.taken is not None
 
 
 def _expiry(runner: Runner, proof: Proof = PROOF) -> int:
     asked = replace(ASKED, proof=proof)
-    return exchange(reaching(runner), asked, TRUST).answer.token.expires_at - NOW
+    return exchange(reaching(runner), asked, HASH, TRUST).answer.token.expires_at - NOW
 
 
 def test_a_token_ends_with_whatever_ends_first() -> None:
@@ -324,14 +325,16 @@ REFUSED: dict[str, tuple[Runner | None, Asked]] = {
 def test_every_other_job_is_refused_in_the_same_words(guard: str) -> None:
     runner, asked = REFUSED[guard]
     known = reaching(*([] if runner is None else [runner]))
-    assert refused(exchange, known, asked, TRUST) == ["invalid_target"]
-    assert refused(exchange, found({Reaching("ws-1"): None}), asked, TRUST) == ["invalid_target"]
+    assert refused(exchange, known, asked, HASH, TRUST) == ["invalid_target"]
+    assert refused(exchange, found({Reaching("ws-1"): None}), asked, HASH, TRUST) == [
+        "invalid_target"
+    ]
 
 
 def test_of_several_runners_it_is_the_lowest_id_or_the_one_that_was_asked_for() -> None:
     two, stranger = replace(FEDERATED, id="run-2"), spec_of(FEDERATED, conditions={"sub": "x"})
     three = replace(stranger, id="run-0")
     known = reaching(two, FEDERATED, three)
-    assert exchange(known, ASKED, TRUST).answer.runner.id == "run-1"
+    assert exchange(known, ASKED, HASH, TRUST).answer.runner.id == "run-1"
     asked = replace(ASKED, runner_id="run-2")
-    assert exchange(known, asked, TRUST).answer.runner.id == "run-2"
+    assert exchange(known, asked, HASH, TRUST).answer.runner.id == "run-2"

@@ -20,6 +20,7 @@ from tests.faults.hostile.assault import FIGURES, GLANCE, assault
 from tests.faults.hostile.attack import Attack
 from tests.faults.hostile.attacks import ATTACKS, neighbours
 from tests.faults.hostile.finding import MOST_REFUSAL_BYTES, Finding, Limits
+from tests.faults.hostile.jobs import for_jobs
 from tests.faults.hostile.target import Target, target
 from tests.faults.hostile.watch import forget_peak, peak_mib, workers_of
 from tests.faults.hostile.wire import UNANSWERED, Answer
@@ -42,7 +43,7 @@ async def attacked(
     on_engine = Host(folder)
     if request.param == "postgres":
         on_engine = on_postgres(request.getfixturevalue("durable"), folder)
-    async with target(on_engine, request.param) as made:
+    async with target(for_jobs(on_engine), request.param) as made:
         yield made
 
 

@@ -17,11 +17,12 @@ from teamvars.security.assertions import (
     MAX_TOKEN_BYTES,
     SKEW_SECONDS,
     Unproven,
+    asserted,
     chosen,
     claimed,
     keys_of,
     machine_key,
-    proven,
+    require_signed,
 )
 
 NOW = 1_800_000_000
@@ -67,7 +68,9 @@ def believed(token: str, now: int = NOW) -> Any:
     key = chosen(said, KEYS)
     if key is None:
         raise Unproven("no such key")
-    return proven(said, key, now)
+    assertion = asserted(said, now)
+    require_signed(said, key)
+    return assertion
 
 
 @pytest.mark.parametrize("algorithm", SIGNERS)
@@ -226,9 +229,9 @@ def test_a_machine_signs_for_itself() -> None:
     public = ED.public_key.public_bytes_raw()
     issuer = MACHINE + encoded(public)
     said = claimed(signed("EdDSA", iss=issuer))
-    assert proven(said, machine_key(issuer), NOW).issuer == issuer
+    require_signed(said, machine_key(issuer))
     with pytest.raises(Unproven):
-        proven(said, machine_key(MACHINE + encoded(bytes(32))), NOW)
+        require_signed(said, machine_key(MACHINE + encoded(bytes(32))))
     for wrong in ("", encoded(public[:-1]), encoded(public) + "=", "é"):
         with pytest.raises(Unproven):
             machine_key(MACHINE + wrong)

@@ -10,6 +10,7 @@ import pytest
 
 from teamvars.security.tokens import new_token
 from teamvars.web.http import request as requests
+from teamvars.web.http.forms import FORM, MAX_FORM_BYTES
 from tests.support.patience import HANGS
 from tests.support.served_deployment import ServedDeployment
 from tests.support.tenant import JSON_API, Tenant, variable_document
@@ -97,6 +98,24 @@ async def test_short_bodies_that_do_not_end_fill_their_share_and_then_their_send
             document = variable_document(key=f"k{len(value)}", value=value)
             answer = await served_tenant.call("writer", "POST", path, document)
             assert answer.status_code == 201
+
+
+async def test_forms_that_do_not_end_give_way_to_one_that_does(
+    served: ServedDeployment, served_tenant: Tenant
+) -> None:
+    most = requests.UNAUTHENTICATED_BODIES_BYTES // MAX_FORM_BYTES
+    head = f"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\nContent-Length: "
+    begun = f"{head}{MAX_FORM_BYTES}\r\n\r\nx".encode()
+    with ExitStack() as bodies:
+        connections, to = [], ("127.0.0.1", served.server.port)
+        for _ in range(most + 1):
+            connection = bodies.enter_context(socket.create_connection(to, timeout=SOON))
+            connection.sendall(begun)
+            connections.append(connection)
+        assert statuses_of(connections, 1) == [503]
+        whole = bodies.enter_context(socket.create_connection(to, timeout=SOON))
+        whole.sendall(f"{head}1\r\n\r\nx".encode())
+        assert status_of(whole) == 400
 
 
 async def test_a_caller_and_a_worker_have_so_many_bytes_of_bodies_under_way(

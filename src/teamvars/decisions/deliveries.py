@@ -76,7 +76,6 @@ class Asked(Discreet, frozen=True):
     thumbprint: str
     is_bound: bool
     runner_id: str | None
-    token_hash: bytes
 
 
 class Reaching(Need[tuple[Workspace, Sequence[Runner]] | None], frozen=True):
@@ -156,8 +155,8 @@ class Bundle(Discreet, frozen=True):
     variables: tuple[StoredVariable, ...]
 
 
-def exchange(found: Found, asked: Asked, trust: Trust) -> Decision[Issued]:
-    """A token for a job that some runner means; of several, the one with the lowest id.
+def exchange(found: Found, asked: Asked, token_hash: bytes, trust: Trust) -> Decision[Issued]:
+    """A token, by its hash, for a job that some runner means; of several, that with the lowest id.
 
     Refuses: no such runner, a proof that was used before.
     """
@@ -176,7 +175,7 @@ def exchange(found: Found, asked: Asked, trust: Trust) -> Decision[Issued]:
         raise NoTarget(reasons)
     ends = [found.now + runner.max_ttl * 1_000_000, proof.expires_at, runner.expires_at()]
     token = JobToken(
-        asked.token_hash,
+        token_hash,
         runner.id,
         runner.approval.version if runner.approval else 0,
         workspace.id,

@@ -65,7 +65,7 @@ class Claimed(Discreet, frozen=True):
 
 
 class Assertion(Discreet, frozen=True):
-    """What an issuer says of a job.
+    """What an issuer says of a job, if it was the issuer who signed it.
 
     `once` names the token among all there are: it is good once. `expires_at` in seconds since 1970.
     """
@@ -75,6 +75,11 @@ class Assertion(Discreet, frozen=True):
     claims: Mapping[str, Any]
     once: bytes
     expires_at: int
+
+    @property
+    def job(self) -> str:
+        """Whom it is about: all tokens of an issuer with one `sub`."""
+        return f"{self.issuer} {self.claims['sub']}"
 
 
 def claimed(token: str) -> Claimed:
@@ -125,15 +130,10 @@ def chosen(said: Claimed, keys: Sequence[Key]) -> Key | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def proven(said: Claimed, key: Key, now: int) -> Assertion:
-    """What the token says, if that key has signed it and it is good now (seconds since 1970).
-
-    Raises Unproven.
+def asserted(said: Claimed, now: int) -> Assertion:
+    """What the token says, if it is good now (seconds since 1970) and somebody has signed it: that
+    costs most to find out, and `require_signed` does. Raises Unproven.
     """
-    try:
-        jws.deserialize_compact(said.token, key, registry=_ACCEPTED)
-    except (JoseError, ValueError, TypeError):
-        raise Unproven("a signature that does not hold") from None
     expires_at = _expiry(said.claims, now)
     subject, audience = said.claims.get("sub"), said.claims.get("aud")
     if not isinstance(subject, str) or not subject:
@@ -143,6 +143,14 @@ def proven(said: Claimed, key: Key, now: int) -> Assertion:
     if not isinstance(audience, str):
         raise Unproven("not one audience")
     return Assertion(said.issuer, audience, said.claims, _once(said), expires_at)
+
+
+def require_signed(said: Claimed, key: Key) -> None:
+    """Raises Unproven unless that key has signed the token."""
+    try:
+        jws.deserialize_compact(said.token, key, registry=_ACCEPTED)
+    except (JoseError, ValueError, TypeError):
+        raise Unproven("a signature that does not hold") from None
 
 
 def _expiry(claims: Mapping[str, Any], now: int) -> int:

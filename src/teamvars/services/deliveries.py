@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 import structlog
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from teamvars.changes.waves import Change
 from teamvars.decisions import deliveries as decisions
-from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, NoTarget, Proof
+from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, NoTarget, Proof, job_of
 from teamvars.domain.access import Caller
 from teamvars.domain.deliveries import DeliveryDraft, ReceiptView
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, refuse_all
@@ -19,7 +19,14 @@ from teamvars.domain.variables import Variable, damaged_value
 from teamvars.kernel import Discreet
 from teamvars.protocol import MACHINE, Malformed, bundles, decoded, token_id
 from teamvars.protocol.bundles import Delivered, Delivery, Info
-from teamvars.security.assertions import SKEW_SECONDS, Assertion, Unproven
+from teamvars.security.assertions import (
+    SKEW_SECONDS,
+    Assertion,
+    Unproven,
+    asserted,
+    claimed,
+    require_signed,
+)
 from teamvars.security.keyring import Keyring
 from teamvars.security.sealing import DataKey
 from teamvars.security.tokens import RUNNER, hash_token, new_token
@@ -50,6 +57,9 @@ _LARGE_BYTES = 256 * 1024
 """Of values, which take some ms: more are opened and sealed in a thread, and of one workspace at a
 time, since there they are several times in memory.
 """
+
+Check = Callable[[str, Callable[[], None]], Awaitable[None]]
+"""Does what costs a stranger nothing and us something, when it is the turn of whom it names."""
 
 log = structlog.get_logger("teamvars.runners")
 
@@ -96,32 +106,46 @@ class Deliveries(UseCases):
             else Ed25519PrivateKey.from_private_bytes(server.keys[server.active])
         )
 
-    async def exchange(self, caller: Caller, form: ExchangeForm) -> IssuedToken:
-        """A token for the workspace that is the resource, if a runner means the job.
+    async def proven(self, caller: Caller, form: ExchangeForm, check: Check) -> Asked:
+        """What a job asks for, after its issuer's signature was found to hold in a `check`, and
+        whatever takes less before that.
 
-        Refuses: a token or form that is itself bad (invalid_request); everything else in the same
-        words (invalid_target).
+        Refuses: a token or form that is itself bad (invalid_request), what is no workspace of this
+        service (invalid_target).
         """
         if self._service is None or self._signer is None:
             raise Refusal(_bad("This service exchanges no tokens."))
         workspace_id = self._workspace(form)
-        now = self._clock()
         try:
-            assertion, public_key = await self._trust.proven(form.subject_token, now // _SECOND)
+            said = claimed(form.subject_token)
+            assertion = asserted(said, self._clock() // _SECOND)
             thumbprint, is_bound = self._key_named(assertion, form)
+            key = await self._trust.key_for(said)
+            await check(assertion.job, lambda: require_signed(said, key))
         except Unproven as unproven:
             log.warning("a token proves nothing", reason=unproven.reason, request=caller.request_id)
             raise Refusal(_bad("The subject token is not accepted.")) from None
-        token = new_token(RUNNER)
+        is_machine = assertion.issuer.startswith(MACHINE)
         proof = Proof(
             assertion.issuer,
-            public_key,
+            assertion.issuer.removeprefix(MACHINE) if is_machine else None,
             assertion.claims,
             assertion.once,
             (assertion.expires_at + SKEW_SECONDS) * _SECOND,
         )
-        asked = Asked(workspace_id, proof, thumbprint, is_bound, form.runner, hash_token(token))
-        change = Change(caller, None, lambda found: decisions.exchange(found, asked, self._trust))
+        return Asked(workspace_id, proof, thumbprint, is_bound, form.runner)
+
+    async def exchange(self, caller: Caller, asked: Asked) -> IssuedToken:
+        """A token for the workspace, if a runner means the job. The caller is whoever has it then.
+
+        Refuses: what was used before (invalid_request); everything else in the same words
+        (invalid_target).
+        """
+        token = new_token(RUNNER)
+        hash_ = hash_token(token)
+        change = Change(
+            caller, None, lambda found: decisions.exchange(found, asked, hash_, self._trust)
+        )
         try:
             issued = await self._house.runner.make(change)
         except MissingReference:  # the runner or the workspace was deleted meanwhile
@@ -129,7 +153,9 @@ class Deliveries(UseCases):
         except NoTarget as refused:
             self._note_refused(caller, asked, refused.reasons)
             raise
-        lives = (issued.token.expires_at - now) // _SECOND
+        caller.token_hash, caller.actor = hash_, job_of(issued.token)
+        caller.organization_id = issued.runner.organization_id
+        lives = (issued.token.expires_at - self._clock()) // _SECOND
         return IssuedToken(token, issued.runner.id, issued.token.version, lives)
 
     async def receipts(self, caller: Caller, organization: str, page: Page) -> Paged[ReceiptView]:
@@ -173,6 +199,7 @@ class Deliveries(UseCases):
         )
         async with self._some:
             bundle = await self._house.runner.make(change)
+            caller.organization_id = bundle.handed.workspace.organization_id
             key, signer = self._tools.sealer.data_key(bundle.handed.key), self._signer
             if sum(stored.value_bytes for stored in bundle.variables) <= _LARGE_BYTES:
                 return _sealed(bundle, key, signer)

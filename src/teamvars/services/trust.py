@@ -9,12 +9,11 @@ from teamvars.protocol import MACHINE
 from teamvars.security import approvals
 from teamvars.security.approvals import Approvals
 from teamvars.security.assertions import (
-    Assertion,
+    Claimed,
+    Key,
     Unproven,
-    claimed,
     keys_of,
     machine_key,
-    proven,
 )
 from teamvars.security.keyring import Keyring
 from teamvars.services.issuers import Issuer, IssuerKeys
@@ -62,17 +61,14 @@ class Trust:
         """Whether the token was issued under a key of the keyring, just as it is."""
         return self._approvals.has_issued(token)
 
-    async def proven(self, token: str, now: int) -> tuple[Assertion, str | None]:
-        """What a token says of a job now (seconds since 1970), and the key of its machine if that
-        has signed it. Raises Unproven.
-        """
-        said = claimed(token)
+    async def key_for(self, said: Claimed) -> Key:
+        """The key that must have signed the token. Raises Unproven."""
         if said.issuer.startswith(MACHINE):
-            return proven(said, machine_key(said.issuer), now), said.issuer.removeprefix(MACHINE)
+            return machine_key(said.issuer)
         keys = self._keys.get(said.issuer)
         if keys is None:
             raise Unproven("an issuer that is not accepted")
-        return proven(said, await keys.key_for(said), now), None
+        return await keys.key_for(said)
 
 
 def _source(issuer: Issuer) -> str:

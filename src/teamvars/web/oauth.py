@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from teamvars.decisions.deliveries import Asked
 from teamvars.domain.access import Caller
 from teamvars.domain.errors import Code, Refusal
 from teamvars.services.deliveries import (
@@ -22,7 +23,7 @@ from teamvars.web.examples import IDS
 from teamvars.web.http.forms import MAX_FORM_BYTES
 from teamvars.web.http.negotiation import JSON
 from teamvars.web.http.request import Request
-from teamvars.web.http.routes import OwnErrors, RequestBody, Route
+from teamvars.web.http.routes import Check, OwnErrors, RequestBody, Route
 from teamvars.web.http.sending import Response
 
 PATH = "/oauth/token"
@@ -82,13 +83,22 @@ _EXAMPLE = {
 def routes(deliveries: Deliveries) -> list[Route]:
     """The one operation."""
 
-    async def exchange(request: Request) -> Response:
-        """Exchange what an issuer says of a job for a token to deliver one workspace (RFC 8693)."""
+    def sender(request: Request) -> Caller:
+        return Caller(b"", request.request_id, address=request.audited_address)
+
+    async def prove(request: Request, check: Check) -> None:
         said = request.document
         assert isinstance(said, Mapping)  # a form is one
         known = {name: said[name] for name in ExchangeForm.__struct_fields__ if name in said}
-        caller = Caller(b"", request.request_id, address=request.audited_address)
-        issued = await deliveries.exchange(caller, ExchangeForm(**known))
+        request.document = await deliveries.proven(sender(request), ExchangeForm(**known), check)
+
+    async def exchange(request: Request) -> Response:
+        """Exchange what an issuer says of a job for a token to deliver one workspace (RFC 8693)."""
+        asked = request.document
+        assert isinstance(asked, Asked)  # that is what was proven
+        caller = sender(request)
+        issued = await deliveries.exchange(caller, asked)
+        request.introduced = caller
         answer = TokenAnswer(issued.token, issued.expires_in, issued.runner_id, issued.version)
         return Response.document(200, answer, _FRESH, media_type=JSON)
 
@@ -103,6 +113,7 @@ def routes(deliveries: Deliveries) -> list[Route]:
             refuses=(400, 408, 413, 415, 429, 503),
             media_type=JSON,
             public=True,
+            proves=prove,
             name="exchangeToken",
         )
     ]

@@ -3,20 +3,32 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from teamvars.domain.access import Caller
-from teamvars.domain.errors import RATE_LIMITED, Kind, Refusal, too_many_requests
-from teamvars.fair_slots import FairSlots, Group, Party, Principal
+from teamvars.domain.errors import BUSY, RATE_LIMITED, Kind, Refusal, too_many_requests
+from teamvars.fair_slots import (
+    PRINCIPAL_WAITERS,
+    WAIT_SECONDS,
+    FairLock,
+    FairSlots,
+    Group,
+    Party,
+    Principal,
+)
 from teamvars.services.tokens import Sessions
 from teamvars.time_limits import TimeLimits
 from teamvars.web.http.addresses import counted_address
 from teamvars.web.http.rate_limits import Failures, RateLimits
 from teamvars.web.http.request import Request
+from teamvars.web.http.routes import Check
 
 REMEMBERED_TOKENS = 16_384
 """By their hashes, the least recently used are forgotten first; some 13 MiB."""
+UNPROVEN = 1024
+"""How many say at a time in a body who they are, and were not checked yet; up to 60 KiB each."""
 
 T = TypeVar("T")
 
@@ -43,6 +55,7 @@ class Principals:
         self._groups: WeakValueDictionary[str, Group] = WeakValueDictionary()
         self._shown_nothing = Group()
         self._strangers = Group()
+        self._jobs = Group()
 
     def known(self, caller: Caller) -> Party | None:
         """The principal of a token that was lately let in."""
@@ -57,6 +70,14 @@ class Principals:
         party = self._parties.get(principal)
         if party is None:
             party = self._parties[principal] = Party(principal, self._strangers, is_address=True)
+        return party
+
+    def job(self, name: str) -> Party:
+        """A job of which its issuer has said that it is this one; it has no token yet."""
+        principal = "job", name
+        party = self._parties.get(principal)
+        if party is None:
+            party = self._parties[principal] = Party(principal, self._jobs)
         return party
 
     def note(self, caller: Caller) -> Party:
@@ -98,6 +119,9 @@ class Admission:
         self._sessions = sessions
         self._slots = FairSlots(time_limits)
         self._principals = Principals(self._slots)
+        self._checks = FairLock(UNPROVEN)
+        self._unproven = 0
+        self._refusals = FairLock(PRINCIPAL_WAITERS)
         self._failures = Failures()
         self._limits = RateLimits(rate_limit) if rate_limit else None
         self.limits_rates = bool(rate_limit)
@@ -114,14 +138,40 @@ class Admission:
         if self._limits is not None:
             self._take(request.party or self._stranger(request))
 
-    def admit_job(self, request: Request, caller: Caller) -> None:
-        """Keeps jobs from asking too often; the service that acts finds out about their tokens.
-
-        Refuses: rate limited.
+    async def admit_job(
+        self, request: Request, caller: Caller, admit: Callable[[Request], Awaitable[None]]
+    ) -> None:
+        """Keeps jobs from asking too often; else the service that acts finds out about their
+        tokens. Refuses: rate limited, and what `admit` and `work` do.
         """
         request.party = self._principals.known(caller)
         if self._limits is not None:
+            if request.party is None:
+                await self.work(request, lambda: admit(request))
             self._take(request.party or self._stranger(request))
+
+    @contextmanager
+    def unproven(self, request: Request) -> Iterator[Check]:
+        """For a request that says in its body who makes it: what checks that, and then counts the
+        request as that one's.
+
+        One check is made in each iteration of the event loop, and addresses take turns. Names do
+        not: anybody can use any, and so make whoever has it wait. Refuses: busy.
+        """
+        if self._unproven >= UNPROVEN:
+            raise Refusal(BUSY)
+
+        async def check(name: str, work: Callable[[], None]) -> None:
+            async with self._checks.held_by(counted_address(request.client), WAIT_SECONDS):
+                await asyncio.sleep(0)
+                work()
+            request.party = self._principals.job(name)
+
+        self._unproven += 1
+        try:
+            yield check
+        finally:
+            self._unproven -= 1
 
     async def authenticate(self, request: Request, caller: Caller) -> None:
         """Finds out who calls. Refuses: unauthenticated, and what `work` does."""
@@ -153,6 +203,8 @@ class Admission:
         request.slot = None
         if request.caller is not None and request.caller.actor is not None:
             request.party = self._principals.note(request.caller)
+        if request.introduced is not None:
+            self._principals.note(request.introduced)
 
     def refused(self, request: Request, refusal: Refusal) -> Refusal:
         """What is said instead, where somebody fails to authenticate too often."""
@@ -173,6 +225,18 @@ class Admission:
         except Refusal as limited:
             return limited
         return refusal
+
+    async def pace(self, request: Request) -> None:
+        """Has whoever is refused before there was a slot for it wait for the answer, and so ask
+        again the later: one in each iteration of the event loop, addresses in turns. Refusing takes
+        next to nothing, so that else a flood of them fills every iteration.
+        """
+        if request.slots is not None:
+            return
+        request.give_room_back()
+        with suppress(Refusal):  # there are too many: this one is told at once
+            async with self._refusals.held_by(counted_address(request.client), WAIT_SECONDS):
+                await asyncio.sleep(0)
 
     def headers(self, request: Request) -> Iterator[tuple[str, str]]:
         """The header fields of every answer; to be asked only where there is a rate limit."""

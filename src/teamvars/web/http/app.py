@@ -88,8 +88,7 @@ class Application:
                 is_sent = await self._sender.send(send, request, response)
             status = response.status if is_sent else _CLIENT_CLOSED_REQUEST
         finally:
-            if request.release is not None:
-                request.release()
+            request.give_room_back()
             self._admission.leave(request)
             if request.caller is not None:
                 self._sessions.note_use(request.caller)
@@ -108,7 +107,9 @@ class Application:
         except Refusal as refusal:
             _tell_damage(refusal, request)
             ALARM.hear(refusal)
-            return _refused(self._admission.refused(request, refusal), request, endpoint)
+            told = self._admission.refused(request, refusal)
+            await self._admission.pace(request)
+            return _refused(told, request, endpoint)
         except SealBroken as broken:
             # What is stored was changed behind our back: no mistake of the caller's.
             log.error(str(broken), request_id=request.request_id, route=request.template)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 
-from teamvars.domain.errors import BUSY, Code, Fault, Kind, Refusal
+from teamvars.domain.errors import Code, Fault, Kind, Refusal
 from teamvars.domain.idempotency import HEADER
 from teamvars.services.tokens import Sessions
 from teamvars.web.http.admission import Admission
@@ -78,7 +78,7 @@ class Endpoint:
     async def _respond_to_anybody(self, request: Request, route: Route) -> Response:
         """Responds without a token; of a document a stranger has no more room than for a short one.
 
-        What is under way of all strangers' bodies is bounded. Refuses: busy.
+        What is under way of all strangers' bodies is bounded.
         """
         if route.takes is None:
             return await route.handler(request)
@@ -89,10 +89,14 @@ class Endpoint:
             require_document_type(request.header("content-type"))
         if route.keyed and (key := request.header("idempotency-key")) is not None:
             request.idempotency_key = key_of(key)
-        most = request.max_body_bytes = route.takes.max_bytes
-        if request.has_body and not request.has_room_unauthenticated(most, most):
-            raise Refusal(BUSY)
-        return await self._respond(request, route, await request.read_body())
+        request.require_room_unauthenticated(route.takes.max_bytes)
+        body = await request.read_body()
+        if route.proves is not None:
+            with self._admission.unproven(request) as check:
+                request.document, body = parse_form(body), b""
+                request.give_room_back()
+                await route.proves(request, check)
+        return await self._respond(request, route, body)
 
     async def _respond_to_job(self, request: Request, route: Route) -> Response:
         """Responds to whoever has the token of a job. What is handed to it is never kept, so that
@@ -103,14 +107,12 @@ class Endpoint:
         caller = request.require_job()
         assert route.admit is not None  # it says whose token is good
         try:
-            self._admission.admit_job(request, caller)
+            await self._admission.admit_job(request, caller, route.admit)
             require_acceptable(request.header("accept"))
             if request.header("idempotency-key") is not None:
                 raise Refusal(Fault(Code.INVALID_HEADER, _NO_REPEAT, header=HEADER))
             require_document_type(request.header("content-type"))
-            most = request.max_body_bytes = UNAUTHENTICATED_BODY_BYTES
-            if request.has_body and not request.has_room_unauthenticated(most):
-                raise Refusal(BUSY)
+            request.require_room_unauthenticated(UNAUTHENTICATED_BODY_BYTES)
             return await self._respond(request, route, await request.read_body())
         except Refusal as refusal:
             if caller.actor is None and refusal.kind not in _TOLD_AT_ONCE:
@@ -143,9 +145,7 @@ class Endpoint:
         takes = route.takes
         with self._sessions.in_request():  # the wait for a slot counts towards its time
             await self._admission.enter(request)  # and leaves when the response is sent
-            if takes is not None and takes.is_form:
-                request.document = parse_form(body)
-            elif takes is not None:
+            if takes is not None and not takes.is_form:
                 if body and not request.has_body:  # HTTP/2 need not announce it
                     require_document_type(request.header("content-type"))
                 if takes.max_items is not None:

@@ -6,7 +6,8 @@ from urllib.parse import parse_qsl
 from teamvars.domain.errors import Code, Fault, Refusal
 
 FORM = "application/x-www-form-urlencoded"
-MAX_FORM_BYTES = 64 * 1024
+MAX_FORM_BYTES = 24 * 1024
+"""A token of 16 KiB, and what is said with it."""
 _MAX_PARAMETERS = 32
 
 

@@ -3,7 +3,8 @@
 import hashlib
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
@@ -64,6 +65,7 @@ class Bodies:
 
     def __init__(self) -> None:
         self._unauthenticated = 0
+        self._arriving: dict[TimeLimit, Release] = {}  # the oldest first
         self._callers: dict[Principal, int] = {}
         self._worker = 0
         self._has_large = False
@@ -82,6 +84,25 @@ class Bodies:
             self._unauthenticated -= size
 
         return release
+
+    @contextmanager
+    def arriving(self, limit: TimeLimit, give_up: Release) -> Iterator[None]:
+        """While a body with such a share arrives, under that limit; it may be given up for another
+        that has no other way.
+        """
+        self._arriving[limit] = give_up
+        try:
+            yield
+        finally:
+            self._arriving.pop(limit, None)
+
+    def make_room(self, size: int) -> None:
+        """Gives up what has been arriving for longest, until there is a share of so many bytes."""
+        while self._arriving and self._unauthenticated + size > UNAUTHENTICATED_BODIES_BYTES:
+            limit, give_up = next(iter(self._arriving.items()))
+            del self._arriving[limit]
+            give_up()
+            limit.enforce()
 
     def admit(self, caller: Principal, size: int) -> Release:
         """A share for a caller's body. Refuses: too many requests, busy."""
@@ -144,6 +165,8 @@ class Request:
         """What was refused, each once."""
         self.max_body_bytes = MAX_BODY_BYTES
         self.caller: Caller | None = None
+        self.introduced: Caller | None = None
+        """Whoever has the token that this request has made, if that is soon used."""
         self.client: str | None = None
         self.audited_address: str | None = None
         self.party: Party | None = None
@@ -180,6 +203,7 @@ class Request:
         """Whether the header fields announce one."""
         self._received = 0
         self._is_abandoned = False
+        self._is_given_up = False
         self.body_pending = self.has_body
         """Whether some of the body is yet to be received."""
 
@@ -254,6 +278,18 @@ class Request:
         """The SHA-256 of the body as far as it was received; of a request with a key alone."""
         return hashlib.sha256()
 
+    def require_room_unauthenticated(self, most: int) -> None:
+        """Room for the body of a sender whom nothing else tells: what has been arriving for longest
+        is given up for it. Refuses: busy, and one that is coded or too large.
+        """
+        self.max_body_bytes = most
+        if not self.has_body:
+            return
+        if not self.has_room_unauthenticated(most, most):
+            self._bodies.make_room(most if self._announced is None else self._announced)
+            if not self.has_room_unauthenticated(most, most):
+                raise Refusal(BUSY)
+
     def has_room_unauthenticated(
         self, unannounced: int | None = None, most: int = UNAUTHENTICATED_BODY_BYTES
     ) -> bool:
@@ -296,7 +332,7 @@ class Request:
         most = self.max_body_bytes if self.has_body else UNAUTHENTICATED_BODY_BYTES
         chunks: list[bytes] = []
         try:
-            with TimeLimit(self._time_limits, BODY_SECONDS):
+            with TimeLimit(self._time_limits, BODY_SECONDS) as limit, self._arriving(limit):
                 while self.body_pending or not chunks:
                     before = self._received
                     chunks.append(await self._next_chunk())
@@ -305,6 +341,8 @@ class Request:
                     if self._announced is None and before <= MAX_BODY_BYTES < self._received:
                         self._exchange_room()
         except TimeoutError:
+            if self._is_given_up:
+                raise Refusal(BUSY) from None
             detail = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
             raise Refusal(Fault(Code.REQUEST_TIMEOUT, detail)) from None
         return b"".join(chunks)
@@ -328,11 +366,19 @@ class Request:
             pass
         return False
 
+    def _arriving(self, limit: TimeLimit) -> AbstractContextManager[None]:
+        if self.release is None or self.principal is not UNAUTHENTICATED:
+            return nullcontext()
+        return self._bodies.arriving(limit, self._give_up)
+
+    def _give_up(self) -> None:
+        self._is_given_up = True
+        self.give_room_back()
+        self.abandon_body()
+
     def _exchange_room(self) -> None:
         """Room for a large body in the place of a share."""
-        if self.release is not None:
-            self.release()
-        self.release = None
+        self.give_room_back()
         self.release = self._bodies.admit_large()
 
     def _room_to_drain(self) -> int:
@@ -349,6 +395,12 @@ class Request:
             except Refusal:
                 return 0
         return most
+
+    def give_room_back(self) -> None:
+        """Of a body that is no longer needed."""
+        if self.release is not None:
+            self.release()
+            self.release = None
 
     def abandon_body(self) -> None:
         """Nothing more of the body is read, not even to throw it away."""

@@ -13,6 +13,8 @@ from teamvars.web.http.request import STRANGER_BODY_BYTES, Request
 from teamvars.web.http.sending import Response
 
 Handler = Callable[[Request], Awaitable[Response]]
+Check = Callable[[str, Callable[[], None]], Awaitable[None]]
+"""Makes a check, by which the sender of a request is whom it names, in that one's turn."""
 
 
 class RequestBody(msgspec.Struct, frozen=True):
@@ -53,6 +55,8 @@ class Route(msgspec.Struct, frozen=True):
 
     `admit` refuses callers without the right before any of the body is read, not after.
     What takes long waits for its `turn` before its document is parsed, and has it to the end.
+    Where the document says who sends it, `proves` finds out whether that is so, before anything
+    else is done, and puts in its place what the handler needs.
 
     One that is `keyed` changes something, and does so once however often it is sent with the same
     Idempotency-Key: its handler responds by `idempotency.changed`.
@@ -73,6 +77,7 @@ class Route(msgspec.Struct, frozen=True):
     takes: RequestBody | None = None
     admit: Callable[[Request], Awaitable[None]] | None = None
     turn: Callable[[Request], AbstractAsyncContextManager[None]] | None = None
+    proves: Callable[[Request, Check], Awaitable[None]] | None = None
     reads: tuple[Parameter, ...] = ()
     precondition: str | None = None
     sends: Mapping[str, str] = {}

@@ -10,6 +10,7 @@ from tests.faults.hostile.attacks import (
     locks,
     neighbours,
     parameters,
+    tokens,
     unread,
 )
 
@@ -18,6 +19,7 @@ ATTACKS = [
     *bodies.ATTACKS,
     *floods.ATTACKS,
     *neighbours.ATTACKS,
+    *tokens.ATTACKS,
     *connections.ATTACKS,
     *unread.ATTACKS,
     *code.ATTACKS,
