@@ -2,7 +2,8 @@
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -40,11 +41,17 @@ HOSTILE = [
 BROKEN_UTF8 = ("%ff", "%ed%a0%80", "%c3", "%", "%zz", "%00", "+")
 
 
-def reading(method: str = "GET") -> list[Route]:
-    """The routes of a method, as the service is put together."""
+@cache
+def routes() -> Sequence[Route]:
+    """All of them, as the service is put together."""
     keys = keyring.generate()
     services = wiring.services(database_for("sqlite:////nowhere"), keys, Quota(None, None))
-    return [route for route in wiring.routes(services, keys) if route.method == method]
+    return tuple(wiring.routes(services, keys))
+
+
+def reading(method: str = "GET") -> list[Route]:
+    """The routes of a method."""
+    return [route for route in routes() if route.method == method]
 
 
 ALWAYS = {"/api/v2/team-workspaces": "filter[workspace][id]"}
