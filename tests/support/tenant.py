@@ -1,5 +1,6 @@
 """An organization of a test's own, and people of every kind of contract §6 to call as."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -135,10 +136,10 @@ async def build_tenant(deployment: Deployment) -> Tenant:
         "organization-token": OwnerName(organization=name),
         "other-organization-token": OwnerName(organization=other),
     }
-    tokens = {
-        who: (await deployment.services.tokens.create(operator(), owner, None)).secret
-        for who, owner in owners.items()
-    }
+    create = deployment.services.tokens.create
+    # At once: they then share transactions.
+    made = await asyncio.gather(*(create(operator(), owner, None) for owner in owners.values()))
+    tokens = {who: created.secret for who, created in zip(owners, made, strict=True)}
     await deployment.services.accounts.disable(operator(), usernames["disabled"], Disabling())
     return Tenant(
         deployment=deployment,
