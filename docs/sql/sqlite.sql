@@ -35,6 +35,10 @@
 --     BEGIN IMMEDIATE; #3; #17; #22; #19; #5; #6; COMMIT
 -- DELETE /teams/{id}/relationships/organization-memberships
 --     BEGIN IMMEDIATE; #3; #17; #22; #20; #21; #5; #6; COMMIT
+-- POST /oauth/token
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #23; #24; #25; RELEASE member; COMMIT
+-- POST /workspaces/{id}/actions/deliver
+--     BEGIN IMMEDIATE; #3; SAVEPOINT member; #26; #27; #28; #5; #6; RELEASE member; COMMIT
 
 
 -- #1: access_statements.py, READ_WORKSPACE.single
@@ -106,6 +110,8 @@ ORDER BY key, category;
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
+-- POST /oauth/token
+-- POST /workspaces/{id}/actions/deliver
 SELECT 1 FROM schema_migrations WHERE admits > N;
 
 
@@ -131,6 +137,7 @@ LEFT JOIN workspaces ON workspaces.id = its.workspace_id;
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
+-- POST /workspaces/{id}/actions/deliver
 INSERT INTO audit_entries (stream_id, sequence, at, actor_kind, actor_id, token_id, request_id,
     action, subject_type, subject_id, details, key_id, previous, version, address, link,
     organization_id)
@@ -147,6 +154,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?
 -- DELETE /teams/{id}/relationships/users
 -- POST /teams/{id}/relationships/organization-memberships
 -- DELETE /teams/{id}/relationships/organization-memberships
+-- POST /workspaces/{id}/actions/deliver
 UPDATE streams
 SET sequence = ?2, link = ?3, head = ?4, variables = ?5, value_bytes = ?6
 WHERE id = ?1;
@@ -474,3 +482,74 @@ FROM memberships
 LEFT JOIN team_members ON team_members.membership_id = memberships.id
     AND team_members.team_id = ?1
 WHERE memberships.organization_id = ?2 AND memberships.id IN (SELECT value FROM json_each(?3));
+
+
+-- #23: runners.py, _REACHING
+-- POST /oauth/token
+SELECT workspaces.id, workspaces.name, organizations.id, organizations.name, CAST(runners.id AS BLOB), CAST(runners.organization_id AS BLOB),
+    CAST(runners.version AS BIGINT), CAST(runners.body AS BLOB), CAST(runners.created_at AS BIGINT),
+    CAST(runners.proposed_by AS BLOB), CAST(runners.approved_version AS BIGINT),
+    CAST(runners.approved_body AS BLOB), CAST(runners.approved_reach AS BLOB),
+    CAST(runners.approved_issuer AS BLOB), CAST(runners.approved_at AS BIGINT),
+    CAST(runners.approved_by AS BLOB), CAST(runners.approval_key_id AS BLOB),
+    CAST(runners.approval_mac AS BLOB)
+FROM workspaces
+JOIN organizations ON organizations.id = workspaces.organization_id
+LEFT JOIN runners ON runners.organization_id = organizations.id
+WHERE workspaces.id = ?1
+ORDER BY runners.id;
+
+
+-- #24
+-- POST /oauth/token
+INSERT INTO used_assertions (hash, expires_at) VALUES (?1, ?2);
+
+
+-- #25
+-- POST /oauth/token
+INSERT INTO runner_tokens (hash, runner_id, version, workspace_id, thumbprint, is_bound, claims, run_link, expires_at, key_id, mac) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+
+
+-- #26: runners.py, _HANDED
+-- POST /workspaces/{id}/actions/deliver
+SELECT CAST(token.hash AS BLOB), CAST(token.runner_id AS BLOB),
+    CAST(token.version AS BIGINT), CAST(token.workspace_id AS BLOB), CAST(token.thumbprint AS BLOB),
+    CAST(token.is_bound AS BIGINT), CAST(token.claims AS BLOB), CAST(token.run_link AS BLOB),
+    CAST(token.expires_at AS BIGINT), CAST(token.key_id AS BLOB), CAST(token.mac AS BLOB), CAST(runners.id AS BLOB), CAST(runners.organization_id AS BLOB),
+    CAST(runners.version AS BIGINT), CAST(runners.body AS BLOB), CAST(runners.created_at AS BIGINT),
+    CAST(runners.proposed_by AS BLOB), CAST(runners.approved_version AS BIGINT),
+    CAST(runners.approved_body AS BLOB), CAST(runners.approved_reach AS BLOB),
+    CAST(runners.approved_issuer AS BLOB), CAST(runners.approved_at AS BIGINT),
+    CAST(runners.approved_by AS BLOB), CAST(runners.approval_key_id AS BLOB),
+    CAST(runners.approval_mac AS BLOB),
+    workspaces.id, workspaces.name, organizations.id, organizations.name,
+    data_keys.version, data_keys.master_key_id, data_keys.wrapped,
+    CAST(streams.sequence AS BIGINT) AS sequence, CAST(streams.link AS BLOB) AS link,
+    CAST(streams.head AS BLOB) AS head, CAST(streams.variables AS BIGINT) AS variables,
+    CAST(streams.value_bytes AS BIGINT) AS value_bytes
+FROM runner_tokens AS token
+JOIN runners ON runners.id = token.runner_id
+JOIN streams ON streams.id = runners.id
+JOIN workspaces ON workspaces.id = token.workspace_id
+JOIN organizations ON organizations.id = workspaces.organization_id
+JOIN data_keys ON data_keys.organization_id = organizations.id
+    AND data_keys.version = organizations.data_key_version
+WHERE token.hash = ?1 AND token.expires_at > ?2 AND workspaces.id = ?3;
+
+
+-- #27: variables.py, _ALL_SEALED
+-- POST /workspaces/{id}/actions/deliver
+SELECT streams.head, variables.id, workspace_id,
+    key, description, category, hcl, sensitive, version_id, created_at,
+    variables.value_bytes, sealed_value
+FROM streams
+LEFT JOIN variables ON workspace_id = streams.id
+WHERE streams.id = ?1
+ORDER BY key, category;
+
+
+-- #28: runners.py, DELIVERED
+-- POST /workspaces/{id}/actions/deliver
+INSERT INTO runner_deliveries (runner_id, workspace_id, organization_id, at, versions, run_link) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (runner_id, workspace_id) DO UPDATE SET
+    at = excluded.at, versions = excluded.versions, run_link = excluded.run_link;

@@ -16,11 +16,15 @@ from unittest import mock
 import apsw
 import asyncpg
 
+from teamvars.protocol import encoded
+from teamvars.protocol.job_keys import JobKey
+from teamvars.services.deliveries import GRANT_TYPE, SUBJECT_TYPES
 from teamvars.storage import (
     access_by_name,
     access_statements,
     idempotency,
     migrations,
+    runners,
     streams,
     variable_search,
     variables,
@@ -32,8 +36,10 @@ from teamvars.storage.engines import (
     servers,
     sqlite_connection,
 )
+from tests.services.jobs import approve, propose
 from tests.storage.stores import fresh_postgres, fresh_sqlite
 from tests.support.deployment import open_deployment
+from tests.support.jobs import SERVICE, job_token
 from tests.support.postgres import LocalPostgres, Postgres
 from tests.support.tenant import Tenant, build_tenant, linkage_document, variable_document
 
@@ -46,6 +52,7 @@ MODULES = (
     idempotency,
     access_by_name,
     variable_search,
+    runners,
 )
 
 
@@ -131,6 +138,29 @@ async def use_members(routes: Routes) -> None:
         for method in ("POST", "DELETE"):
             async with routes.use(f"{method} /teams/{{id}}/relationships/{type_}"):
                 await routes.call("owner", method, path, document)
+
+
+async def use_jobs(routes: Routes) -> None:
+    """A job exchanges a token, and is handed values."""
+    tenant = routes.tenant
+    await approve(tenant, await propose(tenant))
+    key, workspace_id = JobKey.generate(), tenant.workspaces["network"]
+    form = {
+        "grant_type": GRANT_TYPE,
+        "subject_token": job_token(key.thumbprint),
+        "subject_token_type": SUBJECT_TYPES[0],
+        "resource": f"{SERVICE}/api/v2/workspaces/{workspace_id}",
+    }
+    client = tenant.deployment.client
+    async with routes.use("POST /oauth/token"):
+        answer = await client.post(client.base_url.join("/oauth/token"), data=form)
+    headers = {"Authorization": f"Bearer {answer.json()['access_token']}"}
+    attributes = {"public-key": encoded(key.public)}
+    document = {"data": {"type": "deliveries", "attributes": attributes}}
+    path = f"/workspaces/{workspace_id}/actions/deliver"
+    async with routes.use("POST /workspaces/{id}/actions/deliver"):
+        answer = await tenant.call(None, "POST", path, document, headers)
+    assert answer.status_code == 200, answer.text
 
 
 async def use_at_once(routes: Routes, url: str) -> None:
@@ -219,6 +249,7 @@ async def uses_of(url: str) -> dict[str, list[str]]:
             await use_variables(routes)
             await use_searches(routes)
             await use_members(routes)
+            await use_jobs(routes)
             if not is_sqlite:
                 await use_at_once(routes, url)
     return routes.uses

@@ -34,6 +34,12 @@ async def test_the_statements_of_postgresql_are_those_that_were_reviewed(
     await is_as_written("postgresql.sql", of_postgres(postgres))
 
 
+def test_postgresql_is_asked_three_statements_for_a_delivery() -> None:
+    written = (FOLDER / "postgresql.sql").read_text()
+    (steps,) = re.findall(r"^-- POST .*/actions/deliver\n-- {5}(BEGIN.*)$", written, re.MULTILINE)
+    assert len(re.findall(r"#\d+", steps)) == 3, steps
+
+
 # In the order in which `access` and `access_by_name` read them.
 CALLER = "token_id user_id token_team_id token_organization_id "
 STREAM = " stream_id sequence link head variables value_bytes "
