@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Mapping
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from playwright.async_api import Locator, expect
@@ -54,14 +55,16 @@ async def approve(site: Site, command: str) -> str:
     return found[1]
 
 
-async def hand_out(site: Site, tenant: Tenant, runner_id: str, days_ago: int) -> None:
+async def hand_out(
+    site: Site, tenant: Tenant, runner_id: str, days_ago: int, versions: Mapping[str, str]
+) -> None:
     """`network` was handed to the runner so long ago."""
     at = time.time_ns() // 1000 - days_ago * DAY
     answer = await tenant.call("owner", "GET", f"/organizations/{tenant.organization}")
     owner_id = answer.json()["data"]["attributes"]["external-id"]
     place = runner_id, tenant.workspaces["network"], owner_id
     link = "https://github.com/acme/network/actions/runs/7"
-    handed = runners.delivering(LastDelivery(*place, at, {"var-1": "v-1"}, link))
+    handed = runners.delivering(LastDelivery(*place, at, versions, link))
 
     async def body(tx: Transaction) -> None:
         await tx.execute(handed.sql, *handed.args)
@@ -123,11 +126,13 @@ async def test_what_is_wrong_with_a_proposal_is_told_at_its_field(site: Site, cr
 
 async def test_deliveries_say_what_to_rotate_and_what_nobody_uses(site: Site, crowd: Crowd) -> None:
     tenant = await site.tenant()
+    secret = await tenant.make_variable("password", sensitive=True)
+    versions = {secret["id"]: secret["attributes"]["version-id"]}
     visitor = await visit(crowd, site, tenant)
     for name, days in (("old", 91), ("young", 1)):
         proposed = await propose(visitor, name)
         runner_id = await approve(site, await proposed.locator(".notice code").inner_text())
-        await hand_out(site, tenant, runner_id, days)
+        await hand_out(site, tenant, runner_id, days, versions)
     await visitor.page.reload()
     await expect(row(visitor, "network to old").locator(".badge")).to_have_text(
         ["not delivered for 90 days"]
@@ -138,7 +143,12 @@ async def test_deliveries_say_what_to_rotate_and_what_nobody_uses(site: Site, cr
     await expect(link).to_have_attribute("href", re.compile("^https://github.com/"))
     await visitor.button("Delete young").click()
     await visitor.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    await expect(row(visitor, "rotate these")).to_have_count(1)
+    await expect(row(visitor, "rotate password")).to_have_count(1)
+    await visitor.go(f"/{tenant.organization}/workspaces/network")
+    await visitor.button("Edit password").click()
+    form = visitor.page.get_by_role("form", name="Edit password")
+    await expect(form.locator(".hint").last).to_contain_text("Last handed to run-")
+    await expect(form.get_by_role("link", name="the run")).to_have_count(1)
 
 
 async def test_only_owners_find_the_runners(site: Site, crowd: Crowd) -> None:

@@ -12,6 +12,7 @@ from teamvars.decisions.deliveries import (
     Asked,
     Handed,
     Issue,
+    LastTo,
     NoteDelivery,
     Proof,
     Reaching,
@@ -134,7 +135,11 @@ STORED = [variable("password", sensitive=True), variable("region")]
 
 def asking(handed: Handed | None) -> Found:
     """A job that asks for values with that."""
-    answers = {ToDelivery("ws-1"): handed, ValuesOf("ws-1"): (b"head", STORED)}
+    answers = {
+        ToDelivery("ws-1"): handed,
+        ValuesOf("ws-1"): (b"head", STORED),
+        LastTo("run-1", "ws-1"): None,
+    }
     return found(answers, locked=("run-1",))
 
 

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from teamvars.domain.federation import (
+    BUILDKITE,
+    CIRCLECI,
     GITHUB,
     GITLAB,
     MAX_CONDITIONS,
@@ -76,7 +78,7 @@ def test_conditions_name_one_place(
         (CLUSTER, IssuerKind.KUBERNETES),
         ("https://kubernetes.default.svc", IssuerKind.KUBERNETES),
         ("https://kubernetes.default.svcx", IssuerKind.OTHER),
-        ("https://oidc.circleci.com/org/1", IssuerKind.OTHER),
+        ("https://oidc.circleci.com/org/1", IssuerKind.CIRCLECI),
     ],
 )
 def test_an_issuer_is_of_the_kind_of_its_very_name(issuer: str, kind: IssuerKind) -> None:
@@ -157,7 +159,8 @@ def test_conditions_are_met_as_a_naive_reader_says(
             {"repository": "acme/infra", "run_id": "9"},
             "https://github.com/acme/infra/actions/runs/9",
         ),
-        (GITHUB, {"repository": "acme/infra", "run_id": 9}, None),
+        (GITHUB, {"repository": "acme/infra", "run_id": True}, None),
+        (GITHUB, {"repository": "acme/infra"}, None),
         (
             GITHUB,
             {"repository": "a?b#c", "run_id": "9"},
@@ -165,6 +168,19 @@ def test_conditions_are_met_as_a_naive_reader_says(
         ),
         (GITLAB, {"project_path": "acme/infra", "job_id": "5"}, f"{GITLAB}/acme/infra/-/jobs/5"),
         (OWN, {"repository": "acme/infra", "run_id": "9"}, None),
+        (OWN, {"project_path": "acme/infra", "job_id": "5"}, f"{OWN}/acme/infra/-/jobs/5"),
+        (
+            f"{CIRCLECI}3e5a",
+            {"oidc.circleci.com/workflow-id": "1b2c", "oidc.circleci.com/job-id": "7"},
+            "https://app.circleci.com/pipelines/workflows/1b2c",
+        ),
+        (f"{CIRCLECI}3e5a", {"project_path": "acme/infra", "job_id": "5"}, None),
+        (
+            BUILDKITE,
+            {"organization_slug": "acme", "pipeline_slug": "plan", "build_number": 7},
+            "https://buildkite.com/acme/plan/builds/7",
+        ),
+        ("urn:teamvars:key:x", {"project_path": "acme/infra", "job_id": "5"}, None),
     ],
 )
 def test_a_job_is_found_by_its_claims(

@@ -304,7 +304,9 @@ def test_of_an_unbound_job_a_proxy_gets_the_values_and_the_job_fails(eve: Eve) -
 
     def back(asked: Asked, answered: Answered) -> Answered:
         if asked.path.endswith(DELIVER) and answered.status == 200:
-            read.extend(one.value for one in eve.service.opened(answered.body, eve.key)[1])
+            read.extend(
+                one.value for one in eve.service.opened(answered.body, eve.key)[1] if one.value
+            )
         return answered
 
     eve.service.proxy.there = lambda asked: own_key(eve, own_form(eve, asked))

@@ -106,8 +106,8 @@ CLIENT = (
     ("runner delete", "runners:delete", "Delete a runner."),
     (
         "deliveries list",
-        "runners:deliveries",
-        "List what was handed to whom in the last 90 days, newest first.",
+        "receipts:deliveries",
+        "List the last delivery of each workspace to each runner, newest first.",
     ),
     ("login", "login:login", "Log in to a service, and store the token."),
     ("login accept", "login:accept", "Accept an invitation."),

@@ -6,17 +6,22 @@ Whatever is not there, expired, revoked, not approved or another's is refused in
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.decisions import Decision, Found, Need, Write
-from teamvars.decisions.needs import ToOrganization
+from teamvars.decisions.needs import ToOrganization, ToWorkspaceAt
 from teamvars.decisions.runners import Trust, claims_that_count
-from teamvars.domain.access import WrappedKey
+from teamvars.domain.access import Permission, WrappedKey
 from teamvars.domain.audit import Actor
 from teamvars.domain.deliveries import (
+    ENDED,
     DeliveryDraft,
+    HandedVariable,
     JobToken,
     LastDelivery,
+    Nameable,
     Receipt,
+    ReceiptSearch,
     ReceiptView,
     Since,
 )
@@ -114,10 +119,24 @@ class ValuesOf(Need[tuple[bytes, Sequence[StoredVariable]]], frozen=True):
 
 
 class ReceiptsPage(Need[Paged[Receipt]], frozen=True):
-    """A page of the last deliveries of an organization, newest first."""
+    """A page of the last deliveries of an organization or workspace, newest first."""
 
-    organization_id: str
+    owner_id: str
+    search: ReceiptSearch
     page: Page
+
+
+class LastTo(Need[LastDelivery | None], frozen=True):
+    """The last delivery of a workspace to a runner, if there was one."""
+
+    runner_id: str
+    workspace_id: str
+
+
+class SensitiveIn(Need[Sequence[HandedVariable]], frozen=True):
+    """The sensitive variables of workspaces, by key and category."""
+
+    workspace_ids: tuple[str, ...]
 
 
 class Use(Write, frozen=True):
@@ -147,12 +166,16 @@ class Issued(Discreet, frozen=True):
 
 
 class Bundle(Discreet, frozen=True):
-    """What is to be handed out, once the receipt is committed: values are sealed still."""
+    """What is to be handed out, once the receipt is committed: values are sealed still.
+
+    Of what is `withheld` the job learns that it is there.
+    """
 
     handed: Handed
     head: bytes
     wanted: DeliveryDraft
     variables: tuple[StoredVariable, ...]
+    withheld: tuple[Variable, ...]
 
 
 def exchange(found: Found, asked: Asked, token_hash: bytes, trust: Trust) -> Decision[Issued]:
@@ -204,12 +227,9 @@ def deliver(
     refuse_all([*draft.all_faults(), *_key_faults(draft, handed.token)])
     head, stored = effective(found, workspace_id)
     token, runner = handed.token, handed.runner
-    with_sensitive = runner.includes_sensitive
-    variables = [
-        each
-        for each in stored
-        if draft.wants(each.variable.key) and (with_sensitive or not each.variable.sensitive)
-    ]
+    wanted = [each for each in stored if draft.wants(each.variable.key)]
+    variables = [each for each in wanted if runner.hands_out(each.variable)]
+    withheld = [each.variable for each in wanted if not runner.hands_out(each.variable)]
     details: dict[str, object] = {
         "workspace": workspace_id,
         "version": token.version,
@@ -221,24 +241,82 @@ def deliver(
     versions = {each.variable.id: each.variable.version_id for each in variables}
     place = runner.id, workspace_id, runner.organization_id
     last = LastDelivery(*place, found.now, versions, token.run_link)
-    bundle = Bundle(handed, head, draft, tuple(variables))
+    if len(variables) < len(stored) and (before := found.of(LastTo(runner.id, workspace_id))):
+        last = last.following(before, {each.variable.id for each in stored})
+    bundle = Bundle(handed, head, draft, tuple(variables), tuple(withheld))
     return Decision(bundle, (NoteDelivery(last),), (note,))
+
+
+def names(found: Found, workspace_id: str, trust: Trust, machine: str) -> list[Nameable]:
+    """The variables there are, and which of them the job is handed.
+
+    Refuses: unauthenticated for every token that delivers nothing here.
+    """
+    handed = _held(found, workspace_id, trust, machine)
+    _, stored = effective(found, workspace_id)
+    return [Nameable(each.variable, handed.runner.hands_out(each.variable)) for each in stored]
 
 
 def admit(found: Found, workspace_id: str, trust: Trust, machine: str) -> None:
     """Refuses every token that delivers nothing there: unauthenticated."""
+    _held(found, workspace_id, trust, machine)
+
+
+def _held(found: Found, workspace_id: str, trust: Trust, machine: str) -> Handed:
     handed = found.of(Holding(workspace_id))
     if handed is None or not _is_good(found, handed, trust, machine):
         raise Refusal(NO_VALID_TOKEN)
+    return handed
 
 
-def receipts(found: Found, organization: str, wanted: Page, trust: Trust) -> Paged[ReceiptView]:
-    """A page of the last deliveries of an organization. Refuses: forbidden."""
+def receipts(
+    found: Found, organization: str, search: ReceiptSearch, wanted: Page, trust: Trust
+) -> Paged[ReceiptView]:
+    """A page of the last deliveries of an organization. Refuses: not found, forbidden."""
     granted = found.of(ToOrganization(organization))
     granted.require_owner()
-    last = found.of(ReceiptsPage(granted.organization.id, wanted))
+    return _receipts(found, granted.organization.id, search, wanted, trust)
+
+
+def receipts_of_workspace(
+    found: Found, workspace_id: str, search: ReceiptSearch, wanted: Page, trust: Trust
+) -> Paged[ReceiptView]:
+    """A page of the last deliveries of a workspace, for whoever reads its variables.
+
+    Refuses: not found.
+    """
+    found.of(ToWorkspaceAt(workspace_id)).require(Permission.READ_VARIABLES)
+    return _receipts(found, workspace_id, search, wanted, trust)
+
+
+def _receipts(
+    found: Found, owner_id: str, search: ReceiptSearch, wanted: Page, trust: Trust
+) -> Paged[ReceiptView]:
+    last = found.of(ReceiptsPage(owner_id, search, wanted))
     views = [ReceiptView(one, _since(one.runner, trust, found.now)) for one in last.items]
+    ended = {one.receipt.delivery.workspace_id for one in views if one.since in ENDED}
+    sensitive = found.of(SensitiveIn(tuple(sorted(ended)))) if ended else ()
+    views = [_with_rotations(one, sensitive) if one.since in ENDED else one for one in views]
+    if (variable := search.variable) is not None:
+        views = [_narrowed(one, variable) for one in views]
     return Paged(views, last.total)
+
+
+def _with_rotations(view: ReceiptView, sensitive: Sequence[HandedVariable]) -> ReceiptView:
+    delivery = view.receipt.delivery
+    handed = delivery.all_versions()
+    same = [
+        one
+        for one in sensitive
+        if one.workspace_id == delivery.workspace_id and handed.get(one.id) == one.version_id
+    ]
+    return replace(view, to_rotate=same)
+
+
+def _narrowed(view: ReceiptView, variable_id: str) -> ReceiptView:
+    delivery = view.receipt.delivery.of_variable(variable_id)
+    same = [one for one in view.to_rotate if one.id == variable_id]
+    return replace(view, receipt=replace(view.receipt, delivery=delivery), to_rotate=same)
 
 
 def _since(runner: Runner | None, trust: Trust, now: int) -> Since:

@@ -1,14 +1,17 @@
 """What a job is handed: the token it asks with, what it asks for, and what stays of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
 import msgspec
+from msgspec.structs import replace
 
 from teamvars.domain.errors import Fault, invalid
 from teamvars.domain.runners import Runner
+from teamvars.domain.variables import Variable
 from teamvars.kernel import Discreet
+from teamvars.kernel.variables import Category
 
 MAX_GLOBS = 50
 _MAX_GLOB_CHARACTERS = 256
@@ -35,9 +38,17 @@ class JobToken(Discreet, frozen=True):
     mac: bytes = b""
 
 
+class Earlier(msgspec.Struct, frozen=True, array_like=True):
+    """When a variable was handed out, at `at` in µs UTC, in which version and run."""
+
+    version_id: str
+    at: int
+    run_link: str | None
+
+
 class LastDelivery(msgspec.Struct, frozen=True):
     """The last time a workspace was delivered to a runner, at `at` in µs UTC: the versions of its
-    variables, by their ids.
+    variables, by their ids. `earlier` has those that were only handed out before.
     """
 
     runner_id: str
@@ -46,6 +57,39 @@ class LastDelivery(msgspec.Struct, frozen=True):
     at: int
     versions: Mapping[str, str]
     run_link: str | None
+    earlier: Mapping[str, Earlier] = {}
+
+    def following(self, before: "LastDelivery", present: Collection[str]) -> "LastDelivery":
+        """The same, which remembers what was handed out before, of the variables that are there."""
+        known = dict(before.earlier)
+        for id_, version_id in before.versions.items():
+            known[id_] = Earlier(version_id, before.at, before.run_link)
+        kept = {id_: one for id_, one in known.items() if id_ in present}
+        return replace(
+            self, earlier={id_: one for id_, one in kept.items() if id_ not in self.versions}
+        )
+
+    def all_versions(self) -> dict[str, str]:
+        """The last version that was handed out of each variable, by their ids."""
+        return {id_: one.version_id for id_, one in self.earlier.items()} | dict(self.versions)
+
+    def of_variable(self, variable_id: str) -> "LastDelivery":
+        """What it says of that variable alone."""
+        versions, earlier = (
+            {id_: said for id_, said in found.items() if id_ == variable_id}
+            for found in (self.versions, self.earlier)
+        )
+        return replace(self, versions=versions, earlier=earlier)
+
+
+class ReceiptSearch(msgspec.Struct, frozen=True):
+    """Which receipts are wanted; None: whichever there are. A workspace and a runner have their
+    name or id, a variable has its id.
+    """
+
+    workspace: str | None = None
+    runner: str | None = None
+    variable: str | None = None
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -68,11 +112,35 @@ class Since(StrEnum):
     DELETED = "deleted"
 
 
+ENDED = frozenset({Since.REVOKED, Since.DELETED})
+"""What somebody has ended: whatever was handed out until then is to be rotated."""
+
+
+class HandedVariable(msgspec.Struct, frozen=True, array_like=True):
+    """A variable of which some version was handed out."""
+
+    workspace_id: str
+    id: str
+    key: str
+    category: Category
+    version_id: str
+
+
 class ReceiptView(msgspec.Struct, frozen=True):
-    """A receipt as owners see it."""
+    """A receipt as those see it who may. `to_rotate`: where nothing is handed to the runner any
+    more, the sensitive variables that still have the version that was.
+    """
 
     receipt: Receipt
     since: Since
+    to_rotate: Sequence[HandedVariable] = ()
+
+
+class Nameable(msgspec.Struct, frozen=True):
+    """A variable that a job learns the name of, and whether it is handed the value."""
+
+    variable: Variable
+    is_handed_out: bool
 
 
 class DeliveryDraft(Discreet, frozen=True):

@@ -26,6 +26,7 @@ class IssuerKind(Enum):
     GITHUB = "github"
     GITLAB = "gitlab"
     BUILDKITE = "buildkite"
+    CIRCLECI = "circleci"
     KUBERNETES = "kubernetes"
     OTHER = "other"
 
@@ -33,6 +34,8 @@ class IssuerKind(Enum):
 GITHUB = "https://token.actions.githubusercontent.com"
 GITLAB = "https://gitlab.com"
 BUILDKITE = "https://agent.buildkite.com"
+CIRCLECI = "https://oidc.circleci.com/org/"
+"""What comes before the organization."""
 _KINDS = {
     GITHUB: IssuerKind.GITHUB,
     GITLAB: IssuerKind.GITLAB,
@@ -42,6 +45,21 @@ _OF_CLUSTER = re.compile(r"https://kubernetes\.default\.svc(\.|$)")
 
 _OF_EVERY_TOKEN = frozenset({"iss", "aud", "exp", "nbf", "iat", "jti"})
 """Claims that tell no job from another."""
+
+
+# A GitLab of one's own says the same as GitLab.com.
+_RUN_OF_GITLAB = ("project_path", "job_id"), "{issuer}/{}/-/jobs/{}"
+_RUNS = {
+    IssuerKind.GITHUB: (("repository", "run_id"), "https://github.com/{}/actions/runs/{}"),
+    IssuerKind.BUILDKITE: (
+        ("organization_slug", "pipeline_slug", "build_number"),
+        "https://buildkite.com/{}/{}/builds/{}",
+    ),
+    IssuerKind.CIRCLECI: (
+        ("oidc.circleci.com/workflow-id",),
+        "https://app.circleci.com/pipelines/workflows/{}",
+    ),
+}
 
 
 class _Rule(msgspec.Struct, frozen=True):
@@ -85,6 +103,8 @@ def kind_of(issuer: str) -> IssuerKind:
     """The kind of the issuer with that `iss`."""
     if _OF_CLUSTER.match(issuer):
         return IssuerKind.KUBERNETES
+    if issuer.startswith(CIRCLECI):
+        return IssuerKind.CIRCLECI
     return _KINDS.get(issuer, IssuerKind.OTHER)
 
 
@@ -142,23 +162,13 @@ def unmet(conditions: Conditions, claims: Claims) -> list[str]:
 
 def run_link(issuer: str, claims: Claims) -> str | None:
     """Where people find the run of the job, if its claims say so."""
-
-    def said(*names: str) -> list[str] | None:
-        texts = [claims.get(name) for name in names]
-        found = [quote(text) for text in texts if isinstance(text, str) and text]
-        return found if len(found) == len(names) else None
-
-    match kind_of(issuer):
-        case IssuerKind.GITHUB:
-            if found := said("repository", "run_id"):
-                return f"https://github.com/{found[0]}/actions/runs/{found[1]}"
-        case IssuerKind.GITLAB:
-            if found := said("project_path", "job_id"):
-                return f"{GITLAB}/{found[0]}/-/jobs/{found[1]}"
-        case IssuerKind.BUILDKITE:
-            if found := said("organization_slug", "pipeline_slug", "build_number"):
-                return "https://buildkite.com/{}/{}/builds/{}".format(*found)
-    return None
+    names, link = _RUNS.get(kind_of(issuer), _RUN_OF_GITLAB)
+    texts = [claims.get(name) for name in names]
+    # Numbers as well: Buildkite counts builds.
+    found = [quote(str(text)) for text in texts if type(text) in (str, int) and text]
+    if len(found) < len(names) or not issuer.startswith("https://"):
+        return None
+    return link.format(*found, issuer=issuer.rstrip("/"))
 
 
 def _may_have_any(claim: str, wanted: str) -> bool:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from teamvars.domain.errors import OTHER_ID, Code, Fault, invalid
 from teamvars.domain.federation import Claims, condition_faults, matches, unmet
 from teamvars.domain.names import fold, is_safe, name_faults
+from teamvars.domain.variables import Variable
 
 MAX_RUNNERS = 100
 """Of one organization."""
@@ -158,10 +159,9 @@ class Runner(msgspec.Struct, frozen=True):
         ]
         return list(dict.fromkeys(names))
 
-    @property
-    def includes_sensitive(self) -> bool:
-        """Whether sensitive values are handed out."""
-        return all(spec.include_sensitive for spec in self._in_force())
+    def hands_out(self, variable: Variable) -> bool:
+        """Whether both versions let a job have it that they mean."""
+        return not variable.sensitive or all(spec.include_sensitive for spec in self._in_force())
 
     @property
     def allows_unbound(self) -> bool:

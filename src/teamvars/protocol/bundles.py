@@ -39,11 +39,11 @@ class Info(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Delivered(Discreet, frozen=True):
-    """A variable with its value, as the job gets it."""
+    """A variable with its value, as the job gets it. None: the job is not handed this one."""
 
     id: str
     key: str
-    value: str
+    value: str | None
     category: Category
     hcl: bool
     sensitive: bool

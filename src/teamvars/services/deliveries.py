@@ -12,7 +12,7 @@ from teamvars.changes.waves import Change
 from teamvars.decisions import deliveries as decisions
 from teamvars.decisions.deliveries import NO_TARGET, Asked, Bundle, NoTarget, Proof, job_of
 from teamvars.domain.access import Caller
-from teamvars.domain.deliveries import DeliveryDraft, ReceiptView
+from teamvars.domain.deliveries import DeliveryDraft, Nameable, ReceiptSearch, ReceiptView
 from teamvars.domain.errors import NO_VALID_TOKEN, Code, Fault, Refusal, refuse_all
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.variables import Variable, damaged_value
@@ -158,13 +158,29 @@ class Deliveries(UseCases):
         lives = (issued.token.expires_at - self._clock()) // _SECOND
         return IssuedToken(token, issued.runner.id, issued.token.version, lives)
 
-    async def receipts(self, caller: Caller, organization: str, page: Page) -> Paged[ReceiptView]:
+    async def receipts(
+        self, caller: Caller, organization: str, search: ReceiptSearch, page: Page
+    ) -> Paged[ReceiptView]:
         """The last delivery of each workspace to each runner, newest first, for owners.
 
         Refuses: unauthenticated, not found, forbidden.
         """
         return await self._house.runner.look(
-            caller, lambda found: decisions.receipts(found, organization, page, self._trust)
+            caller, lambda found: decisions.receipts(found, organization, search, page, self._trust)
+        )
+
+    async def receipts_of_workspace(
+        self, caller: Caller, workspace_id: str, search: ReceiptSearch, page: Page
+    ) -> Paged[ReceiptView]:
+        """The last delivery of a workspace to each runner, newest first, for its readers.
+
+        Refuses: unauthenticated, not found.
+        """
+        return await self._house.runner.look(
+            caller,
+            lambda found: decisions.receipts_of_workspace(
+                found, workspace_id, search, page, self._trust
+            ),
         )
 
     async def admit(self, caller: Caller, workspace_id: str) -> None:
@@ -172,6 +188,16 @@ class Deliveries(UseCases):
         await self._house.runner.look(
             caller, lambda found: decisions.admit(found, workspace_id, self._trust, MACHINE)
         )
+
+    async def names(self, caller: Caller, workspace_id: str) -> Sequence[Nameable]:
+        """What the job of a token is handed, without values, and what the workspace has besides.
+
+        Refuses: unauthenticated, for whatever is wrong with the token.
+        """
+        async with self._some:
+            return await self._house.runner.look(
+                caller, lambda found: decisions.names(found, workspace_id, self._trust, MACHINE)
+            )
 
     async def forget_expired(self) -> None:
         """Deletes what expired an hour ago of tokens of jobs, and of issuers' that were used, some
@@ -318,10 +344,10 @@ def _opened(bundle: Bundle, key: DataKey) -> list[Delivered]:
         found.append(_delivered(variable, value))
     variables = [each.variable for each in bundle.variables]
     refuse_all(damaged_value(one) for one in variables if one.id in damaged)
-    return found
+    return found + [_delivered(variable, None) for variable in bundle.withheld]
 
 
-def _delivered(variable: Variable, value: str) -> Delivered:
+def _delivered(variable: Variable, value: str | None) -> Delivered:
     flags = variable.category, variable.hcl, variable.sensitive
     return Delivered(variable.id, variable.key, value, *flags, variable.version_id)
 

@@ -8,12 +8,21 @@ import msgspec
 
 from teamvars.domain.access import WrappedKey
 from teamvars.domain.audit import Stream
-from teamvars.domain.deliveries import JobToken, LastDelivery, Receipt
+from teamvars.domain.deliveries import (
+    Earlier,
+    HandedVariable,
+    JobToken,
+    LastDelivery,
+    Receipt,
+    ReceiptSearch,
+)
+from teamvars.domain.ids import prefix_of
+from teamvars.domain.names import fold
 from teamvars.domain.pages import Page, Paged
 from teamvars.domain.runners import UNREADABLE, Approval, Runner, RunnerSpec
 from teamvars.domain.workspaces import Workspace
 from teamvars.storage.database import Row, Statement, Transaction, each
-from teamvars.storage.pages import Reading
+from teamvars.storage.pages import Reading, where
 from teamvars.storage.streams import LOCKED, PLACE, to_stream
 
 # SQLite lets a column hold what is not of its type, and texts that are no UTF-8.
@@ -34,6 +43,7 @@ _READ_TOKEN = """CAST(token.hash AS {bytes}), {encoded token.runner_id},
     CAST(token.expires_at AS BIGINT), {encoded token.key_id}, CAST(token.mac AS {bytes})"""
 _APPROVED = Approval.__struct_fields__
 _OF_TOKEN = len(_TOKEN.split(", "))
+_VERSIONS = msgspec.json.Decoder(dict[str, str | Earlier])
 _DELIVERY = "runner_id, workspace_id, organization_id, at, versions, run_link"
 _READ_DELIVERY = """{encoded runner_deliveries.runner_id}, {encoded runner_deliveries.workspace_id},
     {encoded runner_deliveries.organization_id}, CAST(runner_deliveries.at AS BIGINT),
@@ -147,15 +157,54 @@ def using(hash_: bytes, expires_at: int) -> Statement:
 
 def delivering(delivery: LastDelivery) -> Statement:
     """Stores the last delivery of a workspace to a runner."""
-    fields = msgspec.structs.astuple(delivery)
-    return Statement(DELIVERED, (*fields[:4], json.dumps(delivery.versions), delivery.run_link))
+    place = delivery.runner_id, delivery.workspace_id, delivery.organization_id
+    # What was handed out earlier has its time and run beside its version.
+    versions = msgspec.json.encode({**delivery.earlier, **delivery.versions}).decode()
+    return Statement(DELIVERED, (*place, delivery.at, versions, delivery.run_link))
 
 
-async def page_of_deliveries(tx: Transaction, organization_id: str, page: Page) -> Paged[Receipt]:
-    """A page of the last deliveries of an organization, newest first."""
-    rest = "WHERE runner_deliveries.organization_id = $1"
+async def last_delivery(tx: Transaction, runner_id: str, workspace_id: str) -> LastDelivery | None:
+    """The last delivery of a workspace to a runner, if there was one."""
+    rest = "WHERE runner_id = $1 AND workspace_id = $2"
+    found = await _RECEIPTS.one(tx, rest, runner_id, workspace_id)
+    return None if found is None else found.delivery
+
+
+async def page_of_deliveries(
+    tx: Transaction, owner_id: str, search: ReceiptSearch, page: Page
+) -> Paged[Receipt]:
+    """A page of the last deliveries of an organization, or of a workspace, newest first."""
+    of_workspace = prefix_of(owner_id) == "ws"
+    conditions, args = where(
+        (f"runner_deliveries.{'workspace' if of_workspace else 'organization'}_id = $n", owner_id),
+        (_called("workspace"), _words(search.workspace)),
+        (_called("runner"), _words(search.runner)),
+        (
+            "replace(runner_deliveries.versions, $n, '') <> runner_deliveries.versions",
+            None if search.variable is None else json.dumps(search.variable),
+        ),
+    )
     order = "runner_deliveries.at DESC, runner_id, workspace_id"
-    return await _RECEIPTS.paged(tx, rest, order, [organization_id], page)
+    return await _RECEIPTS.paged(tx, f"WHERE {conditions}", order, args, page)
+
+
+def _called(noun: str) -> str:
+    return f"(runner_deliveries.{noun}_id IN {{each $n}} OR {noun}s.name_folded IN {{each $n}})"
+
+
+def _words(word: str | None) -> object:
+    """What has that id, or that name."""
+    return None if word is None else each({word, fold(word)})
+
+
+async def sensitive_in(tx: Transaction, workspace_ids: Iterable[str]) -> list[HandedVariable]:
+    """The sensitive variables of these workspaces, by key and category."""
+    rows = await tx.fetch(
+        "SELECT workspace_id, id, key, category, version_id FROM variables "
+        "WHERE sensitive = 1 AND workspace_id IN {each $1} ORDER BY workspace_id, key, category",
+        each(workspace_ids),
+    )
+    return [msgspec.convert(tuple(row), HandedVariable) for row in rows]
 
 
 async def forget_expired(tx: Transaction, before: int, most: int) -> int:
@@ -185,17 +234,22 @@ def to_token(row: Row) -> JobToken | None:
 
 
 def _to_receipt(row: Row) -> Receipt:
-    said, its = row[: _OF_DELIVERY + 1], row[_OF_DELIVERY + 1 :]
-    runner_id, workspace_id, organization_id, at, versions, run_link, workspace = map(_text, said)
+    its = row[_OF_DELIVERY + 1 :]
+    runner_id, workspace_id, organization_id, at, versions, run_link, workspace = map(
+        _text, row[: _OF_DELIVERY + 1]
+    )
     place = runner_id, workspace_id, organization_id
-    delivery = LastDelivery(*place, at, _versions(versions), run_link)
+    said = _versions(versions)
+    last = {id_: one for id_, one in said.items() if isinstance(one, str)}
+    earlier = {id_: one for id_, one in said.items() if isinstance(one, Earlier)}
+    delivery = LastDelivery(*place, at, last, run_link, earlier)
     return Receipt(delivery, None if its[0] is None else to_runner(its), workspace)
 
 
-def _versions(text: str) -> Mapping[str, str]:
+def _versions(text: str) -> Mapping[str, str | Earlier]:
     """The versions by their ids; none where nobody can read them."""
     try:
-        return msgspec.json.decode(text, type=dict[str, str])
+        return _VERSIONS.decode(text)
     except (ValueError, RecursionError):
         return {}
 

@@ -1,19 +1,28 @@
 """Deliveries: the values of a workspace, sealed to the key of the job that asks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from teamvars.domain.deliveries import MAX_GLOBS, DeliveryDraft, ReceiptView, Since
+from teamvars.domain.deliveries import (
+    MAX_GLOBS,
+    DeliveryDraft,
+    Nameable,
+    ReceiptSearch,
+    ReceiptView,
+    Since,
+)
 from teamvars.domain.errors import Code
 from teamvars.domain.ids import new_id
+from teamvars.kernel.variables import Category
 from teamvars.protocol import Malformed, decoded, encoded
 from teamvars.protocol.bundles import Delivery
 from teamvars.services.deliveries import Deliveries
 from teamvars.web.http.attributes import Attribute, Group
 from teamvars.web.http.operations import Operations
+from teamvars.web.http.parameters import Parameter, text_of
 from teamvars.web.http.reader import Reader
 from teamvars.web.http.request import Request
 from teamvars.web.http.resource_objects import Time, timestamp, to_one
@@ -25,6 +34,11 @@ _TYPE = "deliveries"
 _PATH = "/api/v2/workspaces/{workspace_id}/actions/deliver"
 _KEY, _ONLY = "public-key", "only"
 _AT = "/data/attributes"
+_IN = Parameter("filter[workspace]", "The name or id of a workspace.")
+_TO = Parameter("filter[runner]", "The name or id of a runner.")
+_OF = Parameter(
+    "filter[variable]", "The id of a variable: what was handed out of it, and of it alone."
+)
 _SUITE = "MLKEM768-X25519, HKDF-SHA256, AES-256-GCM"
 _PUBLIC_KEY = Meta(description=f"The job's own ({_SUITE}), in base64url without padding.")
 _GLOBS = Meta(max_length=MAX_GLOBS, description="Of keys, with `*` and `?`; none: all.")
@@ -74,6 +88,32 @@ class DeliveryDocument(msgspec.Struct):
     data: DeliveryResource
 
 
+class NamedAttributes(msgspec.Struct, rename="kebab"):
+    """A variable of the workspace, without its value. `handed-out`: whether the job is handed it,
+    as readable and sensitive variables are unless its runner says otherwise.
+    """
+
+    key: str
+    category: Category
+    sensitive: bool
+    version_id: str
+    handed_out: bool
+
+
+class NamedResource(msgspec.Struct):
+    """A variable of the workspace; the id is that of the variable."""
+
+    id: str
+    type: str
+    attributes: NamedAttributes
+
+
+class NamesDocument(msgspec.Struct):
+    """All variables of the workspace, by key and category."""
+
+    data: list[NamedResource]
+
+
 _RELATIONSHIPS = Group[ReceiptView](
     "ReceiptRelationships",
     "Which runner was handed which workspace; either may be gone.",
@@ -102,6 +142,34 @@ def _runner_name(one: ReceiptView) -> str | None:
     return None if one.receipt.runner is None else one.receipt.runner.spec.name
 
 
+class EarlierDelivery(msgspec.Struct, rename="kebab"):
+    """When a variable was handed out that was not in the last delivery."""
+
+    version_id: str
+    delivered_at: Time
+    run_link: str | None
+
+
+class HandedVariableKey(msgspec.Struct):
+    """A variable to rotate."""
+
+    id: str
+    key: str
+    category: Category
+
+
+def _earlier(one: ReceiptView) -> dict[str, EarlierDelivery]:
+    found = one.receipt.delivery.earlier
+    return {
+        id_: EarlierDelivery(said.version_id, timestamp(said.at, _id(one)), said.run_link)
+        for id_, said in found.items()
+    }
+
+
+def _to_rotate(one: ReceiptView) -> list[HandedVariableKey]:
+    return [HandedVariableKey(each.id, each.key, each.category) for each in one.to_rotate]
+
+
 RECEIPT = Resource[ReceiptView](
     type="delivery-receipts",
     name="Receipt",
@@ -115,17 +183,21 @@ RECEIPT = Resource[ReceiptView](
         Attribute("runner-status", Since, lambda one: one.since),
         Attribute("workspace-name", str | None, lambda one: one.receipt.workspace),
         Attribute("versions", dict[str, str], lambda one: one.receipt.delivery.versions),
+        Attribute("earlier", dict[str, EarlierDelivery], _earlier),
+        Attribute("to-rotate", list[HandedVariableKey], _to_rotate),
     ),
     members=(Attribute("relationships", _RELATIONSHIPS),),
     texts={
         "ReceiptAttributes": (
             "When a workspace was last delivered to a runner, and the `versions` of its variables "
             "then, by their ids. The names are as of now, and null once it is gone.\n\n"
-            "`runner-status` is what has become of the runner since: what was delivered to one "
-            "that is `revoked` or `deleted` is to be rotated. `run-link` is null where the job's "
-            "claims lead to no page."
+            "`earlier` has what was only handed out before that. `run-link` is null where the "
+            "job's claims lead to no page.\n\n"
+            "`runner-status` is what has become of the runner since. Where that is `revoked` or "
+            "`deleted`, `to-rotate` names the sensitive variables that have not changed since they "
+            "were handed out."
         ),
-        "ReceiptListDocument": "One page of the last deliveries of an organization.",
+        "ReceiptListDocument": "One page of the last deliveries of an organization or workspace.",
     },
 )
 _WANTED = RequestBody(
@@ -140,6 +212,12 @@ def routes(deliveries: Deliveries) -> list[Route]:
     async def admit(request: Request) -> None:
         await deliveries.admit(request.require_job(), request.parameters["workspace_id"])
 
+    async def names(request: Request) -> Response:
+        """List what a job would be handed, without values, and what is there besides."""
+        caller, workspace_id = request.require_job(), request.parameters["workspace_id"]
+        found = await deliveries.names(caller, workspace_id)
+        return Response.document(200, NamesDocument([_named(one) for one in found]))
+
     async def deliver(request: Request) -> Response:
         """Hand a job the values of a workspace, sealed to its own key; a receipt comes first."""
         caller, workspace_id = request.require_job(), request.parameters["workspace_id"]
@@ -152,8 +230,28 @@ def routes(deliveries: Deliveries) -> list[Route]:
             "List which runner was last handed which workspace, when and by which job, newest "
             "first.",
             deliveries.receipts,
+            asks=_search("organization"),
+            reads=(_IN, _TO, _OF),
             may_forbid=True,
             name="listDeliveries",
+        ),
+        Operations(RECEIPT).lists(
+            "/api/v2/workspaces/{workspace_id}/deliveries",
+            "List which runner was last handed a workspace, when and by which job, newest first.",
+            deliveries.receipts_of_workspace,
+            asks=_search("workspace_id"),
+            reads=(_TO, _OF),
+            name="listWorkspaceDeliveries",
+        ),
+        Route(
+            "GET",
+            _PATH,
+            names,
+            {200: NamesDocument},
+            admit=admit,
+            for_jobs=True,
+            tag="Runners",
+            name="listDeliverables",
         ),
         Route(
             "POST",
@@ -167,6 +265,24 @@ def routes(deliveries: Deliveries) -> list[Route]:
             name="deliverVariables",
         ),
     ]
+
+
+def _search(parameter: str) -> Callable[[Request], tuple[str, ReceiptSearch]]:
+    """What a list asks about: whose receipts, and which of them."""
+
+    def asked(request: Request) -> tuple[str, ReceiptSearch]:
+        words = (text_of(request, each) for each in (_IN, _TO, _OF))
+        return request.parameters[parameter], ReceiptSearch(*words)
+
+    return asked
+
+
+def _named(one: Nameable) -> NamedResource:
+    said = one.variable
+    attributes = NamedAttributes(
+        said.key, said.category, said.sensitive, said.version_id, one.is_handed_out
+    )
+    return NamedResource(said.id, "deliverables", attributes)
 
 
 def _draft(document: object) -> DeliveryDraft:

@@ -162,12 +162,22 @@ def test_an_approved_job_is_handed_values_and_leaves_a_receipt(
     assert receipt["details"]["bound"] is True
     assert SECRET not in listed
     (shown,) = owner.succeed("deliveries", "list", "--json").json
-    assert (shown["runner"], shown["workspace"], shown["bound"]) == ("ci", "network", True)
-    assert sorted(shown["keys"]) == ["API_KEY", "region"]
+    assert (shown["runner-name"], shown["workspace-name"], len(shown["versions"])) == (
+        *("ci", "network"),
+        2,
+    )
+    assert owner.succeed("deliveries", "list", "-w", "net*").out.count("ci") == 1
+    assert owner.succeed("deliveries", "list", "-w", "network", "--key", "API_KEY").out
+    assert owner.run("deliveries", "list", "-w", "network", "--key", "NONE").code == 5
+    assert owner.succeed("deliveries", "list", "-w", "network", "--unused").out == ""
+    owner.succeed("vars", "set", "-w", "network", "NEW=1")
+    unused = owner.succeed("deliveries", "list", "-w", "network", "--unused").out
+    assert unused.split() == ["network", "NEW", "env", "never"]
     assert owner.succeed("deliveries", "list", "--runner", "ci").out.count("network") == 1
     assert owner.succeed("deliveries", "list", "--runner", "none").out == ""
     federation.host.succeed("approvals", "revoke", made["id"])
     assert job.run("run", "--", "true").code == 125
+    assert "revoked since: rotate API_KEY" in owner.succeed("deliveries", "list").out
 
 
 def test_an_enrolled_machine_is_handed_values(

@@ -1,15 +1,13 @@
-"""`runner`: who may be handed the values of workspaces; and `deliveries list`: who was."""
+"""`runner`: who may be handed the values of workspaces."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from teamvars.cli import asking, named
 from teamvars.cli.client.api import Api, Resource, accounts, at, told
 from teamvars.cli.client.api.accounts import Settings
 from teamvars.cli.client.api.targets import Where, located
-from teamvars.cli.client.changes import number
 from teamvars.cli.client.options import connected, placed, yes_option
 from teamvars.cli.commands import ADDRESS
 from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
@@ -38,7 +36,6 @@ _SHOWN = {
 }
 _USUAL = "89d"
 """A day less than a runner may live: the service's clock judges, and may be behind."""
-_DAYS, _RECEIPT = 90, "variable.deliver"
 
 runner_argument = argument("runner", "A runner's name or id.", metavar="RUNNER")
 
@@ -202,60 +199,6 @@ def delete(api: Api, runner: str, yes: bool) -> None:
     asking.confirm(f"Delete the runner {name}?", yes=yes)
     api.delete(at(_TYPE, found["id"]))
     note(f"Deleted: {name}.")
-
-
-@command
-@option("--runner", "Only to this runner, by name or id.")
-@json_option
-@connected("organization")
-def deliveries(api: Api, runner: str | None) -> None:
-    """List what was handed to whom in the last 90 days, newest first. It is for owners.
-
-    Example: teamvars deliveries list
-    """
-    names = {one["id"]: one["attributes"]["name"] for one in api.workspaces()}
-    found = [_delivery(one, names) for one in _receipts(api, runner)]
-    rows = (
-        (
-            one["delivered"],
-            str(one["runner"]),
-            str(one["workspace"]),
-            number(len(one["keys"]), "variable"),
-            "bound" if one["bound"] else "not bound",
-            _cell(one["claims"]),
-        )
-        for one in found
-    )
-    show(found, rows, said=None if found else "Nothing was delivered.")
-
-
-def _receipts(api: Api, runner: str | None) -> Iterator[Resource]:
-    """The entries of the trail that say so."""
-    since = datetime.now(UTC) - timedelta(days=_DAYS)
-    query = {"filter[since]": f"{since:%Y-%m-%dT%H:%M:%SZ}", "page[size]": "100"}
-    if runner is not None:
-        query["filter[actor]"] = runner
-    events = ("organizations", api.target.organization_name, "audit-events")
-    path: str | None = at(*events, query=query)
-    while path is not None:
-        document = api.get(path).document
-        yield from (one for one in document["data"] if one["attributes"]["action"] == _RECEIPT)
-        following = urlsplit(document["links"].get("next") or "")
-        # Nothing but the query: a link leads nowhere else.
-        path = f"{at(*events)}?{following.query}" if following.query else None
-
-
-def _delivery(entry: Resource, names: Mapping[str, str]) -> Resource:
-    said, details = entry["attributes"], entry["attributes"]["details"]
-    id_ = said["subject"]["id"]
-    return {
-        "delivered": said["created-at"],
-        "runner": said["actor-name"] or said["actor"]["id"],
-        "workspace": names.get(id_, id_),
-        "keys": [one["key"] for one in details["variables"]],
-        "bound": details["bound"],
-        "claims": details["claims"],
-    }
 
 
 def _path(api: Api) -> str:

@@ -134,16 +134,37 @@ function deliveryRow({ organization }, { attributes, relationships }) {
 
 /** How much was handed out, when, and in which run. */
 export function handed({ "delivered-at": at, "run-link": run, versions }) {
-  const link = run?.startsWith("https://")
-    && [", ", h("a", { href: run, target: "_blank", rel: "noopener noreferrer" }, "the run")];
-  return h("span", { class: "aside" }, count(Object.keys(versions).length, "variable"), " ", time(at), link);
+  return h("span", { class: "aside" }, count(Object.keys(versions).length, "variable"), " ", time(at), runLink(run));
 }
 
-function warnings({ "delivered-at": at }, status) {
+function runLink(run) {
+  return run?.startsWith("https://")
+    && [", ", h("a", { href: run, target: "_blank", rel: "noopener noreferrer" }, "the run")];
+}
+
+function warnings({ "delivered-at": at, "to-rotate": rotate }, status) {
   return [
-    status in GONE && h("span", { class: "badge" }, `the runner was ${GONE[status]} since: rotate these`),
-    Date.now() - new Date(at) > LONG_AGO_MS && h("span", { class: "badge" }, "not delivered for 90 days"),
+    status in GONE && h("span", { class: "badge" }, `the runner was ${GONE[status]} since`,
+      rotate.length > 0 && [": rotate ", listed(rotate.map((one) => name(one.key)))]),
+    isLongAgo(at) && h("span", { class: "badge" }, "not delivered for 90 days"),
   ];
+}
+
+function isLongAgo(at) {
+  return Date.now() - new Date(at) > LONG_AGO_MS;
+}
+
+/** Which runner was handed a variable last, when and in which run. */
+export async function lastDelivery(workspaceId, variableId, signal) {
+  const path = `/workspaces/${workspaceId}/deliveries?filter[variable]=${variableId}&page[size]=100`;
+  const found = (await read(path, { signal })).document.data.map(({ attributes, relationships }) => {
+    const said = attributes.earlier[variableId] ?? attributes;
+    return { ...attributes, at: said["delivered-at"], run: said["run-link"], id: relationships.runner.data.id };
+  });
+  if (!found.length) return "No runner was handed it.";
+  const last = found.reduce((one, other) => (other.at > one.at ? other : one));
+  return ["Last handed to ", name(last["runner-name"] ?? last.id), " ", time(last.at), runLink(last.run), " ",
+    isLongAgo(last.at) && h("span", { class: "badge" }, "not delivered for 90 days")];
 }
 
 function nothing() {

@@ -10,6 +10,15 @@ import { variableOf } from "./variable_list.js";
 const AT = "/data/attributes";
 const ATTRIBUTES = ["key", "value", "description", "category", "hcl", "sensitive"];
 
+/** A line that is filled in once it is known: the form does not wait for it. */
+function lastHanded(workspaceId, variableId) {
+  const line = h("p", { class: "hint" });
+  import("./runners.js")
+    .then(({ lastDelivery }) => lastDelivery(workspaceId, variableId))
+    .then((told) => line.append(...[told].flat(2).filter(Boolean)), () => line.remove());
+  return line;
+}
+
 /**
  * The form.
  * @param {{workspaceId: string, categories: string[], variable: any, history: string, done: Function,
@@ -44,7 +53,8 @@ export function variableForm(said) {
   }, fields.elements, h("div", { class: "actions" },
     h("button", { class: "button primary" }, variable ? "Save" : "Add variable"),
     button("Cancel", () => leave()),
-    variable && h("a", { class: "button bare", href: said.history }, "Who changed it")));
+    variable && h("a", { class: "button bare", href: said.history }, "Who changed it")),
+  variable && lastHanded(workspaceId, variable.id));
   element.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) element.requestSubmit();
   });

@@ -111,7 +111,8 @@ class Endpoint:
             require_acceptable(request.header("accept"))
             if request.header("idempotency-key") is not None:
                 raise Refusal(Fault(Code.INVALID_HEADER, _NO_REPEAT, header=HEADER))
-            require_document_type(request.header("content-type"))
+            if route.takes is not None:
+                require_document_type(request.header("content-type"))
             request.require_room_unauthenticated(UNAUTHENTICATED_BODY_BYTES)
             return await self._respond(request, route, await request.read_body())
         except Refusal as refusal:

@@ -1,0 +1,131 @@
+"""`deliveries list`: which runner was handed what, when and in which run."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from teamvars.cli.client.api import Api, Resource, at
+from teamvars.cli.client.changes import number
+from teamvars.cli.client.contents import Contents, contents_of, workspaces_for
+from teamvars.cli.client.options import connected
+from teamvars.cli.exits import NOT_FOUND, Failure, Misuse
+from teamvars.cli.options import command, flag, json_option, option
+from teamvars.cli.output import Row, show
+from teamvars.domain.names import escaped
+
+_DAYS = 90
+
+
+@command
+@option("--runner", "Only to this runner, by name or id.")
+@option("--key", "Only of this variable: who was handed it.")
+@flag("--unused", f"Variables that no runner was handed for {_DAYS} days.")
+@json_option
+@connected("organization", "workspace")
+def deliveries(api: Api, runner: str | None, key: str | None, unused: bool) -> None:
+    """List the last delivery of each workspace to each runner, newest first.
+
+    Of a workspace for whoever reads it; without one, of the whole organization, for its owners.
+    -w 'prod-*' or -w eu,us means every workspace that matches.
+
+    Example: teamvars deliveries list --workspace network
+    """
+    if (unused or key is not None) and api.target.workspace is None:
+        raise Misuse("Say in which workspace: --workspace NAME.")
+    if unused:
+        if runner is not None or key is not None:
+            raise Misuse("--unused is about all runners and variables of a workspace.")
+        _show_unused(api)
+        return
+    found = [_told(one) for one in _receipts(api, runner, key)]
+    found.sort(key=lambda one: str(one["delivered-at"]), reverse=True)
+    show(found, map(_row, found), said=None if found else "Nothing was delivered.")
+
+
+def _receipts(api: Api, runner: str | None, key: str | None) -> Iterator[Resource]:
+    query = {} if runner is None else {"filter[runner]": runner}
+    if api.target.workspace is None:
+        path = at("organizations", api.target.organization_name, "deliveries", query=query)
+        yield from api.pages(path)
+        return
+    missing = True
+    for workspace in workspaces_for(api):
+        ids = [None] if key is None else _ids(contents_of(api, workspace), key)
+        for id_ in ids:
+            missing = False
+            asked = query if id_ is None else {**query, "filter[variable]": id_}
+            yield from api.pages(at("workspaces", workspace.id, "deliveries", query=asked))
+    if missing:
+        raise Failure(f"There is no variable {key} there.", NOT_FOUND)
+
+
+def _ids(found: Contents, key: str) -> list[str]:
+    return [one.id for one in found.variables if one.key == key]
+
+
+def _told(receipt: Resource) -> Resource:
+    said, related = receipt["attributes"], receipt["relationships"]
+    return {
+        **said,
+        "runner": related["runner"]["data"]["id"],
+        "workspace": related["workspace"]["data"]["id"],
+    }
+
+
+def _row(one: Resource) -> Row:
+    versions = len(one["versions"]) + len(one["earlier"])
+    return (
+        one["delivered-at"],
+        escaped(one["runner-name"] or one["runner"]),
+        escaped(one["workspace-name"] or one["workspace"]),
+        number(versions, "variable"),
+        escaped(", ".join(_warnings(one)) or one["runner-status"]),
+        escaped(one["run-link"] or "-"),
+    )
+
+
+def _warnings(one: Resource) -> Iterator[str]:
+    if one["to-rotate"]:
+        keys = " ".join(each["key"] for each in one["to-rotate"])
+        yield f"{one['runner-status']} since: rotate {keys}"
+    if one["delivered-at"] < _long_ago():
+        yield f"not delivered for {_DAYS} days"
+
+
+def _long_ago() -> str:
+    return (datetime.now(UTC) - timedelta(days=_DAYS)).isoformat()
+
+
+def _show_unused(api: Api) -> None:
+    found = [
+        {"workspace": each.name, "key": key, "category": category, "delivered-at": at_}
+        for each in (contents_of(api, one) for one in workspaces_for(api))
+        for key, category, at_ in _last_of(api, each)
+        if at_ is None or at_ < _long_ago()
+    ]
+    rows = (
+        (
+            one["workspace"] or "",
+            one["key"] or "",
+            one["category"] or "",
+            one["delivered-at"] or "never",
+        )
+        for one in found
+    )
+    said = None if found else f"Every variable was delivered in the last {_DAYS} days."
+    show(found, rows, said=said)
+
+
+def _last_of(api: Api, contents: Contents) -> Iterator[tuple[str, str, str | None]]:
+    """Key, category and the time of its last delivery, of each variable."""
+    receipts = [*api.pages(at("workspaces", contents.id, "deliveries"))]
+    for one in contents.variables:
+        times = [at_ for each in receipts if (at_ := _time_of(each["attributes"], one.id))]
+        yield one.key, one.category.value, max(times, default=None)
+
+
+def _time_of(said: Resource, variable_id: str) -> str | None:
+    """When the variable was last handed to the runner of a receipt."""
+    if variable_id in said["versions"]:
+        return str(said["delivered-at"])
+    earlier = said["earlier"].get(variable_id)
+    return None if earlier is None else str(earlier["delivered-at"])
