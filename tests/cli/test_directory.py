@@ -39,6 +39,7 @@ def test_json_names_the_ids_of_everything_in_the_file(served_host: ServedHost) -
         "workspaces": ("ws-", ["network", "payments"]),
         "teams": ("team-", ["owners", "platform"]),
         "memberships": ("ou-", ["alice", "bob", "carol"]),
+        "runners": ("run-", []),
     }
     assert set(acme) == {"id", *prefixes}
     assert acme["id"].startswith("org-")

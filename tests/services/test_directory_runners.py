@@ -142,3 +142,14 @@ async def test_a_runner_of_a_new_organization_reaches_what_is_made_with_it(
     (proposal,) = await own_calls.services.approvals.proposals(operator())
     assert proposal.reach == ["prod-a"]
     assert await own_calls.node.audit_holds()
+
+
+async def test_applying_a_file_tells_the_ids_of_its_runners(own_calls: Calls) -> None:
+    found = await exported(own_calls)
+    file = Directory((), (replace(found, runners=(entry("ci"), entry("Nightly"))),))
+    for _ in range(2):
+        applied = await own_calls.services.directory.apply(operator(), file, AS_WRITTEN)
+        told = applied.organizations[own_calls.tenant.organization].runners
+        views = await own_calls.services.approvals.list(operator())
+        assert told == {one.runner.spec.name: one.runner.id for one in views}
+        assert told.keys() == {"ci", "Nightly"}

@@ -100,6 +100,7 @@ class OrganizationIds(msgspec.Struct, frozen=True):
     workspaces: Mapping[str, str]
     teams: Mapping[str, str]
     memberships: Mapping[str, str]
+    runners: Mapping[str, str]
 
 
 class Exported(msgspec.Struct, frozen=True):

@@ -99,6 +99,7 @@ class Contents:
             {name: state.workspaces[fold(name)].id for name in entry.workspaces},
             {team.name: state.teams[fold(team.name)].id for team in entry.teams},
             {name: state.members[fold(name)].id for name in entry.members},
+            {one.name: state.runners[fold(one.name)].id for one in entry.runners},
         )
 
     def _rename(self) -> None:
