@@ -125,8 +125,8 @@ def _accepted(asked: Asked, place: Place, reply: Reply) -> dict[str, Any]:
         raise Failure(
             f"{asked.service} has no approved runner that hands the values of "
             f"{asked.workspace_id} to this job ({place.name}). An owner proposes it (teamvars "
-            "runner create, or runner update with all of its workspaces), and the operator approves "
-            "it: teamvars approvals list",
+            "runner create, or runner update with all of its workspaces), and the operator "
+            "approves it: teamvars approvals list",
             UNAUTHENTICATED,
         )
     if reply.status != 200 and found.get("error") != _BAD_TOKEN:
